@@ -144,11 +144,11 @@ def measured(one: Recorded, metrics: dict[str, float]) -> Recorded:
     return one.model_copy(update={"event": one.event.model_copy(update={"metrics": metrics})})
 
 
-def scored(one: Recorded) -> Recorded:
-    """Each evaluation as if the base had solved more than any other."""
+def scored(one: Recorded, lost: int = 8) -> Recorded:
+    """Each evaluation as if the base had solved ``lost`` tasks more than any other."""
     if not isinstance(one.event, CheckpointEvaluated):
         return one
-    right = 20 if one.event.iteration < 0 else 12
+    right = 20 if one.event.iteration < 0 else 20 - lost
     told = {"accuracy": right / 30, "correct": right, "outcomes": "1" * right + "0" * (30 - right)}
     return one.model_copy(update={"event": one.event.model_copy(update=told)})
 
@@ -229,7 +229,7 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
     ),
     "declined": (
         lambda: [scored(one) for one in whole_run(incidents=False)], {}, "decline",
-        "validation decreased from 0.667 to 0.400: 8 tasks lost, 0 gained",
+        "the student got worse: validation 0.667 first, 0.400 last, 8 tasks lost and 0 gained",
     ),
     "given up": (
         lambda: played(small(tasks=4), failing("attempt_task", [2, 5])), {}, "given_up",
@@ -248,6 +248,11 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         "no contrast, so nothing to learn from: no task's solve rate is inside the learnable band",
     ),
     "paused": (lambda: then(RunPaused(reason="lunch")), {}, "stopped", "the run was paused: lunch"),
+    "killed": (lambda: then(), {"carried": False, "idle_s": 1.0}, "stopped", "nobody carries the run: no process uses"),
+    "flat": (
+        lambda: [scored(one, 0) for one in whole_run(incidents=False)], {}, "decline",
+        "nothing was learned: validation 0.667 first, 0.667 last",
+    ),
     "nobody carries it": (lambda: then(), {"idle_s": 3600.0}, "stopped", "nobody seems to carry the run"),
 }  # fmt: skip
 
@@ -264,7 +269,6 @@ def test_the_first_line_names_the_cause(way: str) -> None:
 
 SOUND: dict[str, Callable[[], list[Recorded]]] = {
     "scripted": played,
-    "climb": lambda: climbed(5),
     "told": lambda: whole_run(incidents=False),
     "told, with incidents that passed": whole_run,
     "after a wait": lambda: then(

@@ -57,9 +57,12 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     from agent0.assembly.log.access import open_log
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
+    from infra.log.server_proof import running_pid
 
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
+    if not held.nats.url:
+        here["carried"] = bool(running_pid(held.home / "nats"))  # before this process starts it, to look
 
     async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:

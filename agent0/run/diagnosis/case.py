@@ -21,7 +21,7 @@ class Setting:
     source: str
 
     def __str__(self) -> str:
-        return f"{self.key} is {short(self.value) or 'empty'}, in {self.source} {short(self.other) or 'empty'}"
+        return f"{self.key} is {_word(self.value)}, in {self.source} {_word(self.other)}"
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,8 @@ class Loss:
 class Case:
     """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
     ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
-    ``idle_s`` (seconds since the run's last event), ``sandbox`` (settings)."""
+    ``idle_s`` (seconds since the run's last event), ``carried`` (whether any process uses the log), ``sandbox``
+    (settings)."""
 
     run: str
     profile: str
@@ -231,9 +232,13 @@ class Case:
     def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
         with ``values`` by dotted key."""
-        pairs = {one.key: one.other for one in settings} | dict(values or {})
+        pairs = {one.key: one.other for one in settings if one.other is not None} | dict(values or {})
         sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
         return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip()
+
+
+def _word(value: Any) -> str:
+    return "not set" if value is None else short(value) or "empty"
 
 
 def short(value: Any, most: int = 60) -> str:

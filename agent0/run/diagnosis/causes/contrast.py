@@ -37,6 +37,8 @@ def _found(case: Case, one: Iteration, made: Training) -> Cause:
 
 def _words(case: Case, one: Iteration, made: Training) -> tuple[str, tuple[str, ...], str]:
     """What is the same everywhere, the settings that may be to blame, and what shows it."""
+    if case.config.training.student.objective == "none":
+        return "the student's objective trains nothing", ("run.training.student.objective",), "wrong"
     tasks = one.all_right + one.all_wrong + one.mixed
     if one.all_wrong >= NEARLY * tasks:
         return f"no attempt solves {of(one.all_wrong, tasks)} tasks: too hard", CURRICULUM, "wrong"

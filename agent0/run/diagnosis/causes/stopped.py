@@ -21,6 +21,9 @@ def stopped(case: Case) -> Cause | None:
             return Cause("stopped", case.iteration, f"the run was cancelled{why}", seen, event=case.last)
         case "failed":
             return Cause("stopped", case.iteration, f"the run failed{why}", seen, go_on, event=case.last)
+        case "running" if case.here.get("carried") is False:
+            told = "nobody carries the run: no process uses its log, whose server was not running"
+            return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
         case "running" if idle >= IDLE_S:
             told = f"nobody seems to carry the run: its last event is {idle / 60:,.0f} minutes old"
             return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
