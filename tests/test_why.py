@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent0.config.loading import fields
 from agent0.ports.models import GenerateRequest, Generation
-from agent0.report.diagnosis.findings import diagnosis, evidence_lines, why_lines
+from agent0.report.diagnosis.findings import diagnosis, observation_lines, why_lines
 from agent0.run.diagnosis import diagnose, registered_causes
 from agent0.run.diagnosis.case import Case, Held, Iteration, Setting, Training
 from agent0.run.lifecycle import RunState
@@ -280,8 +280,8 @@ SOUND: dict[str, Callable[[], list[Recorded]]] = {
 @pytest.mark.parametrize("run", SOUND)
 def test_a_sound_run_is_not_accused(run: str) -> None:
     found = why(SOUND[run](), {"disk_free": 1 << 40, "disk_least": 1 << 29, "log_left": 1 << 33, "idle_s": 9.0})
-    assert found["well"], found["told"]
-    assert why_lines(found) == [found["told"]]
+    assert found["well"], found["conclusion"]
+    assert why_lines(found) == [found["conclusion"]]
     assert found["evidence"] == [] and found["mend"] == ""
 
 
@@ -326,7 +326,7 @@ def test_a_diagnosis_is_total(
     counted = tuple(Iteration(number=n, **one) for n, one in enumerate(parts))
     case = Case("r1", "tiny", status, RUN, iterations=counted, trainings=tuple(trainings), scores=tuple(scores))
     found = diagnose(case)
-    assert all(one.told and not one.told.endswith(".") for one in found)
+    assert all(one.conclusion and not one.conclusion.endswith(".") for one in found)
     assert [one.fatal for one in found] == sorted((one.fatal for one in found), reverse=True)
     assert bool(found) or status in ("running", "finished")
 
@@ -336,7 +336,7 @@ def test_evidence_names_task_and_event_and_says_what_was_written() -> None:
     loss, refused = found["evidence"][0], found["evidence"][-1]
     assert loss["checkpoint"] == "teacher-0" and loss["event"] == found["step"]["event"]
     assert refused["task"] == "t1-000" and refused["wrote"].startswith("7777")
-    assert evidence_lines([refused])[0].startswith("t1-000: refused as malformed: ")
+    assert observation_lines([refused])[0].startswith("t1-000: refused as malformed: ")
     assert found["step"] == {"iteration": 0, "checkpoint": "teacher-0", "event": loss["event"]}
 
 

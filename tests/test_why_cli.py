@@ -67,7 +67,7 @@ def test_show_report_and_page_begin_with_it(home: Path, tmp_path: Path) -> None:
     run = of(home, "strict")
     line = first(call("run", "why", run, home=home))
     assert first(call("run", "show", run, home=home)) == line
-    assert call("run", "show", run, "--json", home=home).json["why"]["told"] == line
+    assert call("run", "show", run, "--json", home=home).json["why"]["conclusion"] == line
     out = tmp_path / "page.html"
     assert first(call("report", run, "--out", str(out), home=home)) == line
     text = out.read_text()

@@ -36,16 +36,16 @@ def print_why(found: dict[str, Any]) -> None:
 
 
 def print_diagnosis(found: dict[str, Any]) -> None:
-    """Print a diagnosis, its conclusion first."""
-    from agent0.report.diagnosis.findings import evidence_lines, setting_lines, why_lines
+    """Print a whole diagnosis on stdout, its conclusion first."""
+    from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
 
     console.text("\n".join(why_lines(found)))
     if found["advice"]:
         console.text(found["advice"])
     parts = {
-        "What shows it": evidence_lines(found["evidence"]),
+        "What shows it": observation_lines(found["evidence"]),
         "Settings that differ": setting_lines(found["settings"]) if not found["well"] else [],
-        "Also": [one["told"] for one in found["also"]],
+        "Also": [one["conclusion"] for one in found["also"]],
     }
     for title, lines in parts.items():
         if lines:

@@ -25,7 +25,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Observation:
     """Something that shows the cause: what was seen, and where (task, attempt, checkpoint, event sequence; empty or 0:
     nowhere in particular). ``wrote`` is what a model wrote there."""
 
@@ -41,15 +41,15 @@ class Evidence:
 class Cause:
     """Why a run went badly.
 
-    ``told`` is one sentence without its point that names the cause. ``fatal``: it ended the run, or nothing was
+    ``conclusion`` is one sentence without its point that names the cause. ``fatal``: it ended the run, or nothing was
     learned. ``mend`` is the command that mends it, ``advice`` what to know before it is run. ``settings`` are those to
     blame.
     """
 
     name: str
     iteration: int
-    told: str
-    evidence: tuple[Evidence, ...] = ()
+    conclusion: str
+    observations: tuple[Observation, ...] = ()
     mend: str = ""
     advice: str = ""
     fatal: bool = True
@@ -92,7 +92,7 @@ class Iteration:
     alike: int = 0
     calls: Mapping[str, int] = field(default_factory=dict)
     measures: Mapping[str, float] = field(default_factory=dict)
-    examples: Mapping[str, Evidence] = field(default_factory=dict)
+    examples: Mapping[str, Observation] = field(default_factory=dict)
     """A task or attempt that shows it, by reason of a refusal, end of an attempt, or end of a tool call."""
 
     @property
@@ -131,10 +131,15 @@ class Training:
     reason: str = ""
     requested: int = 0
 
+    def observations(self) -> tuple[Observation, ...]:
+        """Its loss and what the gate said of its checkpoint, as far as they are recorded."""
+        loss = [f"loss {self.metrics['loss']:.3g} in its training"] if "loss" in self.metrics else []
+        return tuple(Observation(one, "", "", self.checkpoint, self.requested) for one in [*loss, self.reason] if one)
+
 
 @dataclass(frozen=True)
 class Held:
-    """A checkpoint's score on held-out tasks."""
+    """A checkpoint's score on held-out tasks, or the request for one that is not done."""
 
     evaluation: str
     checkpoint: str
@@ -256,7 +261,7 @@ def short(value: Any, most: int = 60) -> str:
 
 
 def quoted(text: str) -> str:
-    """``text`` as one word of a shell."""
+    """Quote ``text`` so that a shell reads it as one word."""
     return text if text.replace("=", "").replace(".", "").replace("_", "").isalnum() else f"'{text}'"
 
 
@@ -268,5 +273,5 @@ def blamed(case: Case, settings: tuple[Setting, ...], *keys: str) -> str:
 
 
 def of(part: int, whole: int) -> str:
-    """``3 of 16``."""
+    """Write a part of a whole as people do: 3 of 16."""
     return f"{part:,} of {whole:,}"

@@ -1,7 +1,7 @@
 """A student that ends no better than it began, or of which no checkpoint was promoted, for no cause that is known."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Held
+from agent0.run.diagnosis.case import Case, Cause, Held, Observation
 
 LOST = 4
 """Validation tasks lost, and three times as many as gained."""
@@ -19,12 +19,12 @@ def decline(case: Case) -> Cause | None:
     held = list(case.validations())
     if len(refused) > 1 and len(refused) == len([t for t in made if t.samples]):
         told = f"no checkpoint was promoted: {refused[0].reason.partition(';')[0]}"
-        seen = tuple(Evidence(one.reason, checkpoint=one.checkpoint, event=one.requested) for one in refused[:3])
+        seen = tuple(Observation(one.reason, checkpoint=one.checkpoint, event=one.requested) for one in refused[:3])
         return _found(case, refused[0].iteration, told, seen, GATE)
     if case.status != "finished" or len(held) < 2 or held[0].accuracy is None or held[-1].accuracy is None:
         return None
     if told := _worse(held[0], held[-1]):
-        seen = (Evidence(told, checkpoint=held[-1].checkpoint, event=held[-1].event),)
+        seen = (Observation(told, checkpoint=held[-1].checkpoint, event=held[-1].event),)
         return _found(case, held[-1].iteration, told, seen, KEYS)
     return None
 
@@ -38,7 +38,7 @@ def _worse(first: Held, last: Held) -> str:
     return f"nothing was learned: {scores}" if (last.accuracy or 0.0) <= (first.accuracy or 0.0) else ""
 
 
-def _found(case: Case, iteration: int, told: str, seen: tuple[Evidence, ...], keys: tuple[str, ...]) -> Cause:
+def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], keys: tuple[str, ...]) -> Cause:
     settings = case.changed(*keys)
     told = f"{told} ({'; '.join(map(str, settings[:2]))})" if settings else told
     mend = case.again(settings) if settings else f"agent0 report {case.run}"
