@@ -27,7 +27,8 @@ STRICT = ("-s", "run.curriculum.similarity_limit=0.000001", "-s", "run.max_untra
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A run whose sandbox is too small, then one whose screening is too strict."""
     with attached(tmp_path_factory.mktemp("why")) as held:
-        small = call("run", "start", *SMALL, "--name", "small", "--set", "sandbox.wall_s=0.005", home=held)
+        tight = ("--tasks", "8", "--attempts", "3", "--iterations", "1", "--set", "sandbox.wall_s=0.001")
+        small = call("run", "start", *SMALL, *tight, "--name", "small", home=held)
         strict = call("run", "start", *SMALL, *STRICT, "--name", "strict", home=held)
         assert (small.code, strict.code) == (0, 0), strict.err
         yield held
@@ -66,7 +67,7 @@ def test_show_report_and_page_begin_with_it(home: Path, tmp_path: Path) -> None:
     run = of(home, "strict")
     line = first(call("run", "why", run, home=home))
     assert first(call("run", "show", run, home=home)) == line
-    assert call("run", "show", run, "--json", home=home).json["why"]["told"] == line
+    assert call("run", "show", run, "--json", home=home).json["why"]["conclusion"] == line
     out = tmp_path / "page.html"
     assert first(call("report", run, "--out", str(out), home=home)) == line
     text = out.read_text()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent0.run.diagnosis.alarm_kinds import kind_of
-from agent0.run.diagnosis.case import Evidence, Iteration
+from agent0.run.diagnosis.case import Iteration, Observation
 
 Row = dict[str, Any]
 _WORST = ("critical", "warning", "info")
@@ -16,7 +16,7 @@ def grouped(alarms: Iterable[Mapping[str, Any]], iterations: Sequence[Iteration]
     Returns a row each: ``alarm`` (the kind), the worst ``severity``, ``times``, the newest ``message`` and when it was
     ``raised``, ``evidence`` in words; the worst first.
     """
-    groups: dict[str, list[tuple[Mapping[str, Any], Evidence | None]]] = {}
+    groups: dict[str, list[tuple[Mapping[str, Any], Observation | None]]] = {}
     for one in alarms:
         kind, example = kind_of(str(one["alarm"]), str(one["message"]), iterations)
         groups.setdefault(kind, []).append((one, example))
@@ -27,14 +27,14 @@ def grouped(alarms: Iterable[Mapping[str, Any]], iterations: Sequence[Iteration]
             "times": sum(one["times"] or 1 for one, _ in held),
             "message": held[0][0]["message"],
             "raised": held[0][0]["raised"],
-            "evidence": evidence_of(*held[0]),
+            "evidence": shown_by(*held[0]),
         }
         for kind, held in groups.items()
     ]
     return sorted(rows, key=lambda row: _rank(row["severity"]))
 
 
-def evidence_of(alarm: Mapping[str, Any], example: Evidence | None = None) -> str:
+def shown_by(alarm: Mapping[str, Any], example: Observation | None = None) -> str:
     """Task or attempt and event that show an alarm, in words; empty where nothing is recorded."""
     facts = alarm.get("facts") or {}
     named = [str(facts[name]) for name in ("attempt", "task", "failure") if facts.get(name)]

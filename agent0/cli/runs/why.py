@@ -36,16 +36,16 @@ def print_why(found: dict[str, Any]) -> None:
 
 
 def print_diagnosis(found: dict[str, Any]) -> None:
-    """Print a diagnosis, its conclusion first."""
-    from agent0.report.diagnosis.findings import evidence_lines, setting_lines, why_lines
+    """Print a whole diagnosis on stdout, its conclusion first."""
+    from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
 
     console.text("\n".join(why_lines(found)))
     if found["advice"]:
         console.text(found["advice"])
     parts = {
-        "What shows it": evidence_lines(found["evidence"]),
+        "What shows it": observation_lines(found["evidence"]),
         "Settings that differ": setting_lines(found["settings"]) if not found["well"] else [],
-        "Also": [one["told"] for one in found["also"]],
+        "Also": [one["conclusion"] for one in found["also"]],
     }
     for title, lines in parts.items():
         if lines:
@@ -57,9 +57,12 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     from agent0.assembly.log.access import open_log
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
+    from infra.log.server_proof import running_pid
 
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
+    if not held.nats.url:
+        here["carried"] = bool(running_pid(held.home / "nats"))  # before this process starts it, to look
 
     async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent0.report.diagnosis.case import case_of, written_by_student, written_by_teacher
 from agent0.run.diagnosis import Case, Cause, diagnose
-from agent0.run.diagnosis.case import NEVER, Evidence
+from agent0.run.diagnosis.case import NEVER, Observation
 
 WROTE = 200
 """Characters of what a model wrote that are told."""
@@ -18,9 +18,9 @@ SETTINGS = 12
 def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Say why ``run`` went badly. ``here``: what this machine says now (``agent0.run.diagnosis.Case``).
 
-    Returns ``run``, ``status``, ``well`` (whether nothing went badly), ``told`` (the first line), ``cause`` (its name),
-    ``step`` (iteration, checkpoint, event), ``evidence``, ``settings`` (those that differ), ``mend``, ``advice``, and
-    ``also``: other causes, in order.
+    Returns ``run``, ``status``, ``well`` (whether nothing went badly), ``conclusion`` (the first line), ``cause`` (its
+    name), ``step`` (iteration, checkpoint, event), ``evidence``, ``settings`` (those that differ), ``mend``,
+    ``advice``, and ``also``: other causes, in order.
 
     Raises:
         NotFoundError: there is no such run.
@@ -32,24 +32,26 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
         "run": case.run,
         "status": case.status,
         "well": root is None,
-        "told": _told(case, root),
+        "conclusion": _conclusion(case, root),
         "cause": root.name if root else None,
         "fatal": bool(root and root.fatal),
         "step": _step(root) if root else None,
-        "evidence": [asdict(_with_writing(db, case.run, one)) for one in root.evidence] if root else [],
+        "evidence": [asdict(_with_writing(db, case.run, one)) for one in root.observations] if root else [],
         "settings": [asdict(one) for one in case.changes],
         "mend": root.mend if root else "",
         "advice": root.advice if root else "",
-        "also": [{"cause": one.name, "told": one.told, "step": _step(one), "mend": one.mend} for one in found[1:]],
+        "also": [
+            {"cause": one.name, "conclusion": one.conclusion, "step": _step(one), "mend": one.mend} for one in found[1:]
+        ],
     }
 
 
 def why_lines(found: Mapping[str, Any]) -> list[str]:
     """At most three lines: the cause, the first bad step, the command that mends it."""
     if found["well"]:
-        return [found["told"]]
+        return [found["conclusion"]]
     mend = [f"To mend it: {found['mend']}"] if found["mend"] else []
-    return [found["told"], f"First bad step: {step_words(found['step'])}", *mend]
+    return [found["conclusion"], f"First bad step: {step_words(found['step'])}", *mend]
 
 
 def step_words(step: Mapping[str, Any]) -> str:
@@ -59,10 +61,10 @@ def step_words(step: Mapping[str, Any]) -> str:
     return ", ".join([*where, *([f"event {step['event']}"] if step["event"] else [])])
 
 
-def evidence_lines(evidence: Sequence[Mapping[str, Any]]) -> list[str]:
+def observation_lines(observations: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line each: where it was seen, what, and what a model wrote there."""
     lines = []
-    for one in evidence:
+    for one in observations:
         named = [one["attempt"] or one["task"], one["checkpoint"], f"event {one['event']}" if one["event"] else ""]
         where = ", ".join(name for name in named if name)
         wrote = f"; wrote: {one['wrote']}" if one["wrote"] else ""
@@ -79,9 +81,9 @@ def setting_lines(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*lines, f"and {left} more: --json has all"] if left > 0 else lines
 
 
-def _told(case: Case, root: Cause | None) -> str:
+def _conclusion(case: Case, root: Cause | None) -> str:
     if root is not None:
-        return f"{case.run}: {root.told}."
+        return f"{case.run}: {root.conclusion}."
     held = [one.accuracy for one in case.validations() if one.accuracy is not None]
     scores = f"; validation {held[0]:.3f} first, {held[-1]:.3f} last" if len(held) > 1 else ""
     return f"{case.run}: no sign that anything went badly ({case.status}{scores})."
@@ -91,7 +93,7 @@ def _step(one: Cause) -> dict[str, Any]:
     return {"iteration": one.iteration, "checkpoint": one.checkpoint, "event": one.event}
 
 
-def _with_writing(db: sqlite3.Connection, run: str, one: Evidence) -> Evidence:
+def _with_writing(db: sqlite3.Connection, run: str, one: Observation) -> Observation:
     """The evidence with what was written there, shortened."""
     text = ""
     if one.attempt:

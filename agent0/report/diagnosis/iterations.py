@@ -4,7 +4,7 @@ import sqlite3
 from collections import defaultdict
 from typing import Any
 
-from agent0.run.diagnosis.case import Evidence, Iteration
+from agent0.run.diagnosis.case import Iteration, Observation
 from projections.base import Row, select
 
 _ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
@@ -12,7 +12,7 @@ Counts = dict[int, dict[str, Any]]
 
 
 def iterations_of(db: sqlite3.Connection, run: str) -> tuple[Iteration, ...]:
-    """Count a run's iterations, oldest first."""
+    """Count the tasks, attempts and tool calls of a run's iterations, oldest first."""
     found: Counts = defaultdict(lambda: {"refused": {}, "ends": {}, "calls": {}, "examples": {}})
     _tasks(db, run, found)
     _attempts(db, run, found)
@@ -44,7 +44,7 @@ def _tasks(db: sqlite3.Connection, run: str, found: Counts) -> None:
             held["refused"][row["reason"]] = row["n"]
             held["cut_off"] = held.get("cut_off", 0) + row["cut"]
             told = f"refused as {row['reason']}" + (f": {row['detail']}" if row["detail"] else "")
-            held["examples"][row["reason"]] = Evidence(told, task=row["task"])
+            held["examples"][row["reason"]] = Observation(told, task=row["task"])
 
 
 def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
@@ -69,10 +69,10 @@ def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
         if kind:
             _add(held, kind, row["n"])
             told = {"right": "called right", "wrong": "called wrong", "undecided": "undecided"}[kind]
-            held["examples"].setdefault(kind, Evidence(told, attempt=row["attempt"], event=row["seq"] or 0))
+            held["examples"].setdefault(kind, Observation(told, attempt=row["attempt"], event=row["seq"] or 0))
         if row["end"] != "answered":
             words = _ENDS.get(row["end"], f"ended: {row['end']}")
-            seen = Evidence(words, attempt=row["attempt"], event=row["seq"] or 0)
+            seen = Observation(words, attempt=row["attempt"], event=row["seq"] or 0)
             held["examples"].setdefault(f"end:{row['end']}", seen)
 
 
@@ -112,7 +112,7 @@ def _misjudged(db: sqlite3.Connection, run: str, found: Counts) -> None:
     for row in rows:
         told = f"called wrong ({row['reason']}), and it is {row['expected']}, as expected"
         found[row["iteration"]]["misjudged"] = row["n"]
-        found[row["iteration"]]["examples"]["misjudged"] = Evidence(told, attempt=row["attempt"])
+        found[row["iteration"]]["examples"]["misjudged"] = Observation(told, attempt=row["attempt"])
 
 
 def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
@@ -131,4 +131,4 @@ def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
         held["calls"][row["kind"]] = row["n"]
         told = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
         used = f" (after {row['wall_s']:.2f} s, with {row['mib']:.0f} MiB, at most)" if row["reason"] else ""
-        held["examples"][f"call:{row['kind']}"] = Evidence(told + used, attempt=row["attempt"])
+        held["examples"][f"call:{row['kind']}"] = Observation(told + used, attempt=row["attempt"])

@@ -13,7 +13,7 @@ from agent0.ports.storage import Artifacts
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.columns import shown_iteration
-from agent0.report.diagnosis.findings import evidence_lines, setting_lines, step_words
+from agent0.report.diagnosis.findings import observation_lines, setting_lines, step_words
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
 from agent0.report.overview import overview, rows_for_people
@@ -78,7 +78,7 @@ def _why(found: Row) -> Row | None:
     """The diagnosis in words; None where nothing went badly."""
     if found["well"]:
         return None
-    told = {"step": step_words(found["step"]), "evidence": evidence_lines(found["evidence"])}
+    told = {"step": step_words(found["step"]), "evidence": observation_lines(found["evidence"])}
     return {**found, **told, "settings": setting_lines(found["settings"])}
 
 

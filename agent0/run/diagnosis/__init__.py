@@ -1,4 +1,4 @@
-"""Why a run went badly: the first bad step, its cause by evidence, and the command that mends it.
+"""Why a run went badly: the first bad step, its cause by what shows it, and the command that mends it.
 
 Pure: a ``Case`` holds what the tables say of a run, each file of ``causes`` is a function from a case to a ``Cause``.
 

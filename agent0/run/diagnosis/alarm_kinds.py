@@ -1,10 +1,10 @@
 """One kind of alarm for each way in which a run dies, whatever the alarm was named when it was raised. Pure, so that
-runs recorded by earlier versions are told of alike."""
+runs recorded by earlier versions are shown alike."""
 
 import re
 from collections.abc import Mapping, Sequence
 
-from agent0.run.diagnosis.case import Evidence, Iteration
+from agent0.run.diagnosis.case import Iteration, Observation
 from agent0.run.diagnosis.causes.disk import FULL
 
 MOST = 0.5
@@ -14,7 +14,7 @@ _OF_ONE = re.compile(r"-(?:(?:student|teacher)-\d+|[a-z_]+-\d+)$")
 _UNTRAINED = re.compile(r"no-signal-(student|teacher)-(\d+)")
 
 
-def kind_of(alarm: str, message: str, iterations: Sequence[Iteration] = ()) -> tuple[str, Evidence | None]:
+def kind_of(alarm: str, message: str, iterations: Sequence[Iteration] = ()) -> tuple[str, Observation | None]:
     """Name the kind of an alarm by its name and message: ``unreadable-tasks``, ``known-tasks``, ``refused-tasks``,
     ``no-contrast``, ``gave-up``, ``disk``, ``dependency/<name>``; any other is its name, without the checkpoint that it
     is of. Returns an example with it, where the iteration of a training that had nothing to learn from is known."""
@@ -29,7 +29,7 @@ def kind_of(alarm: str, message: str, iterations: Sequence[Iteration] = ()) -> t
     return _OF_ONE.sub("", alarm), None
 
 
-def _untrained(one: Iteration | None) -> tuple[str, Evidence | None]:
+def _untrained(one: Iteration | None) -> tuple[str, Observation | None]:
     if one is None or not one.screened:
         return "no-contrast", None
     if one.unreadable >= MOST * one.screened:
@@ -41,5 +41,5 @@ def _untrained(one: Iteration | None) -> tuple[str, Evidence | None]:
     return "refused-tasks", _example(one.examples, *one.refused)
 
 
-def _example(examples: Mapping[str, Evidence], *names: str) -> Evidence | None:
+def _example(examples: Mapping[str, Observation], *names: str) -> Observation | None:
     return next((examples[name] for name in names if name in examples), None)

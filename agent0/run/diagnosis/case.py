@@ -21,11 +21,11 @@ class Setting:
     source: str
 
     def __str__(self) -> str:
-        return f"{self.key} is {short(self.value) or 'empty'}, in {self.source} {short(self.other) or 'empty'}"
+        return f"{self.key} is {_word(self.value)}, in {self.source} {_word(self.other)}"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Observation:
     """Something that shows the cause: what was seen, and where (task, attempt, checkpoint, event sequence; empty or 0:
     nowhere in particular). ``wrote`` is what a model wrote there."""
 
@@ -41,15 +41,15 @@ class Evidence:
 class Cause:
     """Why a run went badly.
 
-    ``told`` is one sentence without its point that names the cause. ``fatal``: it ended the run, or nothing was
+    ``conclusion`` is one sentence without its point that names the cause. ``fatal``: it ended the run, or nothing was
     learned. ``mend`` is the command that mends it, ``advice`` what to know before it is run. ``settings`` are those to
     blame.
     """
 
     name: str
     iteration: int
-    told: str
-    evidence: tuple[Evidence, ...] = ()
+    conclusion: str
+    observations: tuple[Observation, ...] = ()
     mend: str = ""
     advice: str = ""
     fatal: bool = True
@@ -92,7 +92,7 @@ class Iteration:
     alike: int = 0
     calls: Mapping[str, int] = field(default_factory=dict)
     measures: Mapping[str, float] = field(default_factory=dict)
-    examples: Mapping[str, Evidence] = field(default_factory=dict)
+    examples: Mapping[str, Observation] = field(default_factory=dict)
     """A task or attempt that shows it, by reason of a refusal, end of an attempt, or end of a tool call."""
 
     @property
@@ -131,10 +131,15 @@ class Training:
     reason: str = ""
     requested: int = 0
 
+    def observations(self) -> tuple[Observation, ...]:
+        """Its loss and what the gate said of its checkpoint, as far as they are recorded."""
+        loss = [f"loss {self.metrics['loss']:.3g} in its training"] if "loss" in self.metrics else []
+        return tuple(Observation(one, "", "", self.checkpoint, self.requested) for one in [*loss, self.reason] if one)
+
 
 @dataclass(frozen=True)
 class Held:
-    """A checkpoint's score on held-out tasks."""
+    """A checkpoint's score on held-out tasks, or the request for one that is not done."""
 
     evaluation: str
     checkpoint: str
@@ -178,7 +183,8 @@ class Loss:
 class Case:
     """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
     ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
-    ``idle_s`` (seconds since the run's last event), ``sandbox`` (settings)."""
+    ``idle_s`` (seconds since the run's last event), ``carried`` (whether any process uses the log), ``sandbox``
+    (settings)."""
 
     run: str
     profile: str
@@ -231,9 +237,13 @@ class Case:
     def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
         with ``values`` by dotted key."""
-        pairs = {one.key: one.other for one in settings} | dict(values or {})
+        pairs = {one.key: one.other for one in settings if one.other is not None} | dict(values or {})
         sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
         return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip()
+
+
+def _word(value: Any) -> str:
+    return "not set" if value is None else short(value) or "empty"
 
 
 def short(value: Any, most: int = 60) -> str:
@@ -251,7 +261,7 @@ def short(value: Any, most: int = 60) -> str:
 
 
 def quoted(text: str) -> str:
-    """``text`` as one word of a shell."""
+    """Quote ``text`` so that a shell reads it as one word."""
     return text if text.replace("=", "").replace(".", "").replace("_", "").isalnum() else f"'{text}'"
 
 
@@ -263,5 +273,5 @@ def blamed(case: Case, settings: tuple[Setting, ...], *keys: str) -> str:
 
 
 def of(part: int, whole: int) -> str:
-    """``3 of 16``."""
+    """Write a part of a whole as people do: 3 of 16."""
     return f"{part:,} of {whole:,}"

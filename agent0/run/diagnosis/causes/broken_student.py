@@ -1,7 +1,7 @@
 """A training that ruined the student: it answers no more, or solves far less than the one it was trained from."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Held, Iteration, Training, blamed, of, short
+from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, Training, blamed, of, short
 
 SILENT = 0.5
 """Of the share of attempts with an answer before: below it afterwards."""
@@ -25,7 +25,9 @@ def broken_student(case: Case) -> Cause | None:
     name = "learning rate" if not settings or settings[0].key == KEYS[0] else "training"
     told = f"the student's {name} ruined {made.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
     loss = [f"loss {made.metrics['loss']:.3g} in its training"] if "loss" in made.metrics else []
-    seen = tuple(Evidence(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one)
+    seen = tuple(
+        Observation(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one
+    )
     lr = case.value(KEYS[0])
     at = max(case.started, made.requested - 1) if made.requested else 0
     mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})
@@ -34,7 +36,7 @@ def broken_student(case: Case) -> Cause | None:
                  checkpoint=made.checkpoint, event=made.requested)  # fmt: skip
 
 
-Found = tuple[Training, str, tuple[Evidence, ...]]
+Found = tuple[Training, str, tuple[Observation, ...]]
 
 
 def _by_attempts(case: Case) -> list[Found]:
@@ -65,7 +67,7 @@ def _by_scores(case: Case) -> list[Found]:
         best = max(held[:place], key=lambda one: one.accuracy or 0.0, default=None)
         if best is not None and now.checkpoint in made and _fell(best, now):
             told = f"it scores {now.accuracy:.3f} on validation, after {best.accuracy:.3f} of {best.checkpoint}"
-            found.append((made[now.checkpoint], told, (Evidence(told, checkpoint=now.checkpoint, event=now.event),)))
+            found.append((made[now.checkpoint], told, (Observation(told, checkpoint=now.checkpoint, event=now.event),)))
     return found
 
 

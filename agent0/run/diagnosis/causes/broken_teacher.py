@@ -1,7 +1,7 @@
 """A training that ruined the teacher: what it writes afterwards holds no task, or is always the same."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Iteration, Training, blamed, of, short
+from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, Training, blamed, of, short
 
 MOST, LEAST = 0.5, 0.25
 """Share of texts without a task: above the first afterwards, below the second before."""
@@ -39,7 +39,9 @@ def _broken(case: Case, made: Training, before: Iteration, now: Iteration) -> Ca
     name = "learning rate" if not settings or settings[0].key == KEYS[0] else "training"
     told = f"the teacher's {name} ruined {made.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
     loss = [f"loss {made.metrics['loss']:.3g} in its training"] if "loss" in made.metrics else []
-    seen = tuple(Evidence(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one)
+    seen = tuple(
+        Observation(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one
+    )
     seen += tuple(now.examples[name] for name in ("malformed", "duplicate", "similar") if name in now.examples)
     at = max(case.started, made.requested - 1) if made.requested else 0
     mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})

@@ -1,7 +1,7 @@
 """Nothing to learn from, though there are tasks and verdicts: all are solved, none is, or all rewards are the same."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Iteration, Setting, Training, blamed, of
+from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, Setting, Training, blamed, of
 
 NEARLY = 0.9
 CURRICULUM = ("run.curriculum.levels", "run.curriculum.families", "run.curriculum.mastered", "run.curriculum.ahead",
@@ -25,8 +25,8 @@ def _found(case: Case, one: Iteration, made: Training) -> Cause:
     settings: tuple[Setting, ...] = case.changed(*keys)
     told = f"no contrast, so nothing to learn from: {what} ({blamed(case, settings, keys[0])})"
     skipped = ", ".join(f"{name} {n:,}" for name, n in sorted(made.skipped.items()))
-    seen: tuple[Evidence, ...] = (
-        Evidence(f"left out of its training: {skipped}", checkpoint=made.checkpoint, event=made.requested),
+    seen: tuple[Observation, ...] = (
+        Observation(f"left out of its training: {skipped}", checkpoint=made.checkpoint, event=made.requested),
     )
     seen += tuple(one.examples[key] for key in (example,) if key in one.examples)
     mend = case.again(settings) if settings else f"agent0 curriculum show {case.run}"
@@ -37,6 +37,8 @@ def _found(case: Case, one: Iteration, made: Training) -> Cause:
 
 def _words(case: Case, one: Iteration, made: Training) -> tuple[str, tuple[str, ...], str]:
     """What is the same everywhere, the settings that may be to blame, and what shows it."""
+    if case.config.training.student.objective == "none":
+        return "the student's objective trains nothing", ("run.training.student.objective",), "wrong"
     tasks = one.all_right + one.all_wrong + one.mixed
     if one.all_wrong >= NEARLY * tasks:
         return f"no attempt solves {of(one.all_wrong, tasks)} tasks: too hard", CURRICULUM, "wrong"

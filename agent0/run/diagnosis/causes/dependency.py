@@ -1,7 +1,7 @@
 """What the run needs is away: a model server, a sandbox, the log's own server."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence
+from agent0.run.diagnosis.case import Case, Cause, Observation
 
 
 @cause(20)
@@ -21,7 +21,7 @@ def dependency(case: Case) -> Cause | None:
     told = f"{names} is away, and {who} waits for it: {said}"
     if case.ended == "dependency":
         told = f"{told}; the run failed after waiting for run.give_up_after"
-    seen = tuple(Evidence(f"since {one.since[:19]}: {one.message}", event=one.event) for one in case.waits)
+    seen = tuple(Observation(f"since {one.since[:19]}: {one.message}", event=one.event) for one in case.waits)
     blamed = case.changed("run.student.provider", "run.student.model", "run.student.base_url", "run.teacher.provider",
                           "run.teacher.model", "run.teacher.base_url")  # fmt: skip
     return Cause("dependency", case.iteration, told, seen, go_on, "It goes on by itself once that is back.",

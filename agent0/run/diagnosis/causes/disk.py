@@ -1,7 +1,7 @@
 """No room: the disk, or the log's largest size."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Loss, Wait
+from agent0.run.diagnosis.case import Case, Cause, Loss, Observation, Wait
 
 FULL = (
     "no space left",
@@ -38,9 +38,9 @@ def disk(case: Case) -> Cause | None:
     return Cause("disk", case.iteration, told, met, f"agent0 run resume {case.run}", advice, event=case.last)
 
 
-def _met(case: Case) -> tuple[Evidence, ...]:
+def _met(case: Case) -> tuple[Observation, ...]:
     """What handlers met: waits that stand, and reactions given up."""
     said: list[Wait | Loss] = [*case.waits, *case.losses]
     return tuple(
-        Evidence(one.message, event=one.event) for one in said if any(word in one.message.lower() for word in FULL)
+        Observation(one.message, event=one.event) for one in said if any(word in one.message.lower() for word in FULL)
     )

@@ -3,7 +3,7 @@
 import math
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Training, blamed
+from agent0.run.diagnosis.case import Case, Cause, Observation, Training, blamed
 
 LARGEST = 20.0
 """Of a loss, in size: guessing a token of 50,000 at random has 10.8 nats."""
@@ -21,7 +21,7 @@ def diverged(case: Case) -> Cause | None:
         settings = case.changed(*keys)
         told = f"the {made.role}'s learning rate: the training of {made.checkpoint} diverged, {what} "
         told += f"({blamed(case, settings, keys[0])})"
-        seen = (Evidence(what, checkpoint=made.checkpoint, event=made.requested),)
+        seen = (Observation(what, checkpoint=made.checkpoint, event=made.requested),)
         at, lr = max(case.started, made.requested - 1), case.value(keys[0])
         mend = case.again(settings, at) if settings else case.again((), at, {keys[0]: lr / 10})
         step = made.checkpoint, made.requested

@@ -1,7 +1,7 @@
 """Held-out tasks that measure nothing: none at all, all solved by the base, or none solved by any checkpoint."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import NEVER, Case, Cause, Evidence, Held, blamed, of
+from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Observation, blamed, of
 
 SOLVED = 0.95
 KEYS = ("run.evaluation.levels", "run.evaluation.", "run.curriculum.levels", "run.curriculum.families",
@@ -41,7 +41,7 @@ def _empty(case: Case) -> Cause | None:
 
 def _found(case: Case, told: str, held: Held, *, fatal: bool) -> Cause:
     settings = case.changed(*KEYS)
-    seen = (Evidence(f"{held.evaluation}: {held.n} items", checkpoint=held.checkpoint, event=held.event),)
+    seen = (Observation(f"{held.evaluation}: {held.n} items", checkpoint=held.checkpoint, event=held.event),)
     told = f"{told} ({blamed(case, settings, 'run.evaluation.levels', 'run.curriculum.levels')})"
     mend = case.again(settings) if settings else "agent0 config docs"
     advice = "" if settings else "Name other levels or families in run.evaluation and run.curriculum."

@@ -1,7 +1,7 @@
 """Reactions that were given up: an error that came again at every try."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Loss
+from agent0.run.diagnosis.case import Case, Cause, Loss, Observation
 
 COSTLY = ("propose_task", "screen_task", "attempt_task", "continue_attempt", "verify_result", "assign_reward")
 """Handlers without which an attempt is lost."""
@@ -23,7 +23,7 @@ def given_up(case: Case) -> Cause | None:
     told = f"{worst.handler} was given up {worst.count} times: {worst.error}: {worst.message.rstrip('.')}"
     fork = case.again(at=_before(case, worst))
     retry = f"agent0 failures retry {worst.failure}"
-    seen = tuple(Evidence(_seen(one), one.task, one.attempt, event=one.event) for one in case.losses[:3])
+    seen = tuple(Observation(_seen(one), one.task, one.attempt, event=one.event) for one in case.losses[:3])
     advice = "Mend what the error names first; agent0 failures show has its traceback."
     mend = retry if worst.waits else fork
     return Cause("given_up", _iteration(case, worst), told, seen, mend, advice, stops or bool(untrained),

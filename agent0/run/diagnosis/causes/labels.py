@@ -2,7 +2,7 @@
 purpose, as controls do."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, blamed, of
+from agent0.run.diagnosis.case import Case, Cause, Observation, blamed, of
 
 LOWEST = 0.5
 ENOUGH = 5
@@ -28,7 +28,7 @@ def labels(case: Case) -> Cause | None:
     return None
 
 
-def _found(case: Case, iteration: int, what: str, example: Evidence | None) -> Cause:
+def _found(case: Case, iteration: int, what: str, example: Observation | None) -> Cause:
     settings = case.changed(*KEYS)
     told = f"{what} ({blamed(case, settings, 'run.training.student.verdicts', 'run.verification.unchecked')})"
     seen = (example,) if example else ()

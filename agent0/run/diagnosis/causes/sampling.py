@@ -1,7 +1,7 @@
 """Temperature: so high that text falls apart, or so low that all attempts at a task are one."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Iteration, blamed, of
+from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, blamed, of
 
 HOT, COLD = 1.5, 0.2
 BAD = 0.5
@@ -47,7 +47,7 @@ def _found(case: Case, one: Iteration, role: str, share: str, *examples: str) ->
     key = f"run.{role}.temperature"
     settings = case.changed(key, f"run.{role}.top_p")
     told = f"the {role}'s temperature: {share} ({blamed(case, settings, key)})"
-    seen: tuple[Evidence, ...] = tuple(one.examples[name] for name in examples if name in one.examples)
+    seen: tuple[Observation, ...] = tuple(one.examples[name] for name in examples if name in one.examples)
     mend = case.again(settings) if settings else case.again(values={key: 1.0})
     return Cause("sampling", one.number, told, seen, mend, settings=settings, checkpoint=getattr(one, role),
                  fatal=not case.recovered(one.number))  # fmt: skip

@@ -1,7 +1,7 @@
 """A run that is not finished, for no other cause: paused, cancelled, failed, or carried by nobody."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence
+from agent0.run.diagnosis.case import Case, Cause, Observation
 
 IDLE_S = 300
 """Seconds without an event after which nobody seems to carry a running run."""
@@ -13,7 +13,7 @@ def stopped(case: Case) -> Cause | None:
     why = f": {case.reason}" if case.reason else " by hand"
     idle = case.here.get("idle_s", 0.0)
     go_on = f"agent0 run resume {case.run}"
-    seen = (Evidence("its last event", event=case.last),)
+    seen = (Observation("its last event", event=case.last),)
     match case.status:
         case "paused":
             return Cause("stopped", case.iteration, f"the run was paused{why}", seen, go_on, event=case.last)
@@ -21,6 +21,9 @@ def stopped(case: Case) -> Cause | None:
             return Cause("stopped", case.iteration, f"the run was cancelled{why}", seen, event=case.last)
         case "failed":
             return Cause("stopped", case.iteration, f"the run failed{why}", seen, go_on, event=case.last)
+        case "running" if case.here.get("carried") is False:
+            told = "nobody carries the run: no process uses its log, whose server was not running"
+            return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
         case "running" if idle >= IDLE_S:
             told = f"nobody seems to carry the run: its last event is {idle / 60:,.0f} minutes old"
             return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)

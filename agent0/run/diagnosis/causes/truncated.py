@@ -3,7 +3,8 @@
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
 
-BAD = 0.5
+BAD, SOME = 0.5, 0.25
+"""Share of texts or attempts that is told of; the second of turns and calls whose limit is another than elsewhere."""
 ENDS = {"length": "max_tokens", "turn_limit": "max_turns", "budget": "max_calls"}
 """How an attempt ended -> the limit of ``run.student`` that ended it."""
 
@@ -16,7 +17,8 @@ def truncated(case: Case) -> Cause | None:
             share = f"{of(one.cut_off, one.screened)} texts of the teacher are cut off at their limit of tokens"
             return _found(case, one, "teacher", "max_tokens", share, "malformed")
         for end, limit in ENDS.items():
-            if one.attempts and one.ends.get(end, 0) >= BAD * one.attempts:
+            least = SOME if end != "length" and case.changed(f"run.student.{limit}") else BAD
+            if one.attempts and one.ends.get(end, 0) >= least * one.attempts:
                 words = limit.removeprefix("max_")
                 share = f"{of(one.ends[end], one.attempts)} attempts are truncated at their limit of {words}"
                 return _found(case, one, "student", limit, share, f"end:{end}")

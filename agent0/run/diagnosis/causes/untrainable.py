@@ -1,7 +1,7 @@
 """Trajectories that cannot be trained on: without token data, of another checkpoint, unscored, or none at all."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, blamed
+from agent0.run.diagnosis.case import Case, Cause, Observation, blamed
 
 WHY = {
     "no_trajectory": "their tokens were not recorded",
@@ -24,7 +24,7 @@ def untrainable(case: Case) -> Cause | None:
             why = WHY.get(worst, worst)
             told = f"the student's attempts cannot be trained on: {made.skipped[worst]:,} of them since {why} "
             told += f"({blamed(case, settings, KEYS[0])})"
-            seen = (Evidence(f"left out: {made.skipped}", checkpoint=made.checkpoint, event=made.requested),)
+            seen = (Observation(f"left out: {made.skipped}", checkpoint=made.checkpoint, event=made.requested),)
             mend = case.again(settings) if settings else "agent0 doctor"
             fatal = not case.recovered(made.iteration)
             step = made.checkpoint, made.requested

@@ -1,7 +1,7 @@
 """A verifier that cannot decide, or calls right answers wrong."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Evidence, Held, Iteration, of
+from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, of
 
 UNDECIDED = 0.5
 MISJUDGED = 0.2
@@ -42,7 +42,7 @@ def _seen(one: Iteration) -> tuple[str, str] | None:
     return None
 
 
-def _found(case: Case, iteration: int, told: str, seen: tuple[Evidence, ...]) -> Cause:
+def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...]) -> Cause:
     settings = case.changed(*KEYS, "run.training.student.leak", "run.training.student.verdicts")
     if settings:
         told = f"{told} ({'; '.join(map(str, settings[:2]))})"
