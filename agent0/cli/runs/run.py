@@ -7,6 +7,7 @@ import typer
 from agent0.cli import console
 from agent0.cli.runs import fork
 from agent0.cli.runs.diet import diet
+from agent0.cli.runs.export import export
 from agent0.cli.runs.foreground import follow_to_end, print_conclusion, print_results, require
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ app.command("fork")(fork.fork)
 app.command("diff")(fork.diff)
 app.command("check")(fork.check)
 app.command()(diet)
+app.command()(export)
 
 
 @app.command()
