@@ -184,6 +184,20 @@ def check_plugins(recorded: Mapping[str, str], of: str) -> None:
             raise ConfigError(f"The plugin {name} has changed.", why, "Restore it, or give the new one another name.")
 
 
+def of_session() -> list[str]:
+    """Names of rewards, tools, families and verifiers that a program or a notebook declares outside of any file that
+    is recorded: no other process has them, and nothing of them is in the log."""
+    found = []
+    for registry in REGISTRIES:
+        for entry in registry.entries.values():
+            made_by = next(
+                (getattr(entry, name) for name in ("score", "run", "sample", "judge") if hasattr(entry, name)), None
+            )
+            if getattr(made_by, "__module__", "") == "__main__":
+                found.append(str(entry.name))
+    return sorted(found)
+
+
 def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:
     """Handlers by name, plugins included; only ``names`` where given.
 
