@@ -78,7 +78,8 @@ def load_plugin_file(path: Path) -> str:
     try:
         source = read_regular(path, LARGEST)
     except OSError as error:
-        raise ConfigError(f"The plugin {path} cannot be read.", f"{error.strerror}.", "Correct --plugin.") from error
+        why = f"{str(error.strerror)[:1].upper()}{str(error.strerror)[1:]}."
+        raise ConfigError(f"The plugin {path} cannot be read.", why, "Correct --plugin.") from error
     digest = hashlib.sha256(source).hexdigest()
     if LOADED.get(path.stem) != digest:
         load_plugins()
