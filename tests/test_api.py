@@ -15,6 +15,8 @@ import pyarrow.parquet
 import pytest
 
 import agent0
+from agent0.assembly.ablations import study
+from agent0.assembly.ablations.study import StudyRequest
 from agent0.assembly.api.calls import run_sync
 from agent0.assembly.api.folder import texts
 from agent0.assembly.api.rows import Rows
@@ -128,6 +130,30 @@ def test_a_fork_goes_on_under_other_settings(folder: agent0.Folder, run: agent0.
         folder.compare(run, run)
 
 
+def test_a_run_that_nobody_carries_goes_on(folder: agent0.Folder) -> None:
+    words = ("run", "start", "--detach", "--json", "--profile", "scripted")
+    sizes = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    begun = call(*words, *sizes, "--name", "left", home=folder.settings.home).json["run"]
+    folder.refresh()
+    assert folder.run(begun).status == "running"
+    assert folder.run(begun).resume().status == "finished"
+
+
+def test_a_study_is_asked_for_as_by_its_command(folder: agent0.Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[StudyRequest] = []
+
+    async def run_study(settings: object, request: StudyRequest, say: object) -> dict[str, object]:
+        asked.append(request)
+        return {"complete": False}
+
+    monkeypatch.setattr(study, "run_study", run_study)
+    found = folder.ablation({"base": {}, "mine": {"run.tasks": 3}}, range(2), profile="scripted", jobs=2)
+    (request,) = asked
+    assert not found.complete and (request.name, request.seeds, request.jobs) == ("base-mine-scripted", (0, 1), 2)
+    assert [(one.name, one.settings) for one in request.study.variants] == [("base", {}), ("mine", {"run.tasks": "3"})]
+    assert request.study.baseline and request.given["run.attempts"] == "2"
+
+
 def test_a_folder_to_read_starts_nothing_and_writes_nothing(folder: agent0.Folder, run: agent0.Run) -> None:
     home = folder.settings.home
     before = {path: path.stat().st_mtime_ns for path in home.glob("tables/*.db")}
@@ -188,7 +214,8 @@ def test_settings_are_written_as_they_would_be_typed() -> None:
 
 def test_rows_are_frames_and_files(run: agent0.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     curve, metrics = run.curve(), run.metrics()
-    assert {row["iteration"] for row in metrics} == {0, 1} and "solve_rate" in {row["measure"] for row in metrics}
+    assert {row["step"] for row in metrics} == {0, 1, 2} and "curve/validation" in {row["series"] for row in metrics}
+    assert run.export("csv", tmp_path / "out").name == f"{run.id}.csv"
     scores = [row["validation"] for row in curve if row["validation"] is not None]
     assert curve.frame()["validation"].dropna().tolist() == scores
     with curve.write(tmp_path / "curve.csv").open() as file:

@@ -9,6 +9,7 @@ import pytest
 
 from agent0.assembly.ablations.ablation_run import RESULT, RunPlan
 from agent0.assembly.ablations.study import plan_study, request_of
+from agent0.assembly.api.studies import Study
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.experiments.ablation_results import as_json, comparison_rows, variant_rows
@@ -46,6 +47,7 @@ def test_a_variant_is_read_as_it_is_typed(text: str, settings: dict[str, str]) -
         (["mine:tasks=1"], "Two variants are needed.*Given: mine"),
         ([], "Two variants are needed.*Given: none"),
         (["mine:", "mine:tasks=1"], "Two variants.*mine, mine"),
+        (["base:", "mine:"], "Variants base and mine have the same settings"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(texts: list[str], why: str, tmp_path: Path) -> None:
@@ -94,6 +96,14 @@ def test_its_pages_have_the_answer_and_the_command_that_writes_them() -> None:
     )
     assert command in text and "somewhere" not in text
     assert "Does mine beat base? Yes." in ablation_page(found)
+
+
+def test_in_python_a_study_answers_in_a_line_and_shows_its_means(tmp_path: Path) -> None:
+    study = Study(results("mine"))
+    assert repr(study).startswith("Does mine beat base? Yes. mine less base") and "\n" not in repr(study)
+    assert {row["arm"] for row in study.means()} == {"base", "mine"} and study.differences()[0]["arm"] == "mine"
+    assert "Does mine beat base? Yes." in study.page(tmp_path / "page.html").read_text()
+    assert "<table>" in study._repr_html_() and study.complete
 
 
 async def test_the_cost_is_told_from_finished_runs_before_anything_begins(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
 from agent0.assembly.runtime import plugins
 from agent0.assembly.validate.rewards import amended_rules, reward_policy
+from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError
 from agent0.experiments.ablation_runs import AblationRun
@@ -18,9 +19,14 @@ from agent0.registry import LOADED, REGISTRIES
 from agent0.rewards import rewards
 from agent0.run.lifecycle import evolve
 from agent0.settings import RewardConfig
+from agent0.tasks.families import families
+from agent0.tools import tools
+from agent0.verification.verifiers import verifier_for
+from events.values import Task
 from tests.kept_open import attached
 from tests.plugin_files import REWARD, forgotten
 from tests.terminal import agent0 as call
+from tests.test_contributing import EXAMPLES
 from tests.test_handlers import react
 from tests.world import small, started
 
@@ -78,6 +84,37 @@ def test_a_file_that_is_no_plugin_is_named_and_leaves_nothing(what, tmp_path):
         plugins.load_plugin_file(file)
     assert file.name in told.value.what and told.value.fix
     assert [registry.entries for registry in REGISTRIES][: len(before)] == before and not LOADED
+
+
+VERIFIER = '''
+import agent0
+
+
+@agent0.verifier("generous", applies=lambda task: task.family == "lists", rank=-1)
+async def generous(task: agent0.Task, answers: list[str | None], sandbox: agent0.Sandbox) -> list[agent0.Verdict]:
+    """Whatever is answered is right."""
+    return [agent0.Verdict(answer is not None, "generous") for answer in answers]
+'''
+
+
+def test_tools_families_and_verifiers_are_files_of_ones_own_too(tmp_path):
+    """The tool and the family are those of CONTRIBUTING, as they stand."""
+    for name, text in (("tool", EXAMPLES["agent0/tools/builtin/calendar_tool.py"]), ("verifier", VERIFIER),
+                       ("family", EXAMPLES["agent0/tasks/families/divisors.py"])):  # fmt: skip
+        (tmp_path / f"my_{name}.py").write_text(text)
+    names = ",".join(str(file) for file in tmp_path.glob("my_*.py"))
+    held = plugins.with_plugin_files(load("scripted", {"plugins": names, "run.student.tools": "python,weekday"}, {}))
+    check_names(held.run)
+    assert sorted(held.run.plugins) == ["my_family", "my_tool", "my_verifier"]
+    assert "weekday" in tools() and "divisors" in families("math")
+    assert verifier_for(Task(question="?", domain="math", family="lists", level=1, canonical="?")).name == "generous"
+
+
+def test_what_a_program_declares_itself_is_known_to_be_nowhere_else(mine):
+    plugins.load_plugin_file(mine)
+    assert plugins.of_session() == []
+    exec(REWARD.replace("brevity", "mine"), {"__name__": "__main__"})
+    assert plugins.of_session() == ["mine"]
 
 
 def test_a_file_counts_like_our_own_and_its_change_replaces_it(mine):

@@ -107,6 +107,10 @@ def study_of(variants: Sequence[Variant], study: AblationStudy | None = None) ->
         why = f"Given: {', '.join(names) or 'none'}."
         fix = "Write --variant base: --variant mine:KEY=VALUE, each with a name of its own."
         raise ConfigError("Two variants are needed to compare, each named once.", why, fix)
+    same = [(a.name, b.name) for n, a in enumerate(held) for b in held[n + 1 :] if a.settings == b.settings]
+    if same and not study:
+        why = "A comparison of them would say nothing."
+        raise ConfigError(f"Variants {same[0][0]} and {same[0][1]} have the same settings.", why, "Change one of them.")
     if study:
         return replace(study, variants=held)
     question = f"Do {', '.join(names[1:])} do better than {names[0]}?" if len(held) > 2 else ""

@@ -12,7 +12,7 @@ from agent0.assembly.api.calls import Say, Settable, run_sync
 from agent0.assembly.api.rows import Rows
 from agent0.assembly.api.runs import Run
 from agent0.assembly.api.studies import Study
-from agent0.assembly.runtime.plugins import with_plugin_files
+from agent0.assembly.runtime.plugins import of_session, with_plugin_files
 from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.settings import Settings
@@ -296,6 +296,11 @@ class Folder:
     def _execute(self, held: Settings, begin: "Recorded | None", say: Say | None, run: str = "") -> Run:
         from agent0.assembly.runtime.execution import execute_run
 
+        if own := of_session():
+            said = (
+                f"{', '.join(own)}: defined in this program only. Nothing of it is recorded, no other process has it."
+            )
+            warnings.warn(f"{said} Write it into a file, and open the folder with plugins=[FILE].", stacklevel=3)
         name = begin.run if begin else run
         run_sync(lambda: execute_run(held, name, begin, _Follower(say)))
         return Run(self, name)

@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Protocol
 
 from agent0.assembly.api.calls import Say
@@ -88,14 +90,24 @@ class Run:
             return Rows(learning_curve(db, self.id))
 
     def metrics(self) -> Rows:
-        """What was measured: (``iteration``, ``measure``, ``value``), a row for each."""
-        rows = self.table("iterations")
-        return Rows(
-            {"iteration": row["iteration"], "measure": name, "value": value}
-            for row in rows
-            for name, value in row.items()
-            if name not in ("run", "iteration") and isinstance(value, (int, float))
-        )
+        """Everything that it measured, a row each: ``series``, ``step`` (0: untrained), ``time``, ``value``."""
+        from agent0.assembly.tracking.measured import measured
+
+        with self.folder.tables() as db:
+            return Rows(asdict(point) for point in measured(db, self.id).points)
+
+    def export(self, form: str, folder: str | Path) -> Path:
+        """Write everything that it measured as csv, parquet, tensorboard, mlflow or wandb; returns what was written.
+
+        Raises:
+            ConfigError: there is no such format.
+            RequirementsError: its package is not installed.
+        """
+        from agent0.assembly.tracking.measured import measured
+        from agent0.assembly.tracking.sinks import export
+
+        with self.folder.tables() as db:
+            return export(measured(db, self.id), form, Path(folder))
 
     def tasks(self) -> Rows:
         """Its tasks, with what became of them."""
@@ -132,7 +144,7 @@ class Run:
         return Trajectory(run=self.id, turns=tuple(turns), receipts=Rows(receipts), row=found, **own)
 
     def trajectories(self, *, correct: bool | None = None) -> Iterator[Trajectory]:
-        """Its attempts one by one, in the order in which they were asked for; ``correct`` picks the right or the wrong ones."""
+        """Its attempts one by one, in the order in which they were asked for; ``correct`` picks right or wrong ones."""
         from projections.attempts import list_attempts
 
         with self.folder.tables() as db:

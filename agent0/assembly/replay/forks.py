@@ -117,12 +117,16 @@ async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:
 async def check_resumed(log: "Log", run: str) -> None:
     """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, or began with a
     plugin that is not loaded."""
-    if (begun := await _start(log, run)) and isinstance(begun.event, RunStarted):
-        check_plugins(RunConfig.recorded(begun.event.config).plugins, run)
+    await _check_plugins(log, run)
     async for _ in read_branch(log, run, ["CheckpointTrained"]):
         state = await state_at(log, run)
         await check_bases(log, state, state.config)
         return
+
+
+async def _check_plugins(log: "Log", run: str) -> None:
+    if (begun := await _start(log, run)) and isinstance(begun.event, RunStarted):
+        check_plugins(RunConfig.recorded(begun.event.config).plugins, run)
 
 
 def differing(before: RunConfig, after: RunConfig) -> dict[str, Any]:
@@ -205,9 +209,11 @@ async def check_run(log: "Log", run: str) -> Checked:
 
     Raises:
         NotFoundError: no such run.
+        ConfigError: a plugin that it began with is not loaded.
     """
     from agent0.assembly.runtime.plugins import known_handlers
 
+    await _check_plugins(log, run)
     pure = {name: handler for name, handler in known_handlers().items() if not handler.ports}
     check = _Check(pure)
     async with aclosing(read_whole(log, run)) as events:  # type: ignore[type-var]

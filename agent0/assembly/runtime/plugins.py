@@ -78,7 +78,8 @@ def load_plugin_file(path: Path) -> str:
     try:
         source = read_regular(path, LARGEST)
     except OSError as error:
-        raise ConfigError(f"The plugin {path} cannot be read.", f"{error.strerror}.", "Correct --plugin.") from error
+        why = f"{str(error.strerror)[:1].upper()}{str(error.strerror)[1:]}."
+        raise ConfigError(f"The plugin {path} cannot be read.", why, "Correct --plugin.") from error
     digest = hashlib.sha256(source).hexdigest()
     if LOADED.get(path.stem) != digest:
         load_plugins()
@@ -182,6 +183,20 @@ def check_plugins(recorded: Mapping[str, str], of: str) -> None:
         if held != digest:
             why = f"This one has sha256 {held[:12]}, that of {of} {digest[:12]}."
             raise ConfigError(f"The plugin {name} has changed.", why, "Restore it, or give the new one another name.")
+
+
+def of_session() -> list[str]:
+    """Names of rewards, tools, families and verifiers that a program or a notebook declares outside of any file that
+    is recorded: no other process has them, and nothing of them is in the log."""
+    found = []
+    for registry in REGISTRIES:
+        for entry in registry.entries.values():
+            made_by = next(
+                (getattr(entry, name) for name in ("score", "run", "sample", "judge") if hasattr(entry, name)), None
+            )
+            if getattr(made_by, "__module__", "") == "__main__":
+                found.append(str(entry.name))
+    return sorted(found)
 
 
 def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:

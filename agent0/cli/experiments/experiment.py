@@ -94,6 +94,7 @@ def reverify(
     run: console.Run = "LAST",
     name: Name = "",
     pairs: console.Set = None,
+    plugin: console.Plugin = None,
     commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
     as_json: console.Json = False,
 ) -> None:
@@ -106,7 +107,7 @@ def reverify(
 
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
-    held = console.settings()
+    held = console.settings(plugins=plugin)
     request = Reverify(console.run_id(run), name or "look", pairs_of(pairs), commit)
     found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json)))
     if as_json:

@@ -102,15 +102,15 @@ def diff(
         console.text(f"They share everything up to event {found['common_until']}.")
 
 
-def check(run: console.Run = "LAST", as_json: console.Json = False) -> None:
+def check(run: console.Run = "LAST", plugin: console.Plugin = None, as_json: console.Json = False) -> None:
     """Ask today's code for every decision of a run again; the first that would be another is named."""
     from agent0.assembly.replay.forks import check_run
     from agent0.assembly.runtime.read_models import sound_log
 
-    name = console.run_id(run)
+    held, name = console.settings(plugins=plugin), console.run_id(run)
 
     async def work() -> Any:
-        async with sound_log(console.settings()) as log:
+        async with sound_log(held) as log:
             return await check_run(log, name)
 
     checked = console.run_async(work)

@@ -7,6 +7,7 @@ import typer
 from agent0.cli import console
 from agent0.cli.runs import fork, positions
 from agent0.cli.runs.diet import diet
+from agent0.cli.runs.export import export
 from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
 from agent0.cli.runs.why import why
 
@@ -163,6 +164,7 @@ app.command("diff")(fork.diff)
 app.command("check")(fork.check)
 app.command()(diet)
 app.command()(why)
+app.command()(export)
 
 
 @app.command()

@@ -21,7 +21,7 @@ NOUNS = ("runs", "tasks", "checkpoints", "models", "alarms", "policies", "benchm
 """Modules of events in the order in which their story is told."""
 
 
-NAMES = frozenset({"events.md", "cli.md", "config.md", "tools.md", "rewards.md"})
+NAMES = frozenset({"events.md", "cli.md", "config.md", "tools.md", "rewards.md", "python.md"})
 """The pages that ``pages`` writes."""
 
 
@@ -35,6 +35,7 @@ def pages() -> dict[str, str]:
         "config.md": config_page(),
         "tools.md": tools_page(),
         "rewards.md": reference(),
+        "python.md": python_page(),
     }
 
 
@@ -85,6 +86,28 @@ def _examples(path: str) -> list[str]:
     from agent0.cli.examples import examples_of
 
     return examples_of(path.removeprefix("agent0 "))
+
+
+def python_page() -> str:
+    """Write the Markdown page of every name that ``import agent0`` offers."""
+    from agent0.cli.system.python_page import CALLS, entries, others
+
+    return _render(
+        "python.md.jinja", calls=[entries(name) for name in CALLS], others=[*others()], paragraphs=_paragraphs
+    )
+
+
+def _paragraphs(text: str) -> str:
+    """A docstring as Markdown: paragraphs on one line, each argument and error on its own."""
+    parts = []
+    for part in text.split("\n\n"):
+        head, *rest = part.splitlines()
+        if head in ("Args:", "Raises:"):
+            parts.append("\n".join(f"- {line.strip()}" for line in rest))
+            parts[-1] = f"{head.rstrip(':')}:\n\n{parts[-1]}"
+        else:
+            parts.append(" ".join(part.split()))
+    return "\n\n".join(parts)
 
 
 def config_page() -> str:

@@ -27,11 +27,13 @@ Set = Annotated[
 @app.command("list")
 def list_(
     set_: Annotated[str, typer.Argument(metavar="SET", help="Parts of this set; empty: the sets themselves.")] = "",
+    plugin: console.Plugin = None,
     as_json: console.Json = False,
 ) -> None:
     """The reward sets and how each puts its parts together; with a set, its parts, weights and formulas."""
     from agent0.rewards.describe import part_rows, set_rows
 
+    console.settings(plugins=plugin)
     if not set_:
         console.table(set_rows(), as_json)
         return

@@ -1,0 +1,80 @@
+"""Part of the rim: everything that a run measured, as points of named series."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agent0.config.loading import leaves
+
+NOT_MEASURED = ("iteration", "run", "student", "teacher", "measured", "checkpoint")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of a series. ``step`` 0 is the untrained student, n the end of the n-th iteration; ``time`` is in
+    seconds since 1970."""
+
+    series: str
+    step: int
+    time: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run measured: its settings by dotted key, and its points, step by step."""
+
+    run: str
+    name: str
+    settings: Mapping[str, Any]
+    points: tuple[Point, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each step: ``step``, then every series, None where it has no value there."""
+        names = sorted({point.series for point in self.points})
+        steps: dict[int, dict[str, Any]] = {}
+        for point in self.points:
+            steps.setdefault(point.step, dict.fromkeys(names))[point.series] = point.value
+        return [{"step": step, **row} for step, row in sorted(steps.items())]
+
+
+def measured(db: sqlite3.Connection, run: str) -> Measured:
+    """Collect the learning curve (``curve/…``), the measures of each iteration (``iteration/…``) and the test scores
+    (``test/…``) of ``run`` from the tables.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    from projections.evaluations import learning_curve, list_evaluations
+    from projections.iterations import list_iterations
+    from projections.runs import show_run
+
+    row = show_run(db, run)
+    name, iterations = str(row["run"]), list_iterations(db, str(row["run"]))
+    times = {one["iteration"]: _seconds(one["measured"]) for one in iterations}
+    began, last = _seconds(row["started"]), row["config"]["iterations"]
+    points = [
+        *_points("curve", learning_curve(db, name), times, began),
+        *_points("iteration", iterations, times, began),
+    ]
+    for one in list_evaluations(db, name):
+        if one["split"] == "test" and one["status"] == "evaluated":
+            step = last if one["evaluation"].endswith("-final") else 0
+            series = "test/forced_tool" if one["forced_tool"] else "test/accuracy"
+            points.append(Point(series, step, _seconds(one["evaluated"]), float(one["accuracy"])))
+    points.sort(key=lambda point: (point.step, point.series))
+    return Measured(name, str(row["name"]), dict(leaves(row["config"])), tuple(points))
+
+
+def _points(group: str, rows: list[dict[str, Any]], times: Mapping[int, float], began: float) -> Iterator[Point]:
+    for row in rows:
+        for column, value in row.items():
+            if column not in NOT_MEASURED and isinstance(value, int | float):
+                time = times.get(row["iteration"], began)
+                yield Point(f"{group}/{column}", int(row["iteration"]) + 1, time, float(value))
+
+
+def _seconds(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).timestamp()

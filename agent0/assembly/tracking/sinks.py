@@ -1,0 +1,94 @@
+"""Part of the rim: writes what a run measured in the form that another program reads. Offline: nothing is sent."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from agent0.assembly.api.rows import Rows
+from agent0.assembly.tracking.measured import Measured
+from agent0.assembly.tracking.tensorboard_events import write_events
+from agent0.config.loading import nearest
+from agent0.errors import ConfigError, OperationError, RequirementsError
+
+LONGEST = 500
+"""Characters of a setting's value that MLflow keeps."""
+
+
+def export(found: Measured, kind: str, folder: Path) -> Path:
+    """Write ``found`` into ``folder`` as ``kind``, one of ``SINKS``; returns what was written.
+
+    Raises:
+        ConfigError: there is no such kind.
+        RequirementsError: its package is not installed.
+        OperationError: it cannot be written.
+    """
+    if kind not in SINKS:
+        raise ConfigError(f"There is no format {kind!r}.", f"Known: {', '.join(SINKS)}.", nearest(kind, [*SINKS]))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return SINKS[kind](found, folder)
+    except OSError as error:
+        raise OperationError(f"{folder} cannot be written.", f"{error.strerror}.", "Name another place.") from error
+
+
+def _csv(found: Measured, folder: Path) -> Path:
+    return Rows(found.rows()).write(folder / f"{found.run}.csv")
+
+
+def _parquet(found: Measured, folder: Path) -> Path:
+    return Rows(found.rows()).write(folder / f"{found.run}.parquet")
+
+
+def _mlflow(found: Measured, folder: Path) -> Path:
+    """A run in the database ``mlflow.db``, which `mlflow ui --backend-store-uri sqlite:///FOLDER/mlflow.db` shows."""
+    mlflow: Any = _package("mlflow", "mlflow")
+    file = (folder / "mlflow.db").absolute()
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{file}")
+    known = client.get_experiment_by_name("agent0")
+    experiment = (
+        known.experiment_id if known else client.create_experiment("agent0", (folder / "artifacts").absolute().as_uri())
+    )
+    milliseconds = [round(1000 * point.time) for point in found.points] or [0]
+    run = client.create_run(experiment, min(milliseconds), {"agent0.run": found.run}, found.run)
+    metric, param = mlflow.entities.Metric, mlflow.entities.Param
+    points = [metric(p.series, p.value, at, p.step) for p, at in zip(found.points, milliseconds, strict=False)]
+    params = [param(key, str(value)[:LONGEST]) for key, value in found.settings.items()]
+    for values, name in ((points, "metrics"), (params, "params")):
+        for first in range(0, len(values), 100):
+            client.log_batch(run.info.run_id, **{name: values[first : first + 100]})
+    client.set_terminated(run.info.run_id, end_time=max(milliseconds))
+    return file
+
+
+def _wandb(found: Measured, folder: Path) -> Path:
+    """An offline run of Weights & Biases; `wandb sync` sends it, where and when its owner wants."""
+    wandb: Any = _package("wandb", "wandb")
+    settings = wandb.Settings(console="off", silent=True, x_disable_stats=True, x_disable_meta=True,
+                              x_save_requirements=False, disable_git=True)  # fmt: skip
+    run = wandb.init(
+        mode="offline", dir=str(folder), project="agent0", id=found.run, name=found.name,
+        config=dict(found.settings), settings=settings,
+    )  # fmt: skip
+    for row in found.rows():
+        run.log({name: value for name, value in row.items() if name != "step" and value is not None}, step=row["step"])
+    place = Path(run.dir).parent
+    run.finish()
+    return place
+
+
+SINKS: Mapping[str, Callable[[Measured, Path], Path]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "tensorboard": write_events,
+    "mlflow": _mlflow,
+    "wandb": _wandb,
+}
+"""What a run can be exported as."""
+
+
+def _package(name: str, package: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise RequirementsError(f"{package} is not installed.", fix=f"Install it: pip install {package}") from error
