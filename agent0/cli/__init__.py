@@ -88,7 +88,7 @@ def _call(words: list[str]) -> None:
     if words in ([], ["-h"], ["--help"]):
         from agent0.cli.first_page import first_page
 
-        added = [name for name, _ in _found(__path__[1:], f"{__name__}.")]  # type: ignore[index]  # a list in fact
+        added = [name for name, _ in _found(__path__[1:], f"{__name__}.")]
         typer.echo(first_page(added))
         return
     made = build(*words[:1])

@@ -17,7 +17,7 @@ NONE_RAN = "none ran beside it"
 
 
 def run_answer(found: Row) -> list[str]:
-    """Sum a run up, from its overview; ``found["gain"]`` is what ``test_gain`` made of its test scores."""
+    """Sum a run up, from its overview; ``found["gain"]`` is what ``held_out_gain`` made of its test scores."""
     if found["status"] == "finished" and climbs(found) and (told := run_lines(found)):
         return told
     return [_state(found), *_scores(found)]
@@ -37,7 +37,7 @@ def climbs(found: Row) -> bool:
         return False
 
 
-def test_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
+def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
     """Compare the last test score of a run with each one before it (the untrained student, the control whose tool was
     forced) on the same items, with Holm's correction; empty where the last student was not scored."""
     last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
