@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.report.climb_summary import run_lines, study_lines
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 from agent0.stats.claims import Scored, claims
@@ -18,8 +17,11 @@ NONE_RAN = "none ran beside it"
 
 def run_answer(found: Row) -> list[str]:
     """Sum a run up, from its overview; ``found["gain"]`` is what ``held_out_gain`` made of its test scores."""
-    if found["status"] == "finished" and climbs(found) and (told := run_lines(found)):
-        return told
+    if found["status"] == "finished" and climbs(found):
+        from agent0.report.climb_summary import run_lines
+
+        if told := run_lines(found):
+            return told
     return [_state(found), *_scores(found)]
 
 
@@ -149,6 +151,8 @@ def compare_answer(found: Row) -> list[str]:
 
 def study_answer(found: Row) -> list[str]:
     """Sum a study up: one on a ladder by what was learned beside its controls, another by its first three sentences."""
+    from agent0.report.climb_summary import study_lines
+
     if "ladder" in found and (told := study_lines(found, "below")):
         return list(told)
     from agent0.report.markdown.ablation import sentences
