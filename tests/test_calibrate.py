@@ -125,6 +125,7 @@ def test_a_confidence_is_that_of_its_own_student_by_its_newest_calibrators() -> 
 def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> None:
     words = ("calibrate", "--provider", "scripted", "--items", "20", "--samples", "1", "--json")
     wanted = tmp_path / "pages" / "calibration.md"
+    wanted.parent.mkdir()
     first = agent0(*words, "--resume", "cal", "--page", str(wanted), home=tmp_path)
     assert first.code == 0, first.err
     (one,) = first.json

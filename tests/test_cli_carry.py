@@ -176,6 +176,7 @@ async def work():
 app = typer.Typer()
 app.command()(lambda: run_async(work, "stopping"))
 cli.build, path = lambda *_: app, sys.argv.pop()
+sys.argv.append("--")
 cli.main()
 """
 

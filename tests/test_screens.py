@@ -4,6 +4,7 @@
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from agent0.cli import console, layout
 from agent0.cli.layout import Screen, table_lines
-from tests.story import benchmark_run, bodies, experiment, failed_run, renumbered, whole_run
+from tests.story import benchmark_run, experiment, failed_run, renumbered, whole_run
 from tests.terminal import agent0 as call
 from tests.test_report import told
 
@@ -75,7 +76,7 @@ def test_a_command_shows_on_a_terminal_what_its_file_has(home: Path, command: st
 @pytest.mark.parametrize("width", (80, 100, 200))
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_id_is_split_and_no_line_is_wider_than_the_screen(home: Path, command: str, width: int) -> None:
-    piped = {word for word in ID.findall(call(*command.split(), home=home).out)}
+    piped = set(ID.findall(call(*command.split(), home=home).out))
     lines = shown(home, command, width).splitlines()
     assert [line for line in lines if layout.cells(line) > width and " " in line.strip()] == []
     for word in ID.findall("\n".join(lines)):
@@ -144,5 +145,4 @@ def _written() -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    for written in _written():
-        print(written)
+    sys.stdout.writelines(f"{written}\n" for written in _written())

@@ -34,7 +34,7 @@ def test_build_passes_on_what_was_asked_for(tmp_path: Path, asked: list[dict]) -
     mix.write_text(json.dumps({"batch": 4, "phases": [PHASE]}))
     said = agent0("tiny", "build", "--out", str(tmp_path / "model"), "--seed", "3", "--mix", str(mix))
     assert said.code == 0
-    assert "parameters  1000" in said.out
+    assert "parameters\t1000" in said.out
     assert [line.split("  ")[0] for line in said.err.splitlines()[:3]] == [
         "step 100/300",
         "step 200/300",

@@ -102,7 +102,7 @@ agent0 run story LAST
 agent0 run pause LAST --reason "the machine is needed"
 agent0 run cancel LAST --yes
 agent0 sandbox check
-agent0 sandbox snapshots --run LAST
+agent0 sandbox snapshots LAST
 agent0 sandbox diff t0-003-a0#1 t0-003-a0#2
 agent0 sandbox restore t0-003-a0#2 folder
 agent0 sandbox top --run LAST

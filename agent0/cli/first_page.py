@@ -11,7 +11,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "config": "Show and check settings and profiles.",
     },
     "Look": {
-        "report": "Write a page on what came of a run: answers first, then tables and pictures.",
+        "report": "Write a page on what came of a run: answers, tables, pictures.",
         "task": "List the tasks that a teacher proposed; review answers to them.",
         "trajectory": "Read attempts turn by turn; export them as training data.",
         "reward": "Explain a reward part by part; play cheats against a reward set.",
@@ -21,7 +21,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "failures": "Look at reactions that were given up; retry or drop them.",
     },
     "Ask again": {
-        "experiment": "Other rewards, verdicts or training from the log; variants over seeds.",
+        "experiment": "Other rewards, verdicts or training; variants over seeds.",
         "bench": "Score a student on benchmarks, and compare scores.",
         "calibrate": "Fit how sure a student may be of its answers.",
         "verify": "Measure verifiers on labelled pairs.",

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent0.report.climb_summary import run_lines, study_lines
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 from agent0.stats.claims import Scored, claims
@@ -17,9 +16,12 @@ NONE_RAN = "none ran beside it"
 
 
 def run_answer(found: Row) -> list[str]:
-    """Sum a run up, from its overview; ``found["gain"]`` is what ``test_gain`` made of its test scores."""
-    if found["status"] == "finished" and climbs(found) and (told := run_lines(found)):
-        return told
+    """Sum a run up, from its overview; ``found["gain"]`` is what ``held_out_gain`` made of its test scores."""
+    if found["status"] == "finished" and climbs(found):
+        from agent0.report.climb_summary import run_lines
+
+        if told := run_lines(found):
+            return told
     return [_state(found), *_scores(found)]
 
 
@@ -37,7 +39,7 @@ def climbs(found: Row) -> bool:
         return False
 
 
-def test_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
+def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
     """Compare the last test score of a run with each one before it (the untrained student, the control whose tool was
     forced) on the same items, with Holm's correction; empty where the last student was not scored."""
     last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
@@ -150,6 +152,8 @@ def compare_answer(found: Row) -> list[str]:
 def study_answer(found: Row) -> list[str]:
     """Sum a study up: one on a ladder by what was learned beside its controls, one with a baseline by a line for each
     other variant, another by its first three sentences; and what could not be finished."""
+    from agent0.report.climb_summary import study_lines
+
     if "ladder" in found and (told := study_lines(found, "below")):
         return list(told)
     from agent0.report.markdown.ablation import answers, sentences

@@ -2,30 +2,26 @@
 and solutions are. Read models and the artifacts they name are all it reads."""
 
 import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
 from agent0.report.columns import WITHIN, shown_iteration
+from agent0.report.diversity import FREQUENT, diversity, trace_of
 from agent0.report.eval_items import held_items, outcome_of
-from agent0.rollout.solution_diversity import signature, variety
-from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
+from agent0.rollout.tool_patterns import Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.calibrators import worth
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
 from projections.evaluations import list_evaluations
 from projections.indexes import index_of, rejections
-from projections.tasks import patterns
 from projections.traces import list_traces
 
 Row = dict[str, Any]
 
 MODES = 15
 """Failure modes that are told."""
-FREQUENT = 12
-"""Transitions and patterns that are told."""
 
 
 def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
@@ -38,8 +34,8 @@ def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
         "test": _tests([e for e in scores if e["split"] == "test"]),
         "curves": {part: _curves(held, part) for part in ("by_domain", "by_level")},
         "failures": [f for f in (_held_failures(artifacts, held), _tried_failures(traces)) if f],
-        "tools": _tools([_trace(row) for row in traces]),
-        "diversity": _diversity(db, run, traces),
+        "tools": _tools([trace_of(row) for row in traces]),
+        "diversity": diversity(db, run, traces),
         "self_critique": _self_critique(traces),
         "rejected": rejections(db, run),
         "decontamination": decontamination(index_of(db, run)),
@@ -112,7 +108,7 @@ def _outcome(row: Row) -> Outcome:
         "level": str(row["level"] or ""),
         "family": row["family"] or "",
         "error": _error(row),
-        "tool": used(_trace(row).calls),
+        "tool": used(trace_of(row).calls),
     }
     return Outcome(row["correct"], marks, row["task"])
 
@@ -120,10 +116,6 @@ def _outcome(row: Row) -> Outcome:
 def _error(row: Row) -> str:
     known = {"reason": row["reason"] or "", "end": row["end"], "right": row["expected"] or ""}
     return error_class(row["answer"], row["correct"], **known)
-
-
-def _trace(row: Row) -> Trace:
-    return Trace(row["attempt"], row["task"], row["correct"], tuple(Call(*call) for call in row["calls"]))
 
 
 def _tools(traces: Sequence[Trace]) -> Row:
@@ -143,44 +135,6 @@ def _self_critique(traces: Sequence[Row]) -> Row | None:
         [r["self_critique"] for r in critiqued], [r["correct"] for r in critiqued], [r["task"] for r in critiqued]
     )
     return asdict(found) if found else None
-
-
-def patterns_per_1000(db: sqlite3.Connection, run: str) -> float | None:
-    """Different solution patterns among 1,000 solved tasks of ``run``; None where none was solved."""
-    solutions = _diversity(db, run, list_traces(db, run))["solutions"]
-    return float(solutions["per_1000"]) if solutions["tasks"] else None
-
-
-def _diversity(db: sqlite3.Connection, run: str, traces: Sequence[Row]) -> Row:
-    """Patterns of the first right attempt at each task, over the run and by iteration."""
-    solved: dict[str, tuple[int, str, Row]] = {}
-    for row in traces:
-        if row["correct"] and row["task"] not in solved:
-            pattern = signature(_trace(row).calls, f"{row['domain']}/{row['family']}")
-            solved[row["task"]] = (row["iteration"], pattern, row)
-    by_iteration: dict[int, list[str]] = defaultdict(list)
-    for iteration, pattern, _ in solved.values():
-        by_iteration[iteration].append(pattern)
-    return {
-        "forms": patterns(db, run),
-        "solutions": asdict(variety([pattern for _, pattern, _ in solved.values()])),
-        "by_iteration": [
-            {"iteration": iteration, **asdict(variety(found))} for iteration, found in sorted(by_iteration.items())
-        ],
-        "frequent": _frequent(solved),
-    }
-
-
-def _frequent(solved: Mapping[str, tuple[int, str, Row]]) -> list[Row]:
-    """The patterns that solve most tasks, each with an attempt to look at."""
-    times = Counter(pattern for _, pattern, _ in solved.values())
-    example: dict[str, Row] = {}
-    for _, pattern, row in solved.values():
-        example.setdefault(pattern, row)
-    return [
-        {"tasks": n, "tools": used(_trace(example[p]).calls), "attempt": example[p]["attempt"], "pattern": p[:300]}
-        for p, n in sorted(times.items(), key=lambda held: (-held[1], held[0]))[:FREQUENT]
-    ]
 
 
 def decontamination(index: Row | None) -> str:

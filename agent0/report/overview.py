@@ -14,7 +14,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         NotFoundError: there is no such run.
     """
     from agent0.report.alarm_groups import grouped
-    from agent0.report.answers import run_answer, test_gain
+    from agent0.report.answers import held_out_gain, run_answer
     from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.diagnosis.iterations import iterations_of
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
@@ -45,7 +45,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "targets": target_rows(db, row["run"], done, benchmarks, config),
         "config": config,
         "prompts": row["prompts"],
-        "gain": test_gain(tests),
+        "gain": held_out_gain(tests),
     }
     return {**found, "answer": run_answer(found)}
 

@@ -57,7 +57,7 @@ def target_rows(
 
     Tool use is that of the last unforced evaluation, of the test set where there is one.
     """
-    from agent0.report.findings import patterns_per_1000
+    from agent0.report.diversity import patterns_per_1000
 
     free = [e for e in scores if not e["forced_tool"] and e["split"] != "benchmark"]
     held = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free

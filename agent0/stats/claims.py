@@ -57,4 +57,4 @@ def step_by_step(scores: Sequence[Scored]) -> list[tuple[Claim | None, Claim | N
 def _difference(earlier: Scored, later: Scored) -> Difference | None:
     if not earlier.outcomes or len(earlier.outcomes) != len(later.outcomes):
         return None
-    return compare([float(c == "1") for c in earlier.outcomes], [float(c == "1") for c in later.outcomes])
+    return compare([float(c == "1") for c in earlier.outcomes], [float(c == "1") for c in later.outcomes], rounds=0)

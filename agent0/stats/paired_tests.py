@@ -103,11 +103,19 @@ def agreeing_level(p: float, adjusted: float) -> float:
 
 
 def agreeing(found: Difference, adjusted: float) -> Difference:
-    """``found`` with the interval of its own test, corrected to ``adjusted`` as its p is, and widened to the resampled
-    one, since the first takes for known how many items change. A verdict never stands beside an interval that says
-    otherwise: where p is not significant the first holds 0, and so does the wider."""
-    low, high = exact_interval(found.gained, found.lost, found.items, agreeing_level(found.p, adjusted), found.size)
-    return replace(found, lower95=min(low, found.lower95), upper95=max(high, found.upper95))
+    """``found`` with the interval of its own test, corrected to ``adjusted`` as its p is, and widened to the normal
+    one of the mean (the resampled one where items changed by parts of a point), since the first takes for known how
+    many items change. A verdict never stands beside an interval that says otherwise: where p is not significant the
+    first holds 0, and so does the wider."""
+    level = agreeing_level(found.p, adjusted)
+    low, high = exact_interval(found.gained, found.lost, found.items, level, found.size)
+    if found.size == 1:
+        spread = max((found.gained + found.lost) / found.items - found.mean**2, 0.0)
+        half = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(spread / found.items)
+        around = max(-1.0, found.mean - half), min(1.0, found.mean + half)
+    else:
+        around = found.lower95, found.upper95
+    return replace(found, lower95=min(low, around[0]), upper95=max(high, around[1]))
 
 
 def _clopper_pearson(found: int, n: int, level: float) -> tuple[float, float]:
@@ -149,6 +157,8 @@ def compare(
 ) -> Difference:
     """Compare scores of the same items in the same order; several samples of an item share a cluster.
 
+    ``rounds`` 0 leaves the interval to ``agreeing``, which needs none for whole outcomes.
+
     Scores are shares in [0, 1]. An item or cluster counts as gained where its mean rose; each cluster counts once,
     however many samples it has.
 
@@ -159,7 +169,7 @@ def compare(
         raise ValueError(f"{len(before)} and {len(after)} scores cannot be paired")
     changes = _by_cluster(before, after, clusters)
     gained, lost = sum(c > 0 for c in changes), sum(c < 0 for c in changes)
-    low, high = bootstrap(changes, rounds=rounds, seed=seed)
+    low, high = bootstrap(changes, rounds=rounds, seed=seed) if rounds else (fmean(changes), fmean(changes))
     share = (gained + lost) / len(changes)
     return Difference(
         mean=fmean(changes),

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.grading.normal_form import normal_form
 
 if TYPE_CHECKING:
     from events.base import Event
@@ -108,6 +107,7 @@ def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: st
         OperationError: an attempt without an answer yet.
     """
     from agent0.errors import ConfigError, OperationError
+    from agent0.grading.normal_form import normal_form
     from agent0.verification.human_review import reviewed
     from events.benchmarks import TaskReviewed
 

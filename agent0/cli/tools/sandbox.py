@@ -59,10 +59,13 @@ def snapshots(
     from projections.tool_calls import list_snapshots
 
     with console.tables() as db:
-        rows = list_snapshots(db, resolve(db, run), attempt, limit)
-    rows = [{**row, "call": f"{row['attempt']}#{row['call']}"} for row in rows]
-    seen = [{**row, "work": (row["work"] or "empty")[:16]} for row in rows]
-    console.table(rows if as_json else seen, as_json, ("call", "tool", "state", "files", "file_bytes", "work"))
+        of = resolve(db, run)
+        rows = console.limited(lambda n: list_snapshots(db, of, attempt, n), limit)
+    named = [{**row, "call": f"{row['attempt']}#{row['call']}"} for row in rows]
+    seen = [{**row, "work": (row["work"] or "empty")[:16]} for row in named]
+    console.table(
+        rows.like(named if as_json else seen), as_json, ("call", "tool", "state", "files", "file_bytes", "work")
+    )
 
 
 @app.command()

@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from agent0.cli import console
+from agent0.cli.layout import table_lines
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
 
     from agent0.settings import Settings
 
@@ -59,15 +60,8 @@ async def watch(settings: "Settings", run: str, every_s: float, look: Look = loo
                 await asyncio.sleep(every_s)
 
 
-def _drawn(seen: dict[str, Any]) -> "Table":
-    from rich import box
-    from rich.table import Table
+def _drawn(seen: dict[str, Any]) -> "Text":
     from rich.text import Text
 
     title = f"{seen['attempts_under_way']} attempts under way in {seen['runs']} running runs"
-    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for name in COLUMNS:
-        drawn.add_column(name.replace("_", " "), justify="left" if name == "tool" else "right")
-    for row in seen["tools"]:
-        drawn.add_row(*(Text(console.format_value(row[name])) for name in COLUMNS))
-    return drawn
+    return Text("\n".join([title, *table_lines(seen["tools"], COLUMNS, console.screen())]), no_wrap=True)

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, svg
+from agent0.report.columns import shown_iteration
 from projections.evaluations import learning_curve, list_evaluations
 from projections.runs import show_run
 
@@ -152,7 +153,7 @@ def _shifted(score: Row) -> float:
 def _dress(axes: Axes, ticks: Sequence[int], colours: Palette) -> None:
     step = max(1, len(ticks) // 12)
     shown = [tick for place, tick in enumerate(ticks) if place % step == 0 or tick == ticks[-1]]
-    axes.set_xticks(shown, ["untrained" if tick < 0 else str(tick) for tick in shown])
+    axes.set_xticks(shown, [shown_iteration(tick) for tick in shown])
     axes.set_xlim(ticks[0] - 0.3, ticks[-1] + 0.4)
     axes.set_ylim(0, 1.02)
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20 %", "40 %", "60 %", "80 %", "100 %"])

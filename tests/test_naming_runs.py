@@ -1,0 +1,215 @@
+"""How a user names a run and a place in it, who carries it, and what the tables know without the log's server."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly.log import table_freshness
+from agent0.assembly.log.carriers import carried, carrier_line, carriers, carrying
+from agent0.config.loading import load
+from agent0.settings import Settings
+from tests.story import benchmark_run, failed_run, renumbered, whole_run
+from tests.terminal import agent0 as call
+from tests.test_report import told
+
+SMALL = (
+    *("--profile", "scripted", "--tasks", "3", "--attempts", "2", "--iterations", "2"),
+    *("-s", "run.evaluation.validation=4", "-s", "run.evaluation.test=4", "-s", "sandbox.workers=1"),
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of three runs: ``story-one`` and ``story-two``, of one name, and ``r8``, which started last."""
+    folder = tmp_path_factory.mktemp("named")
+    events = [*whole_run("story-one")]
+    for more in (whole_run("story-two"), failed_run(), benchmark_run()):
+        events += renumbered(more, len(events))
+    (folder / "tables").mkdir()
+    told(events, folder / "tables" / "view.db").close()
+    return folder
+
+
+def run_of(home: Path, name: str) -> str:
+    said = call("run", "show", name, "--json", home=home)
+    assert said.code == 0, said.err
+    return str(said.json["run"])
+
+
+def test_a_run_is_named_by_id_beginning_name_or_age(home: Path) -> None:
+    newest = [row["run"] for row in call("run", "list", "--json", home=home).json]
+    for place, run in enumerate(newest):
+        assert run_of(home, f"LAST~{place}") == run_of(home, run) == run
+    assert run_of(home, "LAST") == newest[0]
+    assert run_of(home, "story-t") == "story-two" == run_of(home, "story story-two")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("story-", "2 runs are called 'story-' or begin so. story-"),
+        ("story-tow", "Did you mean story-two?"),
+        ("LAST~9", "There are 3 runs: the oldest is LAST~2."),
+        ("", "There is no run ''."),
+        ("%", "There is no run '%'."),
+    ],
+)
+@pytest.mark.parametrize("command", ["run show", "task list", "report", "run story", "curriculum show", "run diff r8"])
+def test_a_name_that_is_none_or_of_several_is_refused_by_every_command(
+    home: Path, command: str, name: str, said: str
+) -> None:
+    told = call(*command.split(), name, home=home)
+    assert told.code == 1 and said in told.err and told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "model list --run",
+        "experiment list --run",
+        "failures list --run",
+        "events grep run --run",
+        "task list",
+        "report",
+    ],
+)
+def test_every_command_that_takes_a_run_takes_a_beginning_of_its_id(home: Path, command: str) -> None:
+    by_id, by_beginning = (call(*command.split(), name, "--json", home=home) for name in ("story-two", "story-t"))
+    assert by_id.code == 0 and by_id.out == by_beginning.out
+
+
+@pytest.fixture(scope="module")
+def lone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished run whose server has ended."""
+    folder = tmp_path_factory.mktemp("lone")
+    assert call("run", "start", *SMALL, "--name", "one", home=folder).code == 0
+    return folder
+
+
+def test_a_place_in_a_run_is_told_by_count_or_iteration(lone: Path) -> None:
+    first = call("run", "show", "--at", "+0", "--json", home=lone).json
+    assert first["seq"] == call("events", "tail", "-t", "RunStarted", "--json", home=lone).lines[0]["seq"]
+    second = call("run", "show", "--at", "iteration:2", "--json", home=lone).json
+    assert second["tasks"] == 3 and second["iteration"] == 1
+    asked = [e["seq"] for e in call("events", "tail", "-t", "TaskRequested", "-n", "99", "--json", home=lone).lines]
+    assert asked[2] < second["seq"] < asked[3]
+    forked = call("run", "fork", "--at", "iteration:2", "--detach", "--json", home=lone).json
+    assert forked["parent_seq"] == second["seq"]
+    assert call("run", "cancel", forked["run"], "--yes", home=lone).code == 0
+
+
+@pytest.mark.parametrize(
+    ("at", "code", "said"),
+    [
+        ("iteration:3", 1, "iteration:1 to iteration:2, within its events 1 to "),
+        ("+99999", 1, "It has +0 to +"),
+        ("99999", 1, "It begins at event 1 and ends at event "),
+        ("iteration:0", 1, "has no iteration:0"),
+        ("next", 2, "iteration:N"),
+        ("-1", 2, "iteration:N"),
+    ],
+)
+def test_a_place_that_is_none_is_refused_with_the_range(lone: Path, at: str, code: int, said: str) -> None:
+    told = call("run", "show", "one", f"--at={at}", home=lone)
+    assert told.code == code and said in told.err
+
+
+# --- without the server ----------------------------------------------------------------------------------------------
+
+
+def settings(home: Path, url: str = "") -> Settings:
+    return load("scripted", {"home": str(home), "nats.url": url}, {})
+
+
+def test_tables_that_hold_all_of_a_log_at_rest_are_read_without_its_server(
+    lone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("run", "list", home=lone)  # carries the tables on
+    assert table_freshness.tables_current(settings(lone))
+    listed = call("events", "tail", "-n", "5", "--json", home=lone).lines
+
+    def started(*_: object) -> None:
+        raise AssertionError("the server is asked")
+
+    monkeypatch.setattr("infra.log.nats_server.Server.start", started)
+    assert call("run", "list", home=lone).code == call("task", "list", home=lone).code == 0
+    assert call("events", "tail", "-n", "5", "--json", home=lone).lines == listed
+
+
+def test_a_log_that_went_on_is_read_again(lone: Path) -> None:
+    call("run", "list", home=lone)
+    before = call("events", "tail", "-n", "1", "--json", home=lone).lines[0]["seq"]
+    begun = call("run", "start", *SMALL, "--detach", "--json", home=lone).json["run"]
+    assert not table_freshness.tables_current(settings(lone))
+    assert call("events", "tail", "-n", "1", "--json", home=lone).lines[0]["seq"] > before
+    assert begun in {row["run"] for row in call("run", "list", "--json", home=lone).json}
+    call("run", "cancel", begun, "--yes", home=lone)
+
+
+def test_tables_of_other_code_are_not_taken_for_current(lone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call("run", "list", home=lone)
+    monkeypatch.setattr(table_freshness, "_PROJECTIONS", Path(__file__).parent)
+    assert not table_freshness.tables_current(settings(lone))
+
+
+@contextmanager
+def silent() -> Iterator[str]:
+    """A port on which nobody answers."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"nats://127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("command", ["run list", "run show one", "task list one", "events tail"])
+def test_a_dead_server_delays_nothing_that_is_on_disk(
+    lone: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not even asked for a log: a connection would be tried for ten seconds."""
+
+    def connected(*_: object, **__: object) -> None:
+        raise AssertionError("the log is asked for")
+
+    monkeypatch.setattr("infra.log.event_log.Log.connect", connected)
+    with silent() as url:
+        monkeypatch.setenv("AGENT0_NATS_URL", url)
+        said = call(*command.split(), home=lone)
+    assert said.code == 0 and said.out and "may be behind" in said.err
+
+
+# --- who carries a run -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_carried_as_long_as_its_process_holds_a_lock(tmp_path: Path) -> None:
+    held, rows = settings(tmp_path), [{"run": "r1", "status": "running"}, {"run": "r0", "status": "finished"}]
+    assert carriers(held) == [] and [row["carried"] for row in carried(held, rows)] == [False, None]
+    assert "Nobody carries run r1" in carrier_line(held, "r1") and "agent0 run resume r1" in carrier_line(held, "r1")
+    with carrying(held, 9):
+        (one,) = carriers(held) or []
+        assert (one.pid, one.handlers) == (os.getpid(), 9)
+        assert [row["carried"] for row in carried(held, rows)] == [True, None]
+        assert f"carried by process {os.getpid()}" in carrier_line(held, "r1")
+        (note,) = (tmp_path / "carriers").iterdir()
+        kept = note.read_text()
+    assert carriers(held) == []
+    note.write_text(kept)  # of a process that was killed: nobody holds it
+    assert carriers(held) == [] and not note.exists()
+    note.write_text(kept)
+    with note.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert len(carriers(held) or []) == 1
+    assert carriers(settings(tmp_path, "nats://elsewhere:4222")) is None
+
+
+def test_a_run_that_nobody_carries_is_listed_as_stopped(lone: Path) -> None:
+    run = call("run", "start", *SMALL, "--detach", "--json", home=lone).json["run"]
+    row = next(row for row in call("run", "list", "--json", home=lone).json if row["run"] == run)
+    assert (row["status"], row["carried"]) == ("running", False)
+    (line,) = (line for line in call("run", "list", home=lone).out.splitlines() if line.startswith(run))
+    assert line.split("\t")[1] == "stopped"
+    assert f"agent0 run resume {run}" in call("run", "show", run, home=lone).out
+    call("run", "cancel", run, "--yes", home=lone)
