@@ -185,6 +185,7 @@ def test_another_base_is_scored_first_and_trained_on_nothing_of_the_former(momen
     assert judged.against == scored.event.accuracy  # type: ignore[attr-defined]
     last = own[-1].event
     assert isinstance(last, runs.RunFinished) and last.iterations == 4
+    assert asyncio.run(forks.check_run(Played(told), "f5")).first is None  # type: ignore[arg-type]
     events = branch(told, "f5")
     closed = Counter(r.task for r in events if isinstance(r.event, tasks.TaskRequested))
     assert set(closed.values()) == {1} and len(closed) == last.tasks == 4 * 3

@@ -179,6 +179,21 @@ def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None
     assert 0 < call("projections", "query", shared, "--json", home=home).json[0]["n"] < 2 * 6
 
 
+def test_a_fork_with_another_student_model_is_scored_anew(home: Path) -> None:
+    first = name_of(home)
+    query = f"SELECT seq FROM events WHERE run = '{first}' AND type = 'TaskAttempted' ORDER BY seq LIMIT 1"
+    at = call("projections", "query", query, "--json", home=home).json[0]["seq"]
+    said = call("run", "fork", first, "--at", str(at), "-s", "student.model=latency=0", "--json", home=home)
+    assert said.code == 0, said.err
+    run = call("run", "list", "--forks", "--json", home=home).json[0]["run"]
+    told = call("run", "check", run, "--json", home=home).json
+    assert told["same"] and told["decisions"] > 20, told
+    shown = call("run", "show", run, "--json", home=home).json
+    names = [one["evaluation"] for one in shown["test"]]
+    assert names[:2] == ["base-test", "base-test-forced"] and len(names) == len(set(names)), names
+    assert (shown["tasks"], shown["validation"][0]["iteration"]) == (6, -1)
+
+
 def sealed_at(home: Path) -> int:
     """Where the seal right behind the first run stands: no event of it."""
     events: int = call("run", "show", name_of(home), "--json", home=home).json["events"]

@@ -12,6 +12,7 @@ from agent0.assembly.validate.requirements import REQUIREMENTS, Check, examine, 
 from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError, RequirementsError
 from agent0.settings import Settings
+from infra.log import connection
 from tests.terminal import agent0 as call
 
 
@@ -172,3 +173,18 @@ async def test_a_server_that_does_not_answer_is_missing_whatever_its_kind(tmp_pa
     assert (found["student model"].state, found["teacher model"].state) == ("fail", "fail")
     assert found["student model"].fix and found["teacher model"].fix
     assert "127.0.0.1:1" in found["student model"].detail
+
+
+def test_a_log_server_that_is_away_is_named_with_everything_else_and_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "CONNECT_S", 0.1)
+    monkeypatch.setitem(requirements.REQUIREMENTS, "sandbox", no_sandbox)
+    settings = held(tmp_path, "ollama", nats__url="nats://127.0.0.1:1", models__ollama_url="http://127.0.0.1:1")
+    said = missing_by_start(settings).splitlines()[1:]
+    assert [line.partition(":")[0] for line in said] == ["- log server", "- student model", "- teacher model"]
+    assert "nats://127.0.0.1:1 does not answer" in said[0] and "AGENT0_NATS_URL" in said[0]
+
+    async def failed() -> list[str]:
+        looks = {name: doctor.LOOKS[name] for name in ("log server", "log")}
+        return [check.name async for check in examine(settings, looks) if check.state == "fail"]
+
+    assert asyncio.run(failed()) == ["log server"]

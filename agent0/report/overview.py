@@ -8,7 +8,7 @@ from agent0.report.columns import WITHIN
 
 def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
-    -1. ``test`` begins with what a fork shares with its parents.
+    -1. ``test`` begins with what a fork shares with its parents and did not score anew.
 
     Raises:
         NotFoundError: there is no such run.
@@ -29,7 +29,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     done = [e for e in scores if e["status"] == "evaluated"]
     alarms = list_alarms(db, row["run"])
     benchmarks = benchmark_scores(db, row["run"], done)
-    tests = [e for e in [*_shared(db, row), *done] if e["split"] == "test"]
+    tests = [e for e in [*_shared(db, row, done), *done] if e["split"] == "test"]
     found = {
         **{k: v for k, v in row.items() if k != "prompts"},
         "why": diagnosis(db, row["run"]),
@@ -56,8 +56,9 @@ def _under_way(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"evaluation": e["evaluation"], "scored": e["scored"] or 0, "n": e["n"]} for e in left]
 
 
-def _shared(db: sqlite3.Connection, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Evaluations of the past that a fork has in common with its parents, oldest first."""
+def _shared(db: sqlite3.Connection, row: dict[str, Any], own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Evaluations of the past that a fork has in common with its parents, oldest first, without those among its
+    ``own``: another base is scored anew."""
     from projections.evaluations import list_evaluations
     from projections.runs import list_runs
 
@@ -67,7 +68,8 @@ def _shared(db: sqlite3.Connection, row: dict[str, Any]) -> list[dict[str, Any]]
     while (parent := known.pop(row["parent"], None)) is not None:
         past = [e for e in list_evaluations(db, parent["run"]) if e["evaluated_seq"] and e["evaluated_seq"] <= until]
         found, row, until = [*past, *found], parent, min(until, parent["parent_seq"] or until)
-    return found
+    anew = {e["evaluation"] for e in own}
+    return [e for e in found if e["evaluation"] not in anew]
 
 
 def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.assembly.validate.requirements import REQUIREMENTS, Check, Look, State
+from agent0.assembly.validate.requirements import REQUIREMENTS, Check, Look, State, examine
 from agent0.assembly.validate.run_config import check_names
-from agent0.errors import Agent0Error, DependencyError, LogError, bare_url
+from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
 
 FULL = 0.8
@@ -15,13 +15,15 @@ FULL = 0.8
 
 
 async def _log(settings: Settings) -> list[Check]:
+    """How the log stands; nothing where an external server fails, which a run's own look says."""
     from infra.log.nats_server import open_server
 
+    if settings.nats.url and any([one.state == "fail" async for one in examine(settings, _SERVER)]):
+        return []
     server = await open_server(settings.home, settings.nats)
     try:
-        where = "embedded" if server.folder else "external"
-        reached = Check("log server", "ok", f"{where}, {server.name or bare_url(settings.nats.url)} answers")
-        return [reached, _fsync(server.folder), *await _provisioned(settings)]
+        reached = [Check("log server", "ok", f"embedded, {server.name} answers")] if server.folder else []
+        return [*reached, _fsync(server.folder), *await _provisioned(settings)]
     finally:
         await server.stop()
 
@@ -114,5 +116,6 @@ async def _settings(settings: Settings) -> list[Check]:
     return [Check("settings", "ok", "all that they name exists and fits together")]
 
 
+_SERVER = {"log server": REQUIREMENTS["log server"]}
 LOOKS: Mapping[str, Look] = {"settings": _settings, **REQUIREMENTS, "log": _log, "tables": _tables, "ollama": _ollama}
 """What a run needs, then how this folder's log and tables stand."""

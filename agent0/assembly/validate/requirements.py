@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from agent0.assembly.runtime.providers import embedders, provider_of
-from agent0.errors import Agent0Error, AuthError, DependencyError, RequirementsError, SandboxUnavailableError
+from agent0.errors import (
+    Agent0Error,
+    AuthError,
+    DependencyError,
+    RequirementsError,
+    SandboxUnavailableError,
+    bare_url,
+)
 from agent0.settings import ActorConfig, RunConfig, Settings
 
 CORE = (
@@ -197,14 +204,18 @@ async def _private(settings: Settings) -> list[Check]:
 
 
 async def _server(settings: Settings) -> list[Check]:
-    """An external server; the embedded one is a package."""
+    """An external server, which must have the streams; the embedded one is a package, and a start makes its streams."""
     if not settings.nats.url:
         return []
+    from infra.log.event_log import Log
     from infra.log.nats_server import open_server
 
     server = await open_server(settings.home, settings.nats)
-    await server.stop()
-    return [Check("log server", "ok", f"external, {server.name} answers")]
+    try:
+        async with await Log.connect(server, "app"):
+            return [Check("log server", "ok", f"external, {bare_url(settings.nats.url)} answers")]
+    finally:
+        await server.stop()
 
 
 LEAST_FILES = 128
