@@ -33,7 +33,7 @@ TESTS = {
     "state": "same_seed changing climb curriculum evaluation_items guardrails guards making registry repetition "
     "rewards_sets run run_benchmarks run_failure signatures teacher_gate uncomputable",
     "grading": "edges readings forms answers benchmarks chat_format grading grading_strict literals spelling "
-    "student verifiers rewriting spellings",
+    "student verifiers rewriting spellings reading_steps rows",
     "tasks": "edges same_seed checked climb decontamination families guardrails ladders literals novelty "
     "searching splits splitting curriculum chances fresh_sets scripted student teacher verdicts "
     "verifiers within ladder_costs ladder_faults writing_teacher contamination",
