@@ -55,7 +55,7 @@ TESTS = {
     "rewards_majority contamination ladder_costs",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
     "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting scores "
-    "benchmark_scores contamination skill rejudge ladder_costs gguf",
+    "benchmark_scores contamination skill rejudge ladder_costs",
     "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing rewards_editions "
     "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill "
     "panel stated_rules grids experiment_tables study_tables study_refusals",
