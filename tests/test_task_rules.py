@@ -1,5 +1,6 @@
 """Rules about tasks at their borders, with every field: constraints, difficulty, frontiers, screening."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +16,7 @@ from agent0.tasks.curriculum.constraints import broadened, entropy, open_slots, 
 from agent0.tasks.curriculum.difficulty import Difficulty, grade
 from agent0.tasks.curriculum.frontier import around, frontier
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height
-from agent0.tasks.families import families
+from agent0.tasks.families import expression, families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import heldout, task_of
 from events.values import Task
@@ -130,3 +131,48 @@ def test_proposals_are_refused_in_this_order_with_these_words() -> None:
     assert alone == Decision("t4", 4, None, "", 1.0, 0)
     seen = decide_batch([asked(4, trained)], Archive(frozenset({trained.canonical})), {"t4": near}, 0.9)
     assert seen[0].reason == "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("2**100", "power 100 is out of bounds"), ("2**-1", "a number is missing before ['-']"),
+        ("(1+2", "a bracket is open"), ("1+", "a number is missing before []"),
+        ("007", "a number is missing before ['007']"),
+        ("1 2", "not an expression: '1 2'"), ("1)", "left over: [')']"),
+        ("1+" * 49, f"not an expression: {'1+' * 48!r}"),
+        ("1 and 2<3", "1 is a number, not a truth value"), ("(1<2)+3", "True is a truth value, not a number"),
+    ],
+)  # fmt: skip
+def test_what_is_no_expression_says_why(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
+        expression.value(text)
+
+
+def test_expressions_have_their_precedence() -> None:
+    values = {"2+3*4": 14, "2**3**1": None, "(2+3)*4-1": 19, "2**99": 2**99, "0**0": 1, "1<2 and not 3<2": True,
+              "1==2 or 2>1": True, "not 1<2 or 3==3": True, "10-3-2": 5, "2*3**2": 18}  # fmt: skip
+    assert {text: expression.value(text) for text, found in values.items() if found is not None} == {
+        text: found for text, found in values.items() if found is not None
+    }
+    assert expression.numbers("a12b3-4") == [12, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ("8-3=5;5*2=10", ""), ("8-3=5,2;5*2=10", ""), ("8-3=2,5;5*2=10", ""), ("x", "step 1: cannot be read"),
+        ("8-3=6;6*2=12", "step 1: 8-3 is 5"), ("8-3=2;5*2=10", "step 1: 8-3 is 5"),
+        ("8-9=1;x", "step 1: there is no 9 to take from 2,3,8"), ("2-3=1;x", "step 1: 2-3 is below 0"),
+        ("8-3=6,2;x", "step 1: 8-3 is 5"), ("8-3=5,3;x", "step 1: 2,5 is left, not 5,3"),
+        ("8-3=5;5+2=7", "it makes 7, not 10"), ("8-3=5;5*2=10;1+1=2", "step 3: only one number is left"),
+        ("(8-3)*2", ""), ("(8-3)*2=10", ""), ("(8-3)*2=11", "(8-3)*2 is 10, not 11"), ("8-3*2", "it makes 2, not 10"),
+        ("8-3", "it uses 3,8, not 2,3,8"), ("8**3+2", "cannot be read"), ("(8-3*2", "cannot be read"),
+    ],
+)  # fmt: skip
+def test_an_answer_to_a_countdown_is_checked_step_by_step(steps: str, why: str) -> None:
+    check = families()["countdown"].check
+    assert check is not None
+    assert check({"numbers": [3, 8, 2], "target": 10}, steps) == why
+    four = {"numbers": [3, 8, 2, 1], "target": 10}
+    assert check(four, "8-3=5;5*2=10") == "1,10 are left: all numbers must be used"
