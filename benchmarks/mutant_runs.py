@@ -28,33 +28,37 @@ from handlers import assign_reward
 
 # The fast tests of each room: no server, no sandbox, no process. Tests in them that do start a server are left out.
 TESTS = {
-    "stats": "same_seed analysis bench_report edges grids calibration comparison fusion gate registry "
-    "self_critique teacher_gate within",
+    "stats": "same_seed analysis bench_report edges grids calibration comparison fusion gate registry self_critique "
+    "teacher_gate within training_rules task_rules scores study_tables experiment_tables benchmark_scores",
     "state": "same_seed changing climb curriculum evaluation_items guardrails guards making registry repetition "
-    "rewards_sets run run_benchmarks run_failure signatures teacher_gate uncomputable",
+    "rewards_sets run run_benchmarks run_failure signatures teacher_gate uncomputable training_rules task_rules "
+    "verdict_rules reward_facts ladder_faults gate reviewing",
     "grading": "edges readings forms answers benchmarks chat_format grading grading_strict literals spelling "
-    "student verifiers rewriting spellings",
-    "tasks": "edges same_seed checked climb decontamination families guardrails ladders literals novelty "
-    "searching splits splitting curriculum chances fresh_sets scripted student teacher verdicts "
-    "verifiers within ladder_costs ladder_faults writing_teacher contamination",
+    "student verifiers rewriting spellings reading_steps rows verdict_rules",
+    "tasks": "edges same_seed checked climb decontamination families guardrails ladders literals novelty searching "
+    "splits splitting curriculum chances fresh_sets scripted student teacher verdicts verifiers within ladder_costs "
+    "ladder_faults writing_teacher contamination task_rules reward_facts flow hacking reading_steps ladder_rows "
+    "spelling rewards",
     "rollout": "turns_read readings same_seed analysis answers chat_format climb confidence evaluation_items "
-    "forking fusion long_attempts panel parsing run scripted self_critique spellings student teacher "
-    "training tool_prompts ladders writing_teacher teacher_gate rollout_records drafts families verifiers calibrate",
-    "provenance": "same_seed redaction seals forking rescoring",
+    "forking fusion long_attempts panel parsing run scripted self_critique spellings student teacher training "
+    "tool_prompts ladders writing_teacher teacher_gate rollout_records drafts families verifiers calibrate",
+    "provenance": "same_seed redaction seals forking rescoring training_rules",
     "verification": "edges same_seed program_verdicts stated_rules checked grading panel reviewing spelling teacher "
-    "uncomputable verdicts verifiers verify literals",
+    "uncomputable verdicts verifiers verify literals verdict_rules task_rules flow reverify rows policies_earn "
+    "rewriting readings",
     "training": "same_seed chat_format climb conventions dataset diet making objectives rewards_sets run searching "
-    "seeding splits training writing_teacher",
-    "rewards": "edges same_seed hacking repetition reviewing rewards rewards_editions rewards_majority "
-    "rewards_sets rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
+    "seeding splits training writing_teacher training_rules reviewing",
+    "rewards": "edges same_seed hacking repetition reviewing rewards rewards_editions rewards_majority rewards_sets "
+    "rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
-    "run_failure state_digest teacher_gate uncomputable ladder_faults flow",
+    "run_failure state_digest teacher_gate uncomputable ladder_faults flow training_rules panel writing_teacher "
+    "rewards_majority contamination ladder_costs",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
-    "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting "
-    "scores benchmark_scores contamination skill rejudge ladder_costs gguf",
+    "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting scores "
+    "benchmark_scores contamination skill rejudge ladder_costs",
     "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing rewards_editions "
-    "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill panel "
-    "stated_rules grids experiment_tables study_tables study_refusals",
+    "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill "
+    "panel stated_rules grids experiment_tables study_tables study_refusals",
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from string import ascii_letters
 from typing import Any, Literal
 
 import pytest
@@ -15,6 +16,8 @@ from agent0.rollout.confidence.calibration import Candidate, Item, fitted, learn
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import Agreement, agreement, beside, token_confidence
 from agent0.rollout.prompts import prompt, prompts, render, styles
+from agent0.rollout.proposals import Written as Parts
+from agent0.rollout.proposals import read_parts
 from agent0.rollout.student import conclude
 from agent0.rollout.teacher import exploring_bias, propose, read_proposal, request_turns
 from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
@@ -114,6 +117,13 @@ def test_an_open_task_has_all_fields() -> None:
     assert problem == "" and bare is not None and (bare.program, bare.params) == ("", {})
 
 
+def test_programs_keep_whatever_they_begin_and_end_with() -> None:
+    for letter in ascii_letters:
+        body = f"{letter} = 1\n{letter}"
+        written = read_parts(json.dumps({"question": "q", "program": f"\n{body}\n", "programs": [f"\n{body}\n"]}))
+        assert isinstance(written, Parts) and (written.program, written.programs) == (body, (body,))
+
+
 # --- tools as prompts and tables describe them
 
 
@@ -188,7 +198,8 @@ def test_prompts_are_found_by_name_or_refused_in_full() -> None:
 
 
 def test_answers_agree_as_shares_of_all_attempts() -> None:
-    assert agreement(["2", "1", "1.0", None]) == Agreement("1", 0.5, pytest.approx(0.63651417), 2)
+    found = agreement(["2", "1", "1.0", None])
+    assert found == Agreement("1", 0.5, found.entropy, 2) and found.entropy == pytest.approx(0.63651417)
     assert agreement(["2", "1"]).majority == "2" and agreement([None]) == agreement([]) == Agreement(None, 0.0, 0.0, 0)
     assert token_confidence(None) is None and token_confidence(0.5) == 1.0
     one = conclude(progress(end="answered", answer="42"))

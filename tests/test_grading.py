@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from agent0.grading import exactly, extract, grade
 from agent0.grading.answer_types import grade_as, kinds
+from agent0.grading.math import algebra
+from agent0.grading.math.algebra import TooLargeError, UndefinedError
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import cut_unit
 from agent0.verification.labelled_pairs import read_pairs
@@ -170,11 +172,37 @@ def test_a_unit_is_words_behind_a_value(text: str, value: str, unit: str) -> Non
     assert cut_unit(text) == (value, unit)
 
 
-def test_what_cannot_be_read_says_why() -> None:
-    with pytest.raises(UnreadableError, match="out of place"):
-        read("1 + )")
-    with pytest.raises(UnreadableError, match="word"):
-        read("answer")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("9" * 2000, "too long"), ("1 + )", "')' is out of place"), ("answer", "the word 'answer'"),
+        ("1+", "it ends too early"),
+        ("x@y", "'@' is no part of an expression"), ("3 4", "two numbers side by side are no product"),
+        (r"\foo", "the command 'foo'"), (r"\sqrt[7.5]{x}", "a root of an unusual degree"),
+        ("1/0", "division by zero"),
+        ("99999999999!", "a factorial that is not computed"),
+        (r"\binom{9999999}{3}", "a binomial that is not computed"),
+        (r"\lfloor x \rfloor", "the whole part of what is no rational"), ("2^{100000}", "a power of 100000"),
+        ("(x+y+z+w+1)^{64}", "too many terms"), (r"\sqrt{99999999999999999}", "a root of a large number"),
+        ("(x+1)^{65}", "a power of 65"), ("2^{4000}*2^{4000}", None),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_says_why(text: str, why: str | None) -> None:
+    with pytest.raises((UnreadableError, TooLargeError)) as refused:
+        read(text)
+    assert why is None or str(refused.value) == why
+
+
+def test_numbers_are_bounded_and_roots_are_real() -> None:
+    number = algebra.number
+    assert number(2**4095).above and number(Fraction(1, 2**4095)).above
+    for large in (2**4097, Fraction(1, 2**4097)):
+        with pytest.raises(TooLargeError, match=r"^too many digits$"):
+            number(large)
+    with pytest.raises(UndefinedError, match=r"^division by zero$"):
+        algebra.inverse(number(0))
+    assert algebra.rational(algebra.inverse(number(Fraction(2, 3)))) == Fraction(3, 2)
+    assert algebra.proportional(number(2), number(3)) and not algebra.proportional(number(2), number(0))
 
 
 EXAMPLES = {
@@ -191,6 +219,7 @@ def test_every_kind_accepts_itself_and_no_hostile_text(name: str) -> None:
     assert grade_as(name, gold, f" {gold} ").correct is True
     assert [text[:20] for text in HOSTILE if grade_as(name, gold, text).correct is True] == []
     assert not any(grade_as(name, gold, other).correct for key, other in EXAMPLES.items() if key != name)
+    assert not any(grade_as(name, other, "77").correct for other in EXAMPLES.values()), "total, whatever is expected"
 
 
 def test_what_needs_more_than_algebra_says_so() -> None:

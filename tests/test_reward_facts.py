@@ -65,7 +65,7 @@ def verdict(task_: str = "t", attempt_: str = "a0", verifier: str = "exact") -> 
 
 
 def dropped() -> ReactionDropped:
-    return ReactionDropped.model_construct()
+    return ReactionDropped(failure="f", cause_id="c", cause_type="T", failed_handler="h", reason="r")
 
 
 def facts(event: Event, run: RunState) -> list[tuple[str, str, str, Mapping[str, Any]]]:

@@ -44,12 +44,11 @@ def binary(expected: str, given: str) -> Grade:
     if found.correct is True:
         return found
     try:
-        value = _approximate(read(clean(given).text))
+        value, wanted = _approximate(read(clean(given).text)), Decimal(expected)
     except (UnreadableError, algebra.TooLargeError, ArithmeticError):
         value = None
     if value is None:
         return Grade(False if found.correct is False else None, "no number to compare with", found.expected, found.got)
-    wanted = Decimal(expected)
     near = abs(value - wanted) <= _NOISE * max(abs(wanted), abs(value))
     return Grade(near, "equal to the last digit of a machine" if near else "different", found.expected, found.got)
 
