@@ -77,7 +77,8 @@ def main() -> None:
     except BrokenPipeError:
         _leave_pipe()
     except (Exception, BaseExceptionGroup) as error:
-        from agent0.cli.console import complain, defect
+        from agent0.cli.console import complain
+        from agent0.cli.defects import defect
 
         reported = known(error) or defect(error)
         complain(reported)

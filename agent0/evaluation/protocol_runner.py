@@ -105,7 +105,7 @@ def as_row(found: Finished) -> dict[str, Any]:
 
 
 def of_row(row: Mapping[str, Any]) -> Finished:
-    """Read what ``as_row`` wrote."""
+    """Read the row of a finished item that ``as_row`` wrote."""
     held = row["answered"]
     return Answered(**{**held, "answers": tuple(held["answers"]), "correct": tuple(held["correct"])}), row["tokens"]
 

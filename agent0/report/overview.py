@@ -13,12 +13,9 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such run.
     """
-    from agent0.report.alarm_groups import grouped
     from agent0.report.answers import held_out_gain, run_answer
     from agent0.report.diagnosis.findings import diagnosis
-    from agent0.report.diagnosis.iterations import iterations_of
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
-    from projections.alarms import list_alarms
     from projections.evaluations import learning_curve, list_evaluations
     from projections.failures import list_missing
     from projections.runs import show_run
@@ -27,7 +24,6 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     config = row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
-    alarms = list_alarms(db, row["run"])
     benchmarks = benchmark_scores(db, row["run"], done)
     tests = [e for e in [*_shared(db, row, done), *done] if e["split"] == "test"]
     found = {
@@ -38,8 +34,7 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
         "test": [_measured(e) for e in tests],
-        "alarms": alarms,
-        "alarm_kinds": grouped(alarms, iterations_of(db, row["run"])) if alarms else [],
+        **_alarms(db, row["run"]),
         "failures": list_missing(db, row["run"]),
         "benchmarks": benchmarks,
         "targets": target_rows(db, row["run"], done, benchmarks, config),
@@ -48,6 +43,16 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
         "gain": held_out_gain(tests),
     }
     return {**found, "answer": run_answer(found)}
+
+
+def _alarms(db: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """Alarms that stand, each and by kind."""
+    from agent0.report.alarm_groups import grouped
+    from agent0.report.diagnosis.iterations import iterations_of
+    from projections.alarms import list_alarms
+
+    alarms = list_alarms(db, run)
+    return {"alarms": alarms, "alarm_kinds": grouped(alarms, iterations_of(db, run)) if alarms else []}
 
 
 def _under_way(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent0.cli import console
+from agent0.cli.defects import defect
 from agent0.errors import Agent0Error, ConfigError
 from agent0.tools.snapshots import MOST_BYTES
 
@@ -166,7 +166,7 @@ async def respond(settings: "Settings", bench: "ToolBench", line: bytes | None) 
     except (Agent0Error, ValueError) as error:
         record = _failed(raw, not_run(ToolState.ERROR, str(error)[:1000]))
     except Exception as error:  # the last resort of a server, as that of a command is in cli/__init__
-        record = _failed(raw, not_run(ToolState.SANDBOX_ERROR, str(console.defect(error))))
+        record = _failed(raw, not_run(ToolState.SANDBOX_ERROR, str(defect(error))))
     return {"id": raw["id"], **record} if "id" in raw else record
 
 
