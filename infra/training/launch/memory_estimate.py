@@ -106,8 +106,8 @@ def need(
                      how many tokens' are held at once (``forward.at_once``), at most rows x own. With checkpointing
                      they are gone before a layer is computed again: only what they need beyond one layer counts
 
-    That is through transformers; a model computed as a function, on a CPU, holds its weights twice. Settings that change
-    it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
+    That is through transformers; a model computed as a function, on a CPU, holds its weights twice. Settings that
+    change it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
     """
     size, count = BYTES[precision], rows * tokens
     trained = rank * shape.ways
