@@ -3,26 +3,45 @@
 import hashlib
 import json
 import random
+from collections.abc import AsyncIterator
 from itertools import islice
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
-from agent0.ports.models import Sampling
+from agent0.ports.models import Model, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, split_of, task_of
 from events.values import Task, Turn
+from infra.engine.chat_template import chat_of
 from infra.engine.inference import Engine
 from infra.engine.requests import TurnRequest
-from infra.models.tiny import BASE, FOLDER
+from infra.models.tiny import BASE, FOLDER, tiny
 from infra.tiny.build import build
 from infra.tiny.climb_examples import climb_example
 from infra.tiny.courses import DEFAULT_MIX, MIXES, Mix, read_mix
 from infra.tiny.examples import TAUGHT, Phase, call_text, tool_example, training_examples
 from infra.training import course_replay
+from tests.conformance_model import ModelConformance
+from tests.memory import MemoryArtifacts
 
 MICRO = Mix((Phase(2, 0.01, 0.01, (1, 1, 1, 1), 0.5, 0.2), Phase(1, 0.01, 0.001, (1, 0, 0, 0), 0.5, 0.2)), batch=4)
+
+
+@pytest.mark.asyncio(loop_scope="class")
+class TestTiny(ModelConformance):
+    """The conformance suite of the ``Model`` port."""
+
+    control_ids = chat_of(BASE).stops
+
+    @pytest_asyncio.fixture(scope="class", loop_scope="class")
+    @classmethod
+    async def model(cls) -> AsyncIterator[Model]:
+        held = tiny(MemoryArtifacts(), max_batch=12)
+        yield held
+        await held.close()
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def fork(
     as_json: console.Json = False,
 ) -> None:
     """Begin a run in the middle of another, under other settings. The past is shared, not copied; what was under way
-    is asked for again."""
+    is asked for again. Another student model is scored first, and trains on nothing of the former."""
     from agent0.assembly.log.access import open_log
     from agent0.assembly.replay.forks import fork as forked
     from agent0.assembly.replay.forks import pairs_of

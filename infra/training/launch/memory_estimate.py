@@ -106,13 +106,11 @@ def need(
                      how many tokens' are held at once (``forward.at_once``), at most rows x own. With checkpointing
                      they are gone before a layer is computed again: only what they need beyond one layer counts
 
-    That is through transformers; a model computed as a function, on a CPU, holds its weights twice. Settings that
-    change it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
+    That is through transformers: a model that is computed as a function, small and on a CPU, holds its weights twice.
+    Settings that change it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
     """
     size, count = BYTES[precision], rows * tokens
-    trained = rank * shape.ways
-    layer = size * (8 * shape.hidden + 4 * shape.intermediate)
-    layer += 12 * shape.hidden if size < 4 else 0
+    trained, layer = rank * shape.ways, _layer(shape, size)
     held = min(rows * own, at_once(shape.vocabulary))
     logits = held * shape.vocabulary * (12.0 + (size if size < 4 else 0.0))
     if checkpointing:
@@ -121,6 +119,11 @@ def need(
     else:
         kept = count * layer * shape.layers
     return MemoryNeed(_frozen(shape, size, quantized), 8.0 * trained, 8.0 * trained, kept, logits)
+
+
+def _layer(shape: Shape, size: float) -> float:
+    """Bytes a token that one layer's backward pass needs."""
+    return size * (8 * shape.hidden + 4 * shape.intermediate) + (12 * shape.hidden if size < 4 else 0)
 
 
 def need_to_generate(
