@@ -79,7 +79,9 @@ def load_plugin_file(path: Path) -> str:
         source = read_regular(path, LARGEST)
     except OSError as error:
         why = f"{str(error.strerror)[:1].upper()}{str(error.strerror)[1:]}."
-        raise ConfigError(f"The plugin {path} cannot be read.", why, "Correct --plugin.") from error
+        raise ConfigError(
+            f"The plugin {path} cannot be read.", why, "Correct --plugin, or the setting plugins."
+        ) from error
     digest = hashlib.sha256(source).hexdigest()
     if LOADED.get(path.stem) != digest:
         load_plugins()
