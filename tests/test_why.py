@@ -349,15 +349,30 @@ def test_the_setting_that_is_to_blame_is_set_back_from_just_before_the_bad_step(
     assert {one["key"] for one in found["settings"]} > {"run.training.student.lr", "run.tasks"}
 
 
-def test_settings_that_a_good_run_had_too_are_not_blamed() -> None:
-    """Compared with the profile and with the last run of it that went well."""
+@pytest.mark.parametrize(
+    ("profile", "score", "keys"),
+    [
+        ("scripted", 0.1, {"run.student.temperature"}),
+        ("scripted", 0.9, {"run.student.temperature", "run.training.student.minibatch", "run.tasks"}),
+        ("my own", 0.1, {"run.student.temperature"}),
+        ("my own", 0.9, set()),
+    ],
+)
+def test_settings_that_a_run_that_went_well_had_too_are_not_blamed(profile: str, score: float, keys: set[str]) -> None:
+    """``score``: of the base. Where it is above the last one, that run is no measure."""
     good = [one.model_copy(update={"run": "r0", "id": f"good {one.id}"}) for one in played()]
     bad = played(small(student={"temperature": 0}))
     bad = [one.model_copy(update={"seq": len(good) + one.seq}) for one in bad]
     with closing(told([*good, *bad])) as db:
         db.execute("UPDATE runs SET started = '2025' WHERE run = 'r0'")
-        keys = [one["key"] for one in diagnosis(db, "r1")["settings"]]
-    assert keys == ["run.student.temperature"]
+        db.execute("UPDATE runs SET profile = ?", (profile,))
+        db.execute("UPDATE evaluations SET accuracy = ? WHERE run = 'r0' AND checkpoint = 'base'", (score,))
+        db.execute("UPDATE evaluations SET accuracy = 0.5 WHERE run = 'r0' AND checkpoint != 'base'")
+        found = diagnosis(db, "r1")["settings"]
+    assert {one["key"] for one in found} >= keys
+    assert score > 0.5 or {one["key"] for one in found} == keys
+    source = "profile scripted" if profile == "scripted" else "run r0, which went well,"
+    assert all(one["source"] == source for one in found)
 
 
 def test_every_setting_that_a_cause_blames_is_one() -> None:

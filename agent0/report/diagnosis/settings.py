@@ -1,4 +1,4 @@
-"""Which settings of a run differ from its profile, and from the last run that went well."""
+"""Which settings of a run differ from its profile, or from the last run that went well."""
 
 import json
 import sqlite3
@@ -15,21 +15,20 @@ SIZES = ("run.seed", "run.iterations", "run.tasks", "run.attempts", "run.energy.
 
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
     """List the settings of a run that differ from its packaged profile, but for those that the last run of this profile
-    that went well had too; then others that differ from that run's."""
-    own, good = _flat(config), _last_good(db, row)
+    that went well had too; where there is no such profile, those that differ from that run's."""
+    own, usual, good = _flat(config), dict[str, Any](), _last_good(db, row)
+    if good and (kept := recorded_config(json.loads(good["config"]))):
+        usual = _flat(kept)
     profile = packaged_run(str(row["profile"] or ""))
-    kept = recorded_config(json.loads(good["config"])) if good else None
-    usual = _flat(kept) if kept else {}
-    found: dict[str, Setting] = {}
-    if profile is not None:
-        packaged = _flat(profile)
-        keys = [key for key in own if own[key] != packaged.get(key) and not (usual and own[key] == usual.get(key))]
-        found = {key: Setting(key, own[key], packaged.get(key), f"profile {row['profile']}") for key in keys}
-    if good and usual:
+    other, source = (_flat(profile), f"profile {row['profile']}") if profile else (usual, "")
+    if usual and not profile and good:
         source = f"run {good['run']}, which went well,"
-        keys = [key for key in own if own[key] != usual.get(key) and key not in found]
-        found |= {key: Setting(key, own[key], usual.get(key), source) for key in keys}
-    return tuple(sorted(found.values(), key=lambda one: (one.key in SIZES, "profile" not in one.source, one.key)))
+    if not source:
+        return ()
+    keys = [key for key in own if own[key] != other.get(key)]
+    keys = [key for key in keys if not (profile and key in usual and own[key] == usual[key])]
+    found = [Setting(key, own[key], other.get(key), source) for key in keys]
+    return tuple(sorted(found, key=lambda one: (one.key in SIZES, one.key)))
 
 
 def recorded_config(plain: dict[str, Any]) -> RunConfig | None:
@@ -45,11 +44,15 @@ def _flat(config: RunConfig) -> dict[str, Any]:
 
 
 def _last_good(db: sqlite3.Connection, row: Row) -> Row | None:
-    """The newest finished run before it of the same profile that promoted a student."""
+    """The newest finished run before it of the same profile whose last score on validation is above its first."""
+    score = (
+        "(SELECT accuracy FROM evaluations WHERE evaluations.run = runs.run AND split = 'validation'"
+        " AND NOT forced_tool AND status = 'evaluated' ORDER BY evaluated_seq {} LIMIT 1)"
+    )
     found = select(
         db,
-        "SELECT run, config FROM runs WHERE profile = ? AND run != ? AND ended = 'finished' AND student != 'base'"
-        " AND started < ? ORDER BY started DESC LIMIT 1",
+        "SELECT run, config FROM runs WHERE profile = ? AND run != ? AND ended = 'finished' AND started < ?"  # noqa: S608 - constants
+        f" AND {score.format('DESC')} > {score.format('ASC')} ORDER BY started DESC LIMIT 1",
         (row["profile"], row["run"], row["started"]),
     )
     return found[0] if found else None
