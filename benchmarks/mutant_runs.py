@@ -52,7 +52,7 @@ TESTS = {
     "rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
     "run_failure state_digest teacher_gate uncomputable ladder_faults flow training_rules panel writing_teacher "
-    "rewards_majority contamination ladder_costs",
+    "rewards_majority contamination ladder_costs run_requests",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
     "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting scores "
     "benchmark_scores contamination skill rejudge ladder_costs study_gains",
