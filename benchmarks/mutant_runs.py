@@ -52,13 +52,13 @@ TESTS = {
     "rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
     "run_failure state_digest teacher_gate uncomputable ladder_faults flow training_rules panel writing_teacher "
-    "rewards_majority contamination ladder_costs",
+    "rewards_majority contamination ladder_costs run_requests",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
     "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting scores "
-    "benchmark_scores contamination skill rejudge ladder_costs",
+    "benchmark_scores contamination skill rejudge ladder_costs study_gains",
     "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing rewards_editions "
     "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill "
-    "panel stated_rules grids experiment_tables study_tables study_refusals",
+    "panel stated_rules grids experiment_tables study_tables study_refusals study_gains",
 }
 NOT_FAST = ("nats_server", "log")
 SLOW_S = 5.0  # of processor time: a test that takes longer is no fast one, and is stopped

@@ -180,7 +180,11 @@ def test_questions_are_compared_for_a_teachers_receipt_alone() -> None:
     assert questions_to_compare(dropped(), replace(run, just_settled="")) is None
     assert "cluster_share" not in features_read("teacher", {})
     assert questions_to_compare(dropped(), run_of(tasks, just_settled="t")) is None, "this set reads no clusters"
-    assert questions_to_compare(verdict(), replace(run, just_settled="")) is None, "a student's receipt compares none"
+    second = replace(run, config=RunConfig(rewards=RewardConfig(set="paper", edition=2)))
+    assert questions_to_compare(verdict(), second) == questions_of(run)
+    assert questions_to_compare(verdict(), replace(second, just_settled="")) is None, (
+        "a student's receipt compares none"
+    )
 
 
 # --- sets and parts

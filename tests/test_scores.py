@@ -256,6 +256,8 @@ def test_a_benchmark_that_is_lost_is_told_in_full() -> None:
         f"({100 * test.lower95:+.1f} to {100 * test.upper95:+.1f}), p {test.p:.2g}; a difference below "
         f"{100 * test.detectable:.1f} points would mostly stay unseen"
     )
+    later = lost_benchmark(one("new", 5), [one("base", 20), one("s0", 20), one("s1", 6)])
+    assert later is not None and " of base: a proven loss" in later.reason, "the last one and the base, nobody between"
     unscored = [Checkpoint("base"), one("s0", 20), one("s1", 6)]
     assert lost_benchmark(one("new", 5), unscored) is None, "the first with a score is not the base"
     assert lost_benchmark(one("new", 5), []) is None

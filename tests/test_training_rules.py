@@ -13,7 +13,9 @@ from agent0.ports.training import TrainingExample
 from agent0.provenance.fork_history import DEEPEST, Branches, Stretch, ancestry, past_of, read_branch, read_whole
 from agent0.provenance.redaction import Redaction, set_aside, tombstone
 from agent0.run.canaries import canaries
+from agent0.run.monitors.iteration_metrics import MEANING, measure
 from agent0.settings import RunConfig
+from agent0.state.run_state import AttemptState, Checkpoint, RunState, Score, TaskState
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
 from agent0.stats.paired_tests import compare
 from agent0.tasks.families import families
@@ -25,7 +27,7 @@ from events.base import Event, Recorded, effect_id, record, sha256
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.runs import RunStarted
 from events.tasks import TaskAttempted, TaskProposed
-from events.values import Artifact, Trajectory, Turn
+from events.values import Artifact, Task, Trajectory, Turn
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -272,3 +274,56 @@ def test_a_tombstone_keeps_the_envelope_and_a_digest() -> None:
     }  # fmt: skip
     said = done("r", 3, "t")
     assert set_aside(7, b"body", said) == b""
+
+
+# --- measures of an iteration
+
+
+def asked(slot: int, family: str, rate: float | None, *answers: str | None, **more: Any) -> TaskState:
+    task = Task(question=f"add 11{slot}", domain="math", family=family, level=slot + 1, canonical=f"c{slot}")
+    made = {
+        f"a{n}": AttemptState(n, answer, True, correct=answer == "1", tokens=10 * (n + 1), mean_logprob=-0.5,
+                              tool_ok=n % 2, reward=0.25 * n)
+        for n, answer in enumerate(answers)
+    }  # fmt: skip
+    plain = {"accepted": True, "proposal": task, "novelty": 0.25, "solve_rate": rate, "text": "same"}
+    return TaskState(slot, "math", family, slot + 1, attempts=made, **{**plain, **more})
+
+
+def test_an_iteration_has_all_its_measures() -> None:
+    tasks = {
+        "t0": asked(0, "f", 0.5, "1", "2"), "t1": asked(1, "f", 0.0, "2", "3", novelty=0.75),
+        "t2": asked(2, "g", 1.0, "1", None, text="other"), "t3": asked(3, "h", None, accepted=False, proposal=None),
+    }  # fmt: skip
+    state = RunState("r", 1, RunConfig(attempts=2), "", tasks=tasks)
+    assert measure(state) == {
+        "tasks": 4.0, "accepted": 0.75, "novelty": 0.416667, "families": 1.889882, "largest_family": 0.666667,
+        "attempts": 6.0, "answered": 0.833333, "surprise": 0.5, "tokens": 15.0, "tool_use": 0.5,
+        "student_reward": 0.125, "solve_rate": 0.5, "solved": 0.666667, "frontier": 0.333333, "label_accuracy": 1.0,
+        "variety": 1.0,
+    }  # fmt: skip
+    scored_ = replace(state, promoted=(Checkpoint("base", None, Score(0.375)),))
+    assert measure(scored_)["validation"] == 0.375
+    assert "label_accuracy" not in measure(replace(state, config=RunConfig(attempts=1)))
+    assert measure(RunState("r", 1, RunConfig(), "")) == {"tasks": 0.0, "attempts": 0.0}
+    writes = RunConfig.model_validate({"attempts": 2, "curriculum": {"kind": "teacher"}})
+    more = measure(replace(state, config=writes))
+    assert {name: value for name, value in more.items() if name not in measure(state)} == {
+        "written_level": 2.0, "readable": 0.75, "different_texts": 0.5, "digit_entropy": 0.986427,
+        "half_solved": 0.333333, "learnable": 0.333333,
+    }  # fmt: skip
+    assert set(more) <= set(MEANING)
+
+
+def test_ladders_have_heights_and_canaries() -> None:
+    ladder = {"kind": "frontier", "domains": ["math"], "families": ["reversal"], "mastered": 1}
+    climbs = RunConfig.model_validate({"curriculum": ladder, "attempts": 1})
+    tasks = {f"t{n}": asked(n % 2, "reversal", float(n % 2 == 0), "1") for n in range(20)}
+    state = RunState("r", 1, climbs, "", tasks=tasks)
+    found = measure(state)
+    assert {name: found[name] for name in ("frontier_level", "taught_rate", "verifier_faults")} == {
+        "frontier_level": 1.0, "taught_rate": 1.0, "verifier_faults": 0.0,
+    }  # fmt: skip
+    assert (found["gate_right"], found["gate_wrong"]) == (1.0, 0.0)
+    few = measure(replace(state, tasks=dict(list(tasks.items())[:18])))
+    assert "taught_rate" not in few and "frontier_level" not in few, "nine of a level are too few"

@@ -214,7 +214,7 @@ def _taken(pool: Counter[int], step: str) -> str:
     stated = [int(one) for one in read[4].split(",")]
     if made < 0:
         return f"{left}-{right} is below 0"
-    if made not in stated if len(stated) > 1 else [made] != stated:
+    if made not in stated:
         return f"{left}{read[2]}{right} is {made}"
     pool.subtract((left, right))
     pool[made] += 1

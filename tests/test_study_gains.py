@@ -1,0 +1,197 @@
+"""What training is worth, a checkpoint under a protocol and at one item: every field by hand."""
+
+import json
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from agent0.evaluation.checkpoint_score import Item
+from agent0.evaluation.item_events import checkpoint_evaluated, item_scored, items_of
+from agent0.evaluation.item_rollout import RolloutPorts, attempt_all, attempt_item, last_reply
+from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
+from agent0.evaluation.protocol_runner import Answered, ProtocolResult, as_json_lines, run_protocol
+from agent0.evaluation.suite import suite
+from agent0.experiments.ablation_results import Outcome
+from agent0.experiments.training_gain import BASE, CONTROLS, MEASURES, Chance, ProtocolReading, item_scores, summarise
+from agent0.experiments.verdict_diff import recorded_opinion
+from agent0.rollout.claim_check import INLINE
+from agent0.rollout.student import Conditions
+from agent0.rollout.workspace_store import Scratch
+from agent0.settings import RunConfig
+from agent0.state.run_state import AttemptState, RunState, TaskState
+from agent0.tasks.families import families
+from agent0.tasks.splits import heldout
+from agent0.tools import tools
+from agent0.tools.cache import ToolCache
+from events.checkpoints import EvaluationRequested, StudentExamined
+from events.tasks import ResultVerified
+from events.values import Artifact, Task, Vote
+from tests.figures import result_of
+from tests.memory import MemoryArtifacts, TrustingSandbox
+from tests.test_student import CONFIG, Playback
+from tests.world import Opened
+
+TASKS = TaskSet("fresh", "new tasks", 4, 7, (2, 3))
+
+
+def examined(checkpoint: str, way: ProtocolReading, *right: int, tokens: int = 100) -> StudentExamined:
+    majority = "".join(str(int(n > 0)) for n in right)
+    return result_of(way.of(TASKS), checkpoint, right=right, majority=majority, tokens=tokens, wall_s=1.26)
+
+
+def test_a_reading_scores_items_in_its_own_way() -> None:
+    within = MEASURES["within"].way
+    one = examined("s", within, 0, 2, 8, 1)
+    assert item_scores(one, within) == {0: 0.0, 1: 1.0, 2: 1.0, 3: 1.0}
+    assert item_scores(one, MEASURES["mean"].way) == {0: 0.0, 1: 0.25, 2: 1.0, 3: 0.125}
+    assert item_scores(one.model_copy(update={"majority": "1?01"}), MEASURES["majority"].way) == {
+        0: 1.0, 1: 0.0, 2: 0.0, 3: 1.0,
+    }  # fmt: skip
+    assert Chance((0.5, 0.0)).within(3) == {0: 0.875, 1: 0.0}
+
+
+def test_a_study_is_summarised_with_all_fields() -> None:
+    single, within = MEASURES["single"].way, MEASURES["within"].way
+    learned = {"written": 3, "corrected": 1, "placed": 4, "examples": 5, "other_tasks": 2}
+    one = Outcome(
+        "ours", 0, "r", "student-1", 2, (),
+        exams=(
+            examined("student-1", single, 1, 1, 0, 1), examined("student-1", within, 8, 0, 4, 0, tokens=320),
+            examined(BASE, single, 0, 0, 1, 0),
+        ),
+        learned=learned,
+    )  # fmt: skip
+    bare = replace(one, arm="bare", exams=(), learned={})
+    found = summarise([one, bare], [TASKS], {"fresh": Chance((0.5, 0.5, 0.0, 0.0), 20.0)})
+    assert found["sets"] == [{"name": "fresh", "title": "new tasks", "n": 4, "seed": 7, "levels": [2, 3]}]
+    assert found["learned"] == [
+        {"arm": "ours", "written": 0.375, "corrected": 0.125, "placed": 0.5, "examples": 5, "other_tasks": 0.4}
+    ]
+    assert found["cost"] == {"exams": 3, "attempts": 4 + 32 + 4, "tokens": 520, "seconds": 3.8}
+    none = {f"fresh {name}": None for name in MEASURES}
+    assert found["cells"] == [
+        {"arm": "ours", "seed": 0, "student": "student-1", **none, "fresh single": 0.75, "fresh within": 0.5,
+         "fresh mean": 0.375, "fresh majority": 0.5},
+        {"arm": "bare", "seed": 0, "student": "student-1", **none},
+    ]  # fmt: skip
+    assert found["bases"] == [{"arm": BASE, "seed": 0, "student": BASE, **none, "fresh single": 0.25}]  # fmt: skip
+    rows = {(row["who"], row["how"]): row for row in found["means"]}
+    assert set(rows) == {
+        *(("ours", measure.short) for measure in MEASURES.values()), (BASE, "greedy"), (BASE, "within 1, greedy"),
+        ("chance", "random derivations, 8 tries"), ("chance", "random derivations, as many tokens"),
+    }  # fmt: skip
+    greedy = rows["ours", "greedy"]
+    assert {name: value for name, value in greedy.items() if name not in ("low", "high")} == {
+        "set": "fresh", "who": "ours", "how": "greedy", "picked": "nobody", "trained": True, "seeds": 1, "items": 4,
+        "mean": 0.75, "tokens": 25.0, "by_seed": {"0": 0.75},
+    }  # fmt: skip
+    base = rows[BASE, "greedy"]
+    assert (base["trained"], base["picked"], base["tokens"], base["mean"]) == (False, "nobody", 25.0, 0.25)
+    tries, tokens = (rows["chance", f"random derivations, {how}"] for how in ("8 tries", "as many tokens"))
+    assert (tries["tokens"], tries["trained"], tries["picked"]) == (20.0, False, "check")
+    assert tries["mean"] == pytest.approx(fmean((1 - 0.5**8, 1 - 0.5**8, 0, 0)))
+    assert tokens["mean"] == pytest.approx((1 - 0.5**4) / 2), "ten tokens an attempt, eight attempts, twenty a try"
+    against = [(row["set"], row["measure"], row["arm"], row["against"], row["mean"]) for row in found["against"]]
+    chances = [f"random derivations, {how}" for how in ("8 tries", "as many tokens")]
+    assert against == [
+        ("fresh", "within", "ours", "within 1, greedy", 0.25),
+        ("fresh", "within", "ours", chances[0], pytest.approx(0.5 - tries["mean"])),
+        ("fresh", "within", "ours", chances[1], pytest.approx(0.5 - tokens["mean"])),
+        ("fresh", "single", "ours", "greedy", 0.5), ("fresh", "mean", "ours", "greedy", 0.125),
+        ("fresh", "majority", "ours", "greedy", 0.25),
+    ]  # fmt: skip
+    assert [(row["measure"], row["arm"], row["against"]) for row in found["alike"]] == [("single", "ours", BASE)]
+    assert found["arms"] == [] and set(CONTROLS) == {"check", "nobody"}
+
+
+async def test_a_recorded_opinion_is_that_of_the_log() -> None:
+    said = Vote(check="opinion", correct=False, reason="no")
+    told = {
+        "a": ResultVerified(task="t", attempt="a", iteration=0, correct=None, verifier="panel", reason="",
+                            votes=(Vote(check="wording", correct=True), said)),
+        "b": ResultVerified(task="t", attempt="b", iteration=0, correct=None, verifier="panel", reason=""),
+    }  # fmt: skip
+    attempts = {"a": AttemptState(0, "1"), "b": AttemptState(1, "2"), "c": AttemptState(2, "3")}
+    ask = recorded_opinion(TaskState(0, "math", "open", 1, attempts=attempts), told)
+    task = Task(question="q", domain="math", family="open", level=1, canonical="c")
+    unheard = (None, "the log has no opinion of the judge")
+    assert [await ask(task, answer) for answer in "123"] == [(False, "no"), unheard, unheard]
+
+
+# --- under a protocol, and at an item
+
+
+def drawn() -> tuple[Task, str]:
+    (task,) = heldout("test", 1, 3, ["math"], names=["arithmetic"])
+    return task, families()[task.family].solve(task.params)
+
+
+async def test_a_protocol_records_every_answer_and_the_most_frequent() -> None:
+    task, right = drawn()
+    model = Playback([f"\\boxed{{{right}}}"])
+    given = Conditions(model, CONFIG, TrustingSandbox(), Scratch(), seed=1)
+    found = await run_protocol([task], EvaluationProtocol(1, 3, 2, 0.5), given, TrustingSandbox())
+    answer = Answered("math", "arithmetic", task.canonical, task.question, (right, right), (True, True), right, True)
+    assert found == ProtocolResult((answer,), 2 * len(f"\\boxed{{{right}}}"))
+    assert (found.right, found.majority) == ((2,), "1")
+    assert {one.sampling.temperature for one in model.asked} == {0.5}
+    assert len({one.sampling.seed for one in model.asked}) == 2, "each attempt draws for itself"
+    odd = [replace(answer, correct=(True, None), most_correct=None), replace(answer, correct=(), most_correct=False)]
+    assert (ProtocolResult(tuple(odd), 0).right, ProtocolResult(tuple(odd), 0).majority) == ((1, 0), "?0")
+    lines = as_json_lines([answer, answer]).decode().splitlines()
+    assert len(lines) == 2 and json.loads(lines[0]) == {
+        "domain": "math", "family": "arithmetic", "task": task.canonical, "question": task.question,
+        "answers": [right, right], "correct": [True, True], "most": right, "most_correct": True,
+    }  # fmt: skip
+
+
+REQUEST = EvaluationRequested(
+    evaluation="e", checkpoint="student-1", iteration=1, split="test", n=2, seed=3, state_sha="", forced_tool=True,
+    adapter=Artifact(sha256="b" * 64, size=2),
+)  # fmt: skip
+
+
+async def test_an_item_is_attempted_greedily_under_the_runs_settings() -> None:
+    config = RunConfig.model_validate(
+        {"curriculum": {"families": ["arithmetic"], "domains": ["math"]}, "student": {"max_tokens": 99}}
+    )
+    run = RunState("run-7", 1, config, "")
+    first, second = suite(REQUEST, config)
+    right = families()["arithmetic"].solve(first.params)
+    model = Playback([f"\\boxed{{{right}}}"])
+    sandbox = TrustingSandbox()
+    ports = RolloutPorts(Opened(model), sandbox, sandbox, ToolCache(), None, tools())  # type: ignore[arg-type]
+    plain = REQUEST.model_copy(update={"forced_tool": False})
+    item = await attempt_item(plain, 0, run, ports)
+    assert item == Item(
+        task=first.canonical, domain="math", level=first.level, question=first.question, answer=right, correct=True,
+        tool_ok=0, tokens=len(f"\\boxed{{{right}}}"), seconds=0.25, signals=item.signals,
+    )  # fmt: skip
+    (asked,) = model.asked
+    assert (asked.prefill, asked.adapter, asked.group, asked.joint) == ("", REQUEST.adapter, "run-7", 1)
+    assert (asked.sampling.temperature, asked.sampling.max_tokens) == (0.0, 99)
+    heard: list[int] = []
+    known = {0: replace(item, answer="known")}
+    both = await attempt_all(plain, run, ports, known, lambda number, _: heard.append(number))
+    assert both[0].answer == "known" and both[1].question == second.question and heard == [1]
+    forced = await attempt_item(REQUEST, 0, run, replace(ports, models=Opened(model := Playback(["", "\\boxed{1}"]))))  # type: ignore[arg-type]
+    assert [one.prefill for one in model.asked] == ["<tool_call>", ""] and forced.answer == "1"
+    assert both[1].correct is (families()["arithmetic"].solve(second.params) == right)
+
+
+def test_an_item_comes_back_from_its_event_whatever_its_length() -> None:
+    store = MemoryArtifacts()
+    short = Item("t", "math", 2, "q", "1", True, 1, 2, 0.5, {"answer": 0.5}, 1, 2, ("0", None))
+    long = replace(short, question="q" * INLINE)
+    events = [item_scored("e", number, item, store) for number, item in enumerate((short, long))]
+    assert (events[0].evaluation, events[0].number, events[0].item, events[0].row) == ("e", 0, "t", None)
+    assert events[1].row is not None and events[1].row.media == "application/json"
+    assert (events[1].question, events[1].answer, events[1].tried) == ("", None, ())
+    assert items_of(events[::-1], store) == [short, long]
+    scored = checkpoint_evaluated(REQUEST, [short, long], store, RunConfig())
+    assert scored.items is not None and scored.items.media == "application/jsonl"
+    rows: list[Any] = [json.loads(line) for line in store.get(scored.items).decode().split("\n")]
+    assert [row["question"] for row in rows] == [short.question, long.question] and rows[0]["tried"] == ["0", None]
+    assert last_reply.__doc__ and (scored.n, scored.correct) == (2, 2)
