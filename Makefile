@@ -9,7 +9,7 @@
 #   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules and rewards for uncertainty
 #                 are worth (writes search.md, curriculum.md, schedules.md and uncertainty.md of docs/results/; goes on
 #                 where it was stopped)
-#   make bench    what event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
+#   make bench    what everyday commands, event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
@@ -87,6 +87,7 @@ arms: setup
 	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
 
 bench: setup .venv/.ready-dev
+	$(BIN)/python -m benchmarks.cli
 	$(BIN)/python -m benchmarks.spine
 	$(BIN)/python -m benchmarks.projection
 	$(BIN)/python -m benchmarks.evidence

@@ -158,10 +158,12 @@ def test_tables_of_other_code_are_not_taken_for_current(lone: Path, monkeypatch:
 
 
 @contextmanager
-def silent() -> Iterator[str]:
-    """A port on which nobody answers."""
+def silent(*, accepts: bool) -> Iterator[str]:
+    """A port on which nobody answers, or one that takes connections and says nothing."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
+        if accepts:
+            taken.listen()
         yield f"nats://127.0.0.1:{taken.getsockname()[1]}"
 
 
@@ -175,7 +177,8 @@ def test_a_dead_server_delays_nothing_that_is_on_disk(
         raise AssertionError("the log is asked for")
 
     monkeypatch.setattr("infra.log.event_log.Log.connect", connected)
-    with silent() as url:
+    monkeypatch.setattr(table_freshness, "PATIENCE_S", 0.05)
+    with silent(accepts=command == "events tail") as url:
         monkeypatch.setenv("AGENT0_NATS_URL", url)
         said = call(*command.split(), home=lone)
     assert said.code == 0 and said.out and "may be behind" in said.err

@@ -216,7 +216,7 @@ def text(value: object) -> None:
     typer.echo(clean(value))
 
 
-def tell(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print lines of prose on stdout, cut between words where a terminal reads them."""
     for one in lines:
         typer.echo(prose(clean(one)))
@@ -279,7 +279,7 @@ class Limited(list[Mapping[str, Any]]):
 
 
 def limited(fetch: Callable[[int], Sequence[Mapping[str, Any]]], limit: int) -> Limited:
-    """The first ``limit`` rows of ``fetch``, which takes a number of rows, and what people are told of the others."""
+    """The first ``limit`` rows of ``fetch``, which takes a number of rows, and a line about the rows left out."""
     rows = fetch(limit)
     found = Limited(rows[:limit])
     if len(rows) >= limit and (count := len(fetch(max(COUNTED, limit) + 1))) > limit:

@@ -44,7 +44,7 @@ class _Column:
     @property
     def natural(self) -> int:
         """Columns of the screen that its longest cell takes."""
-        return max(map(cells, (*self.cells, *self.head.split(" "))))
+        return max(map(columns_of, (*self.cells, *self.head.split(" "))))
 
     @property
     def least(self) -> int:
@@ -99,7 +99,7 @@ def record_lines(values: Mapping[str, Any], screen: Screen | None) -> list[str]:
 
 def wrapped(line: str, width: int) -> list[str]:
     """``line`` as lines of at most ``width``, cut between words only; what is indented stays indented."""
-    if cells(line) <= width:
+    if columns_of(line) <= width:
         return [line]
     inner = " " * (len(line) - len(line.lstrip()))
     return textwrap.wrap(
@@ -137,8 +137,8 @@ def clock(time: str, now: datetime) -> str:
     return f"{moment:%H:%M:%S}" if moment.date() == now.date() else f"{moment:%m-%d} {moment:%H:%M:%S}"
 
 
-def cells(text: str) -> int:
-    """Columns of the screen that ``text`` takes."""
+def columns_of(text: str) -> int:
+    """Count the columns of the screen that ``text`` takes: two for wide characters, none for combining ones."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
@@ -146,10 +146,10 @@ def cells(text: str) -> int:
 
 def cut(text: str, width: int) -> str:
     """``text`` in at most ``width`` columns, cut between words where it has several."""
-    if cells(text) <= width:
+    if columns_of(text) <= width:
         return text
     head = text[: width - 1]
-    while cells(head) > width - 1:
+    while columns_of(head) > width - 1:
         head = head[:-1]
     between = head.rfind(" ") if text[len(head)] != " " else len(head)
     whole = head[:between].rstrip() if between > 0 else head
@@ -216,6 +216,6 @@ def _line(columns: Sequence[_Column], widths: Sequence[int], parts: Sequence[str
     shown = []
     for one, width, part in zip(columns, widths, parts, strict=True):
         text = cut(part, width) if one.words else part
-        space = " " * (width - cells(text))
+        space = " " * (width - columns_of(text))
         shown.append(space + text if one.numeric else text + space)
     return GAP.join(shown).rstrip()

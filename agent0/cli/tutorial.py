@@ -15,7 +15,7 @@ from agent0.cli import console
 
 @dataclass(frozen=True)
 class Step:
-    """What is told, and the command that shows it."""
+    """A text of the tutorial, and the command that shows what it says."""
 
     text: str
     command: tuple[str, ...]
@@ -100,7 +100,7 @@ def walk(home: Path, run: Execute, *, waits: bool) -> None:
     from agent0.errors import OperationError
 
     for number, step in enumerate(STEPS, 1):
-        console.tell(["", f"{number}/{len(STEPS)}  {step.text}", ""])
+        console.print_lines(["", f"{number}/{len(STEPS)}  {step.text}", ""])
         shown = " ".join(f'"{word}"' if " " in word else word for word in step.command)
         if waits and typer.prompt(f"$ agent0 {shown}   [Enter, or q]", "", show_default=False).strip() == "q":
             return
@@ -108,7 +108,7 @@ def walk(home: Path, run: Execute, *, waits: bool) -> None:
             console.text(f"$ agent0 {shown}")
         if run(step.command, home):
             raise OperationError(f"Step {number} did not end well.", "What it said is above.", "See: agent0 doctor")
-    console.tell(["", END])
+    console.print_lines(["", END])
 
 
 def execute(command: Sequence[str], home: Path) -> int:

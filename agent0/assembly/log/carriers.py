@@ -57,8 +57,8 @@ def carriers(settings: Settings) -> list[Carrier] | None:
 
 
 def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """``rows`` of runs with ``carried``: whether a process executes it, where it is running; None: nobody can tell from
-    here, or it is not running."""
+    """``rows`` of runs with ``carried``: whether a process executes it, where it is running; None: it is not
+    running, or that cannot be known here."""
     found = carriers(settings)
     by = None if found is None else bool(found)
     return [{**row, "carried": by if row["status"] == "running" else None} for row in rows]

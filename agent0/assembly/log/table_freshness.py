@@ -11,7 +11,7 @@ from agent0.settings import Settings
 from infra.log import server_folder, server_proof
 
 PATIENCE_S = 1.0
-"""Seconds in which an external server must take a connection before what is on disk is shown without it."""
+"""Seconds in which an external server must take a connection, and then greet; else what is on disk is shown without it."""
 NATS_PORT = 4222
 _PROJECTIONS = Path(__file__).parents[3] / "projections"
 
@@ -46,16 +46,19 @@ def event_files(settings: Settings) -> object:
 def server_answers(settings: Settings) -> bool:
     """Whether the log's server would answer soon: a dead one is started again, one that hangs is not waited for."""
     if settings.nats.url:
-        return any(_reachable(one.strip()) for one in settings.nats.url.split(","))
+        greets = not settings.nats.tls_ca  # over TLS the first word may be ours
+        return any(_reachable(one.strip(), greets) for one in settings.nats.url.split(","))
     folder = settings.home / "nats"
     return not server_proof.running_pid(folder) or server_proof.greets(folder)
 
 
-def _reachable(url: str) -> bool:
+def _reachable(url: str, greets: bool) -> bool:
+    """Whether a server takes the connection, and greets as NATS does at once where it must speak first."""
     parts = urlsplit(url if "//" in url else f"//{url}")
     try:
-        with socket.create_connection((parts.hostname or "127.0.0.1", parts.port or NATS_PORT), PATIENCE_S):
-            return True
+        address = parts.hostname or "127.0.0.1", parts.port or NATS_PORT
+        with socket.create_connection(address, PATIENCE_S) as link:
+            return parts.scheme in ("tls", "ws", "wss") or not greets or link.recv(4) != b""
     except (OSError, ValueError):
         return False
 

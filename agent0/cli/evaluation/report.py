@@ -46,7 +46,7 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
         console.data({**told, **found})
         return
     print_why(why)
-    console.tell(answer)
+    console.print_lines(answer)
     if full:
         _show(found)
     console.text(path)

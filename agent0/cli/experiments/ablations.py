@@ -124,12 +124,12 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
     if as_json:
         console.data({**found, "answer": study_answer(found), "page": str(page)})
     else:
-        console.tell(() if "ladder" in found else study_answer(found))
+        console.print_lines(() if "ladder" in found else study_answer(found))
         if full:
             _show(found)
         console.text(f"\nPage: {page}\nRuns: {found['folder']}")
         if "ladder" in found:
-            console.tell(end_lines(found, standings, str(page_to or page)))
+            console.print_lines(end_lines(found, standings, str(page_to or page)))
     if not found["complete"]:
         console.say(f"{len(found['failed'])} runs failed; the same command tries them again.", "yellow")
         raise typer.Exit(1)
@@ -251,7 +251,7 @@ def _tell_search(found: dict[str, Any], full: bool, as_json: bool) -> None:
     if as_json:
         console.data(found)
         return
-    console.tell(search_answer(found))
+    console.print_lines(search_answer(found))
     if full:
         _show_search(found)
     for one in found["failed"]:

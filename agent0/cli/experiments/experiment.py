@@ -227,7 +227,7 @@ def compare(
     if as_json:
         console.data(found)
         return
-    console.tell(compare_answer(found))
+    console.print_lines(compare_answer(found))
     if full:
         _show_sides(found)
     if out is not None:
@@ -272,7 +272,7 @@ class _Reporter:
 def _show(found: dict[str, Any]) -> None:
     from agent0.report.answers import rescore_answer
 
-    console.tell(rescore_answer(found))
+    console.print_lines(rescore_answer(found))
     roles = [{"role": role, **found[role]} for role in ("student", "teacher") if role in found]
     sides = found["changed_sides"]
     console.table(roles, False, ("role", "n", "changed", "mean_before", "mean_after", "rank_correlation"))

@@ -154,13 +154,13 @@ def print_answer(held: "Settings", found: dict[str, Any]) -> None:
     from agent0.report.overview import failures_for_people
 
     print_why(found["why"])
-    console.tell(found["answer"])
+    console.print_lines(found["answer"])
     if found["status"] == "running":
-        console.tell([carrier_line(held, found["run"])])
+        console.print_lines([carrier_line(held, found["run"])])
     if found["alarms"]:
-        console.tell(["", "Alarms that stand", *alarm_lines(found["alarm_kinds"])])
+        console.print_lines(["", "Alarms that stand", *alarm_lines(found["alarm_kinds"])])
     if found["failures"]:
-        console.tell(["", "Reactions that were given up", *failures_for_people(found)])
+        console.print_lines(["", "Reactions that were given up", *failures_for_people(found)])
 
 
 def print_tables(found: dict[str, Any]) -> None:
