@@ -78,7 +78,7 @@ def test_a_command_shows_on_a_terminal_what_its_file_has(home: Path, command: st
 def test_no_id_is_split_and_no_line_is_wider_than_the_screen(home: Path, command: str, width: int) -> None:
     piped = set(ID.findall(call(*command.split(), home=home).out))
     lines = shown(home, command, width).splitlines()
-    assert [line for line in lines if layout.cells(line) > width and " " in line.strip()] == []
+    assert [line for line in lines if layout.columns_of(line) > width and " " in line.strip()] == []
     for word in ID.findall("\n".join(lines)):
         assert word in piped or word in command, f"{word} is part of an id"
 
