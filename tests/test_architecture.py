@@ -155,8 +155,15 @@ WORLDLY = {
 }
 """Parts of the standard library that pure rooms do without; ``events.base`` names events by time."""
 
-ENVIRONMENT = ("agent0/settings/*", "agent0/config/loading.py", "agent0/cli/console.py", "infra/*")
-"""Settings read it, a terminal asks its width, and ``infra`` makes children's environments from nothing."""
+ENVIRONMENT = (
+    "agent0/settings/*",
+    "agent0/config/loading.py",
+    "agent0/cli/console.py",
+    "agent0/cli/defects.py",
+    "infra/*",
+)
+"""Settings read it, a terminal asks its width, a traceback whether it is wanted there, and ``infra`` makes children's
+environments from nothing."""
 
 
 FILES = sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
