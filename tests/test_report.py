@@ -266,9 +266,10 @@ def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
         assert words in said.out
     path = Path(said.out.rstrip().splitlines()[-1])
     assert path.read_text() == agent0("report", "r1", "--out", "-", home=tmp_path).out[:-1]
-    shown = agent0("report", "--json", "--out", str(tmp_path / "deep" / "r.html"), home=tmp_path).json
-    assert (tmp_path / "deep" / "r.html").stat().st_size == shown["bytes"]
+    shown = agent0("report", "--json", "--out", str(tmp_path / "r.html"), home=tmp_path).json
+    assert (tmp_path / "r.html").stat().st_size == shown["bytes"]
     assert [row["iteration"] for row in shown["iterations"]] == [-1, 0, 1, 2]
-    refused = agent0("report", "--out", "/proc/nowhere/r.html", home=tmp_path)
+    refused = agent0("report", "--out", str(tmp_path / "deep" / "r.html"), home=tmp_path)
     assert refused.code == 1
-    assert "The report cannot be written." in refused.err
+    assert f"The report cannot be written. There is no folder {tmp_path / 'deep'}. Make it: mkdir -p" in refused.err
+    assert not (tmp_path / "deep").exists()

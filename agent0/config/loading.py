@@ -203,6 +203,8 @@ def _home(given: Any) -> Path:
         raise ConfigError(f"The data folder cannot be {str(home)[:SHOWN]}.", f"{error.strerror}.", fix) from None
     if not there.is_dir():
         raise ConfigError(f"The data folder cannot be {home}.", f"{there} is no folder.", fix)
+    if there != home and (there.is_relative_to("/proc") or not os.access(there, os.W_OK | os.X_OK)):
+        raise ConfigError(f"The data folder cannot be {home}.", f"No folder can be made in {there}.", fix)
     return home
 
 

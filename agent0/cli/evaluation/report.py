@@ -50,6 +50,9 @@ def written(text: str, out: str, name: str) -> Path:
     from agent0.errors import OperationError
 
     path = Path(out) if out else console.settings().home / "reports" / name
+    if out and not path.parent.is_dir():
+        why = f"There is no folder {path.parent.absolute()}."
+        raise OperationError("The report cannot be written.", why, f"Make it: mkdir -p {path.parent}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -43,8 +43,10 @@ def explain(
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
     the total would lack without it."""
     from agent0.rewards.describe import explain_receipt
+    from projections.attempts import show_attempt
     from projections.rewards import explain_rewards
     from projections.runs import resolve
+    from projections.tasks import show_task
 
     attempt = name if "-a" in name else ""
     with console.tables() as db:
@@ -54,6 +56,8 @@ def explain(
     if not explained_receipts:
         from agent0.errors import NotFoundError
 
+        with console.tables() as db:  # which does not know it either, says so
+            (show_attempt if attempt else show_task)(db, found, name)
         raise NotFoundError(
             f"{name!r} of {found} has no receipt.", "No reward was assigned yet.", "See: agent0 task list"
         )

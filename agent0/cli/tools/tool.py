@@ -64,10 +64,10 @@ def call(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Call one tool in a fresh sandbox. Exit code 0 whatever the code did: `state` has the outcome, refusals included.
-    The JSON object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend, reason,
-    output_bytes, files (name and size) and manifest; with --args also output, which is what a model reads. All text is
-    without terminal sequences; other control characters and direction marks in it are escapes."""
+    """Call one tool in a fresh sandbox. Exit code 1 unless the call ended `ok`: `state` has the outcome, refusals
+    included. The JSON object always has tool, state, rc, stdout, stderr, wall_s, cpu_s, peak_mem_mib, tier, backend,
+    reason, output_bytes, files (name and size) and manifest; with --args also output, which is what a model reads. All
+    text is without terminal sequences; other control characters and direction marks in it are escapes."""
     from agent0.assembly.tooling.tool_calls import ToolRequest, known_tool
     from agent0.assembly.tooling.workspaces import content, find, read
     from agent0.tools import tools
@@ -84,7 +84,9 @@ def call(
     if as_json:
         console.data(record)
     else:
-        _show(record)
+        _show(dict(record))
+    if record["state"] != "ok":
+        raise typer.Exit(1)
 
 
 @app.command()
