@@ -149,7 +149,7 @@ def test_without_a_sandbox_every_call_is_refused(home: Path, tmp_path: Path, mon
         assert told.json["reason"]
     told = agent0("tool", "call", "python", "--args", '{"code": "1"}', "--json", home=home)
     assert (told.code, told.json["state"], set(told.json)) == (1, "refused", KEYS | {"output"})
-    assert agent0("tool", "call", "python", "--code", "1", home=home).code == 0
+    assert agent0("tool", "call", "python", "--code", "1", home=home).code == 1
 
 
 def test_a_server_that_is_not_configured_is_said(home: Path) -> None:
