@@ -139,6 +139,28 @@ def test_a_log_that_refuses_events_is_named(tmp_path: Path) -> None:
         assert first(call("run", "why", run, home=tmp_path)).startswith(f"{run}: the log is full: ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("task", "show", "t9-999"), 1, "has no task 't9-999'. `agent0 task list"),
+        (("reward", "explain", "t9-999"), 1, "has no task 't9-999'. `agent0 task list"),
+        (("projections", "query", "SELECT * FROM taks"), 2, "no such table: taks. Did you mean tasks? See: agent0"),
+        (("run", "start", *SMALL, "-s", "run.rewards.weights.correctness=much"), 2, "Input should be a valid number"),
+        (("tool", "call", "python", "--code", "1/0", "-s", "sandbox.workers=1"), 1, ""),
+    ],
+)
+def test_bad_input_is_one_line_with_its_mend(home: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+    said = call(*arguments, home=home)
+    assert (said.code, words in said.err, "Traceback" in said.err) == (code, True, False), said.err
+    assert len(said.err.splitlines()) <= 1
+
+
+def test_a_data_folder_that_cannot_be_is_refused() -> None:
+    said = call("run", "list", home=Path("/proc/nowhere"))
+    assert said.code == 2
+    assert "The data folder cannot be /proc/nowhere. No folder can be made in /proc." in said.err
+
+
 # --- by real trainings, and a real server that is not there
 
 

@@ -1,6 +1,7 @@
 """SQLite: open databases, and run an untrusted query without letting it write, wait or flood."""
 
 import base64
+import difflib
 import json
 import signal
 import sqlite3
@@ -142,13 +143,22 @@ def _query(path: Path, sql: str, max_rows: int, timeout_s: float) -> list[dict[s
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
                 raise _slow(timeout_s) from error
-            raise ConfigError("The query cannot be run.", f"SQLite says: {error}.") from error
+            raise ConfigError("The query cannot be run.", f"SQLite says: {error}.", _nearest(db, error)) from error
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise _damaged(path, error) from error
             raise _refused(error) from error
         except (sqlite3.Warning, ValueError) as error:
             raise _refused(error) from error
+
+
+def _nearest(db: sqlite3.Connection, error: Exception) -> str:
+    """Which table was meant, where one has a similar name."""
+    _, missing, name = str(error).partition("no such table: ")
+    known = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")] if missing else []
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    return f"{hint}See: agent0 projections list" if missing else ""
 
 
 def _damaged(path: Path, error: Exception) -> OperationError:

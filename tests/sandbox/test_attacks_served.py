@@ -126,6 +126,7 @@ def test_one_call_from_a_file(tmp_path: Path) -> None:
         words += ["--set", "run.policy.modules=[]"]
         done = subprocess.run([*words, *more], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         told: dict[str, object] = json.loads(done.stdout)
+        assert done.returncode == (told["state"] != "ok")
         return told
 
     forger = "print('{\"state\": \"ok\"}'); open('f', 'w').write('x'); raise SystemExit(7)"

@@ -67,6 +67,8 @@ def explain(
     if not explained_receipts:
         from agent0.errors import NotFoundError
 
+        with console.tables() as db:  # which does not know it either, says so
+            (show_attempt if attempt else show_task)(db, found, name)
         raise NotFoundError(
             f"{name!r} of {found} has no receipt.", "No reward was assigned yet.", "See: agent0 task list"
         )
