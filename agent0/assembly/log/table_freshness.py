@@ -11,11 +11,7 @@ from agent0.settings import Settings
 from infra.log import server_folder, server_proof
 
 PATIENCE_S = 1.0
-<<<<<<< HEAD
 """Seconds in which an external server must take a connection, and then greet; else what is on disk is shown."""
-=======
-"""Seconds in which an external server must take a connection, and then greet; else only what is on disk is shown."""
->>>>>>> terminal
 NATS_PORT = 4222
 _PROJECTIONS = Path(__file__).parents[3] / "projections"
 
