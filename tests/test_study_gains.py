@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 from statistics import fmean
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from agent0.evaluation import item_rollout
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.item_events import checkpoint_evaluated, item_scored, items_of
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all, attempt_item, last_reply
@@ -17,7 +19,7 @@ from agent0.experiments.ablation_results import Outcome
 from agent0.experiments.training_gain import BASE, CONTROLS, MEASURES, Chance, ProtocolReading, item_scores, summarise
 from agent0.experiments.verdict_diff import recorded_opinion
 from agent0.rollout.claim_check import INLINE
-from agent0.rollout.student import Conditions
+from agent0.rollout.student import Conditions, solve
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
@@ -195,3 +197,33 @@ def test_an_item_comes_back_from_its_event_whatever_its_length() -> None:
     rows: list[Any] = [json.loads(line) for line in store.get(scored.items).decode().split("\n")]
     assert [row["question"] for row in rows] == [short.question, long.question] and rows[0]["tried"] == ["0", None]
     assert last_reply.__doc__ and (scored.n, scored.correct) == (2, 2)
+
+
+async def test_an_attempt_at_an_item_has_the_runs_ports_and_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = RunConfig.model_validate({"curriculum": {"families": ["arithmetic"], "domains": ["math"]}})
+    run, model, cache = RunState("run-7", 1, config, ""), Playback(["\\boxed{1}"]), ToolCache()
+    student, verifier = TrustingSandbox(), TrustingSandbox()
+    seen: list[Any] = []
+
+    async def solved(task: Task, words: Any, given: Conditions) -> Any:
+        seen.append((words.name, given))
+        return await solve(task, words, given)
+
+    class Judge:
+        async def judge(self, *asked: Any) -> list[Any]:
+            seen.append(asked)
+            return [SimpleNamespace(correct=None)]
+
+    monkeypatch.setattr(item_rollout, "solve", solved)
+    monkeypatch.setattr(item_rollout, "verifier_for", lambda task: Judge())
+    ports = RolloutPorts(Opened(model), student, verifier, cache, None, tools())  # type: ignore[arg-type]
+    item = await attempt_item(REQUEST.model_copy(update={"forced_tool": False}), 1, run, ports)
+    (name, given), (task, answers, where, context) = seen
+    assert isinstance(given.artifacts, Scratch) and item.correct is None
+    assert {key: value for key, value in vars(given).items() if key != "artifacts"} == {
+        "model": model, "config": config.student, "sandbox": student, "seed": 1, "adapter": REQUEST.adapter,
+        "group": "run-7", "prefill": "", "temperature": 0.0, "cache": cache, "policy": config.policy, "web": None,
+        "tools": ports.tools, "start": None, "joint": False,
+    }  # fmt: skip
+    assert name.endswith("/math/student") and (answers, where) == (["1"], verifier)
+    assert task == suite(REQUEST, config)[1] and context.rules == config.verification
