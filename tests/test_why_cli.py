@@ -84,7 +84,7 @@ def test_a_refused_task_says_why_and_what_was_written(home: Path) -> None:
     shown = call("task", "show", similar["task"], run, "--json", home=home).json
     assert shown["written"] == similar["question"]
     told = call("task", "show", similar["task"], run, home=home).out
-    assert re.search(rf"^written +{re.escape(similar['question'])}", told, re.MULTILINE)
+    assert re.search(rf"^written\s+{re.escape(similar['question'])}", told, re.MULTILINE)
 
 
 def test_alarms_of_a_kind_are_one_line_with_what_shows_it(home: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_log_that_refuses_events_is_named(tmp_path: Path) -> None:
     [
         (("task", "show", "t9-999"), 1, "has no task 't9-999'. `agent0 task list"),
         (("reward", "explain", "t9-999"), 1, "has no task 't9-999'. `agent0 task list"),
-        (("projections", "query", "SELECT * FROM taks"), 2, "no such table: taks. Did you mean tasks? See: agent0"),
+        (("projections", "query", "SELECT * FROM taks"), 2, "no table 'taks'. Did you mean tasks? See: agent0"),
         (("run", "start", *SMALL, "-s", "run.rewards.weights.correctness=much"), 2, "Input should be a valid number"),
         (("tool", "call", "python", "--code", "1/0", "-s", "sandbox.workers=1"), 1, ""),
     ],
@@ -158,7 +158,7 @@ def test_bad_input_is_one_line_with_its_mend(home: Path, arguments: tuple[str, .
 def test_a_data_folder_that_cannot_be_is_refused() -> None:
     said = call("run", "list", home=Path("/proc/nowhere"))
     assert said.code == 2
-    assert "The data folder cannot be /proc/nowhere. No folder can be made in /proc." in said.err
+    assert "The data folder cannot be /proc/nowhere. Nothing can be made in /proc." in said.err
 
 
 # --- by real trainings, and a real server that is not there

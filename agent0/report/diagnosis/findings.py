@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.case import case_of, written_by_student, written_by_teacher
 from agent0.run.diagnosis import Case, Cause, diagnose
 from agent0.run.diagnosis.case import NEVER, Observation
@@ -56,7 +57,8 @@ def why_lines(found: Mapping[str, Any]) -> list[str]:
 
 def step_words(step: Mapping[str, Any]) -> str:
     """An iteration, a checkpoint and an event in words."""
-    where = ["before the first iteration" if step["iteration"] == NEVER else f"iteration {step['iteration']}"]
+    number = step["iteration"]
+    where = ["before the first iteration" if number == NEVER else f"iteration {shown_iteration(number)}"]
     where += [f"checkpoint {step['checkpoint']}"] if step["checkpoint"] else []
     return ", ".join([*where, *([f"event {step['event']}"] if step["event"] else [])])
 
