@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agent0.grading.extraction import extract
+from agent0.grading.extraction import answer_in, extract
 from agent0.grading.math.algebra import TooLargeError, rational
 from agent0.grading.math.cleaning import Clean, clean
 from agent0.grading.math.comparing import equal
@@ -18,10 +18,10 @@ from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
-from agent0.grading.rewriting import computed, resolved, rewritten
+from agent0.grading.rewriting import computed, last_side, resolved, rewritten
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
-__all__ = ["SPELLED", "Grade", "exactly", "extract", "grade", "guard"]
+__all__ = ["SPELLED", "Grade", "answer_in", "exactly", "extract", "grade", "guard"]
 
 NEWEST, SPELLED = 4, 3
 """Versions of the verification rules. From ``SPELLED`` on answers are read as language models spell them
@@ -53,7 +53,7 @@ def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
     if edition < SPELLED or candidate is None or guard(gold, candidate) or plain(gold, candidate):
         return exactly(gold, candidate)
     if edition > SPELLED and not _lettered(gold):
-        gold, candidate = rewritten(gold, candidate)
+        gold, candidate = rewritten(gold, last_side(gold, candidate))
         if found := resolved(gold, candidate, _alike):
             return Grade(*found, gold[:200], candidate[:200])
         gold, candidate = computed(gold, candidate)

@@ -7,6 +7,7 @@ import html
 import re
 
 from agent0.chat_format import boxed
+from agent0.grading.conclusions import boxes_of_one_answer, concluded
 
 LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
@@ -49,6 +50,7 @@ _clause = re.compile(
 _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
+_unbraced = re.compile(r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)")
 _stop = re.compile(r"\.(?=\s|\Z)|\n")
 
 
@@ -67,6 +69,19 @@ def extract(reply: str) -> str | None:
     text = _entity.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
     return _bare(marked[-1]) if marked else _stated(text)
+
+
+def answer_in(reply: str) -> str | None:
+    r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``) or what the last
+    statement says. Several boxes of one sentence are one answer, and so is a statement below that repeats them all.
+    Version 4 of the verification rules."""
+    text = visible(reply[-LONGEST:])
+    found = boxes_of_one_answer(text[-LAST:])
+    if found is None:
+        found = extract(reply)
+    if found is None and (bare := _unbraced.findall(text[-LAST:])):
+        return str(bare[-1])
+    return found if found is not None else concluded(text)
 
 
 def visible(text: str) -> str:

@@ -1,0 +1,65 @@
+"""Chains of equations: the last side is what the others come to."""
+
+import re
+
+LONGEST = 400
+_sign = re.compile(r"(?<![<>!:=\\])=(?![=>])")
+_relation = re.compile(r"[<>=≤≥≠≈≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx|cases|to|rightarrow)(?![A-Za-z])|\\begin\{cases\}")
+_other = re.compile(r"[<>≤≥≠≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|leqslant|geqslant|bmod|pmod|mod)(?![A-Za-z])")
+_nearly = re.compile(r"\s*(?:\\approx(?![A-Za-z])|≈|\\simeq(?![A-Za-z]))\s*")
+_rounded = re.compile(r"\d\.\d|10\s*\^|\d[eE][-+]?\d")
+_text = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{[^{}]*\}")
+_named = re.compile(r"[A-Za-z]|\\[A-Za-z]+|…")
+_operators = re.compile(r"\\(?:frac|dfrac|tfrac|cdot|times|div|left|right|sqrt|binom|pm|over|quad|qquad|begin|end)(?![A-Za-z])")
+_thousands = re.compile(r"(?<=\d)(?:\{,\}|,(?=\d{3}(?!\d)))")
+_partial = re.compile(r"\\partial\s*(\w?)\s*/\s*\\partial\s*(\w)")
+_gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
+
+
+def last_side(gold: str, said: str) -> str:
+    """Return what ``said`` comes to where it is a chain ``f(x) = a = b`` and the gold is a value; the gold's own name
+    with the last side where the gold is an equation. Else ``said``: arithmetic alone (``3 + 3 = 7``) is compared step
+    by step elsewhere."""
+    if len(said) > LONGEST or ("=" not in said and not _nearly.search(said)):
+        return said
+    if _rounded.search(gold) and not _nearly.search(gold) and len(parts := _nearly.split(said)) == 2:
+        said = f"{parts[0]} = {parts[1]}" if parts[0] else parts[1]
+    ends = [0, *(place for sign in _sides_of(said) for place in sign), len(said)]
+    sides = [said[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
+    if len(sides) < 2 or _other.search(said) or r"\begin{cases}" in said:
+        return said
+    if _relation.search(gold):
+        return _of_equation(gold, sides, said)
+    if _lettered(sides[0]) and not re.search(r"[,;]\s*(?:\\quad\s*)?\w+\s*$", sides[-2]):
+        return sides[-1].rstrip(". ")
+    return _thousands.sub("", said) if "," in sides[-1] else said
+
+
+def _sides_of(text: str) -> list[tuple[int, int]]:
+    """Places of the equality signs outside of all brackets."""
+    depth, out = 0, []
+    for place, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "=" and depth == 0 and _sign.match(text, place):
+            out.append((place, place + 1))
+    return out
+
+
+def _lettered(side: str) -> bool:
+    """Whether ``side`` names something, so that it is no arithmetic."""
+    return bool(_named.search(_operators.sub(" ", _text.sub(" x ", side))))
+
+
+def _of_equation(gold: str, sides: list[str], said: str) -> str:
+    """``L = c`` of ``a = L = c`` where the gold is ``L = ...``."""
+    left, _, right = gold.partition("=")
+    if not right or "=" in right or len(sides) < 2:
+        return said
+    wanted = _tight(left)
+    if wanted in map(_tight, sides[:-1]):
+        return f"{left.strip()} = {sides[-1].rstrip('. ')}"
+    return said
+
+
+def _tight(text: str) -> str:
+    return _gap.sub("", _partial.sub(r"\\frac{\\partial \1}{\\partial \2}", text.replace("∂", r"\partial ")))
