@@ -27,7 +27,7 @@ _block = re.compile(
 _inline = re.compile(r"(?<!\\)\$(?P<a>[^$\n]+?)(?<!\\)\$(?!\d)|\\\((?P<b>(?:(?!\\\)).)+?)\\\)|`(?P<c>[^`\n]+)`")
 _bold = re.compile(r"\*\*(?P<a>(?:(?!\*\*)[^\n])+)\*\*|__(?P<b>(?:(?!__)[^\n])+)__")
 _stop = re.compile(r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)[.!?。！？](?=[*_\"')]*(?:\s|\Z))|(?<=[。！])")
-_abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|\bNo|(?<!\w)\d{1,2})\.$")
+_abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|\bNo|^\s*\d{1,2})\.$")
 _small_talk = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note|feel)|happy to"
     r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d|this completes"
@@ -73,13 +73,26 @@ _clause = re.compile(
     re.IGNORECASE,
 )
 _hedge = re.compile(
-    r"\?|\b(?:maybe|perhaps|probably|possibly|likely|might|may be|may|could|not sure|unsure|guess|unclear|cannot|can't|can not"
-    r"|depending|depends|either|neither|nor|if|unless|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake"
-    r"|error|try|e\.g\.|for example|for instance|such as|at least|at most|more|less|fewer|greater|exceeds?|between"
-    r"|larger|smaller|than|differs?|differ|reject(?:ed|s)?|eliminated?|excluded?|discard(?:ed)?|rule[sd]? out|ruled|not|never|n't|isn't|aren't"
-    r"|but|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times|twice|except|excluding"
-    r"|(?:multiple|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each|any|both) of"
-    r"|one of|some of|most of|increas\w+|decreas\w+|lowers?|raises?|differ\w*|other than|wait|option [a-j] (?:and|or))\b",
+    r"\?|n['’]t\b|\b(?:maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear|cannot|unless|if"
+    r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error|try|wait"
+    r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than|exceeds?|between"
+    r"|differs?|reject\w*|eliminat\w*|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled|remov\w*|except|other than|but"
+    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times|twice|too"
+    r"|increas\w+|decreas\w+|lowers?|raises?|tempting|candidates?|out of|option [a-j] (?:and|or)|correct to)\b",
+    re.IGNORECASE,
+)
+_apart = re.compile(
+    r"(?:\b(?:multiple|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each|any|both|one|some"
+    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|by|from|with|without|past|adding"
+    r"|subtracting|using|remove|drop))\s*$",
+    re.IGNORECASE,
+)
+"""What stands before a value that is no answer: a bound, a part, the second of two."""
+_behind = re.compile(
+    r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
+    r"(?:\s*[^\s,;:.]+){0,5}?(?:\s+(?:is|are|was|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
+    r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made|remaining|empty|red|blue"
+    r"|girls|boys|students)\b.*)?)?",
     re.IGNORECASE,
 )
 _subordinate = re.compile(
@@ -297,7 +310,7 @@ def _emphasised(said: str, held: _Text) -> str | None:
     after = said[last:]
     cut = _clause.search(after)
     tail = after[: cut.start()] if cut else after
-    if _hedge.search(main) or _hedge.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
+    if _hedge.search(main) or _apart.search(main) or _hedge.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
         return ""
     inner = said[places[0] : last]
     if len(places) > 1:
@@ -327,7 +340,7 @@ def _value(main: str, held: _Text) -> str | None:
 
 def _stands_alone(before: str, value: str, after: str) -> bool:
     """Whether ``value`` is what the clause says: a verb or nothing of its kind stands before it."""
-    if re.search(r"[\d\ue000]", after):
+    if re.search(r"[\d\ue000]", after) or _apart.search(before) or not _behind.fullmatch(after):
         return False
     if _verb.search(before.rstrip() + " ") or _verb.search(before.rstrip()):
         return True

@@ -77,10 +77,9 @@ def answer_in(reply: str) -> str | None:
     Version 4 of the verification rules."""
     text = visible(reply[-LONGEST:])
     found = boxes_of_one_answer(text[-LAST:])
-    if found is None:
-        found = extract(reply)
-    if found is None and (bare := _unbraced.findall(text[-LAST:])):
+    if found is None and boxed(text) is None and (bare := _unbraced.findall(text[-LAST:])):
         return str(bare[-1])
+    found = found or extract(reply)
     return found if found is not None else concluded(text)
 
 

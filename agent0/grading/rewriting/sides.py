@@ -13,6 +13,7 @@ _named = re.compile(r"[A-Za-z]|\\[A-Za-z]+|…")
 _operators = re.compile(r"\\(?:frac|dfrac|tfrac|cdot|times|div|left|right|sqrt|binom|pm|over|quad|qquad|begin|end)(?![A-Za-z])")
 _thousands = re.compile(r"(?<=\d)(?:\{,\}|,(?=\d{3}(?!\d)))")
 _partial = re.compile(r"\\partial\s*(\w?)\s*/\s*\\partial\s*(\w)")
+_second = re.compile(r"(?:[,;]|\band\b|\bor\b|\})\s*(?:\\q?quad\s*)?[A-Za-z]\w?\s*$")
 _gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
 
 
@@ -30,7 +31,7 @@ def last_side(gold: str, said: str) -> str:
         return said
     if _relation.search(gold):
         return _of_equation(gold, sides, said)
-    if _lettered(sides[0]) and not re.search(r"[,;]\s*(?:\\quad\s*)?\w+\s*$", sides[-2]):
+    if _lettered(sides[0]) and not _second.search(sides[-2]):
         return sides[-1].rstrip(". ")
     return _thousands.sub("", said) if "," in sides[-1] else said
 
