@@ -54,7 +54,7 @@ _VERBS = (
     r"(?:is|are|was|were|be|been|being|becomes?|equals?|gives?|yields?|leaves?|contains?|has|have|had|takes?|costs?|pays?|paid"
     r"|makes?|gets?|comes to|amounts to|totals?|sums to|remains?|measures?|holds|needs?|earns?|weighs?|reads?|spends?|sells?"
     r"|as|to|at|of|namely|exactly|precisely|simply|just|only|there are|ist|sind|beträgt|ergibt|est|vaut|sont|es"
-    r"|son|为|是|得|等于|there is|obtains?|finds?|find|get|obtain|lies|option|choice|answer)"
+    r"|son|为|是|得|等于|there is|obtains?|finds?|find|get|obtain|(?:holds|true|satisfied|works?|valid) (?:for|when)|lies|option|choice|answer)"
 )
 _verb = re.compile(rf"(?:\b{_VERBS}|[:：=→为是得])\s*(?:a |an |the |about |approximately )?$", re.IGNORECASE)
 _connector = re.compile(
@@ -76,7 +76,7 @@ _hedge = re.compile(
     r"\?|n['’]t\b|\b(?:maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear|cannot|unless|if"
     r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error|try|wait"
     r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than|exceeds?|between"
-    r"|differs?|reject\w*|eliminat\w*|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled|remov\w*|except|other than|but"
+    r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled|remov\w*|except|other than|but"
     r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times|twice|too"
     r"|increas\w+|decreas\w+|lowers?|raises?|tempting|candidates?|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
@@ -84,13 +84,13 @@ _hedge = re.compile(
 _apart = re.compile(
     r"(?:\b(?:multiple|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each|any|both|one|some"
     r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|by|from|with|without|past|adding"
-    r"|subtracting|using|remove|drop))\s*$",
+    r"|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise|line|equation|case|theorem))\s*$",
     re.IGNORECASE,
 )
 """What stands before a value that is no answer: a bound, a part, the second of two."""
 _behind = re.compile(
     r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
-    r"(?:\s*[^\s,;:.]+){0,5}?(?:\s+(?:is|are|was|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
+    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,5}?(?:\s+(?:is|are|was|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
     r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made|remaining|empty|red|blue"
     r"|girls|boys|students)\b.*)?)?",
     re.IGNORECASE,
@@ -121,6 +121,7 @@ _by_cases = re.compile("\ue000[^\ue000]{0,3}(?:if|for|when) \ue000")
 _ended = re.compile(r"\s+(?:is|are|was|were|have|has|had|remain|remains|needed|each|left|in total|altogether|of|for|per cent of|full|will|on|at|from|by|to|in)\b.*$", re.IGNORECASE | re.DOTALL)
 _repeats = re.compile(r"(?:solutions?|roots?|values?|answers?|zeros?)\b[^.=]{0,40}?\b(?:are|is)(?: given by)?:?\s+(.+)", re.IGNORECASE)
 _between = re.compile(r"[\s$,;]*(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*(?:\\text\s*\{\s*)?(?:and|or|,|;|&)?(?:\s*\})?(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*")
+_SIGNS = ("=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
 _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)
 
 
@@ -169,7 +170,9 @@ def concluded(reply: str) -> str | None:
 def boxes_of_one_answer(text: str) -> str | None:
     """The contents of the last boxes where only joints part them, or the values that the sentence below repeats; None
     where there are not two of them."""
-    found = [box for box in boxes(text) if box.closed]
+    found = []
+    for box in boxes(text):
+        found += [box] if box.closed and not (found and box.start < found[-1].end) else []
     if len(found) < 2:
         return None
     inside = [text[box.inside : box.end].strip() for box in found]
@@ -359,6 +362,11 @@ def _run(words: list[tuple[str, int, int]]) -> tuple[int, int] | None:
         start -= step
     while start < end - 1 and _wanting.fullmatch(words[start][0]):
         start += 1
+    while start < end - 1 and words[start][0] in _SIGNS:
+        if start == 0 or words[start - 1][0].endswith((",", ":", ".")):
+            start += 1
+        else:
+            start -= 1
     return start, end
 
 

@@ -120,7 +120,7 @@ def truths(formulas: Sequence[Sequence[str]]) -> list[int]:
 
 def same_formula(gold: str, said: str) -> bool | None:
     """Whether both are true in the same worlds; None where the gold is no formula of single letters."""
-    if not SURE.search(gold) or not _letters.fullmatch(_command.sub(" ", gold)):
+    if not (SURE.search(gold) or r"\to" in gold) or not _letters.fullmatch(_command.sub(" ", gold)):
         return None
     try:
         if len({sign for sign in tokens(gold) if sign[0].isalpha()}) < 2:

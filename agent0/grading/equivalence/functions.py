@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from agent0.grading.math.algebra import Quotient
+from agent0.grading.math.cleaning import clean
 from agent0.grading.math.sampling import NoValueError, near, value_at, variables
 from agent0.grading.spelling import named, spelled
 from agent0.grading.spelling.names import value_of
@@ -14,6 +15,7 @@ _REALS = (0.37, 1.618, -0.73, 2.917, -3.301, 5.093, 7.771, -6.127, 0.113, 11.39,
 _WHOLES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 _decimal = re.compile(r"\d*\.\d+|\d{7,}")
 _constant = re.compile(r"\s*\+\s*(?:C|c|K|k|\\text\s*\{\s*(?:C|const(?:ant)?\.?)\s*\}|C_1|C_\{1\})\s*$")
+_foreign = re.compile(r"\^\s*\{?\s*(?:T|\\top)(?![a-z])|matrix|\\circ|°|mod|%|\\(?:sum|prod|int|lim|vec|mathbf)(?![A-Za-z])|'")
 _needed = re.compile(r"sin|cos|tan|sec|csc|cot|ln|log|lg|exp|e\s*\^|\||vert|cases|max|min|\bif\b|arc|\)\s*\^|\(-1\)|sqrt|cis")
 _extremes = re.compile(r"\\?(max|min)\s*(?:\\?\{|\()([^(){},]{1,40}),([^(){},]{1,40})(?:\\?\}|\))")
 _cases = re.compile(r".*?\\begin\s*\{d?cases\}(.*)\\end\s*\{d?cases\}\s*", re.DOTALL)
@@ -31,13 +33,25 @@ def same_functions(gold: str, said: str) -> bool:
         return False
     if {*_decimal.findall(said)} - {*_decimal.findall(gold)}:
         return False
+    if clean(gold).unit != clean(said).unit or _foreign.search(gold + said):
+        return False
     free = bool(_constant.search(gold))
     if free != bool(_constant.search(said)):
         return False
-    wanted, found = (_function(_constant.sub("", _name.sub("", text))) for text in (gold, said))
+    wanted, found = (_function(_constant.sub("", text)) for text in _unnamed(gold, said))
     if wanted is None or found is None or wanted[1] != found[1]:
         return False
     return _agree(wanted[0], found[0], sorted(wanted[1]), free, bool(re.search(r"even|odd|\(-1\)\s*\^", gold + said)))
+
+
+def _unnamed(gold: str, said: str) -> tuple[str, str]:
+    """Both without ``f(x) =`` before them; a name that the other one holds is none."""
+    heads = [_name.match(text) for text in (gold, said)]
+    names = [re.sub(r"\W", "", head[0])[:1] if head else "" for head in heads]
+    kept = any(head and re.search(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])", text[head.end() if head is mine else 0 :]) for head, name in zip(heads, names, strict=True) for text, mine in zip((gold, said), heads, strict=True))
+    if kept or (all(names) and names[0] != names[1]):
+        return gold, said
+    return _name.sub("", gold), _name.sub("", said)
 
 
 def _agree(wanted: Value, found: Value, names: list[str], free: bool, whole: bool) -> bool:

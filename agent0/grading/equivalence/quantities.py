@@ -83,6 +83,9 @@ def same_quantity(gold: str, said: str) -> bool | None:
     None where ``gold`` has no known unit and no figures alone, or ``said`` none."""
     if max(len(gold), len(said)) > LONGEST or not re.search(r"[A-Za-z°']", said):
         return None
+    heads = [_name.match(text) for text in (gold, said)]
+    if all(heads) and len({"".join(head[0].split()) for head in heads if head}) > 1:
+        return None
     found = _quantity(said)
     if found is None:
         return None
@@ -94,8 +97,8 @@ def same_quantity(gold: str, said: str) -> bool | None:
 
 def _without_unit(gold: str, said: str) -> bool | None:
     """Whether the number of ``said`` is the gold's, which has no unit; None where it is no number or said is several."""
-    parts = list(_parts(said)) if not re.search(r"[A-Za-z°']", re.sub(r"\\(?:times|cdot|d?frac)", "", gold)) else []
-    if len(parts) != 1 or (wanted := value_of(gold)) is None or (found := value_of(parts[0][0])) is None:
+    parts = list(_parts(said)) if not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold)) else []
+    if len(parts) != 1 or not re.search(r"[A-Za-z]{1,}", parts[0][1]) or (wanted := value_of(gold)) is None or (found := value_of(parts[0][0])) is None:
         return None
     return True if algebra.same(wanted, found) else None
 
@@ -116,8 +119,8 @@ def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """Numbers and their units, one after the other; nothing where anything else is there."""
     bare = _degrees.sub(" ° ", _text.sub(lambda f: f" {f[1] or ''} ", text.strip(" .")))
-    bare = re.sub(r"\\[dt]?frac\s*\{?(\d+)\}?\s*\{?(\d+)\}?", r"\1/\2", bare)
-    bare = _name.sub("", _gap.sub(" ", bare))
+    bare = re.sub(r"\\[dt]?frac\s*\{?(\d+)\}?\s*\{?(\d+)\}?", r" \1/\2", bare)
+    bare = _name.sub("", re.sub(r"\s*\^\s*", "^", _gap.sub(" ", bare)))
     bare = _half.sub(lambda f: f"1 {f[1]}" if f[1] else f"{_figure(f[2])}.5 {f[3]}", bare.replace("′′", "''"))
     bare = re.sub(r"\band a half\b", "and 30 minutes", bare) if re.search(r"\bhours?\b", bare) else bare
     bare = re.sub(r"[A-Za-z]+(?:-[a-z]+)?(?= (?:hours?|minutes?|seconds?|days?|weeks?)\b)", lambda f: figures(f[0]), bare)

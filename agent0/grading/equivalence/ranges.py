@@ -34,7 +34,7 @@ def same_range(gold: str, said: str) -> bool | None:
 
 def _two_sided(text: str) -> bool:
     """Whether ``…, -1, 0, 1, …`` lists each integer between its ends."""
-    parts = [part.strip() for part in text.replace("\\,", "").split(",")]
+    parts = [part.strip() for part in text.replace("\\,", "").rstrip("\\ ").split(",")]
     dots = [bool(re.fullmatch(r"\\[lc]?dots|…|\.\.\.", part)) for part in parts]
     numbers = [part.replace(" ", "") for part in parts[1:-1]]
     if not (len(parts) > 4 and dots[0] and dots[-1]) or not all(re.fullmatch(r"-?\d{1,6}", n) for n in numbers):

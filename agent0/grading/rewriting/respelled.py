@@ -20,6 +20,9 @@ _SIGNS = (
     (re.compile(r"\\lg(?![A-Za-z])"), r"\\log_{10}"),
     (re.compile(r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)"), r"\1"),
     (re.compile(r"^(?:All|Every|Any|The set of all)(?= )"), lambda found: found[0].lower()),
+    (re.compile(r"^\s*([a-z])\s*\\in\s*\\mathbb\s*\{?R\}?\s*,\s*(?=\1\s*\\ne)"), ""),
+    (re.compile(r"^\s*[A-Z]\s*=\s*(?=[\[\]][^\[\]]*[\[\]]$)"), ""),
+    (re.compile(r"(?<=[\d\w])\\[,;!:]\s*(?=;)|(?<=;)\s*\\[,;!:]"), ""),
     (re.compile(r"\ball reals\b"), "all real numbers"),
 )
 _MONEY = (
@@ -29,6 +32,7 @@ _MONEY = (
     (re.compile(r"^\s*(?:Rs\.?|INR|₹|¥|JPY|CHF|CAD|AUD)\s*([\d.,]+)\s*$"), r"\1 currency"),
 )
 _to = re.compile(r"\s+(?:is\s+)?to\s+")
+_clock = re.compile(r"\d{1,2}:[0-5]\d(?!\d)")
 _numeral = re.compile(r"[a-z]+(?:-[a-z]+)?|\d[\d.]*")
 _ratio = re.compile(r"([^:=<>]{1,30}):([^:=<>]{1,30})")
 _plain_fraction = re.compile(r"-?(?:\\[dt]?frac\s*\{[^{}]+\}\s*\{[^{}]+\}|\d+\s*/\s*\d+)")
@@ -72,6 +76,8 @@ def _ratios(gold: str, said: str) -> tuple[str, str]:
     parts = _to.split(said.strip().strip("."))
     if len(parts) > 1 and all(_numeral.fullmatch(part.lower()) for part in parts):
         said = ":".join(figures(part) for part in parts)
+    if _clock.search(gold) or _clock.search(said):
+        return gold, said
     sides = [_ratio.fullmatch(text.strip()) for text in (gold, said)]
     if bool(sides[0]) == bool(sides[1]) or "," in said:
         return gold, said
@@ -118,13 +124,13 @@ def _square(cells: list[str]) -> str:
 
 
 def _block_of(rows: list[list[str]]) -> str:
-    body = r"\\".join("&".join(row) for row in rows)
+    body = r"\\ ".join("&".join(row) for row in rows)
     return rf"\begin{{pmatrix}}{body}\end{{pmatrix}}"
 
 
 def _polars(gold: str, said: str) -> tuple[str, str]:
     r"""``e^{i\pi/3}`` by its cosine and sine, where it is a part of a turn."""
-    if "e" not in gold + said or "i" not in said + gold:
+    if "e" not in gold + said or "i" not in said + gold or re.search(r"e\s*\^|exp", gold):
         return gold, said
     return _polar.sub(_turn, gold), _polar.sub(_turn, said)
 

@@ -2,10 +2,13 @@
 
 import re
 
+from agent0.grading.math.algebra import same
+from agent0.grading.spelling.names import value_of
+
 LONGEST = 400
 _sign = re.compile(r"(?<![<>!:=\\])=(?![=>])")
 _relation = re.compile(r"[<>=≤≥≠≈≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx|cases|to|rightarrow)(?![A-Za-z])|\\begin\{cases\}")
-_other = re.compile(r"[<>≤≥≠≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|leqslant|geqslant|bmod|pmod|mod)(?![A-Za-z])")
+_other = re.compile(r"[<>≤≥≠≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|leqslant|geqslant|bmod|pmod|mod|not)(?![A-Za-z])|[A-Za-z]{3,}\s+[A-Za-z]{2,}\s")
 _nearly = re.compile(r"\s*(?:\\approx(?![A-Za-z])|≈|\\simeq(?![A-Za-z]))\s*")
 _rounded = re.compile(r"\d\.\d|10\s*\^|\d[eE][-+]?\d")
 _text = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{[^{}]*\}")
@@ -31,9 +34,19 @@ def last_side(gold: str, said: str) -> str:
         return said
     if _relation.search(gold):
         return _of_equation(gold, sides, said)
+    if not all(sides) or not _steady(gold, sides):
+        return said
     if _lettered(sides[0]) and not _second.search(sides[-2]):
         return sides[-1].rstrip(". ")
     return _thousands.sub("", said) if "," in sides[-1] else said
+
+
+def _steady(gold: str, sides: list[str]) -> bool:
+    """Whether no step of it is wrong as far as it can be read, and the first side is no variable of the gold."""
+    if len(sides[0]) == 1 and re.search(rf"(?<![A-Za-z\\]){re.escape(sides[0])}(?![A-Za-z])", gold):
+        return False
+    values = [value_of(_thousands.sub("", side)) for side in sides[1:]]
+    return len(values) < 2 or None in values or all(same(one, values[-1]) for one in values if one and values[-1])
 
 
 def _sides_of(text: str) -> list[tuple[int, int]]:
