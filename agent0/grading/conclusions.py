@@ -27,7 +27,7 @@ _block = re.compile(
 _inline = re.compile(r"(?<!\\)\$(?P<a>[^$\n]+?)(?<!\\)\$(?!\d)|\\\((?P<b>(?:(?!\\\)).)+?)\\\)|`(?P<c>[^`\n]+)`")
 _bold = re.compile(r"\*\*(?P<a>(?:(?!\*\*)[^\n])+)\*\*|__(?P<b>(?:(?!__)[^\n])+)__")
 _stop = re.compile(r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)[.!?。！？](?=[*_\"')]*(?:\s|\Z))|(?<=[。！])")
-_abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|\bNo|^\s*\d{1,2})\.$")
+_abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|^\s*\d{1,2})\.$")
 _small_talk = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note|feel)|happy to"
     r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d|this completes"
@@ -60,16 +60,16 @@ _verb = re.compile(rf"(?:\b{_VERBS}|[:：=→为是得])\s*(?:a |an |the |about 
 _connector = re.compile(
     r"(?:^|[\s,;:.])(?:and\s+)?(?:so(?: that)?|therefore|thus|hence|consequently|whence|conclude(?:s)?(?: that)?"
     r"|it follows that|follows that|we (?:now |can |then |therefore )?(?:find|get|obtain|see|deduce|have)(?: that)?|that leaves"
-    r"|which (?:leaves|gives|yields)|leaving(?: only)?|giving|yielding|obtaining|meaning(?: that)?|implying(?: that)?|that is"
+    r"|which (?:leaves|gives|yields)|leaving(?: only| us with)?|giving|yielding|obtaining|meaning(?: that)?|implying(?: that)?|that is"
     r"|implies(?: that)?|if and only if|iff)\b,?:?\s*"
     r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*",
     re.IGNORECASE,
 )
 _clause = re.compile(
-    r",?\s+(?:which|because|since|as|where|whereas|while|whose|rather than|instead of|i\.e\.|with)\b"
-    r"|,\s+(?:of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely|after|in other words"
+    r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with)\b|,?\s+i\.e\."
+    r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely|after|in other words"
     r"|as required|as desired|as claimed|not|and not|meaning|since|up to|for (?:all|some|any|every)|it|this|they|he|she|we)\b"
-    r"|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?![^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
+    r"|;\s(?![^()]*\))|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|[^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
     re.IGNORECASE,
 )
 _hedge = re.compile(
@@ -78,7 +78,7 @@ _hedge = re.compile(
     r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than|exceeds?|between"
     r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled|remov\w*|except|other than|but"
     r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times|twice|too"
-    r"|increas\w+|decreas\w+|lowers?|raises?|tempting|candidates?|out of|option [a-j] (?:and|or)|correct to)\b",
+    r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
 _apart = re.compile(
@@ -106,11 +106,13 @@ _NUMERALS = (
 _numeral = re.compile(rf"{_NUMERALS}(?:-{_NUMERALS})*[.,]?", re.IGNORECASE)
 _CURRENCY = r"(?:USD|EUR|GBP|US\$|[$€£])"
 _mathy = re.compile(
-    rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]|[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
+    rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
     r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|sin|cos|tan|ln|log|sqrt|mod|[a-zA-Z]['’]|\([A-J]\)|p\.?m\.?|a\.?m\.?|noon|midnight",
 )
 _joint = re.compile(r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose|C)[,]?", re.IGNORECASE)
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
+_chooses = re.compile(r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)")
+_true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _afternoon = re.compile(r"\s*(?:in the (?:morning|afternoon|evening)|at night)\b", re.IGNORECASE)
 _truth = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
 _relation = re.compile(r"[=<>≤≥≠≈≡∈]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx)(?![A-Za-z])")
@@ -269,6 +271,10 @@ def _statement(said: str, held: _Text) -> str | None:
         return bold or None
     said = _label.sub("", said, count=1) if _label.match(said) else said
     main = said[_last_end(_connector, said) :]
+    if (found := _chooses.fullmatch(main)) and not _hedge.search(main):
+        return found[1]
+    if (found := _true.search(main)) and not _hedge.search(main) and not re.search("[\\d\ue000]", main):
+        return found[1]
     if (found := _truth.match(main)) and main[len(found[0]) :].lstrip()[:1] in ("", ",", ";"):
         return found[1]
     return _system(main, held) or _value(main, held)

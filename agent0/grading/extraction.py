@@ -51,6 +51,7 @@ _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
 _unbraced = re.compile(r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)")
+_bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
 _stop = re.compile(r"\.(?=\s|\Z)|\n")
 
 
@@ -75,11 +76,11 @@ def answer_in(reply: str) -> str | None:
     r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``) or what the last
     statement says. Several boxes of one sentence are one answer, and so is a statement below that repeats them all.
     Version 4 of the verification rules."""
-    text = visible(reply[-LONGEST:])
+    text = _bold_stop.sub(r"\1.", visible(reply[-LONGEST:]))
     found = boxes_of_one_answer(text[-LAST:])
     if found is None and boxed(text) is None and (bare := _unbraced.findall(text[-LAST:])):
         return str(bare[-1])
-    found = found or extract(reply)
+    found = found or extract(text)
     return found if found is not None else concluded(text)
 
 

@@ -68,11 +68,11 @@ for _sign, (_names, _dimension, _scale) in _SI.items():
 _text = re.compile(r"\\(?:text(?:bf|rm|normal)?|mathrm|mbox|operatorname|rm|unit|si)\s*\{([^{}]*)\}|\\rm(?![A-Za-z])")
 _gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|~|[{}$]")
 _degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegrees?\b")
-_name = re.compile(r"^\s*(?:\\?[A-Za-z]+(?:_\{?\w+\}?)?|\\angle\s*[A-Z]+|m\s*\\angle\s*[A-Z]+)\s*=\s*")
+_name = re.compile(r"^\s*(?:\\?[A-Za-zα-ω∠]+(?:_\{?\w+\}?)?|\\angle\s*[A-Z]+|m\s*\\angle\s*[A-Z]+)\s*=\s*")
 _number = r"[-+]?(?:\\frac\s*\d+ \d+|\d+\s+\d+/\d+|\d+/\d+|\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|\*)\s*10\s*\^\s*-?\d+)?|\.\d+)"
 _part = re.compile(
     rf"\s*(?:(?:,|and)\s+)?({_number})\s*((?:square |cubic )?(?:[A-Za-zΩμ°'][A-Za-zΩμ°']*|\\Omega|\\mu\s?[A-Za-z])(?:[^\d,]|(?<=\^)[-\d]|(?<=\^-)\d|(?<=[A-Za-z])[23](?!\d))*?)"
-    rf"(?=\s*$|[,\s]\s*(?:and\s+)?{_number}\s*[A-Za-z°']|\s*\d)"
+    rf"(?=\s*$|[,\s]\s*(?:and\s+)?{_number}\s*[A-Za-z°']|(?<![\^-])\s*\d)"
 )
 _factor = re.compile(r"\s*(/|per\b|\\cdot|\*|·)?\s*(square |cubic )?(\\?[A-Za-zΩμ°']+)\s*(squared|cubed)?(?:\s*\^\s*(-?\d)|([23]))?\s*")
 _half = re.compile(r"\b(?:an?|one) (hour|minute|day|week|year)s?\b|\b(\w+) and a half (\w+)", re.IGNORECASE)

@@ -17,6 +17,7 @@ _SIGNS = (
     (re.compile(r"\+\s*/\s*-|\+-"), r"\\pm "),
     (re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))"), ""),
     (re.compile(r"(?<=\d)\s*(?:\\[ ,;]|~)*\s*\\(?:text|mathrm)\s*\{\s*(hundred|thousand|million|billion|trillion)\s*\}"), r" \1"),
+    (re.compile(r"^\d{1,3}(?: \d{3})+(?= [A-Za-z]|$)"), lambda found: found[0].replace(" ", "")),
     (re.compile(r"\\lg(?![A-Za-z])"), r"\\log_{10}"),
     (re.compile(r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)"), r"\1"),
     (re.compile(r"^(?:All|Every|Any|The set of all)(?= )"), lambda found: found[0].lower()),
@@ -33,6 +34,7 @@ _MONEY = (
 )
 _to = re.compile(r"\s+(?:is\s+)?to\s+")
 _clock = re.compile(r"\d{1,2}:[0-5]\d(?!\d)")
+_numbered = re.compile(r"(?<![A-Za-z\\])([a-z])_\s*\{?\d\}?\s*=")
 _numeral = re.compile(r"[a-z]+(?:-[a-z]+)?|\d[\d.]*")
 _ratio = re.compile(r"([^:=<>]{1,30}):([^:=<>]{1,30})")
 _plain_fraction = re.compile(r"-?(?:\\[dt]?frac\s*\{[^{}]+\}\s*\{[^{}]+\}|\d+\s*/\s*\d+)")
@@ -55,8 +57,10 @@ def respelled(gold: str, said: str) -> tuple[str, str]:
         return gold, said
     gold, said = _signs(gold), _signs(said)
     gold, said = _polars(gold, said)
-    if ":" in gold or _plain_fraction.fullmatch(gold.strip()):
+    if (":" in gold and not _clock.search(gold)) or _plain_fraction.fullmatch(gold.strip()):
         gold, said = _ratios(gold, said)
+    if "_" not in gold and "_1" in said.replace("{", ""):
+        said = _numbered.sub(r"\1 =", said)
     if "matrix" in gold:
         gold, said = matrix(gold, gold), matrix(said, gold)
     elif "(" in gold and "," in gold and "(" in said:
@@ -76,8 +80,6 @@ def _ratios(gold: str, said: str) -> tuple[str, str]:
     parts = _to.split(said.strip().strip("."))
     if len(parts) > 1 and all(_numeral.fullmatch(part.lower()) for part in parts):
         said = ":".join(figures(part) for part in parts)
-    if _clock.search(gold) or _clock.search(said):
-        return gold, said
     sides = [_ratio.fullmatch(text.strip()) for text in (gold, said)]
     if bool(sides[0]) == bool(sides[1]) or "," in said:
         return gold, said
@@ -143,7 +145,7 @@ def _turn(found: re.Match[str]) -> str:
     if angle is None or angle.denominator not in (1, 2, 3, 4, 6, 12):
         return found[0]
     degrees = int(angle * 180) % 360
-    return rf"(\cos {degrees}^\circ + i \cdot \sin {degrees}^\circ)"
+    return rf"(\cos({degrees}^\circ) + i \cdot \sin({degrees}^\circ))"
 
 
 def _turned_by(inside: str) -> Fraction | None:

@@ -3,7 +3,7 @@
 import re
 
 from agent0.grading.math.algebra import same
-from agent0.grading.spelling.names import value_of
+from agent0.grading.spelling.names import named, value_of
 
 LONGEST = 400
 _sign = re.compile(r"(?<![<>!:=\\])=(?![=>])")
@@ -17,6 +17,8 @@ _operators = re.compile(r"\\(?:frac|dfrac|tfrac|cdot|times|div|left|right|sqrt|b
 _thousands = re.compile(r"(?<=\d)(?:\{,\}|,(?=\d{3}(?!\d)))")
 _partial = re.compile(r"\\partial\s*(\w?)\s*/\s*\\partial\s*(\w)")
 _second = re.compile(r"(?:[,;]|\band\b|\bor\b|\})\s*(?:\\q?quad\s*)?[A-Za-z]\w?\s*$")
+_based, _ratio = re.compile(r"_\s*\{?\d+\}?\s*\)?$"), re.compile(r"^[^:a-z]+(?::[^:a-z]+)+$")
+_counted = re.compile(r"\\[dt]?binom(?![A-Za-z])")
 _gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
 
 
@@ -36,7 +38,9 @@ def last_side(gold: str, said: str) -> str:
         return _of_equation(gold, sides, said)
     if not all(sides) or not _steady(gold, sides):
         return said
-    if _lettered(sides[0]) and not _second.search(sides[-2]):
+    if any(sign.search(gold) and sign.search(sides[-1]) for sign in (_based, _ratio)):
+        return sides[-1]
+    if (_lettered(sides[0]) or _counted.search(sides[0])) and not _second.search(sides[-2]):
         return sides[-1].rstrip(". ")
     return _thousands.sub("", said) if "," in sides[-1] else said
 
@@ -45,8 +49,10 @@ def _steady(gold: str, sides: list[str]) -> bool:
     """Whether no step of it is wrong as far as it can be read, and the first side is no variable of the gold."""
     if len(sides[0]) == 1 and re.search(rf"(?<![A-Za-z\\]){re.escape(sides[0])}(?![A-Za-z])", gold):
         return False
-    values = [value_of(_thousands.sub("", side)) for side in sides[1:]]
-    return len(values) < 2 or None in values or all(same(one, values[-1]) for one in values if one and values[-1])
+    values = [value_of(named(_thousands.sub("", side))) for side in sides[1:]]
+    if None in values or any(name.startswith("N_") for value in values if value for name in value.names):
+        return True
+    return len(values) < 2 or all(same(one, values[-1]) for one in values if one and values[-1])
 
 
 def _sides_of(text: str) -> list[tuple[int, int]]:
