@@ -29,7 +29,10 @@ NEWEST, SPELLED = 4, 3
 (``spelling``), in version 4 more of them (``rewriting``). Versions 1 and 2 compare answers as they stand."""
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
-_CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
+_CHOICE_GOLD = re.compile(
+    r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$"
+    r"|^\\text\{([A-J])\}$"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _figures = re.compile(r"-?\d{1,60}(?:\.\d{1,30})?", re.ASCII)
 _run = re.compile(r"(?<![A-Za-z\\])[a-z]{2,3}(?![A-Za-z])")
@@ -67,10 +70,10 @@ def _rewritten(gold: str, candidate: str) -> Grade:
     gold, candidate = rewritten(gold, candidate)
     if found := resolved(gold, candidate, _alike):
         return Grade(*found, gold[:200], candidate[:200])
-    found = _spelled(*computed(gold, candidate))
-    if found.correct is not True and same_functions(gold, candidate):
+    compared = _spelled(*computed(gold, candidate))
+    if compared.correct is not True and same_functions(gold, candidate, asked=compared.symbolic):
         return Grade(True, "equal at each point", gold[:200], candidate[:200])
-    return found
+    return compared
 
 
 def _lettered(gold: str) -> bool:

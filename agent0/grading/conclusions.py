@@ -5,10 +5,11 @@ Only a statement counts that says one thing: what hedges, rejects, compares or l
 
 # ruff: noqa: RUF001 (signs and dashes as they are written)
 import html
+import itertools
 import re
 from dataclasses import dataclass, field
 
-from agent0.chat_format import boxes
+from agent0.chat_format import Box, boxes
 
 LONGEST, MOST, MOST_WORDS = 4_000, 1_000, 60
 """Characters from the end that are looked at, set-off pieces in them, words of a statement."""
@@ -21,108 +22,159 @@ _html_inline = re.compile(r"</?(?:i|em|u|span|code)(?:\s[^<>]{0,80})?>", re.IGNO
 _fence = re.compile(r"```[^\n`]*\n(?:(?!```).)*```", re.DOTALL)
 _block = re.compile(
     r"\$\$(?P<a>(?:(?!\$\$).)+)\$\$|\\\[(?P<b>(?:(?!\\\]).)+)\\\]"
-    r"|\\begin\{(?P<n>align\*?|aligned|equation\*?|gather\*?)\}(?P<c>(?:(?!\\end).|\\end\{(?!(?P=n)))+)\\end\{(?P=n)\}",
+    r"|\\begin\{(?P<n>align\*?|aligned|equation\*?|gather\*?)\}(?P<c>(?:(?!\\end)."
+    r"|\\end\{(?!(?P=n)))+)\\end\{(?P=n)\}",
     re.DOTALL,
 )
 _inline = re.compile(r"(?<!\\)\$(?P<a>[^$\n]+?)(?<!\\)\$(?!\d)|\\\((?P<b>(?:(?!\\\)).)+?)\\\)|`(?P<c>[^`\n]+)`")
 _bold = re.compile(r"\*\*(?P<a>(?:(?!\*\*)[^\n])+)\*\*|__(?P<b>(?:(?!__)[^\n])+)__")
-_stop = re.compile(r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)[.!?。！？](?=[*_\"')]*(?:\s|\Z))|(?<=[。！])")
+_stop = re.compile(
+    r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)[.!?。！？](?=[*_\"')]*(?:\s|\Z))"
+    r"|(?<=[。！])"
+)
 _abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|^\s*\d{1,2})\.$")
 _small_talk = re.compile(
-    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note|feel)|happy to"
-    r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d|this completes"
+    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note"
+    r"|feel)|happy to"
+    r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d"
+    r"|this completes"
     r"|(?:we are |and we're )?done|cheers|any questions|(?:just )?ask\b|glad to)",
     re.IGNORECASE,
 )
 _remark = re.compile(
-    r"(?:\(.*\)|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check|proof check|comment|side note|fun fact)\b.*"
-    r"|(?:to (?:check|verify|double-check)|(?:we can|let's|let us) (?:check|verify|double-check)|as a check|this (?:matches|agrees|confirms|checks))\b.*"
+    r"(?:\(.*\)|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check|proof check|comment|side note"
+    r"|fun fact)\b.*"
+    r"|(?:to (?:check|verify|double-check)|(?:we can|let's|let us) (?:check|verify|double-check)|as a check"
+    r"|this (?:matches|agrees|confirms|checks))\b.*"
     r"|[^\w\ue000-\uf8ff]*)[.!]?",
     re.IGNORECASE | re.DOTALL,
 )
 _concludes = re.compile(
-    r"(?:^|[\s,;:])(?:so|therefore|thus|hence|consequently|in conclusion|finally|altogether|in total|in the end|overall)\b",
+    r"(?:^|[\s,;:])(?:so|therefore|thus|hence|consequently|in conclusion|finally|altogether|in total"
+    r"|in the end|overall)\b",
     re.IGNORECASE,
 )
 _revises = re.compile(r"\b(?:wait|actually|however|oops|hmm|correction|but (?:then|this|that))\b", re.IGNORECASE)
-_bullet = re.compile(r"\s*(?:[-*+•>]\s+|#{1,6}\s+|\d{1,2}[.)]\s+(?=\D)|\([a-z]\)\s+)*")
+_bullet = re.compile(r"^\s*(?:[-*+•>]\s+|#{1,6}\s+|\d{1,2}[.)]\s+(?=\D)|\([a-z]\)\s+)*")
 _label = re.compile(
-    r"(?:(?:step|case|part) \w+|conclusion|result|answer|final answer|solution|total|[A-Z][a-z]+(?: [a-z]+){0,3})\s*:\s*(?=\S)",
+    r"(?:(?:step|case|part) \w+|conclusion|result|answer|final answer|solution|total"
+    r"|[A-Z][a-z]+(?: [a-z]+){0,3})\s*:\s*(?=\S)",
     re.IGNORECASE,
 )
 _VERBS = (
-    r"(?:is|are|was|were|be|been|being|becomes?|equals?|gives?|yields?|leaves?|contains?|has|have|had|takes?|costs?|pays?|paid"
-    r"|makes?|gets?|comes to|amounts to|totals?|sums to|remains?|measures?|holds|needs?|earns?|weighs?|reads?|spends?|sells?"
+    r"(?:is|are|was|were|be|been|being|becomes?|equals?|gives?|yields?|leaves?|contains?|has|have|had|takes?"
+    r"|costs?|pays?|paid"
+    r"|makes?|gets?|comes to|amounts to|totals?|sums to|remains?|measures?|holds|needs?|earns?|weighs?|reads?"
+    r"|spends?|sells?"
     r"|as|to|at|of|namely|exactly|precisely|simply|just|only|there are|ist|sind|beträgt|ergibt|est|vaut|sont|es"
-    r"|son|为|是|得|等于|there is|obtains?|finds?|find|get|obtain|(?:holds|true|satisfied|works?|valid) (?:for|when)|lies|option|choice|answer)"
+    r"|son|为|是|得|等于|there is|obtains?|finds?|find|get|obtain|(?:holds|true|satisfied|works?|valid) (?:for"
+    r"|when)|lies|option|choice|answer)"
 )
 _verb = re.compile(rf"(?:\b{_VERBS}|[:：=→为是得])\s*(?:a |an |the |about |approximately )?$", re.IGNORECASE)
 _connector = re.compile(
     r"(?:^|[\s,;:.])(?:and\s+)?(?:so(?: that)?|therefore|thus|hence|consequently|whence|conclude(?:s)?(?: that)?"
-    r"|it follows that|follows that|we (?:now |can |then |therefore )?(?:find|get|obtain|see|deduce|have)(?: that)?|that leaves"
-    r"|which (?:leaves|gives|yields)|leaving(?: only| us with)?|giving|yielding|obtaining|meaning(?: that)?|implying(?: that)?|that is"
+    r"|it follows that|follows that|we (?:now |can |then |therefore )?(?:find|get|obtain|see|deduce"
+    r"|have)(?: that)?|that leaves"
+    r"|which (?:leaves|gives|yields)|leaving(?: only| us with)?|giving|yielding|obtaining|meaning(?: that)?"
+    r"|implying(?: that)?|that is"
     r"|implies(?: that)?|if and only if|iff)\b,?:?\s*"
     r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*",
     re.IGNORECASE,
 )
 _clause = re.compile(
     r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with)\b|,?\s+i\.e\."
-    r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely|after|in other words"
-    r"|as required|as desired|as claimed|not|and not|meaning|since|up to|for (?:all|some|any|every)|it|this|they|he|she|we)\b"
+    r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely"
+    r"|after|in other words"
+    r"|as required|as desired|as claimed|not|and not|meaning|since|up to|for (?:all|some|any|every)|it|this"
+    r"|they|he|she|we)\b"
     r"|;\s(?![^()]*\))|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|[^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
     re.IGNORECASE,
 )
 _hedge = re.compile(
-    r"\?|n['’]t\b|\b(?:maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear|cannot|unless|if"
-    r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error|try|wait"
-    r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than|exceeds?|between"
-    r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled|remov\w*|except|other than|but"
-    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times|twice|too"
-    r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?|out of|option [a-j] (?:and|or)|correct to)\b",
+    r"\?|n['’]t\b|\b(?:maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear"
+    r"|cannot|unless|if"
+    r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error"
+    r"|try|wait"
+    r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than"
+    r"|exceeds?|between"
+    r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es"
+    r"|ed|ing) out|ruled|remov\w*|except|other than|but"
+    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times"
+    r"|twice|too"
+    r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
+    r"|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
 _apart = re.compile(
-    r"(?:\b(?:multiple|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each|any|both|one|some"
-    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|by|from|with|without|past|adding"
-    r"|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise|line|equation|case|theorem))\s*$",
+    r"(?:\b(?:multiple|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each"
+    r"|any|both|one|some"
+    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|by|from|with"
+    r"|without|past|adding"
+    r"|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise|line"
+    r"|equation|case|theorem))\s*$",
     re.IGNORECASE,
 )
 """What stands before a value that is no answer: a bound, a part, the second of two."""
 _behind = re.compile(
     r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
-    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,5}?(?:\s+(?:is|are|was|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
-    r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made|remaining|empty|red|blue"
+    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,5}?(?:\s+(?:is|are|was"
+    r"|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
+    r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made"
+    r"|remaining|empty|red|blue"
     r"|girls|boys|students)\b.*)?)?",
     re.IGNORECASE,
 )
 _subordinate = re.compile(
-    r"(?:as|since|because|by|for|with|from|using|when|while|after|before|on|in|at|if|[a-z]+ing)\b[^,]{0,200},\s+", re.IGNORECASE
+    r"(?:as|since|because|by|for|with|from|using|when|while|after|before|on|in|at|if|[a-z]+ing)\b[^,]{0,200},\s+",
+    re.IGNORECASE,
 )
 _NUMERALS = (
-    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|dozen|half"
+    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
+    r"|seventeen"
+    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million"
+    r"|billion|dozen|half"
     r"|halves|thirds?|quarters?|fourths?|fifths|sixths|sevenths|eighths|ninths|tenths|minus|negative)"
 )
 _numeral = re.compile(rf"{_NUMERALS}(?:-{_NUMERALS})*[.,]?", re.IGNORECASE)
 _CURRENCY = r"(?:USD|EUR|GBP|US\$|[$€£])"
 _mathy = re.compile(
-    rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
-    r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|sin|cos|tan|ln|log|sqrt|mod|[a-zA-Z]['’]|\([A-J]\)|p\.?m\.?|a\.?m\.?|noon|midnight",
+    rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]"
+    rf"|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
+    r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]|\([A-J]\)|p\.?m\.?"
+    r"|a\.?m\.?|noon|midnight",
 )
-_joint = re.compile(r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose|C)[,]?", re.IGNORECASE)
+_joint = re.compile(
+    r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose"
+    r"|C)[,]?",
+    re.IGNORECASE,
+)
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
-_chooses = re.compile(r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)")
+_chooses = re.compile(
+    r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)"
+)
 _true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _afternoon = re.compile(r"\s*(?:in the (?:morning|afternoon|evening)|at night)\b", re.IGNORECASE)
 _truth = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
 _relation = re.compile(r"[=<>≤≥≠≈≡∈]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx)(?![A-Za-z])")
-_all_but = re.compile(r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ", re.I)
+_all_but = re.compile(
+    r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
+    re.I,
+)
 _sign_off = re.compile(r"\\(?:blacksquare|square|qed|checkmark|Box)\b[.]?|∎")
 _equation = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=\s*[^=<>]+")
 _by_cases = re.compile("\ue000[^\ue000]{0,3}(?:if|for|when) \ue000")
-_ended = re.compile(r"\s+(?:is|are|was|were|have|has|had|remain|remains|needed|each|left|in total|altogether|of|for|per cent of|full|will|on|at|from|by|to|in)\b.*$", re.IGNORECASE | re.DOTALL)
-_repeats = re.compile(r"(?:solutions?|roots?|values?|answers?|zeros?)\b[^.=]{0,40}?\b(?:are|is)(?: given by)?:?\s+(.+)", re.IGNORECASE)
-_between = re.compile(r"[\s$,;]*(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*(?:\\text\s*\{\s*)?(?:and|or|,|;|&)?(?:\s*\})?(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*")
+_ended = re.compile(
+    r"\s+(?:is|are|was|were|have|has|had|remain|remains|needed|each|left|in total|altogether|of|for"
+    r"|per cent of|full|will|on|at|from|by|to|in|as)\b.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_repeats = re.compile(
+    r"(?:solutions?|roots?|values?|answers?|zeros?)\b[^.=]{0,40}?\b(?:are|is)(?: given by)?:?\s+(.+)", re.IGNORECASE
+)
+_between = re.compile(
+    r"[\s$,;]*(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*(?:\\text\s*\{\s*)?(?:and|or|,|;"
+    r"|&)?(?:\s*\})?(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*"
+)
 _SIGNS = ("=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
 _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)
 
@@ -172,7 +224,7 @@ def concluded(reply: str) -> str | None:
 def boxes_of_one_answer(text: str) -> str | None:
     """The contents of the last boxes where only joints part them, or the values that the sentence below repeats; None
     where there are not two of them."""
-    found = []
+    found: list[Box] = []
     for box in boxes(text):
         found += [box] if box.closed and not (found and box.start < found[-1].end) else []
     if len(found) < 2:
@@ -182,7 +234,7 @@ def boxes_of_one_answer(text: str) -> str | None:
     values = [one.rpartition("=")[2].strip() for one in inside]
     if last and (repeated := _repeats.search(last[-1])) and _named_all(repeated[1], values):
         return ", ".join(inside)
-    gaps = [text[one.end + 1 : other.start] for one, other in zip(found, found[1:], strict=False)]
+    gaps = [text[one.end + 1 : other.start] for one, other in itertools.pairwise(found)]
     joined = next((n for n, gap in enumerate(gaps[::-1]) if not _between.fullmatch(gap)), len(gaps))
     if not joined:
         return None
@@ -197,7 +249,9 @@ def _plain(text: str) -> str:
 
 def _named_all(text: str, values: list[str]) -> bool:
     """Whether ``text`` is a list of ``values``, each once, in any order."""
-    said = [part.rpartition("=")[2].strip() for part in re.split(r",\s*(?:and|or)\s|,|\band\b|\bor\b", text.strip(" ."))]
+    said = [
+        part.rpartition("=")[2].strip() for part in re.split(r",\s*(?:and|or)\s|,|\band\b|\bor\b", text.strip(" ."))
+    ]
     return sorted(said) == sorted(values) and len(set(values)) == len(values)
 
 
@@ -210,7 +264,10 @@ def _masked(text: str) -> _Text:
     text = _fence.sub("\n", text)
     held = _Text("")
     text = _block.sub(lambda f: f" {held.hold(_last_row(f), False)}\n", text)
-    text = _inline.sub(lambda f: "" if _sign_off.fullmatch((f["a"] or "").strip()) else held.hold(f["a"] or f["b"] or f["c"], False), text)
+    text = _inline.sub(
+        lambda f: "" if _sign_off.fullmatch((f["a"] or "").strip()) else held.hold(f["a"] or f["b"] or f["c"], False),
+        text,
+    )
     held.text = _bold.sub(lambda f: held.hold(f["a"] or f["b"], True) + _ending(f), text)
     return held
 
@@ -241,7 +298,7 @@ def _sentences(text: str) -> list[str]:
                 out.append(line[start : stop.end()])
                 start = stop.end()
         out.append(line[start:])
-    cut = [said[_bullet.match(said).end() :].strip() for said in out]  # type: ignore[union-attr] (it matches nothing too)
+    cut = [_bullet.sub("", said, count=1).strip() for said in out]
     return [said for said in cut if re.search(r"[\w\ue000-\uf8ff]", said)]
 
 
@@ -254,7 +311,9 @@ def _headline(sentences: list[str], held: _Text) -> str | None:
     if (found := _truth.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
         return found[1]
     words = first.split()
-    alone = len(words) <= 3 and bool(words) and (_numeral.fullmatch(words[0]) or first[:1] == _BOLD or words[0].isdigit())
+    alone = (
+        len(words) <= 3 and bool(words) and (_numeral.fullmatch(words[0]) or first[:1] == _BOLD or words[0].isdigit())
+    )
     return said if alone and not first.endswith(":") and not re.match(r"(?i)step|case|part|\w+:", said) else None
 
 
@@ -312,7 +371,7 @@ def _emphasised(said: str, held: _Text) -> str | None:
     if not places:
         return None
     before, last = said[: places[0]], places[-1] + 2
-    between = [said[one + 2 : other] for one, other in zip(places, places[1:], strict=False)]
+    between = [said[one + 2 : other] for one, other in itertools.pairwise(places)]
     if not all(_listed.fullmatch(gap) for gap in between):
         return ""
     main = before[_last_end(_connector, before + "x") :] if _connector.search(before) else before

@@ -21,7 +21,8 @@ _entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
 _says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:→]|->|[-–—]+(?=\s))"  # noqa: RUF001 (dashes as they are written)
 _head = re.compile(
-    rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
+    rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option"
+    rf"|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
     r"|(?<![A-Za-z])ans\.\s+(?=[-\d$\\(])"
     r"|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*"
     r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
@@ -29,7 +30,8 @@ _head = re.compile(
 )
 _taken = re.compile(
     r"(?:(?:so|thus|hence|therefore),?\s+)?(?:it(?: is|'s)\s+\(([A-J])\)"
-    r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer|option|choice))?)\.?",
+    r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer"
+    r"|option|choice))?)\.?",
     re.IGNORECASE,
 )
 """The one sentence that takes a choice without a word for it."""
@@ -50,7 +52,9 @@ _clause = re.compile(
 _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
-_unbraced = re.compile(r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)")
+_unbraced = re.compile(
+    r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)"
+)
 _bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
 _stop = re.compile(r"\.(?=\s|\Z)|\n")
 

@@ -117,7 +117,6 @@ def truths(formulas: Sequence[Sequence[str]]) -> list[int]:
     return [_Reader(signs, masks, worlds).whole() for signs in formulas]
 
 
-
 def same_formula(gold: str, said: str) -> bool | None:
     """Whether both are true in the same worlds; None where the gold is no formula of single letters."""
     if not (SURE.search(gold) or r"\to" in gold) or not _letters.fullmatch(_command.sub(" ", gold)):

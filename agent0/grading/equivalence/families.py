@@ -1,5 +1,6 @@
 """General solutions: the same numbers, whichever whole number counts them and wherever it begins."""
 
+# ruff: noqa: RUF001 (signs as they are written)
 import math
 import re
 from fractions import Fraction
@@ -13,11 +14,15 @@ Family = tuple[Fraction, Fraction]
 MOST = 720
 """Numbers in one period that are listed."""
 _whole = re.compile(
-    r"(?:,|;|\\q?quad|\\[,;:! ]|\s|\(|\\text\s*\{\s*(?:,|where|for|with)?\s*\}|\b(?:where|for|with|any|all|integers?)\b)*"
+    r"(?:,|;|\\q?quad|\\[,;:! ]|\s|\(|\\text\s*\{\s*(?:,|where|for|with)?\s*\}|\b(?:where|for|with|any|all"
+    r"|integers?)\b)*"
     r"[a-zA-Z]\s*(?:\\in|∈)\s*(?:\\(?:mathbb|mathbf|Bbb)\s*\{?\s*Z\s*\}?|ℤ|Z)\s*\)?\s*\.?\s*$"
     r"|,?\s*(?:\\text\s*\{)?\s*(?:where|for|with)\s+[$]?[a-z][$]?\s+(?:is )?(?:an? |any |all )?integers?\s*\}?\s*$"
 )
-_joint = re.compile(r"\s*(?:,\s*(?:or|and)\b|,|;|\\text\s*\{\s*(?:,?\s*(?:or|and)\s*)\}|\bor\b|\band\b|\\lor|\\vee|\\cup)\s*(?:\\q?quad|\\[,;:! ])*\s*")
+_joint = re.compile(
+    r"\s*(?:,\s*(?:or|and)\b|,|;|\\text\s*\{\s*(?:,?\s*(?:or|and)\s*)\}|\bor\b|\band\b|\\lor|\\vee"
+    r"|\\cup)\s*(?:\\q?quad|\\[,;:! ])*\s*"
+)
 _name = re.compile(r"^\s*(?:\\[,;: ]|\\quad)*([A-Za-z]|\\theta|θ|\\alpha)\s*(?:=|\\in)\s*")
 _sign = re.compile(r"\\(?:pm|mp)(?![A-Za-z])")
 _degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegrees\b")
@@ -69,7 +74,7 @@ def _family(text: str, name: str) -> list[Family]:
         letters = variables(value)
         if len(letters) != 1 or letters == {name}:
             return []
-        counted = [value_at(value, {letter: n for letter in letters}) / math.pi for n in range(6)]
+        counted = [value_at(value, dict.fromkeys(letters, n)) / math.pi for n in range(6)]
     except (UnreadableError, TooLargeError, NoValueError):
         return []
     exact = [Fraction(one.real).limit_denominator(MOST) for one in counted]

@@ -1,7 +1,9 @@
 """Functions of variables: one function in two forms, by cases or not; antiderivatives that differ by a constant."""
 
+import itertools
 import re
 from collections.abc import Callable
+from functools import partial
 
 from agent0.grading.math.algebra import Quotient
 from agent0.grading.math.cleaning import clean
@@ -15,25 +17,35 @@ _REALS = (0.37, 1.618, -0.73, 2.917, -3.301, 5.093, 7.771, -6.127, 0.113, 11.39,
 _WHOLES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 _decimal = re.compile(r"\d*\.\d+|\d{7,}")
 _constant = re.compile(r"\s*\+\s*(?:C|c|K|k|\\text\s*\{\s*(?:C|const(?:ant)?\.?)\s*\}|C_1|C_\{1\})\s*$")
-_foreign = re.compile(r"\^\s*\{?\s*(?:T|\\top)(?![a-z])|matrix|\\circ|°|mod|%|\\(?:sum|prod|int|lim|vec|mathbf)(?![A-Za-z])|'")
-_needed = re.compile(r"sin|cos|tan|sec|csc|cot|ln|log|lg|exp|e\s*\^|\||vert|cases|max|min|\bif\b|arc|\)\s*\^|\(-1\)|sqrt|cis")
+_foreign = re.compile(
+    r"\^\s*\{?\s*(?:T|\\top)(?![a-z])|matrix|\\circ|°|mod|%|\\(?:sum|prod|int|lim|vec|mathbf)(?![A-Za-z])|'"
+)
+_needed = re.compile(
+    r"sin|cos|tan|sec|csc|cot|ln|log|lg|exp|e\s*\^|\||vert|cases|max|min|\bif\b|arc|\)\s*\^|\(-1\)|sqrt|cis"
+)
+_beyond = re.compile(r"\||vert|cases|max|min|\bif\b")
 _extremes = re.compile(r"\\?(max|min)\s*(?:\\?\{|\()([^(){},]{1,40}),([^(){},]{1,40})(?:\\?\}|\))")
 _cases = re.compile(r".*?\\begin\s*\{d?cases\}(.*)\\end\s*\{d?cases\}\s*", re.DOTALL)
-_if = re.compile(r"(?:.*?\b(?:is|equals|are)\s+)?(.+?)\s+(?:if|for|when)\s+(.+?)\s*(?:,\s*and|,|\band\b|;)\s*(.+?)\s+(?:(?:if|for|when)\s+(.+?)|otherwise)\s*")
+_if = re.compile(
+    r"(?:.*?\b(?:is|equals|are)\s+)?(.+?)\s+(?:if|for|when)\s+(.+?)\s*(?:,\s*and|,|\band\b"
+    r"|;)\s*(.+?)\s+(?:(?:if|for|when)\s+(.+?)|otherwise)\s*"
+)
 _name = re.compile(r"^\s*(?:[A-Za-z](?:_\{?\w+\}?)?(?:\([a-z](?:,\s*[a-z])?\))?|\\int[^=]*)\s*=\s*(?!=)")
 _text = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
 _sign = re.compile(r"<=|>=|<|>|=|\\(?:le|ge|leq|geq|leqslant|geqslant|lt|gt|neq?)(?![A-Za-z])")
 Value = Callable[[dict[str, float]], complex]
 
 
-def same_functions(gold: str, said: str) -> bool:
+def same_functions(gold: str, said: str, asked: bool = False) -> bool:
     """Whether both are one function at each of some points, or of an antiderivative but for a constant. Only what has
-    functions, cases or absolute values is looked at, and no decimal that the gold has not."""
-    if max(len(gold), len(said)) > LONGEST or not (_needed.search(gold) or _constant.search(gold) or _needed.search(said)):
+    functions, cases or absolute values is looked at, and no decimal; where a symbolic engine will be ``asked``, only
+    what it does not know."""
+    both = f"{gold} {said}"
+    if max(len(gold), len(said)) > LONGEST or _decimal.search(both) or _foreign.search(both):
         return False
-    if {*_decimal.findall(said)} - {*_decimal.findall(gold)}:
+    if not (_beyond if asked else _needed).search(both) and not _constant.search(gold):
         return False
-    if clean(gold).unit != clean(said).unit or _foreign.search(gold + said):
+    if clean(gold).unit != clean(said).unit:
         return False
     free = bool(_constant.search(gold))
     if free != bool(_constant.search(said)):
@@ -48,7 +60,11 @@ def _unnamed(gold: str, said: str) -> tuple[str, str]:
     """Both without ``f(x) =`` before them; a name that the other one holds is none."""
     heads = [_name.match(text) for text in (gold, said)]
     names = [re.sub(r"\W", "", head[0])[:1] if head else "" for head in heads]
-    kept = any(head and re.search(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])", text[head.end() if head is mine else 0 :]) for head, name in zip(heads, names, strict=True) for text, mine in zip((gold, said), heads, strict=True))
+    kept = any(
+        head and re.search(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])", text[head.end() if head is mine else 0 :])
+        for head, name in zip(heads, names, strict=True)
+        for text, mine in zip((gold, said), heads, strict=True)
+    )
     if kept or (all(names) and names[0] != names[1]):
         return gold, said
     return _name.sub("", gold), _name.sub("", said)
@@ -86,11 +102,15 @@ def _function(text: str) -> tuple[Value, set[str]] | None:
         return _by_cases([(row[0], row[1]) for row in rows]) if all(len(row) == 2 for row in rows) else None
     if found := _if.fullmatch(_text.sub(r" \1 ", text)):
         return _by_cases([(found[1], found[2]), (found[3], found[4] or "otherwise")])
-    return None if (value := _quotient(text)) is None else (lambda point: value_at(value, point), variables(value))
+    value = _quotient(text)
+    return None if value is None else (partial(value_at, value), variables(value))
 
 
 def _quotient(text: str) -> Quotient | None:
-    text = _extremes.sub(lambda f: rf"\frac{{({f[2]})+({f[3]}){'+' if f[1] == 'max' else '-'}|({f[2]})-({f[3]})|}}{{2}}", text.replace("\\{", "{").replace("\\}", "}") if "max" in text or "min" in text else text)
+    text = _extremes.sub(
+        lambda f: rf"\frac{{({f[2]})+({f[3]}){'+' if f[1] == 'max' else '-'}|({f[2]})-({f[3]})|}}{{2}}",
+        text.replace("\\{", "{").replace("\\}", "}") if "max" in text or "min" in text else text,
+    )
     text = re.sub(r"\\l?g(?![A-Za-z])", r"\\log_{10}", text)
     return value_of(named(spelled("", text)[1]))
 
@@ -100,7 +120,9 @@ def _by_cases(rows: list[tuple[str, str]]) -> tuple[Value, set[str]] | None:
     tests = [_test(condition) for _, condition in rows]
     if not rows or None in values or None in tests:
         return None
-    names = {name for value in values if value for name in variables(value)} | {name for test in tests if test for name in test[1]}
+    names = {name for value in values if value for name in variables(value)} | {
+        name for test in tests if test for name in test[1]
+    }
     pairs = [(value, test[0]) for value, test in zip(values, tests, strict=True) if value and test]
 
     def value_of_cases(point: dict[str, float]) -> complex:
@@ -126,7 +148,7 @@ def _test(condition: str) -> tuple[Callable[[dict[str, float]], bool], set[str]]
 
     def holds(point: dict[str, float]) -> bool:
         numbers = [value_at(side, point).real for side in sides if side]
-        return all(_compared(sign, *pair) for sign, pair in zip(signs, zip(numbers, numbers[1:], strict=False), strict=True))
+        return all(_compared(sign, *pair) for sign, pair in zip(signs, itertools.pairwise(numbers), strict=True))
 
     return holds, {name for side in sides if side for name in variables(side)}
 

@@ -7,10 +7,16 @@ from agent0.grading.math.letters import letter_of
 _gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|\s+")
 _cycles = re.compile(r"(?:\(\d+(?: \d+)+\))+")
 _letter = re.compile(r"\(?([A-J])\)?")
-_described = re.compile(r"(?:\(([A-J])\)|([A-J])[).:]|[Oo]ption \(?([A-J])\)?)(?:[\s:.-].*)?|([A-J]) \([^()]*\)", re.DOTALL)
+_described = re.compile(
+    r"(?:\(([A-J])\)|([A-J])[).:]|[Oo]ption \(?([A-J])\)?)(?:[\s:.-].*)?|([A-J]) \([^()]*\)", re.DOTALL
+)
 _other = re.compile(r"\b(?:or|not|and|wrong|false|incorrect|either|neither|unless)\b", re.IGNORECASE)
 _truth = re.compile(r"(?:\\text\s*\{\s*)?(yes|no|true|false)\b\s*\}?", re.IGNORECASE)
-_reason = re.compile(r"\s*(?:[.!]?|(?:[,.;:!-]|because|since|as)(?!\s*(?:yes|no|or|and|true|false)\b)\s.*)\s*", re.IGNORECASE | re.DOTALL)
+_reason = re.compile(
+    r"\s*(?:[.!]?|(?:[,.;:!-]|because|since|as)(?!\s*(?:yes|no|or|and|true"
+    r"|false)\b)\s.*)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def same_permutation(gold: str, said: str) -> bool | None:
@@ -41,7 +47,7 @@ def same_letter(gold: str, said: str) -> bool | None:
     rest = said.strip()[found.end(found.lastindex or 0) :]
     if _other.search(rest) or (letter_of(said) or letter) != letter:
         return False
-    return letter == wanted[1]
+    return bool(letter == wanted[1])
 
 
 def same_truth(gold: str, said: str) -> bool | None:

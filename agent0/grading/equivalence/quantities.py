@@ -1,5 +1,6 @@
 """Quantities: a number and its unit, or several of one kind, in any multiple of the unit."""
 
+# ruff: noqa: RUF001 (signs as they are written)
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -55,9 +56,11 @@ _OTHERS: dict[str, tuple[dict[str, int], Fraction]] = {
     "euro EUR": ({"euro": 1}, Fraction(1)),
     "pence penny p": ({"pound": 1}, Fraction(1, 100)),
 }
-_UNITS: dict[str, tuple[dict[str, int], Fraction]] = {name: unit for names, unit in _OTHERS.items() for name in names.split()}
+_UNITS: dict[str, tuple[dict[str, int], Fraction]] = {
+    name: unit for names, unit in _OTHERS.items() for name in names.split()
+}
 for _sign, (_names, _dimension, _scale) in _SI.items():
-    _UNITS |= {one: (_dimension, _scale) for one in (_sign, *_names.split())}
+    _UNITS |= dict.fromkeys((_sign, *_names.split()), (_dimension, _scale))
 _wordy = [word for _, (names, _, _) in _SI.items() for word in names.split() if len(word) > 2]
 for _sign, (_names, _dimension, _scale) in _SI.items():
     for _prefix, _power in _PREFIXES.items():
@@ -69,12 +72,19 @@ _text = re.compile(r"\\(?:text(?:bf|rm|normal)?|mathrm|mbox|operatorname|rm|unit
 _gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|~|[{}$]")
 _degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegrees?\b")
 _name = re.compile(r"^\s*(?:\\?[A-Za-zα-ω∠]+(?:_\{?\w+\}?)?|\\angle\s*[A-Z]+|m\s*\\angle\s*[A-Z]+)\s*=\s*")
-_number = r"[-+]?(?:\\frac\s*\d+ \d+|\d+\s+\d+/\d+|\d+/\d+|\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|\*)\s*10\s*\^\s*-?\d+)?|\.\d+)"
+_number = (
+    r"[-+]?(?:\\frac\s*\d+ \d+|\d+\s+\d+/\d+|\d+/\d+|\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times"
+    r"|\\cdot|\*)\s*10\s*\^\s*-?\d+)?|\.\d+)"
+)
 _part = re.compile(
-    rf"\s*(?:(?:,|and)\s+)?({_number})\s*((?:square |cubic )?(?:[A-Za-zΩμ°'][A-Za-zΩμ°']*|\\Omega|\\mu\s?[A-Za-z])(?:[^\d,]|(?<=\^)[-\d]|(?<=\^-)\d|(?<=[A-Za-z])[23](?!\d))*?)"
+    rf"\s*(?:(?:,|and)\s+)?({_number})\s*((?:square |cubic )?(?:[A-Za-zΩμ°'][A-Za-zΩμ°']*|\\Omega"
+    rf"|\\mu\s?[A-Za-z])(?:[^\d,]|(?<=\^)[-\d]|(?<=\^-)\d|(?<=[A-Za-z])[23](?!\d))*?)"
     rf"(?=\s*$|[,\s]\s*(?:and\s+)?{_number}\s*[A-Za-z°']|(?<![\^-])\s*\d)"
 )
-_factor = re.compile(r"\s*(/|per\b|\\cdot|\*|·)?\s*(square |cubic )?(\\?[A-Za-zΩμ°']+)\s*(squared|cubed)?(?:\s*\^\s*(-?\d)|([23]))?\s*")
+_factor = re.compile(
+    r"\s*(/|per\b|\\cdot|\*|·)?\s*(square |cubic )?(\\?[A-Za-zΩμ°']+)\s*(squared|cubed)?(?:\s*\^\s*(-?\d)|([23]))?\s*"
+)
+_related = re.compile(r"^\s*~|[<>≈≠≤≥]|\\(?:not|neq?|approx|simeq|sim|leq?|geq?|lt|gt)(?![A-Za-z])")
 _half = re.compile(r"\b(?:an?|one) (hour|minute|day|week|year)s?\b|\b(\w+) and a half (\w+)", re.IGNORECASE)
 
 
@@ -82,6 +92,8 @@ def same_quantity(gold: str, said: str) -> bool | None:
     """Whether both are one quantity; of a gold without unit, whether ``said`` has its number before a unit of physics.
     None where ``gold`` has no known unit and no figures alone, or ``said`` none."""
     if max(len(gold), len(said)) > LONGEST or not re.search(r"[A-Za-z°']", said):
+        return None
+    if _related.search(said):
         return None
     heads = [_name.match(text) for text in (gold, said)]
     if all(heads) and len({"".join(head[0].split()) for head in heads if head}) > 1:
@@ -96,9 +108,14 @@ def same_quantity(gold: str, said: str) -> bool | None:
 
 
 def _without_unit(gold: str, said: str) -> bool | None:
-    """Whether the number of ``said`` is the gold's, which has no unit; None where it is no number or said is several."""
+    """Whether the number of ``said`` is the gold's, which has no unit; None where either is none."""
     parts = list(_parts(said)) if not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold)) else []
-    if len(parts) != 1 or not re.search(r"[A-Za-z]{1,}", parts[0][1]) or (wanted := value_of(gold)) is None or (found := value_of(parts[0][0])) is None:
+    if (
+        len(parts) != 1
+        or not re.search(r"[A-Za-z]{1,}", parts[0][1])
+        or (wanted := value_of(gold)) is None
+        or (found := value_of(parts[0][0])) is None
+    ):
         return None
     return True if algebra.same(wanted, found) else None
 
@@ -123,7 +140,9 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     bare = _name.sub("", re.sub(r"\s*\^\s*", "^", _gap.sub(" ", bare)))
     bare = _half.sub(lambda f: f"1 {f[1]}" if f[1] else f"{_figure(f[2])}.5 {f[3]}", bare.replace("′′", "''"))
     bare = re.sub(r"\band a half\b", "and 30 minutes", bare) if re.search(r"\bhours?\b", bare) else bare
-    bare = re.sub(r"[A-Za-z]+(?:-[a-z]+)?(?= (?:hours?|minutes?|seconds?|days?|weeks?)\b)", lambda f: figures(f[0]), bare)
+    bare = re.sub(
+        r"[A-Za-z]+(?:-[a-z]+)?(?= (?:hours?|minutes?|seconds?|days?|weeks?)\b)", lambda f: figures(f[0]), bare
+    )
     bare, found, place = bare.strip(), [], 0
     while place < len(bare):
         if (part := _part.match(bare, place)) is None or part.end() == place:
@@ -151,7 +170,12 @@ def _unit(text: str) -> tuple[Dimension, Fraction] | None:
         if unit is None:
             return None
         below = found[1] in ("/", "per") or (below and found[1] is not None and "/" not in text[: found.start()])
-        power = int(found[5] or found[6] or {"square ": 2, "cubic ": 3}.get(found[2] or "") or {"squared": 2, "cubed": 3}.get(found[4] or "", 1))
+        power = int(
+            found[5]
+            or found[6]
+            or {"square ": 2, "cubic ": 3}.get(found[2] or "")
+            or {"squared": 2, "cubed": 3}.get(found[4] or "", 1)
+        )
         power = -power if below else power
         scale *= unit[1] ** power
         for name, exponent in unit[0].items():

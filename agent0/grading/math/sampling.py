@@ -6,7 +6,7 @@ asks refuses decimals and long figures first.
 
 import cmath
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from agent0.grading.math.algebra import Quotient, Terms
@@ -16,9 +16,10 @@ NEAR = 1e-10
 """Relative difference that binary fractions make."""
 _LOG = 0.7312890625
 """``log`` without a base is of some base, but not of e."""
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[[complex], complex]] = {
     "sin": cmath.sin, "cos": cmath.cos, "ln": cmath.log, "log": lambda x: cmath.log(x) * _LOG, "arcsin": cmath.asin,
-    "arccos": cmath.acos, "arctan": cmath.atan, "sinh": cmath.sinh, "cosh": cmath.cosh, "abs": lambda x: complex(abs(x)),
+    "arccos": cmath.acos, "arctan": cmath.atan, "sinh": cmath.sinh, "cosh": cmath.cosh,
+    "abs": lambda x: complex(abs(x)),
 }  # fmt: skip
 Point = Mapping[str, float]
 
@@ -124,5 +125,3 @@ def _top(text: str, sign: str) -> tuple[str, str]:
     """What stands before and behind the last ``sign`` outside of brackets."""
     pieces = _cut(text, sign)
     return (sign.join(pieces[:-1]), pieces[-1]) if len(pieces) > 1 else (text, "")
-
-

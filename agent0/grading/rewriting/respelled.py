@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001 (signs as they are written)
 import re
+from collections.abc import Callable
 from fractions import Fraction
 
 from agent0.grading.math import algebra
@@ -13,11 +14,17 @@ LONGEST = 400
 _raised = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "01234567890123456789")
 _unicode_fraction = re.compile(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)[⁄/]([₀₁₂₃₄₅₆₇₈₉]+)")
 _latex_fraction = re.compile(r"\^\{(\d{1,6})\}\s*/\s*_\{(\d{1,6})\}")
-_SIGNS = (
+_SIGNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\+\s*/\s*-|\+-"), r"\\pm "),
     (re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))"), ""),
-    (re.compile(r"(?<=\d)\s*(?:\\[ ,;]|~)*\s*\\(?:text|mathrm)\s*\{\s*(hundred|thousand|million|billion|trillion)\s*\}"), r" \1"),
+    (
+        re.compile(
+            r"(?<=\d)\s*(?:\\[ ,;]|~)*\s*\\(?:text|mathrm)\s*\{\s*(hundred|thousand|million|billion|trillion)\s*\}"
+        ),
+        r" \1",
+    ),
     (re.compile(r"^\d{1,3}(?: \d{3})+(?= [A-Za-z]|$)"), lambda found: found[0].replace(" ", "")),
+    (re.compile(r"^(\s*([a-z])\s*=[^=<>]*?)\s(?:or|and)\s(?=\s*\2\s*=[^=<>]*$)"), r"\1, "),
     (re.compile(r"\\lg(?![A-Za-z])"), r"\\log_{10}"),
     (re.compile(r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)"), r"\1"),
     (re.compile(r"^(?:All|Every|Any|The set of all)(?= )"), lambda found: found[0].lower()),
@@ -26,7 +33,7 @@ _SIGNS = (
     (re.compile(r"(?<=[\d\w])\\[,;!:]\s*(?=;)|(?<=;)\s*\\[,;!:]"), ""),
     (re.compile(r"\ball reals\b"), "all real numbers"),
 )
-_MONEY = (
+_MONEY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^\s*(?:USD|US\s?\\?\$)\s*(?=[\d.])"), r"\\$"),
     (re.compile(r"^\s*(?:EUR|€)\s*([\d.,]+)\s*$"), r"\1 euros"),
     (re.compile(r"^\s*(?:GBP|£)\s*([\d.,]+)\s*$"), r"\1 pounds"),
@@ -43,9 +50,20 @@ _barred = re.compile(r"\(([^()|]+(?:\s*(?:\||\\mid)\s*[^()|]+)+)\)")
 _bar = re.compile(r"\||\\mid")
 _named = re.compile(r"^\s*(?:[A-Z](?:\^\s*\{?\s*-?\s*[1T]\s*\}?)?|\\mathbf\s*\{\s*[A-Z]\s*\})\s*=\s*")
 _block = r"\\begin\s*\{([bp]?matrix)\}(.*?)\\end\s*\{\2\}"
-_scaled = re.compile(rf"\s*((?:[-+]?\s*(?:\\[dt]?frac\s*(?:\d\s*\d|\{{[^{{}}]+\}}\s*\{{[^{{}}]+\}})|[\d./]+|\([^()]+\))?)?)\s*(?:\\cdot|\\times|\*|\\,)?\s*{_block}\s*", re.DOTALL)
-_turned = re.compile(rf"\s*()(?:\\left)?\s*{_block}\s*\^\s*\{{?\s*(?:T|\\top|\\intercal|\\(?:mathsf|mathrm|text)\s*\{{?\s*T\s*\}}?)\s*\}}?\s*", re.DOTALL)
-_diagonal = re.compile(r"\s*\\?(?:operatorname\*?|mathrm|text)?\s*\{?\s*diag\s*\}?\s*[({]\s*(?:\\?[{(\[])?([^()\[\]{}]+(?:\{[^()]*\})?[^()\[\]]*?)[\])}]*\s*", re.IGNORECASE)
+_scaled = re.compile(
+    rf"\s*((?:[-+]?\s*(?:\\[dt]?frac\s*(?:\d\s*\d|\{{[^{{}}]+\}}\s*\{{[^{{}}]+\}})|[\d./]+"
+    rf"|\([^()]+\))?)?)\s*(?:\\cdot|\\times|\*|\\,)?\s*{_block}\s*",
+    re.DOTALL,
+)
+_turned = re.compile(
+    rf"\s*()(?:\\left)?\s*{_block}\s*\^\s*\{{?\s*(?:T|\\top|\\intercal|\\(?:mathsf|mathrm|text)\s*\{{?\s*T\s*\}}?)\s*\}}?\s*",
+    re.DOTALL,
+)
+_diagonal = re.compile(
+    r"\s*\\?(?:operatorname\*?|mathrm"
+    r"|text)?\s*\{?\s*diag\s*\}?\s*[({]\s*(?:\\?[{(\[])?([^()\[\]{}]+(?:\{[^()]*\})?[^()\[\]]*?)[\])}]*\s*",
+    re.IGNORECASE,
+)
 _unit = re.compile(r"\s*(-?[\d./]*)\s*(?:\\(?:mathbf|mathrm)\s*\{\s*I\s*\}|I)\s*(?:_\s*\{?\s*(\d)\s*\}?)?\s*")
 _polar = re.compile(r"e\s*\^\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|e\s*\^\s*\(([^()]*)\)")
 _turns = re.compile(r"-?\s*(?:\d|\\pi|\\[dt]?frac|i|[{}/\s()]|\\cdot|\\,|π)+")
@@ -69,9 +87,12 @@ def respelled(gold: str, said: str) -> tuple[str, str]:
 
 
 def _signs(text: str) -> str:
-    text = _latex_fraction.sub(r"\\frac{\1}{\2}", _unicode_fraction.sub(lambda f: rf"\frac{{{f[1].translate(_raised)}}}{{{f[2].translate(_raised)}}}", text))
+    text = _latex_fraction.sub(
+        r"\\frac{\1}{\2}",
+        _unicode_fraction.sub(lambda f: rf"\frac{{{f[1].translate(_raised)}}}{{{f[2].translate(_raised)}}}", text),
+    )
     for pattern, sign in (*_SIGNS, *_MONEY):
-        text = pattern.sub(sign, text)  # type: ignore[arg-type] (text or a function, each is taken)
+        text = pattern.sub(sign, text)
     return text
 
 
@@ -83,7 +104,10 @@ def _ratios(gold: str, said: str) -> tuple[str, str]:
     sides = [_ratio.fullmatch(text.strip()) for text in (gold, said)]
     if bool(sides[0]) == bool(sides[1]) or "," in said:
         return gold, said
-    made = [rf"\frac{{{side[1].strip()}}}{{{side[2].strip()}}}" if side else text for side, text in zip(sides, (gold, said), strict=True)]
+    made = [
+        rf"\frac{{{side[1].strip()}}}{{{side[2].strip()}}}" if side else text
+        for side, text in zip(sides, (gold, said), strict=True)
+    ]
     return made[0], made[1]
 
 
@@ -106,7 +130,9 @@ def matrix(text: str, gold: str) -> str:
     found = turned or _scaled.fullmatch(body)
     if found is None or not (turned or found[1].strip()):
         return _column(text, gold)
-    cells = [[cell.strip() for cell in row.split("&")] for row in re.split(r"\\\\(?:\[[^\]]*\])?", found[3]) if row.strip()]
+    cells = [
+        [cell.strip() for cell in row.split("&")] for row in re.split(r"\\\\(?:\[[^\]]*\])?", found[3]) if row.strip()
+    ]
     if turned:
         return _block_of([list(row) for row in zip(*cells, strict=True)]) if len({*map(len, cells)}) == 1 else text
     factor = {"-": "-1", "+": "1"}.get(found[1].strip(), found[1].strip())
@@ -153,5 +179,9 @@ def _turned_by(inside: str) -> Fraction | None:
     value = value_of(inside)
     if value is None:
         return None
-    turned = algebra.multiply(value, algebra.inverse(algebra.multiply(algebra.symbol("i"), algebra.symbol("pi")))) if value.above else value
+    turned = (
+        algebra.multiply(value, algebra.inverse(algebra.multiply(algebra.symbol("i"), algebra.symbol("pi"))))
+        if value.above
+        else value
+    )
     return algebra.rational(turned)

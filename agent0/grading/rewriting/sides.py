@@ -7,16 +7,23 @@ from agent0.grading.spelling.names import named, value_of
 
 LONGEST = 400
 _sign = re.compile(r"(?<![<>!:=\\])=(?![=>])")
-_relation = re.compile(r"[<>=≤≥≠≈≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx|cases|to|rightarrow)(?![A-Za-z])|\\begin\{cases\}")
-_other = re.compile(r"[<>≤≥≠≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|leqslant|geqslant|bmod|pmod|mod|not)(?![A-Za-z])|[A-Za-z]{3,}\s+[A-Za-z]{2,}\s")
+_relation = re.compile(
+    r"[<>=≤≥≠≈≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx|cases|to|rightarrow)(?![A-Za-z])|\\begin\{cases\}"
+)
+_other = re.compile(
+    r"[<>≤≥≠≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|leqslant|geqslant|bmod|pmod|mod|not)(?![A-Za-z])"
+    r"|[A-Za-z]{3,}\s+[A-Za-z]{2,}\s"
+)
 _nearly = re.compile(r"\s*(?:\\approx(?![A-Za-z])|≈|\\simeq(?![A-Za-z]))\s*")
-_rounded = re.compile(r"\d\.\d|10\s*\^|\d[eE][-+]?\d")
+_rounded = re.compile(r"10\s*\^|\d[eE][-+]?\d")
 _text = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{[^{}]*\}")
 _named = re.compile(r"[A-Za-z]|\\[A-Za-z]+|…")
-_operators = re.compile(r"\\(?:frac|dfrac|tfrac|cdot|times|div|left|right|sqrt|binom|pm|over|quad|qquad|begin|end)(?![A-Za-z])")
+_operators = re.compile(
+    r"\\(?:frac|dfrac|tfrac|cdot|times|div|left|right|sqrt|binom|pm|over|quad|qquad|begin|end)(?![A-Za-z])"
+)
 _thousands = re.compile(r"(?<=\d)(?:\{,\}|,(?=\d{3}(?!\d)))")
 _partial = re.compile(r"\\partial\s*(\w?)\s*/\s*\\partial\s*(\w)")
-_second = re.compile(r"(?:[,;]|\band\b|\bor\b|\})\s*(?:\\q?quad\s*)?[A-Za-z]\w?\s*$")
+_second = re.compile(r"(?:(?<!\\)[,;]|\band\b|\bor\b|\})\s*(?:\\q?quad\s*)?[A-Za-z]\w?\s*$")
 _based, _ratio = re.compile(r"_\s*\{?\d+\}?\s*\)?$"), re.compile(r"^[^:a-z]+(?::[^:a-z]+)+$")
 _counted = re.compile(r"\\[dt]?binom(?![A-Za-z])")
 _gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
@@ -29,7 +36,7 @@ def last_side(gold: str, said: str) -> str:
     if len(said) > LONGEST or ("=" not in said and not _nearly.search(said)):
         return said
     if _rounded.search(gold) and not _nearly.search(gold) and len(parts := _nearly.split(said)) == 2:
-        said = f"{parts[0]} = {parts[1]}" if parts[0] else parts[1]
+        said = f"{parts[0]} = {parts[1]}" if parts[0] else said
     ends = [0, *(place for sign in _sides_of(said) for place in sign), len(said)]
     sides = [said[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
     if len(sides) < 2 or _other.search(said) or r"\begin{cases}" in said:
