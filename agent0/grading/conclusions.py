@@ -9,8 +9,6 @@ import itertools
 import re
 from dataclasses import dataclass, field
 
-from agent0.chat_format import Box, boxes
-
 LONGEST, MOST, MOST_WORDS = 4_000, 1_000, 60
 """Characters from the end that are looked at, set-off pieces in them, words of a statement."""
 _FORMULA, _BOLD = "\ue000", "\ue001"
@@ -168,13 +166,6 @@ _ended = re.compile(
     r"|per cent of|full|will|on|at|from|by|to|in|as)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
-_repeats = re.compile(
-    r"(?:solutions?|roots?|values?|answers?|zeros?)\b[^.=]{0,40}?\b(?:are|is)(?: given by)?:?\s+(.+)", re.IGNORECASE
-)
-_between = re.compile(
-    r"[\s$,;]*(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*(?:\\text\s*\{\s*)?(?:and|or|,|;"
-    r"|&)?(?:\s*\})?(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*"
-)
 _SIGNS = ("=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
 _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)
 
@@ -212,47 +203,13 @@ def concluded(reply: str) -> str | None:
     """Return what the last statement of ``reply`` says, or its first one where that is a value alone ("Seven. The
     primes are …") and nothing is concluded below; None where neither says one thing. Linear time."""
     held = _masked(reply[-LONGEST:])
-    sentences = [said for said in _sentences(held.text) if not _small_talk.match(said.lstrip("*_ "))]
-    while len(sentences) > 1 and _remark.fullmatch(sentences[-1].strip()):
-        sentences.pop()
-    if not sentences:
+    said = [one for one in sentences(held.text) if not _small_talk.match(one.lstrip("*_ "))]
+    while len(said) > 1 and _remark.fullmatch(said[-1].strip()):
+        said.pop()
+    if not said:
         return None
-    first = _headline(sentences, held)
-    return first or _statement(sentences[-1], held)
-
-
-def boxes_of_one_answer(text: str) -> str | None:
-    """The contents of the last boxes where only joints part them, or the values that the sentence below repeats; None
-    where there are not two of them."""
-    found: list[Box] = []
-    for box in boxes(text):
-        found += [box] if box.closed and not (found and box.start < found[-1].end) else []
-    if len(found) < 2:
-        return None
-    inside = [text[box.inside : box.end].strip() for box in found]
-    last = _sentences(_plain(text[found[-1].end + 1 :]))
-    values = [one.rpartition("=")[2].strip() for one in inside]
-    if last and (repeated := _repeats.search(last[-1])) and _named_all(repeated[1], values):
-        return ", ".join(inside)
-    gaps = [text[one.end + 1 : other.start] for one, other in itertools.pairwise(found)]
-    joined = next((n for n, gap in enumerate(gaps[::-1]) if not _between.fullmatch(gap)), len(gaps))
-    if not joined:
-        return None
-    words = ["or" if "or" in gap else "," for gap in gaps[len(gaps) - joined :]]
-    kept = inside[len(inside) - joined - 1 :]
-    return kept[0] + "".join(f" {word} {one}" for word, one in zip(words, kept[1:], strict=True))
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[$*]", "", text)
-
-
-def _named_all(text: str, values: list[str]) -> bool:
-    """Whether ``text`` is a list of ``values``, each once, in any order."""
-    said = [
-        part.rpartition("=")[2].strip() for part in re.split(r",\s*(?:and|or)\s|,|\band\b|\bor\b", text.strip(" ."))
-    ]
-    return sorted(said) == sorted(values) and len(set(values)) == len(values)
+    first = _headline(said, held)
+    return first or _statement(said[-1], held)
 
 
 def _masked(text: str) -> _Text:
@@ -288,8 +245,8 @@ def _last_row(found: re.Match[str]) -> str:
     return rows[-1].replace("&", " ").strip(" ,.;") if rows else ""
 
 
-def _sentences(text: str) -> list[str]:
-    """Lines and sentences, each without the marks of a list."""
+def sentences(text: str) -> list[str]:
+    """Cut ``text`` into lines and sentences, each without the marks of a list; those without words are left out."""
     out = []
     for line in text.split("\n"):
         start = 0
@@ -302,12 +259,12 @@ def _sentences(text: str) -> list[str]:
     return [said for said in cut if re.search(r"[\w\ue000-\uf8ff]", said)]
 
 
-def _headline(sentences: list[str], held: _Text) -> str | None:
+def _headline(statements: list[str], held: _Text) -> str | None:
     """The first sentence where it is a value alone and nothing below concludes or revises."""
-    if len(sentences) < 2 or any(_concludes.search(said) or _revises.search(said) for said in sentences[1:]):
+    if len(statements) < 2 or any(_concludes.search(said) or _revises.search(said) for said in statements[1:]):
         return None
-    said = held.shown(sentences[0]).strip().rstrip(".!:").strip()
-    first = sentences[0].strip(" .!")
+    said = held.shown(statements[0]).strip().rstrip(".!:").strip()
+    first = statements[0].strip(" .!")
     if (found := _truth.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
         return found[1]
     words = first.split()

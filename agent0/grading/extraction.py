@@ -7,7 +7,8 @@ import html
 import re
 
 from agent0.chat_format import boxed
-from agent0.grading.conclusions import boxes_of_one_answer, concluded
+from agent0.grading.conclusions import concluded
+from agent0.grading.several_boxes import boxes_of_one_answer
 
 LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
