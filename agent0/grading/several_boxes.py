@@ -1,6 +1,7 @@
 """Boxes that are one answer: those that only joints part, or whose values the statement below them repeats."""
 
 import re
+from itertools import pairwise
 
 from agent0.chat_format import Box, boxes
 from agent0.grading.conclusions import sentences
