@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agent0.grading.extraction import extract
+from agent0.grading.equivalence import as_written, same_functions
+from agent0.grading.extraction import answer_in, extract
 from agent0.grading.math.algebra import TooLargeError, rational
 from agent0.grading.math.cleaning import Clean, clean
 from agent0.grading.math.comparing import equal
@@ -18,17 +19,20 @@ from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
-from agent0.grading.rewriting import computed, resolved, rewritten
+from agent0.grading.rewriting import computed, last_side, resolved, rewritten
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
-__all__ = ["SPELLED", "Grade", "exactly", "extract", "grade", "guard"]
+__all__ = ["SPELLED", "Grade", "answer_in", "exactly", "extract", "grade", "guard"]
 
 NEWEST, SPELLED = 4, 3
 """Versions of the verification rules. From ``SPELLED`` on answers are read as language models spell them
 (``spelling``), in version 4 more of them (``rewriting``). Versions 1 and 2 compare answers as they stand."""
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
-_CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
+_CHOICE_GOLD = re.compile(
+    r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$"
+    r"|^\\text\{([A-J])\}$"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _figures = re.compile(r"-?\d{1,60}(?:\.\d{1,30})?", re.ASCII)
 _run = re.compile(r"(?<![A-Za-z\\])[a-z]{2,3}(?![A-Za-z])")
@@ -52,12 +56,24 @@ def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
     rules. Total; bounded in time."""
     if edition < SPELLED or candidate is None or guard(gold, candidate) or plain(gold, candidate):
         return exactly(gold, candidate)
-    if edition > SPELLED and not _lettered(gold):
-        gold, candidate = rewritten(gold, candidate)
-        if found := resolved(gold, candidate, _alike):
-            return Grade(*found, gold[:200], candidate[:200])
-        gold, candidate = computed(gold, candidate)
-    return _spelled(gold, candidate)
+    if edition == SPELLED:
+        return _spelled(gold, candidate)
+    if found := as_written(unmarked(gold), unmarked(candidate)):
+        return Grade(*found, gold[:200], candidate[:200])
+    return _spelled(gold, candidate) if _lettered(gold) else _rewritten(gold, last_side(gold, candidate))
+
+
+def _rewritten(gold: str, candidate: str) -> Grade:
+    """``grade`` by version 4 of what is mathematics."""
+    if found := as_written(unmarked(gold), unmarked(candidate)):
+        return Grade(*found, gold[:200], candidate[:200])
+    gold, candidate = rewritten(gold, candidate)
+    if found := resolved(gold, candidate, _alike):
+        return Grade(*found, gold[:200], candidate[:200])
+    compared = _spelled(*computed(gold, candidate))
+    if compared.correct is not True and same_functions(gold, candidate, asked=compared.symbolic):
+        return Grade(True, "equal at each point", gold[:200], candidate[:200])
+    return compared
 
 
 def _lettered(gold: str) -> bool:

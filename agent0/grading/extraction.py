@@ -7,6 +7,8 @@ import html
 import re
 
 from agent0.chat_format import boxed
+from agent0.grading.conclusions import concluded
+from agent0.grading.several_boxes import boxes_of_one_answer
 
 LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
@@ -20,7 +22,8 @@ _entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
 _says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:→]|->|[-–—]+(?=\s))"  # noqa: RUF001 (dashes as they are written)
 _head = re.compile(
-    rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
+    rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option"
+    rf"|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
     r"|(?<![A-Za-z])ans\.\s+(?=[-\d$\\(])"
     r"|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*"
     r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
@@ -28,7 +31,8 @@ _head = re.compile(
 )
 _taken = re.compile(
     r"(?:(?:so|thus|hence|therefore),?\s+)?(?:it(?: is|'s)\s+\(([A-J])\)"
-    r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer|option|choice))?)\.?",
+    r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer"
+    r"|option|choice))?)\.?",
     re.IGNORECASE,
 )
 """The one sentence that takes a choice without a word for it."""
@@ -49,6 +53,10 @@ _clause = re.compile(
 _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
+_unbraced = re.compile(
+    r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)"
+)
+_bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
 _stop = re.compile(r"\.(?=\s|\Z)|\n")
 
 
@@ -67,6 +75,18 @@ def extract(reply: str) -> str | None:
     text = _entity.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
     return _bare(marked[-1]) if marked else _stated(text)
+
+
+def answer_in(reply: str) -> str | None:
+    r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``) or what the last
+    statement says. Several boxes of one sentence are one answer, and so is a statement below that repeats them all.
+    Version 4 of the verification rules."""
+    text = _bold_stop.sub(r"\1.", visible(reply[-LONGEST:]))
+    found = boxes_of_one_answer(text[-LAST:])
+    if found is None and boxed(text) is None and (bare := _unbraced.findall(text[-LAST:])):
+        return str(bare[-1])
+    found = found or extract(text)
+    return found if found is not None else concluded(text)
 
 
 def visible(text: str) -> str:

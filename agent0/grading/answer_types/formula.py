@@ -1,135 +1,22 @@
-"""Formulas of propositional logic: equal where they are true in the same worlds, every one of which is looked at.
-
-A formula becomes one number: bit w is its truth in world w. With at most ``MOST_VARIABLES`` a comparison is bounded.
-A hat is no sign here: some mean "and" by it, others "either, not both".
-"""
-
-# ruff: noqa: RUF001 (signs of logic that look like letters are what is read here)
-import re
-from collections.abc import Sequence
+"""Formulas of propositional logic, compared by truth table."""
 
 from agent0.grading import Grade
 from agent0.grading.answer_types import kind, plain
-
-MOST_VARIABLES, MOST_TOKENS, DEEPEST = 10, 400, 60
-_SPELLINGS = (
-    (r"\\(?:leftrightarrow|Leftrightarrow|iff)(?![A-Za-z])|<->|<=>|↔|⇔|≡|\biff\b", " <-> "),
-    (r"\\(?:rightarrow|Rightarrow|to|implies)(?![A-Za-z])|(?<!<)->|=>|→|⇒|⊃|\bimplies\b", " -> "),
-    (r"\\(?:land|wedge)(?![A-Za-z])|&&?|∧|\band\b", " & "),
-    (r"\\(?:lor|vee)(?![A-Za-z])|\|\|?|∨|\bor\b", " | "),
-    (r"\\(?:oplus)(?![A-Za-z])|⊕|\bxor\b", " % "),
-    (r"\\(?:lnot|neg)(?![A-Za-z])|[~!¬]|\bnot\b", " ~ "),
-    (r"\\top(?![A-Za-z])|⊤|\btrue\b", " 1 "),
-    (r"\\bot(?![A-Za-z])|⊥|\bfalse\b", " 0 "),
-    (r"\\(?:left|right)(?![A-Za-z])|[$]|\\[()\[\]]", " "),
-)
-_spellings = [(re.compile(pattern, re.I if pattern.endswith(r"\b") else 0), sign) for pattern, sign in _SPELLINGS]
-_token = re.compile(r"\s*(<->|->|[&|%~()01]|[A-Za-z](?:_?\w{1,8})?)(?!\w)\s*|\s*(<->|->|[&|%~()])\s*")
-_JOINTS = ("<->", "->", "|", "%", "&")
-"""Weakest first; an arrow joins to the right."""
-_SURE = re.compile(
-    r"[∧∨¬→↔⊕]|\\(?:land|lor|lnot|neg|wedge|vee|rightarrow|Rightarrow|leftrightarrow|implies|iff)\b|<->|->"
-)
+from agent0.grading.truth_tables import SURE, NoFormulaError, tokens, truths
 
 
-class _NoFormulaError(ValueError):
-    """It cannot be read."""
-
-
-def tokens(text: str) -> list[str]:
-    """Signs, constants and names.
-
-    Raises:
-        ValueError: something else, or too much.
-    """
-    for pattern, sign in _spellings:
-        text = pattern.sub(sign, text)
-    out: list[str] = []
-    place = 0
-    while text[place:].strip():
-        found = _token.match(text, place)
-        if found is None or len(out) >= MOST_TOKENS:
-            raise _NoFormulaError("no formula")
-        out.append(found[1] or found[2])
-        place = found.end()
-    return out
-
-
-class _Reader:
-    """Recursive descent; ``masks`` has the truth of each variable in every world."""
-
-    def __init__(self, signs: Sequence[str], masks: dict[str, int], worlds: int) -> None:
-        self._left, self._masks, self._all = list(signs), masks, (1 << worlds) - 1
-
-    def whole(self) -> int:
-        value = self._join(0, 0)
-        if self._left:
-            raise _NoFormulaError("something follows")
-        return value
-
-    def _join(self, level: int, depth: int) -> int:
-        if depth > DEEPEST:
-            raise _NoFormulaError("nested too deeply")
-        if level == len(_JOINTS):
-            return self._atom(depth)
-        value = self._join(level + 1, depth)
-        while self._left and self._left[0] == _JOINTS[level]:
-            sign = self._left.pop(0)
-            value = self._joined(sign, value, self._join(level + (sign != "->"), depth + (sign == "->")))
-        return value
-
-    def _joined(self, sign: str, left: int, right: int) -> int:
-        match sign:
-            case "<->":
-                return self._all ^ left ^ right
-            case "->":
-                return (self._all ^ left) | right
-            case "|":
-                return left | right
-            case "%":
-                return left ^ right
-        return left & right
-
-    def _atom(self, depth: int) -> int:
-        sign = self._left.pop(0) if self._left else ""
-        if sign == "~":
-            if depth > DEEPEST:
-                raise _NoFormulaError("nested too deeply")
-            return self._all ^ self._atom(depth + 1)
-        if sign == "(":
-            value = self._join(0, depth + 1)
-            if not self._left or self._left.pop(0) != ")":
-                raise _NoFormulaError("a bracket is open")
-            return value
-        if sign in ("0", "1"):
-            return self._all * int(sign)
-        if sign not in self._masks:
-            raise _NoFormulaError("out of place")
-        return self._masks[sign]
-
-
-def _truths(formulas: Sequence[Sequence[str]]) -> list[int]:
-    """The truth of each formula in every world of all their variables."""
-    names = sorted({sign for signs in formulas for sign in signs if sign[0].isalpha()})
-    if len(names) > MOST_VARIABLES:
-        raise _NoFormulaError(f"more than {MOST_VARIABLES} variables")
-    worlds = 1 << len(names)
-    masks = {name: sum(1 << w for w in range(worlds) if w >> n & 1) for n, name in enumerate(names)}
-    return [_Reader(signs, masks, worlds).whole() for signs in formulas]
-
-
-@kind("formula", applies=lambda expected: bool(_SURE.search(expected)), rank=4)
+@kind("formula", applies=lambda expected: bool(SURE.search(expected)), rank=4)
 def formula(expected: str, given: str) -> Grade:
     """By truth table. What is expected and cannot be read decides nothing."""
     shown = expected[:200], given[:200]
     try:
         wanted = tokens(plain(expected))
-        _truths([wanted])
-    except _NoFormulaError as error:
+        truths([wanted])
+    except NoFormulaError as error:
         return Grade(None, f"the expected formula cannot be read: {error}", *shown)
     try:
-        one, other = _truths([wanted, tokens(plain(given))])
-    except _NoFormulaError as error:
+        one, other = truths([wanted, tokens(plain(given))])
+    except NoFormulaError as error:
         too_many = "variables" in str(error)
         return Grade(False, f"{error}" if too_many else "no formula", *shown)
     return Grade(one == other, "truth table", *shown)

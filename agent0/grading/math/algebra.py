@@ -186,7 +186,7 @@ def _merged(factors: Iterable[tuple[str, Fraction]]) -> tuple[Monomial, Fraction
         if base != "i":
             coefficient *= Fraction(int(base)) ** whole
         elif period == 2:
-            coefficient *= (-1) ** whole
+            coefficient *= Fraction(-1) ** whole
         else:
             rest = exponents[base]
         exponents[base] = rest

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from agent0.grading import NEWEST, Grade, extract
+from agent0.grading import NEWEST, SPELLED, Grade, answer_in, extract
 from agent0.grading.answer_types import VALUE, grade_as
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from events.values import ToolState
@@ -45,7 +45,9 @@ def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VA
 
     ``reply``: ``said`` is a whole reply, whose answer is extracted first.
     """
-    return grade_as(kind, gold, extract(said) if reply and said is not None else said, edition)
+    if reply and said is not None:
+        said = answer_in(said) if edition > SPELLED else extract(said)
+    return grade_as(kind, gold, said, edition)
 
 
 async def warm(sandbox: Sandbox) -> None:

@@ -12,15 +12,18 @@ from agent0.grading.rewriting.functions import applied, computed_functions
 from agent0.grading.rewriting.intervals import bounded
 from agent0.grading.rewriting.layout import laid_out, spelled_alike, turned_alike
 from agent0.grading.rewriting.piecewise import Equal, named_values, one_or_other, same_cases
+from agent0.grading.rewriting.respelled import respelled
+from agent0.grading.rewriting.sides import last_side
 from agent0.grading.spelling import unmarked
 
-__all__ = ["Equal", "computed", "resolved", "rewritten", "worded"]
+__all__ = ["Equal", "computed", "last_side", "resolved", "rewritten", "worded"]
 
 _words = re.compile(r"(?=.*[A-Za-z]{4})[A-Za-z][A-Za-z' -]*")
 
 
 def rewritten(gold: str, said: str) -> tuple[str, str]:
     """Return both with other spellings of the same thing; nothing is computed: ``5C2`` stays a binomial coefficient."""
+    gold, said = respelled(gold, said)
     gold, said = unmarked(laid_out(gold, gold)), unmarked(laid_out(said, gold))
     gold, said = worded(gold, said)
     if _words.fullmatch(gold):

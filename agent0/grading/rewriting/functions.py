@@ -10,10 +10,12 @@ from agent0.grading.spelling.notation import vector
 MOST = 20
 _left = re.compile(r"\\(?:left|right)(?![A-Za-z])")
 _expected = re.compile(
-    r"\\mathbb\s*\{?\s*[EP]|\\operatorname\*?\s*\{\s*(?:E|P|Pr|Var|Cov)\s*\}|\\Pr(?![A-Za-z])|(?<![A-Za-z\\])(?:E\s*\[|(?:Var|Cov)\s*[\[(]|P\s*\([^()]*\\c[au]p)"
+    r"\\mathbb\s*\{?\s*[EP]|\\operatorname\*?\s*\{\s*(?:E|P|Pr|Var|Cov)\s*\}|\\Pr(?![A-Za-z])"
+    r"|(?<![A-Za-z\\])(?:E\s*\[|(?:Var|Cov)\s*[\[(]|P\s*\([^()]*\\c[au]p)"
 )
 _operator = re.compile(
-    r"(?:\\(?:mathbb|operatorname\*?|mathrm|text)\s*\{?\s*(E|Pr?|Var|Cov)\s*\}?|\\(Pr)|(?<![A-Za-z\\])(E|P|Var|Cov))\s*([\[(])"
+    r"(?:\\(?:mathbb|operatorname\*?|mathrm|text)\s*\{?\s*(E|Pr?|Var|Cov)\s*\}?|\\(Pr)|(?<![A-Za-z\\])(E|P|Var"
+    r"|Cov))\s*([\[(])"
 )
 _composed = re.compile(r"\(?\s*(?<![A-Za-z\\])([A-Za-z])\s*(?:\\circ|∘)\s*([A-Za-z])\s*\)?\s*\(")
 _respelled = (
@@ -49,8 +51,9 @@ _factorials = re.compile(
 )
 _modulo = re.compile(r"\s*(\d{1,9})(?:\s*\^\s*\{?(\d{1,6})\}?)?\s*\\b?mod\s*\{?\s*(\d{1,9})\s*\}?\s*")
 _angle = re.compile(
-    r"\\?(?<![A-Za-z])(sin|cos|tan)\s*(?:\(|\{)?\s*(?:(\d{1,4})\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree|\s?degrees)"
-    r"|\\[dt]?frac\s*\{\s*(\d*)\s*\\pi\s*\}\s*\{?\s*(\d{1,2})\s*\}?|(\d*)\s*\\pi\s*/\s*(\d{1,2}))\s*(?:\)|\})?"
+    r"\\?(?<![A-Za-z])(sin|cos|tan)\s*(?P<open>\(|\{)?\s*(?:(\d{1,4})\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree"
+    r"|\s?degrees)"
+    r"|\\[dt]?frac\s*\{\s*(\d*)\s*\\pi\s*\}\s*\{?\s*(\d{1,2})\s*\}?|(\d*)\s*\\pi\s*/\s*(\d{1,2}))\s*(?(open)[)}])"
 )
 _r2, _r3, _r6 = r"\sqrt{2}", r"\sqrt{3}", r"\sqrt{6}"
 _SINES = {0: "0", 15: rf"\frac{{{_r6}-{_r2}}}{{4}}", 30: r"\frac{1}{2}", 45: rf"\frac{{{_r2}}}{{2}}",
@@ -151,8 +154,8 @@ def _quotient(found: re.Match[str]) -> str:
 
 def _exact(found: re.Match[str]) -> str:
     r"""The value at a multiple of 15 degrees."""
-    below = found[4] or found[6]
-    angle = Fraction(found[2]) if found[2] else Fraction(180 * int(found[3] or found[5] or 1), int(below) or 1)
+    below = found[5] or found[7]
+    angle = Fraction(found[3]) if found[3] else Fraction(180 * int(found[4] or found[6] or 1), int(below) or 1)
     if angle.denominator != 1 or angle % 15 or (below and not int(below)):
         return found[0]
     turn = int(angle) + (90 if found[1] == "cos" else 0)

@@ -1,0 +1,101 @@
+"""Replies that mark no answer, and answers that only knowledge of their kind makes equal."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.grading import answer_in, extract, grade
+from agent0.grading.conclusions import concluded
+from agent0.grading.math.symbolic import compared
+from agent0.verification.labelled_pairs import read_pairs
+
+DATA = Path(__file__).parent / "data"
+BY_CAUSE: dict[str, list[dict[str, Any]]] = defaultdict(list)
+for _file in ("concluded_pairs.jsonl", "respelled_pairs.jsonl"):
+    for _row in read_pairs((DATA / _file).read_text(encoding="utf-8"), _file):
+        BY_CAUSE[_row["category"]].append(_row)
+
+
+@pytest.mark.parametrize("cause", BY_CAUSE)
+def test_pairs_of_every_cause_are_decided_as_labelled(cause: str) -> None:
+    """Without the symbolic engine, but for identities of sines and logarithms, which it is asked about."""
+    rows = BY_CAUSE[cause]
+    found = [compared(row["gold"], row["candidate"], reply=row["form"] == "response") for row in rows]
+    wrong = [
+        (row["gold"], row["candidate"])
+        for row, one in zip(rows, found, strict=True)
+        if (one.correct is True) != (row["label"] == "accept") and not one.symbolic
+    ]
+    assert wrong == [] and {row["label"] for row in rows} >= {"accept"}
+    asked = [row["gold"] for row, one in zip(rows, found, strict=True) if one.symbolic and row["label"] == "accept"]
+    assert all("sin" in gold or "cos" in gold or r"\l" in gold for gold in asked)
+
+
+def test_rejected_pairs_are_at_least_two_fifths() -> None:
+    labels = [row["label"] for rows in BY_CAUSE.values() for row in rows]
+    assert labels.count("reject") >= 0.4 * len(labels)
+
+
+def test_earlier_versions_read_marked_answers_alone() -> None:
+    for said in ("So Tom has 17 marbles.", r"The answer is $\boxed 17$", "**17** ways."):
+        assert [compared("17", said, reply=True, edition=edition).correct for edition in (1, 2, 3)] == [False] * 3
+        assert extract(said) != "17"
+    assert grade(r"450 \text{ J}", "0.45 kJ", 3).correct is not True
+    assert grade(r"450 \text{ J}", "0.45 kJ", 4).correct is True
+
+
+@given(st.integers(2, 99), st.integers(2, 99))
+def test_several_values_are_no_answer_where_one_is_wanted(one: int, other: int) -> None:
+    """Naming more values earns nothing, whichever stands last."""
+    if one == other:
+        return
+    for said in (
+        f"The answer is {other} or {one}.",
+        rf"$\boxed{{{other}}}$ or $\boxed{{{one}}}$",
+        f"So x = {other} or x = {one}.",
+        f"It may be {one}.",
+        f"{one} or {other}",
+        f"So the values are {other}, {one}.",
+        f"So it is {other}, not {one}.",
+    ):
+        assert compared(str(one), said, reply=True).correct is not True, said
+
+
+@given(st.integers(2, 999))
+def test_the_last_statement_is_what_is_said(value: int) -> None:
+    for said in (
+        f"Adding gives {value + 1} - 1, so the total is {value}.",
+        f"Therefore $n = {value}$.\n\nI hope this helps!",
+        f"**{value}** ways.\n\nEach is counted once.",
+        f"We get\n$$n = {value}$$",
+    ):
+        assert compared(str(value), said, reply=True).correct is True, said
+        assert compared(str(value + 1), said, reply=True).correct is False, said
+
+
+def test_the_inverse_of_the_imaginary_unit_is_exact() -> None:
+    assert grade("-i", r"\frac{1}{i}").correct is True and grade("i", r"\frac{1}{i}").correct is False
+
+
+def test_a_rounded_number_is_no_function() -> None:
+    for said in ("0.693147180559945", r"\frac{693147180559945}{1000000000000000}", r"\approx 0.693"):
+        assert grade(r"\ln 2", said).correct is not True
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text("$*_`\\().,:=<>|&; \nab17éx≤½°", max_size=120))
+def test_any_reply_is_read_to_its_end(text: str) -> None:
+    found = concluded(text)
+    assert found is None or isinstance(found, str)
+    assert grade("17", answer_in(text) or "").correct in (True, False, None)
+
+
+@pytest.mark.parametrize(
+    "piece", ["$", "**", "\\[", "= ", "so ", "(", "7 and ", "\\boxed{1} or ", "a = $b$ ", "<b>", "- "]
+)
+def test_repeated_openings_end(piece: str) -> None:
+    assert grade("17", answer_in(piece * (200_000 // len(piece)) + "x")).correct is not True
