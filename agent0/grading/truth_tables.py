@@ -108,7 +108,7 @@ class _Reader:
 
 
 def truths(formulas: Sequence[Sequence[str]]) -> list[int]:
-    """The truth of each formula in every world of all their variables."""
+    """The truth of each formula, one bit for each assignment of truth values to all their variables."""
     names = sorted({sign for signs in formulas for sign in signs if sign[0].isalpha()})
     if len(names) > MOST_VARIABLES:
         raise NoFormulaError(f"more than {MOST_VARIABLES} variables")

@@ -120,7 +120,7 @@ def _points(said: str) -> str:
 
 
 def matrix(text: str, gold: str) -> str:
-    r"""Return ``\frac{1}{2}`` times a matrix, its transpose, ``diag(1,2)`` and ``2I`` as a matrix of cells."""
+    r"""Return ``\frac{1}{2}`` times a matrix, its transpose, ``diag(1,2)`` and ``2I`` as a matrix of entries."""
     body = _named.sub("", text)
     if found := _diagonal.fullmatch(body):
         return _square([cell.strip() for cell in found[1].split(",")])
