@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from threading import Event
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,20 +24,31 @@ def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         KeyboardInterrupt: it was cancelled so; whatever ``work()`` raises.
     """
     begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    watched, stopped = Event(), Event()
 
     async def noted() -> T:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - inside a coroutine
         begun.append((asyncio.get_running_loop(), task))
+        if stopped.is_set():
+            raise asyncio.CancelledError
         return await work()
 
+    def in_thread() -> T:
+        watched.wait()  # not before Ctrl-C would be noticed
+        return asyncio.run(noted())
+
     with ThreadPoolExecutor(1, "agent0") as pool:
-        ended = pool.submit(asyncio.run, noted())
         try:
+            ended = pool.submit(in_thread)
+            watched.set()
             while not wait([ended], LOOK_S).done:
                 pass  # a signal that another thread took is noticed between two waits
             return ended.result()
         except KeyboardInterrupt:
+            stopped.set()
+            watched.set()
             for loop, task in begun:
-                loop.call_soon_threadsafe(task.cancel)
+                with suppress(RuntimeError):  # it has ended meanwhile
+                    loop.call_soon_threadsafe(task.cancel)
             raise  # leaving the pool waits for the thread
