@@ -13,6 +13,9 @@ from typing import Any
 COMMANDS = "boxed|fbox|framebox"
 """LaTeX commands that make a box."""
 CANONICAL = "\\boxed{"
+_unbraced = re.compile(
+    r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)"
+)
 _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")
 
 
@@ -52,6 +55,11 @@ def boxed(text: str) -> str | None:
     """Return the content of the last closed box to open, None where no box is closed."""
     last = next((box for box in reversed(boxes(text)) if box.closed), None)
     return text[last.inside : last.end] if last else None
+
+
+def unbraced_boxes(text: str) -> list[str]:
+    r"""Return what stands in boxes without braces, in order: ``\boxed 3``, ``\boxed\frac12``."""
+    return _unbraced.findall(text)
 
 
 def unboxed(text: str) -> str:

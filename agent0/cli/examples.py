@@ -37,6 +37,7 @@ agent0 experiment retrain LAST --name gentle --set training.student.lr=0.0001
 agent0 experiment purge-task t0-003 LAST
 agent0 experiment compare LAST~1 LAST --out compare.html
 agent0 experiment hyperparameters LAST --search rank=4,16 --search lr=0.001,0.0001
+agent0 experiment ablation --variant base: --variant dear:run.rewards.weights.token_cost=0.1 --seeds 0-4
 agent0 experiment climb --arms ours,frozen --seeds 0 --jobs 2
 agent0 experiment curriculum --profile scripted --seeds 0-2
 agent0 experiment schedule --seeds 0-2 --jobs 2
@@ -99,6 +100,8 @@ agent0 run check LAST
 agent0 run diet LAST
 agent0 run watch LAST
 agent0 run story LAST
+agent0 run why LAST
+agent0 run export LAST --format csv --out curves
 agent0 run pause LAST --reason "the machine is needed"
 agent0 run cancel LAST --yes
 agent0 sandbox check

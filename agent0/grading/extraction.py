@@ -6,7 +6,7 @@ Nowhere else is looked, and never inside of a closed block of thoughts.
 import html
 import re
 
-from agent0.chat_format import boxed
+from agent0.chat_format import boxed, unbraced_boxes
 from agent0.grading.conclusions import concluded
 from agent0.grading.several_boxes import boxes_of_one_answer
 
@@ -53,9 +53,6 @@ _clause = re.compile(
 _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
-_unbraced = re.compile(
-    r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)"
-)
 _bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
 _stop = re.compile(r"\.(?=\s|\Z)|\n")
 
@@ -83,8 +80,8 @@ def answer_in(reply: str) -> str | None:
     Version 4 of the verification rules."""
     text = _bold_stop.sub(r"\1.", visible(reply[-LONGEST:]))
     found = boxes_of_one_answer(text[-LAST:])
-    if found is None and boxed(text) is None and (bare := _unbraced.findall(text[-LAST:])):
-        return str(bare[-1])
+    if found is None and boxed(text) is None and (bare := unbraced_boxes(text[-LAST:])):
+        return bare[-1]
     found = found or extract(text)
     return found if found is not None else concluded(text)
 

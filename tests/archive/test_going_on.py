@@ -72,7 +72,7 @@ async def test_an_archived_log_goes_on_under_the_same_numbers(
 def test_a_run_in_an_archive_says_where_it_is(over: Settings, tmp_path: Path) -> None:
     put = call("events", "archive", str(tmp_path / "old"), "--json", home=over.home)
     assert put.code == 0, put.err
-    said = call("events", "tail", "--run", "r1", home=over.home)
+    said = call("run", "check", "r1", home=over.home)
     assert said.code == 1 and str(tmp_path / "old") in said.err
     assert call("run", "show", "r1", "--json", home=over.home).json["run"] == "r1"  # the tables still know it
     assert call("events", "verify", "--json", home=over.home).json["archives"] == [str(tmp_path / "old")]

@@ -6,8 +6,9 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.abc import SourceLoader
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,17 +146,30 @@ def _check_features(path: Path, adds: Keys) -> None:
                 raise ConfigError(what, f"Of a {entry.role}: {', '.join(known)}.", nearest(name, known))
 
 
+class _Held(SourceLoader):
+    """Imports the bytes that were digested, whatever is cached of the file."""
+
+    def __init__(self, path: Path, source: bytes) -> None:
+        self._path, self._source = str(path), source
+
+    def get_filename(self, fullname: str) -> str:
+        return self._path
+
+    def get_data(self, path: object) -> bytes:
+        return self._source
+
+
 def _execute(path: Path, source: bytes) -> None:
-    """Execute ``source`` as a module of its own: what is executed is what was digested, whatever is cached of it."""
-    name = f"agent0_plugin_{path.stem}"
-    spec = spec_from_file_location(name, path)
+    """Import ``source`` as a module of its own."""
+    name, loader = f"agent0_plugin_{path.stem}", _Held(path, source)
+    spec = spec_from_loader(name, loader)
     if spec is None or not path.stem.isidentifier():
         why = "A name like my_reward.py is needed: letters, digits, underscores, then .py."
         raise ConfigError(f"The plugin {path} has a name that cannot be imported.", why, "Rename the file.")
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:
-        exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own code, named by the user
+        loader.exec_module(module)
     except TakenError as error:
         raise _taken(path, *str(error).removeprefix("two ").split(" are named ", 1)) from error
     except (Exception, SystemExit) as error:  # whatever a user's code raises, it is the file that is at fault
