@@ -16,7 +16,7 @@ from agent0.grading import Grade
 from agent0.ports.models import Likely
 from agent0.settings import EvaluationConfig
 from agent0.stats.intervals import wilson
-from agent0.stats.paired_tests import compare
+from agent0.stats.paired_tests import agreeing, compare
 from agent0.verification.programs import Outcome, Problem
 from agent0.verification.programs.inside import values
 from events.base import sha256
@@ -106,7 +106,10 @@ def test_only_what_both_have_scored_is_compared() -> None:
     alone = [answered("i", benchmark="c")]
     (found,) = compared([*old, *alone], [*new, answered("i", benchmark="c", mode="plain")])
     test = compare([0.0] * 10, [1.0] * 10)
-    assert found == benchmark_scores.Compared("b", "tools", 0.0, 1.0, test, test.p) and found.verdict == "better"
+    assert (
+        found == benchmark_scores.Compared("b", "tools", 0.0, 1.0, agreeing(test, test.p), test.p)
+        and found.verdict == "better"
+    )
     assert compared(new, old)[0].verdict == "worse" and compared(old, old)[0].verdict == "no difference shown"
     assert compared([answered("x")], [answered("y")]) == []
     plain = [one.model_copy(update={"mode": "plain"}) for one in old]

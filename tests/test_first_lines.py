@@ -70,6 +70,7 @@ def test_an_example_is_read_by_the_command_line(line: str) -> None:
         command.make_context("agent0", words)
 
 
+@pytest.mark.slow
 def test_the_tutorial_walks_through_a_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done: list[tuple[str, ...]] = []
 

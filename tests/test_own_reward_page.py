@@ -45,6 +45,7 @@ def test_the_page_and_the_readme_have_the_same_file() -> None:
     assert said == [line for line in readme[2].splitlines() if line] and len(said) <= 10
 
 
+@pytest.mark.slow
 def test_its_commands_do_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = FILE.search(PAGE.read_text(encoding="utf-8"))
     assert found

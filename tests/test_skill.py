@@ -275,6 +275,7 @@ def test_the_grid_asks_what_the_measures_read() -> None:
 # --- bases
 
 
+@pytest.mark.slow
 def test_a_base_is_taught_once_and_the_packaged_one_never(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     assert asyncio.run(make_bases(tmp_path, "search", [0], 1, said.append)) == {0: packaged("search")}

@@ -115,6 +115,7 @@ def reached(rule: int) -> set[str]:
     return {COUNTDOWN.canonical(way.params) for way in ways if way}
 
 
+@pytest.mark.slow
 def test_search_examples_follow_the_rule_of_their_run() -> None:
     old, new = reached(1), reached(2)
     assert {split_of(form) for form in old} == {"train"}

@@ -17,7 +17,7 @@ from agent0.run.monitors.iteration_metrics import MEANING, measure
 from agent0.settings import RunConfig
 from agent0.state.run_state import AttemptState, Checkpoint, RunState, Score, TaskState
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
-from agent0.stats.paired_tests import compare
+from agent0.stats.paired_tests import agreeing, compare
 from agent0.tasks.families import families
 from agent0.training.diet import AS_DRAWN, CHARACTERS, ONCE, Diet, diet_of, total
 from agent0.training.gate import gated, with_permuted_rewards
@@ -166,13 +166,14 @@ def test_an_adapter_says_what_it_follows_from() -> None:
 def test_claims_are_made_step_by_step_and_against_the_first() -> None:
     base, one, two, other = Scored("base", "0" * 9), Scored("s0", "1" * 9), Scored("s1", "1" * 9), Scored("x", "1")
     up, same = compare([0.0] * 9, [1.0] * 9), compare([1.0] * 9, [1.0] * 9)
-    gained = Claim("s0", "base", up, up.p)
+    both = agreeing(up, 2 * up.p)
+    gained = Claim("s0", "base", agreeing(up, up.p), up.p)
     assert claims([(base, one), (base, other), (Scored("e", ""), base)]) == [gained, None, None]
     assert gained.word == "improved" and claims([]) == []
     assert step_by_step([base, one, two]) == [
         (None, None),
-        (Claim("s0", "base", up, 2 * up.p), Claim("s0", "base", up, 2 * up.p)),
-        (Claim("s1", "s0", same, 1.0), Claim("s1", "base", up, 2 * up.p)),
+        (Claim("s0", "base", both, 2 * up.p), Claim("s0", "base", both, 2 * up.p)),
+        (Claim("s1", "s0", agreeing(same, 1.0), 1.0), Claim("s1", "base", both, 2 * up.p)),
     ]
     assert step_by_step([]) == [] and step_by_step([base]) == [(None, None)]
 

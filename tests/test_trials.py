@@ -123,6 +123,7 @@ def test_the_best_for_a_budget_is_the_best_then_and_the_cheaper_of_equals() -> N
     assert [(row["trainings"], row["trial"], row["steps"]) for row in rows] == [(1, "early", 10), (2, "late", 20)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_sandbox")
 def test_a_search_over_the_log_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real trainings of a stored run; one that fails is named and tried again, what is finished never is."""

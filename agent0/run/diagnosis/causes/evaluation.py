@@ -1,5 +1,7 @@
 """Held-out tasks that measure nothing: none at all, all solved by the base, or none solved by any checkpoint."""
 
+from dataclasses import replace
+
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Observation, blamed, of
 
@@ -28,7 +30,7 @@ def evaluation(case: Case) -> Cause | None:
         return _found(case, told, first, fatal=easy)
     if len(held) > 1 and not any(one.accuracy for one in held):
         told = f"the held-out tasks show nothing: every checkpoint solves 0 of {last.n}"
-        return _found(case, told, first, fatal=False)
+        return replace(_found(case, told, first, fatal=False), iteration=0)  # what ruins attempts ruins these, too
     return None
 
 
