@@ -15,6 +15,7 @@ from tests.processes import KINDS, Crew
 from tests.test_server import an_event
 
 
+@pytest.mark.slow  # part of make crash
 @pytest.mark.timeout(1000)
 async def test_a_killed_leader_takes_no_event_with_it(tmp_path: Path) -> None:
     seed = time.time_ns() % 10**6

@@ -117,6 +117,7 @@ def test_one_file_is_enough_to_be_used(copy: Path) -> None:
     run(copy, "-c", USED)
 
 
+@pytest.mark.slow  # part of make crash
 def test_additions_are_tested_without_a_line_of_their_own(copy: Path) -> None:
     """Contract tests run over the registries."""
     names = "divisors or durations or brevity or note_record or weekday"

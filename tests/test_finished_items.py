@@ -91,6 +91,7 @@ def score(event: Event) -> object:
     return event.model_dump(exclude={"wall_s", "latency_p50_s", "latency_p95_s"})
 
 
+@pytest.mark.slow  # part of make crash
 def test_a_retraining_goes_on_with_the_items_that_are_left(
     held: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ class Tasks:
         return Answered(task.domain, task.family, task.canonical, task.question, said, right, said[0], right[0]), 7
 
 
+@pytest.mark.slow  # part of make crash
 def test_protocols_go_on_with_the_tasks_that_are_left(
     held: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

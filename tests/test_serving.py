@@ -273,6 +273,7 @@ def test_a_failure_in_the_middle_leaves_nothing(home: Path, tmp_path: Path, monk
 
 
 @real
+@pytest.mark.slow  # part of make crash
 def test_a_real_server_is_told_from_one_with_other_weights(home: Path, tmp_path: Path, here: None) -> None:
     out = tmp_path / "out"
     assert call(home, "export", f"{RUN}/{STEP}", "--out", str(out)).code == 0

@@ -7,6 +7,7 @@ import os
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
@@ -142,6 +143,12 @@ def fields(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tupl
             yield f"{prefix}{name}", field
 
 
+@cache
+def _known() -> Mapping[str, FieldInfo]:
+    """The same, kept: it is asked for every entry of every layer."""
+    return dict(fields())
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
     """``Did you mean …?``, or nothing where nothing is near."""
     close = difflib.get_close_matches(word, known, 1, 0.5)
@@ -214,7 +221,7 @@ def _home(given: Any) -> Path:
 
 def _annotation(key: str) -> Any:
     """The type of a setting; None where there is no such setting."""
-    known = dict(fields())
+    known = _known()
     if key in known:
         return known[key].annotation
     tables = {name: field.annotation for name, field in known.items() if get_origin(field.annotation) is dict}
@@ -230,7 +237,7 @@ def _annotation(key: str) -> Any:
 def _check_key(entry: Entry) -> None:
     kind = _annotation(entry.key)
     if kind is None:
-        known = [key for key, _ in fields()]
+        known = list(_known())
         raise ConfigError(
             f"There is no setting {entry.key[:SHOWN]!r} ({entry.origin}).",
             nearest(entry.key, known),

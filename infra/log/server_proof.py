@@ -54,13 +54,11 @@ def greets(folder: Path) -> bool:
 def foreign_listener(folder: Path, ours: Address, theirs: Address) -> str:
     """Name the program at the other end of the connection from ``ours`` to ``theirs``; empty where it is the server
     of ``folder``. That end must have been accepted: call this after its greeting has come."""
-    pid, found = running_pid(folder), None
-    for one in _sockets():
-        if (one.local, one.remote) == (_coded(theirs), _coded(ours)) and one.inode:
-            found = one
+    pid, local, remote = running_pid(folder), _coded(theirs), _coded(ours)
+    found = next((one for one in _sockets(remote) if (one.local, one.remote) == (local, remote) and one.inode), None)
     if found and pid and _is_server(pid, folder, found.inode):
         return ""
-    return _holder(found or next((s for s in _sockets() if _listens(s, theirs[1])), None))
+    return _holder(found or next((one for one in _sockets(_LISTENS) if _listens(one, theirs[1])), None))
 
 
 def running_pid(folder: Path) -> int:
@@ -118,10 +116,12 @@ def _listens(one: _Socket, port: int) -> bool:
     return one.state == _LISTENS and one.local.endswith(f":{port:04X}")
 
 
-def _sockets() -> Iterator[_Socket]:
+def _sockets(mark: str) -> Iterator[_Socket]:
+    """Those whose line holds ``mark``: a busy machine has thousands, and most are nobody's."""
     for line in _CONNECTIONS.read_text().splitlines()[1:]:
-        _, local, remote, state, _, _, _, uid, _, inode, *_ = line.split()
-        yield _Socket(local, remote, state, int(uid), int(inode))
+        if mark in line:
+            _, local, remote, state, _, _, _, uid, _, inode, *_ = line.split()
+            yield _Socket(local, remote, state, int(uid), int(inode))
 
 
 def _coded(address: Address) -> str:

@@ -65,6 +65,7 @@ async def shared(model: Transformers) -> Transformers:
 
 
 @MODULE
+@pytest.mark.slow  # part of make crash
 async def test_a_killed_worker_is_started_again(model: Transformers) -> None:
     ask = GenerateRequest((user("What is 7*8?"),), Sampling(max_tokens=30, seed=3))
     first = await model.generate(ask)
