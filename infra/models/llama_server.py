@@ -1,9 +1,10 @@
 """Models that another program serves, asked what they write: llama.cpp's server through its own HTTP API."""
 
 import hashlib
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,9 +135,15 @@ class LlamaServer:
         return found
 
 
+@cache
+def authorities() -> ssl.SSLContext:
+    """Whose certificates count, read once: that takes longer than a short request."""
+    return httpx.create_ssl_context()
+
+
 def client_of(url: str) -> httpx.AsyncClient:
-    """A client of the server at ``url``; certificates are read only where they are needed."""
-    return httpx.AsyncClient(base_url=url, timeout=TIMEOUT, verify=not url.startswith("http:"))
+    """A client of the server at ``url``."""
+    return httpx.AsyncClient(base_url=url, timeout=TIMEOUT, verify=authorities())
 
 
 async def kind_of(url: str) -> str:

@@ -20,7 +20,7 @@ from agent0.errors import Agent0Error, AuthError, DependencyError, OperationErro
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
-from infra.models.llama_server import client_of, kind_of
+from infra.models.llama_server import authorities, client_of, kind_of
 from infra.models.slots import BusyError, Slots
 from infra.models.streams import timely
 from infra.models.tool_text import messages
@@ -60,7 +60,7 @@ class Ollama:
         self.name = f"ollama/{self._model}"
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=actor.parallel)
         timeout = httpx.Timeout(None, connect=min(CONNECT_S, actor.timeout_s))  # of what is read: ``_pieces``
-        self._client = _Client(url, timeout=timeout, limits=limits)
+        self._client = _Client(url, timeout=timeout, limits=limits, verify=authorities())
         self._heeds: bool | None = None
         self._slots = Slots("Ollama", actor.parallel, actor.timeout_s)
 
@@ -210,7 +210,7 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
         DependencyError, TransientError: as ``Ollama.generate``; or what answers is no Ollama.
         OperationError: the model writes no text.
     """
-    client = AsyncClient(url, timeout=timeout_s)
+    client = AsyncClient(url, timeout=timeout_s, verify=authorities())
     try:
         found = await client.show(model)
     except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:

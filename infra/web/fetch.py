@@ -7,6 +7,7 @@ import ssl
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal
 from urllib.parse import urljoin
 
@@ -78,13 +79,19 @@ def _is_own(address: str) -> bool:
         return bool(probe.getsockname()[0] == address)
 
 
+@cache
+def _authorities() -> ssl.SSLContext:
+    """The packaged certificate authorities, read once: that takes longer than most requests."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 @dataclass(frozen=True)
 class Guard:
     """How names become addresses, which of them may be connected to, and whose certificates count."""
 
     resolve: Callable[[str, int], Awaitable[list[str]]] = resolve
     allowed: Callable[[str], bool] = is_strange
-    tls: ssl.SSLContext = field(default_factory=lambda: httpx.create_ssl_context(trust_env=False))
+    tls: ssl.SSLContext = field(default_factory=_authorities)
 
 
 @dataclass(frozen=True)

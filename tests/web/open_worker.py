@@ -6,6 +6,7 @@ first when it is asked first, and the second ever after. IPv6 is written ``v6-fd
 
 import ssl
 import sys
+from functools import cache
 
 from infra.web.fetch import Guard, is_strange
 from infra.web.proxy_process import main
@@ -32,6 +33,7 @@ def is_allowed(address: str) -> bool:
     return address == "127.0.0.1" or is_strange(address)
 
 
+@cache
 def guard(authority: str = "") -> Guard:
     """``authority``: file with the only certificate authority there is."""
     tls = ssl.create_default_context(cafile=authority) if authority else ssl.create_default_context()

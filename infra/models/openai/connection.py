@@ -2,15 +2,16 @@
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import httpx2
-from openai import AsyncOpenAI, AsyncStream, OpenAIError
+from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, OpenAIError
 
 from agent0.errors import TransientError
 from agent0.settings import ActorConfig
@@ -23,6 +24,12 @@ CONNECT_S = 5.0
 FAILURES = (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
 T = TypeVar("T")
 UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Whose certificates count, read once: that takes longer than a short request."""
+    return httpx2.create_ssl_context()
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,13 @@ class Connection:
     def __init__(self, actor: ActorConfig, root: str, key: str) -> None:
         self._actor, self.root, self._key = actor, root, key
         timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
-        self._client = AsyncOpenAI(base_url=f"{root}/v1", api_key=key or "none", timeout=timeout, max_retries=0)
+        self._client = AsyncOpenAI(
+            base_url=f"{root}/v1",
+            api_key=key or "none",
+            timeout=timeout,
+            max_retries=0,
+            http_client=DefaultAsyncHttpxClient(verify=_authorities(), timeout=timeout),
+        )
         self._slots = Slots(f"The server at {root}", actor.parallel, actor.timeout_s)
 
     async def close(self) -> None:
