@@ -23,18 +23,25 @@ for size in (
     "LINES",
 ):  # readline, which pytest imports, puts a terminal's into the environment of its workers
     os.environ.pop(size, None)
+GARBAGE = (20_000, 20, 20)
+"""Objects made and generations passed until garbage is looked for: with Python's own numbers (700, 10, 10) that takes a
+thirtieth of the time of all tests."""
 settings.register_profile("patient", deadline=None, max_examples=40)  # a busy machine is no defect
 settings.load_profile("patient")
 
 
 class Together(LoadFileScheduling):
-    """A file's tests go to one process, and so do all that load transformers' models and peft: that takes longer than
-    most of them."""
+    """A file's tests go to one process, and so do all that load transformers' models and peft, and all that read the
+    trees of our own files: that takes longer than most of them."""
 
-    heavy = ("tests/engine/", "tests/test_gguf.py")
+    together = (
+        ("tests/engine/", "tests/test_gguf.py"),
+        ("tests/test_architecture.py", "tests/test_chat_format.py", "tests/test_security.py", "tests/test_words.py"),
+    )
 
     def _split_scope(self, nodeid: str) -> str:
-        return self.heavy[0] if nodeid.startswith(self.heavy) else super()._split_scope(nodeid)
+        found = [files[0] for files in self.together if nodeid.startswith(files)]
+        return found[0] if found else super()._split_scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -60,6 +67,7 @@ def pytest_collection() -> Generator[None, object, object]:
             return (yield)
         finally:
             gc.freeze()
+            gc.set_threshold(*GARBAGE)
             gc.enable()
 
 

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -179,9 +179,14 @@ class Source:
         self.rim = path == FRONT or matches(path, RIM)
         self.pure = self.room in ("events", "agent0", "handlers") and not self.rim
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of its tree, as every check walks it."""
+        return (*ast.walk(self.tree),)
+
     def imports(self) -> Iterator[tuple[str, str]]:
         """(module, name) of every import, those inside functions too; relative ones made absolute."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((alias.name, "") for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -191,7 +196,7 @@ class Source:
 
     def attributes(self) -> Iterator[tuple[str, str]]:
         """(name or nothing, attribute) of every dot."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Attribute):
                 yield node.value.id if isinstance(node.value, ast.Name) else "", node.attr
 
@@ -202,6 +207,7 @@ def source(path: str) -> Source:
     return Source(path)
 
 
+@cache
 def matches(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch(path, pattern) for pattern in patterns)
 
@@ -270,7 +276,7 @@ def sizes(file: Source) -> Iterator[str]:
         yield "does not say why it exists"
     if Path(file.path).stem in ("utils", "common", "helpers", "manager", "core"):
         yield "has a name that says nothing"
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 40:
             yield f"{node.name} has more than 40 lines"
 
@@ -282,7 +288,7 @@ def verbs(file: Source) -> Iterator[str]:
     reactions = [n for n in file.tree.body if isinstance(n, ast.AsyncFunctionDef) and n.decorator_list]
     if [n.name for n in reactions] != [Path(file.path).stem]:
         yield "does not hold the one reaction of its name"
-    if any(isinstance(n, ast.Try) for n in ast.walk(file.tree)):
+    if any(isinstance(n, ast.Try) for n in file.nodes):
         yield "catches"
     if {"logging", "sleep"} & {part for pair in (*file.imports(), *file.attributes()) for part in pair}:
         yield "logs or waits"

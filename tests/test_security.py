@@ -155,7 +155,7 @@ STORES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 def calls(path: str) -> list[tuple[str, str, ast.Call]]:
     """What ``path`` calls: on what ("" for a plain name), under which name, and where."""
     found = []
-    for node in ast.walk(parsed(path).tree):
+    for node in parsed(path).nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             room, name = ("", node.func.id) if isinstance(node.func, ast.Name) else (_dotted(node.func), node.func.attr)
             found.append((room, name, node))
@@ -190,7 +190,7 @@ def test_nothing_is_unpickled_and_no_remote_code_is_trusted() -> None:
         assert not STORES & {module.partition(".")[0] for module, _ in source.imports()}, path
         for room, name, node in calls(path):
             assert f"{room}.{name}" not in LOADS, f"{path}:{node.lineno} loads what may run"
-        for node in (one for one in ast.walk(source.tree) if isinstance(one, ast.keyword)):
+        for node in (one for one in source.nodes if isinstance(one, ast.keyword)):
             value = getattr(node.value, "value", None)
             assert node.arg != "trust_remote_code" or value is False, path
             assert node.arg not in ("shell", "allow_pickle") or value is False, path

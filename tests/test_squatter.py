@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from events import Recorded
 from events.alarms import AlarmRaised
 from events.base import record
 from infra.bus.bus import Bus
+from infra.log import server_proof
 from infra.log.event_log import Log
 from infra.log.nats_server import ROLES, Role, Server, open_server
 from infra.log.streams import Topology, init
@@ -178,3 +180,26 @@ async def test_a_greeting_without_an_answer_is_no_server(tmp_path: Path) -> None
         finally:
             listener.close()
             await listener.wait_closed()
+
+
+async def test_a_kernel_that_does_not_answer_for_one_socket_is_read_by_its_table(
+    nats_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, port = nats_server.folder, int(nats_server.url.rpartition(":")[2])
+    assert folder
+    known = server_proof.asked_name(folder, port)
+    monkeypatch.setattr(server_proof, "_SOCK_DIAG", 999)  # a protocol of netlink that no kernel has
+    with pytest.raises(OSError, match="rotocol"):
+        server_proof._diagnosed(("127.0.0.1", port), ("127.0.0.1", 1))
+    assert known == server_proof.asked_name(folder, port) != ""
+
+
+async def test_a_connection_that_nobody_has_accepted_is_nobodys() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        with socket.create_connection(listener.getsockname()) as link:
+            assert server_proof._diagnosed(link.getpeername(), link.getsockname()) is None
+            with listener.accept()[0] as accepted:
+                found = server_proof._diagnosed(link.getpeername(), link.getsockname())
+                assert found and found.inode == os.fstat(accepted.fileno()).st_ino and found.uid == os.getuid()

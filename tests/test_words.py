@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_architecture import source
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("agent0", "events", "handlers", "infra", "projections")
 RETIRED = {
@@ -77,12 +79,13 @@ def public(path: Path) -> Iterator[tuple[str, str]]:
 
     What ``@tool`` registers is read by models, and fields of events and settings are recorded: these keep their words.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    file = source(str(path.relative_to(ROOT)))
+    tree = file.tree
     yield path.stem, path.stem
     yield "module", (ast.get_docstring(tree) or "").split("\n\n")[0]
     recorded = str(path.relative_to(ROOT)).startswith(("events/", "agent0/settings/"))
     yield from members(tree, "", fields=not recorded)
-    for node in ast.walk(tree):
+    for node in file.nodes:
         if isinstance(node, ast.keyword) and node.arg in HELP and isinstance(node.value, ast.Constant):
             yield "help", str(node.value.value)
 
@@ -128,7 +131,7 @@ def short(room: str) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{node.name}"
         for path in sorted((ROOT / room).rglob("*.py"))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in source(str(path.relative_to(ROOT))).tree.body
         if isinstance(node, kinds) and node.name[0] != "_" and len((ast.get_docstring(node) or "").split()) < LEAST
     ]
 

@@ -5,10 +5,12 @@ the log's server is the one that also holds the folder's lock.
 """
 
 import contextlib
+import errno
 import json
 import os
 import socket
 import stat
+import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from pathlib import Path
 
 Address = tuple[str, int]
 _LISTENS = "0A"
+_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _HEADER, _ANY = 4, 20, 16, 0xFFFFFFFF
+"""Of linux/netlink.h, linux/sock_diag.h and linux/inet_diag.h, which Python does not name."""
 _CONNECTIONS = Path("/proc/net/tcp")
 
 
@@ -54,8 +58,7 @@ def greets(folder: Path) -> bool:
 def foreign_listener(folder: Path, ours: Address, theirs: Address) -> str:
     """Name the program at the other end of the connection from ``ours`` to ``theirs``; empty where it is the server
     of ``folder``. That end must have been accepted: call this after its greeting has come."""
-    pid, local, remote = running_pid(folder), _coded(theirs), _coded(ours)
-    found = next((one for one in _sockets(remote) if (one.local, one.remote) == (local, remote) and one.inode), None)
+    pid, found = running_pid(folder), _connected(theirs, ours)
     if found and pid and _is_server(pid, folder, found.inode):
         return ""
     return _holder(found or next((one for one in _sockets(_LISTENS) if _listens(one, theirs[1])), None))
@@ -114,6 +117,35 @@ def _holder(found: _Socket | None) -> str:
 
 def _listens(one: _Socket, port: int) -> bool:
     return one.state == _LISTENS and one.local.endswith(f":{port:04X}")
+
+
+def _connected(local: Address, remote: Address) -> _Socket | None:
+    """The accepted socket with these two ends. Asked of the kernel by its number where it can be: the table of all
+    sockets takes it milliseconds, on every connection."""
+    try:
+        return _diagnosed(local, remote)
+    except OSError:
+        ends = (_coded(local), _coded(remote))
+        return next((one for one in _sockets(ends[1]) if (one.local, one.remote) == ends and one.inode), None)
+
+
+def _diagnosed(local: Address, remote: Address) -> _Socket | None:
+    """``_connected`` by the kernel's sock_diag(7). Raises OSError where this kernel has none for TCP."""
+    ends = struct.pack("!HH16s16s", local[1], remote[1], *map(socket.inet_aton, (local[0], remote[0])))
+    request = (
+        struct.pack("=BBxxI", socket.AF_INET, socket.IPPROTO_TCP, _ANY) + ends + struct.pack("=III", 0, _ANY, _ANY)
+    )
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+        kernel.settimeout(1)
+        kernel.send(struct.pack("=IHHII", _HEADER + len(request), _SOCK_DIAG_BY_FAMILY, 1, 1, 0) + request)
+        answer = kernel.recv(8192)
+    if struct.unpack_from("=H", answer, 4)[0] != _SOCK_DIAG_BY_FAMILY:
+        error = -struct.unpack_from("=i", answer, _HEADER)[0]
+        if error == errno.ENOENT:
+            return None
+        raise OSError(error, os.strerror(error))
+    uid, inode = struct.unpack_from("=II", answer, _HEADER + 64)
+    return _Socket(_coded(local), _coded(remote), "", uid, inode) if inode else None
 
 
 def _sockets(mark: str) -> Iterator[_Socket]:

@@ -142,7 +142,7 @@ def authorities() -> ssl.SSLContext:
 
 
 def client_of(url: str) -> httpx.AsyncClient:
-    """A client of the server at ``url``."""
+    """Open an HTTP client of the server at ``url``; whoever opened it closes it."""
     return httpx.AsyncClient(base_url=url, timeout=TIMEOUT, verify=authorities())
 
 
