@@ -114,13 +114,15 @@ def test_the_walk_of_a_task_opens_at_most_25_files_that_exist() -> None:
     assert [file for file in files if not (ROOT / file).exists()] == []
 
 
+ROOT_COMMAND = get_command(build())
+
+
 @every_page
 def test_commands_exist(page: Path) -> None:
-    root = get_command(build())
     for line in code(page):
         for found in re.finditer(r"(?:^|[ `/])agent0 ((?:[a-z-]+ ?)+[^`#;|>]*)", line):
             words = found[1].split()
-            command, path = root, []
+            command, path = ROOT_COMMAND, []
             while inner(command):
                 assert words and words[0] in inner(command), line
                 path.append(words.pop(0))

@@ -17,6 +17,8 @@ from infra.sandbox.pool_slot import PoolSlot, Tally
 from infra.sandbox.roots import EVERYTHING, RootError
 
 DEFAULTS = SandboxSettings()
+TRIES = 3
+"""At a call whose sandbox process ends without a report."""
 VISITORS = 4
 """Fork servers of other roots than the own one. One more takes the place of the one that was used least recently."""
 VISIT_S = 120.0
@@ -110,10 +112,10 @@ class Bubblewrap:
             self._release(slot)
 
     async def _in_slot(self, slot: PoolSlot, call: SandboxCall) -> SandboxResult:
-        """Once more, on another fork server and equally isolated, where a sandbox process ended without a report:
-        others may be why."""
+        """Again, on another fork server and equally isolated, where a sandbox process ended without a report: others
+        may be why, and on a busy machine twice (docs/log.md, "the kernel's second victim")."""
         error = ""
-        for _ in range(2):
+        for _ in range(TRIES):
             if self._closed:
                 raise SandboxUnavailableError(f"The sandbox ({self.label})", "it was closed.")
             server = await slot.server()
