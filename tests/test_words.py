@@ -3,11 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import source
+from tests.test_architecture import Source
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("agent0", "events", "handlers", "infra", "projections")
@@ -74,12 +75,18 @@ def words_of(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+", re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text).lower()))
 
 
+@cache
+def parsed(path: Path) -> Source:
+    """A file of this tree, or of another one that ``ROOT`` names meanwhile."""
+    return Source(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+
+
 def public(path: Path) -> Iterator[tuple[str, str]]:
     """(name, text to check) of every public definition and field, of the first lines of their docstrings, and of help.
 
     What ``@tool`` registers is read by models, and fields of events and settings are recorded: these keep their words.
     """
-    file = source(str(path.relative_to(ROOT)))
+    file = parsed(path)
     tree = file.tree
     yield path.stem, path.stem
     yield "module", (ast.get_docstring(tree) or "").split("\n\n")[0]
@@ -131,7 +138,7 @@ def short(room: str) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{node.name}"
         for path in sorted((ROOT / room).rglob("*.py"))
-        for node in source(str(path.relative_to(ROOT))).tree.body
+        for node in parsed(path).tree.body
         if isinstance(node, kinds) and node.name[0] != "_" and len((ast.get_docstring(node) or "").split()) < LEAST
     ]
 
