@@ -52,6 +52,7 @@ class Training:
             "threads": str(torch.get_num_threads()),
             "torch": torch.__version__,
             "cpu": torch.backends.cpu.get_cpu_capability(),
+            "processor": _processor(),
             "device": self._team.device,
         }
         if self._loaded and shape_of(self._loaded[0]):
@@ -214,3 +215,13 @@ def _found_weights(model: Any) -> dict[str, torch.Tensor]:
 
 def _filler(tokenizer: Any) -> int:
     return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id)
+
+
+def _processor() -> str:
+    """Vendor, family and model: two that can do the same round sums otherwise. Empty where Linux does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        return ""
+    known = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return " ".join(known[name] for name in ("vendor_id", "cpu family", "model") if name in known)
