@@ -29,7 +29,14 @@ ablation_study(
             Variant("trained", {}, "it writes the tasks, level and digits, and is trained on what they earned"),
             Variant("frozen", {f"{RECIPE}.enabled": "false", "teacher.explore": "0"}, "it writes them, untrained"),
             Variant(
-                "permuted", {f"{RECIPE}.rewards": "permuted"}, "its rewards permuted over an iteration's proposals"
+                "exploring",
+                {f"{RECIPE}.enabled": "false"},
+                "untrained; a quarter of its tasks made longer, as for trained",
+            ),
+            Variant(
+                "permuted",
+                {f"{RECIPE}.rewards": "permuted", "guards.supply": "alarm"},
+                "its rewards permuted over an iteration's proposals; it goes on where none of them is a task",
             ),
             Variant(
                 "uniform",
@@ -46,6 +53,7 @@ ablation_study(
         ladder=True,
         aims=(
             LadderAim("trained", "frozen", "added", least=1.5),
+            LadderAim("trained", "exploring", "added", least=0),
             LadderAim("trained", "permuted", "added", least=0),
         ),
         notes=(
