@@ -133,12 +133,15 @@ def test_report_is_a_command(tmp_path: Path) -> None:
     told(benchmark_run(), tmp_path / "tables" / "view.db").close()
     said = agent0("bench", "report", "--data", str(tmp_path), home=tmp_path)
     assert said.code == 0, said.err
+    full = agent0("bench", "report", "--full", "--data", str(tmp_path), home=tmp_path)
     for words in ("Benchmark run bench-1", "Accuracy", "With tools against without", "Where it fails"):
-        assert words in said.out
+        assert words in full.out and (words not in said.out)
+    shown = agent0("bench", "report", "--json", "--data", str(tmp_path), home=tmp_path).json
+    assert said.out.splitlines()[:-1] == full.out.splitlines()[: len(shown["answer"])] == shown["answer"]
+    assert shown["answer"][0].startswith("Right: ") and shown["answer"][-1].startswith("Not to be claimed: ")
     path = Path(said.out.rstrip().splitlines()[-1])
     text = agent0("bench", "report", "bench-1", "--out", "-", "--data", str(tmp_path), home=tmp_path).out
     assert path.read_text() == text[:-1]
-    shown = agent0("bench", "report", "--json", "--data", str(tmp_path), home=tmp_path).json
     assert {one["mode"] for one in shown["scores"]} == {"tools", "plain"}
     missing = agent0("bench", "report", "nowhere", home=tmp_path)
     assert (missing.code, "agent0 bench run" in missing.err) == (1, True)

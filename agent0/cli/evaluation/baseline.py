@@ -36,6 +36,7 @@ def baseline(
     """Score a student on every suite that is there and on our own held-out tasks, with tools and without; measure the
     verifiers on labelled pairs; list what to mend first. All of it becomes one page."""
     from agent0.report.markdown.baseline import baseline_page
+    from agent0.report.score_answers import benchmark_answer
 
     held = bench.student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
@@ -50,7 +51,12 @@ def baseline(
         return
     path = _written(text, out)
     shown = {"path": str(path), "run": identity, "scores": found["scores"], "domains": found["domains"]}
-    console.record({**shown, "verifiers": verified, "skipped": skipped} if as_json else {"path": str(path)}, as_json)
+    answer = benchmark_answer(found)
+    if as_json:
+        console.data({**shown, "verifiers": verified, "skipped": skipped, "answer": answer})
+        return
+    console.print_lines(answer)
+    console.text(path)
 
 
 def _written(text: str, out: str) -> Path:

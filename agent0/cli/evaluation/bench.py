@@ -93,10 +93,11 @@ def run(
     resume: Annotated[str, typer.Option(help="Id of a benchmark run to go on with.")] = "",
     profile: console.Profile = None,
     set_: console.Set = None,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
-    from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks
+    from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks, scored_items
 
     held = student(provider, model, profile, set_)
     names = _named(benchmarks, data)
@@ -106,12 +107,31 @@ def run(
         console.say("The scripted student replays reference replies: this checks everything but a model.")
     plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **_trained(held, checkpoint))
     found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Reporter(as_json), begun=bool(resume)))
+    answer = _answer(found, console.run_async(lambda: scored_items(held, identity))[0], held.run.student.provider)
     if as_json:
-        console.data(found)
-    else:
+        console.data({**found, "answer": answer})
+        return
+    console.print_lines(answer)
+    if full:
         show(found)
 
 
+def _answer(found: dict[str, Any], items: "Sequence[ItemScored]", provider: str) -> list[str]:
+    """The first lines about a results file and the items behind it."""
+    from agent0.report.benchmark_findings import tool_effects
+    from agent0.report.score_answers import benchmark_answer
+
+    scores = [
+        {"benchmark": name, "mode": mode, "n": found["n-samples"][name]["effective"], "accuracy": entry[f"acc,{mode}"]}
+        | {bound: entry[f"acc_{bound},{mode}"] for bound in ("lower95", "upper95")}
+        for name, entry in found["results"].items()
+        for mode in MODES
+        if f"acc,{mode}" in entry
+    ]
+    return benchmark_answer({"scores": scores, "tools_against_plain": tool_effects(items), "provider": provider})
+
+
+MODES = ("tools", "plain")
 ONE_MODEL = {"tiny": "It is one model, packaged with Agent0.", "scripted": "It replays references."}
 """Providers that have no other model to be named, and why."""
 
@@ -224,7 +244,7 @@ def show(found: dict[str, Any]) -> None:
             "cost": entry.get(f"cost,{mode}"),
         }
         for name, entry in found["results"].items()
-        for mode in ("tools", "plain")
+        for mode in MODES
         if f"acc,{mode}" in entry
     ]
     console.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "items/s", "wall s, batched", "cost"))
@@ -243,16 +263,23 @@ def show(found: dict[str, Any]) -> None:
 def compare(
     before: Annotated[str, typer.Argument(help="A benchmark run.")],
     after: Annotated[str, typer.Argument(help="Another one; the same: without tools against with tools.")],
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
     difference that would have shown."""
     from agent0.assembly.evaluation.benchmark_run import scored_items
+    from agent0.report.benchmark_findings import difference_row
+    from agent0.report.score_answers import compared_answer
 
     held = console.settings()
     left, _ = console.run_async(lambda: scored_items(held, before))
     right, _ = console.run_async(lambda: scored_items(held, after))
-    _compare(paired(before, left, after, right), as_json)
+    found = paired(before, left, after, right)
+    if not as_json:
+        console.print_lines(compared_answer([difference_row(one) for one in found], before, after))
+    if as_json or full:
+        _compare(found, as_json)
 
 
 def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequence[ItemScored]") -> "list[Compared]":
@@ -293,17 +320,5 @@ def _compare(found: "list[Compared]", as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    seen = (
-        "benchmark",
-        "mode",
-        "n",
-        "before",
-        "after",
-        "difference",
-        "lower95",
-        "upper95",
-        "p",
-        "detectable",
-        "verdict",
-    )
-    console.table(rows, False, seen)
+    seen = ("benchmark", "mode", "n", "before", "after", "difference", "lower95", "upper95", "p", "detectable")
+    console.table(rows, False, (*seen, "verdict"))
