@@ -10,17 +10,20 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.ports.storage import Artifacts
+from agent0.report.alarm_groups import shown_by
+from agent0.report.answers import FEW
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.findings import observation_lines, setting_lines, step_words
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
+from agent0.report.html.shown_records import shown_records
 from agent0.report.overview import overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
 from agent0.report.tables import pass_at_k_columns, self_critique_rows
 from projections.alarms import list_alarms
-from projections.attempts import list_attempts, show_attempt
+from projections.attempts import list_attempts
 from projections.checkpoints import list_checkpoints
 from projections.events import event_stats
 from projections.failures import list_failures
@@ -43,11 +46,18 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
     held = overview(db, run)
     name = held["run"]
     tasks, attempts = list_tasks(db, name, limit=ALL), list_attempts(db, name, limit=ALL)
-    found = findings(db, artifacts, name)
+    found, why = findings(db, artifacts, name), _why(held["why"])
+    alarms = [{**one, "evidence": shown_by(one)} for one in list_alarms(db, name, status="", limit=ALL)]
+    slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
+    texts = [*_naming(why, [*held["alarm_kinds"], *alarms]), *(str(a["attempt"]) for a in slowest)]
+    records = shown_records(db, name, _picked(attempts), texts)
     return render(
         "page.html.jinja",
         run=held,
-        why=_why(held["why"]),
+        why=why,
+        link=records["link"],
+        records=records,
+        few=FEW,
         standing=held["alarm_kinds"],
         found=found,
         scores=rows_for_people(held),
@@ -64,10 +74,9 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         contaminated=sum(row["tasks"] for row in found["rejected"] if row["reason"] == "contaminated"),
         patterns=patterns(db, name),
         tools=tool_stats(db, name),
-        slowest=nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"]),
-        samples=[show_attempt(db, name, attempt) for attempt in _picked(attempts)],
+        slowest=slowest,
         checkpoints=list_checkpoints(db, name),
-        alarms=list_alarms(db, name, status="", limit=ALL),
+        alarms=alarms,
         failures=list_failures(db, name, status="", limit=ALL),
         events=event_stats(db, name),
         config=json.dumps(held["config"], indent=2, ensure_ascii=False),
@@ -80,6 +89,12 @@ def _why(found: Row) -> Row | None:
         return None
     told = {"step": step_words(found["step"]), "evidence": observation_lines(found["evidence"])}
     return {**found, **told, "settings": setting_lines(found["settings"])}
+
+
+def _naming(why: Row | None, alarms: Iterable[Row]) -> list[str]:
+    """The texts on the page that name tasks, attempts and events to look at."""
+    told = [why["conclusion"], why["step"], *why["evidence"]] if why else []
+    return [*told, *(str(one["evidence"]) for one in alarms)]
 
 
 def _curves(found: Row) -> list[tuple[str, Markup]]:
