@@ -100,6 +100,10 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     assert "expert iteration" not in searched
     drawn = model_card({**shown, "recipe": {"lessons": "search", "source": "random"}}, run, scores, {})
     assert "not from anything that the student wrote" in drawn
+    none = model_card({**shown, "adapter": None}, run, scores, {})
+    assert "There is no adapter" in none and "library_name" not in none and "Licence of the adapter" not in none
+    gone = model_card({**shown, "pruned": True}, run, scores, {})
+    assert "Its adapter was thrown away" in gone and "thrown away" not in card
 
 
 @pytest.mark.parametrize("wanted", [trained(role="teacher"), trained(adapter=None), trained("student-0")])
@@ -212,6 +216,7 @@ def test_a_registry_from_the_shell(home: Path, monkeypatch: pytest.MonkeyPatch) 
     card = call("model", "card", held[0]["model"], home=home).out
     assert f"| this checkpoint | validation | 3 at T=1 | 4 | {examined[1]['single']:.3f} (" in card
     assert card.count("| control: untrained | validation | 3 at T=1 | 4 |") == 1
+    assert "no weights: a scripted student stands in" in card and "LoRA" not in card and "peft" not in card
     assert "a scripted sampler drew" in card and "teacher made up" not in card
     assert f"objective {RecipeConfig().objective}" in card
     recipe = call("model", "show", held[0]["model"], "--json", home=home).json["recipe"]

@@ -46,17 +46,10 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
     held = overview(db, run)
     name = held["run"]
     tasks, attempts = list_tasks(db, name, limit=ALL), list_attempts(db, name, limit=ALL)
-    found, why = findings(db, artifacts, name), _why(held["why"])
-    alarms = [{**one, "evidence": shown_by(one)} for one in list_alarms(db, name, status="", limit=ALL)]
-    slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
-    texts = [*_naming(why, [*held["alarm_kinds"], *alarms]), *(str(a["attempt"]) for a in slowest)]
-    records = shown_records(db, name, _picked(attempts), texts)
+    found = findings(db, artifacts, name)
     return render(
         "page.html.jinja",
         run=held,
-        why=why,
-        link=records["link"],
-        records=records,
         few=FEW,
         standing=held["alarm_kinds"],
         found=found,
@@ -74,13 +67,22 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         contaminated=sum(row["tasks"] for row in found["rejected"] if row["reason"] == "contaminated"),
         patterns=patterns(db, name),
         tools=tool_stats(db, name),
-        slowest=slowest,
         checkpoints=list_checkpoints(db, name),
-        alarms=alarms,
         failures=list_failures(db, name, status="", limit=ALL),
         events=event_stats(db, name),
         config=json.dumps(held["config"], indent=2, ensure_ascii=False),
+        **_linked(db, held, attempts),
     )
+
+
+def _linked(db: sqlite3.Connection, held: Row, attempts: Sequence[Mapping[str, Any]]) -> Row:
+    """What leads to tasks, attempts and events, and these."""
+    name, why = held["run"], _why(held["why"])
+    alarms = [{**one, "evidence": shown_by(one)} for one in list_alarms(db, name, status="", limit=ALL)]
+    slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
+    naming = _naming(why, [*held["alarm_kinds"], *alarms], slowest)
+    records = shown_records(db, name, _picked(attempts), naming)
+    return {"why": why, "alarms": alarms, "slowest": slowest, "records": records, "link": records["link"]}
 
 
 def _why(found: Row) -> Row | None:
@@ -91,10 +93,10 @@ def _why(found: Row) -> Row | None:
     return {**found, **told, "settings": setting_lines(found["settings"])}
 
 
-def _naming(why: Row | None, alarms: Iterable[Row]) -> list[str]:
+def _naming(why: Row | None, alarms: Iterable[Row], slowest: Iterable[Mapping[str, Any]]) -> list[str]:
     """The texts on the page that name tasks, attempts and events to look at."""
     told = [why["conclusion"], why["step"], *why["evidence"]] if why else []
-    return [*told, *(str(one["evidence"]) for one in alarms)]
+    return [*told, *(str(one["evidence"]) for one in alarms), *(str(one["attempt"]) for one in slowest)]
 
 
 def _curves(found: Row) -> list[tuple[str, Markup]]:
