@@ -73,7 +73,7 @@ def models_answer(event: Row) -> list[str]:
     low, high = always_valid_interval(gained, lost, n)
     better = {"": "not significant", "second": "improved", "first": "decreased"}[winner(gained, lost)]
     found = e_value(gained, lost)
-    p = f"p {min(1.0, 1 / found):.2g}, valid at any time; {ENOUGH:g} needed of the e-value {found:.3g}"
+    p = f"p {min(1.0, 1 / found):.2g} at any time; e-value {found:.3g}, {ENOUGH:g} decides"
     return [
         f"{event['second']} less {event['first']}: {100 * (gained - lost) / n:+.1f} points ({100 * low:+.1f} to "
         f"{100 * high:+.1f}): {better} ({p}).",

@@ -322,3 +322,6 @@ def _compare(found: "list[Compared]", as_json: bool) -> None:
         return
     seen = ("benchmark", "mode", "n", "before", "after", "difference", "lower95", "upper95", "p", "detectable")
     console.table(rows, False, (*seen, "verdict"))
+
+
+from agent0.cli.evaluation import baseline, bench_report, fetch  # noqa: E402, F401 - verbs of this noun, which they name
