@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.evaluation.baseline import baseline
+from agent0.cli.evaluation.bench_options import HERE, Data, student
+from agent0.cli.evaluation.bench_report import bench_report
+from agent0.cli.evaluation.fetch import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,12 +20,9 @@ if TYPE_CHECKING:
     from agent0.assembly.evaluation.benchmark_run import Progress
     from agent0.evaluation.benchmark_scores import Compared
     from agent0.evaluation.benchmarks import Benchmark
-    from agent0.settings import Settings
     from events.benchmarks import ItemScored
 
 app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
-Data = Annotated[Path, typer.Option(envvar="AGENT0_BENCHMARKS", help="Folder with the rows.")]
-HERE = Path("benchmarks-data")
 
 
 @app.command("list")
@@ -132,23 +133,6 @@ def _answer(found: dict[str, Any], items: "Sequence[ItemScored]", provider: str)
 
 
 MODES = ("tools", "plain")
-ONE_MODEL = {"tiny": "It is one model, packaged with Agent0.", "scripted": "It replays references."}
-"""Providers that have no other model to be named, and why."""
-
-
-def student(provider: str | None, model: str | None, profile: str | None, pairs: list[str] | None) -> "Settings":
-    """Settings with the student that flags name.
-
-    Raises:
-        ConfigError: a model is named of a provider that has just one.
-    """
-    from agent0.errors import ConfigError
-
-    held = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
-    if model and (why := ONE_MODEL.get(held.run.student.provider)):
-        fix = "Leave --model out, or name another provider: --provider transformers --model FOLDER"
-        raise ConfigError(f"The provider {held.run.student.provider} knows no model {model[:80]!r}.", why, fix)
-    return held
 
 
 def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
@@ -324,4 +308,6 @@ def _compare(found: "list[Compared]", as_json: bool) -> None:
     console.table(rows, False, (*seen, "verdict"))
 
 
-from agent0.cli.evaluation import baseline, bench_report, fetch  # noqa: E402, F401 - verbs of this noun, which they name
+app.command()(baseline)
+app.command("report")(bench_report)
+app.command()(fetch)

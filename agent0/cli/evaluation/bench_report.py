@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.evaluation import bench
+from agent0.cli.evaluation.bench_options import HERE, Data
 from agent0.cli.evaluation.report import Out, written
 
 if TYPE_CHECKING:
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 BenchRun = Annotated[str, typer.Argument(metavar="BENCH_RUN", help="Id of a benchmark run, or LAST for the newest.")]
 
 
-@bench.app.command("report")
 def bench_report(
     run: BenchRun = "LAST",
-    data: bench.Data = bench.HERE,
+    data: Data = HERE,
     out: Out = "",
     full: console.Full = False,
     as_json: console.Json = False,
