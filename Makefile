@@ -12,6 +12,8 @@
 #   make bench    what everyday commands, event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
+#   make sinks    install what W&B, TensorBoard and MLflow keep runs with (the extra `sinks`), and read what
+#                 `agent0 run export` writes back from the store of each, offline (make test skips what is not installed)
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
 #                 tests of the sandbox: every attack through the product's own door and on the other backends
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes
@@ -47,7 +49,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs learning arms bench bench-gpu knockout crash mutants soak clean linux bubblewrap
+.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks knockout crash mutants soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -102,6 +104,12 @@ bench-gpu: setup
 	$(INSTALL) -e '.[train,qlora,trl]'
 	$(BIN)/python -m benchmarks.gpu --write
 	$(BIN)/python -m benchmarks.gpu --quantization 4bit
+
+# One that is missing would be skipped, so all are imported first.
+sinks: linux .venv/.ready-dev
+	$(INSTALL) -e '.[train,dev,sinks]'
+	$(BIN)/python -c 'import mlflow.tracking, tensorboard, wandb'
+	WANDB_MODE=offline $(BIN)/python -m pytest -rs tests/test_tracking.py
 
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout

@@ -1,7 +1,8 @@
 """One row per event: the structured, searchable log, and the chain of causes through it."""
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
@@ -12,6 +13,7 @@ from projections.wording import describe
 _LINE = "SELECT seq, time, type, run, task, attempt, handler, id, cause, text FROM"
 _LATER = f"{_LINE} (SELECT * FROM events WHERE seq > ?)"  # noqa: S608 - made of constants, like the next two
 _MATCHING = f"{_LINE} (SELECT * FROM events_fts(?) AS hit JOIN events ON seq = hit.rowid)"  # noqa: S608
+_AMONG = f"{_LINE} events WHERE run = ? AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq"  # noqa: S608
 _CHAIN = f"""
 WITH RECURSIVE chain(at) AS (
     VALUES (?)
@@ -66,6 +68,11 @@ def list_events(
 ) -> list[Row]:
     """Events after a sequence, oldest first, without bodies."""
     return find(db, _LATER, {"run": run, "type": type, "task": task}, "seq", limit, params=(after,))
+
+
+def list_named(db: sqlite3.Connection, run: str, seqs: Sequence[int]) -> list[Row]:
+    """Events of ``run`` by their sequences, without bodies."""
+    return select(db, _AMONG, (run, json.dumps([*seqs])))
 
 
 def newest_events(db: sqlite3.Connection, run: str = "", type: str = "", limit: int = 100) -> list[tuple[int, bytes]]:

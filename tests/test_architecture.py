@@ -160,10 +160,11 @@ ENVIRONMENT = (
     "agent0/config/loading.py",
     "agent0/cli/console.py",
     "agent0/cli/defects.py",
+    "agent0/assembly/tracking/sinks.py",
     "infra/*",
 )
-"""Settings read it, a terminal asks its width, a traceback whether it is wanted there, and ``infra`` makes children's
-environments from nothing."""
+"""Settings read it, a terminal asks its width, a traceback whether it is wanted there, ``infra`` makes children's
+environments from nothing, and packages that report to their makers are told by it not to."""
 
 
 FILES = sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))

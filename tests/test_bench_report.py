@@ -93,9 +93,10 @@ def test_no_reply_becomes_markup(db: sqlite3.Connection) -> None:
     item = Item(id="gsm8k/30", question=NASTY, gold=NASTY, reference=NASTY)
     text = bench_page(bench_findings(db, NOWHERE, "b1", {"gsm8k": {item.id: item}}))
     seen = Reader(text)
-    assert {"script", "img", "link", "iframe", "object", "embed", "form", "base", "a"} & set(seen.tags) == set()
+    assert {"script", "img", "link", "iframe", "object", "embed", "form", "base"} & set(seen.tags) == set()
     names = {name for name, _ in seen.attributes}
-    assert not any(name.startswith("on") or name in ("src", "href", "srcset", "action") for name in names)
+    assert not any(name.startswith("on") or name in ("src", "srcset", "action") for name in names)
+    assert all(value.startswith("#") for name, value in seen.attributes if name in ("href", "xlink:href"))
     assert not re.search(r"@import|url\((?!#)", text)
     assert "default-src 'none'" in text
     shown = "".join(seen.words)
@@ -133,12 +134,15 @@ def test_report_is_a_command(tmp_path: Path) -> None:
     told(benchmark_run(), tmp_path / "tables" / "view.db").close()
     said = agent0("bench", "report", "--data", str(tmp_path), home=tmp_path)
     assert said.code == 0, said.err
+    full = agent0("bench", "report", "--full", "--data", str(tmp_path), home=tmp_path)
     for words in ("Benchmark run bench-1", "Accuracy", "With tools against without", "Where it fails"):
-        assert words in said.out
+        assert words in full.out and (words not in said.out)
+    shown = agent0("bench", "report", "--json", "--data", str(tmp_path), home=tmp_path).json
+    assert said.out.splitlines()[:-1] == full.out.splitlines()[: len(shown["answer"])] == shown["answer"]
+    assert shown["answer"][0].startswith("Right: ") and shown["answer"][-1].startswith("Not to be claimed: ")
     path = Path(said.out.rstrip().splitlines()[-1])
     text = agent0("bench", "report", "bench-1", "--out", "-", "--data", str(tmp_path), home=tmp_path).out
     assert path.read_text() == text[:-1]
-    shown = agent0("bench", "report", "--json", "--data", str(tmp_path), home=tmp_path).json
     assert {one["mode"] for one in shown["scores"]} == {"tools", "plain"}
     missing = agent0("bench", "report", "nowhere", home=tmp_path)
     assert (missing.code, "agent0 bench run" in missing.err) == (1, True)

@@ -349,3 +349,17 @@ def test_a_command_imports_its_own_noun_only():
 @pytest.mark.parametrize("first", ["fork", "nothing", "--help"])
 def test_a_word_that_is_no_noun_finds_the_whole_command_line(first):
     assert {"run", "doctor", "report"} <= set(get_command(build(first)).commands)
+
+
+def test_a_noun_built_alone_has_all_its_verbs():
+    """Before anything else was imported, as when a person calls it."""
+    script = (
+        "from typer.main import get_command; from agent0.cli import build; from agent0.cli.first_page import GROUPS\n"
+        "def verbs(command): return sorted(getattr(command, 'commands', {}))\n"
+        "nouns = [noun for group in GROUPS.values() for noun in group]\n"
+        "alone = {noun: verbs(get_command(build(noun)).commands[noun]) for noun in nouns}\n"
+        "whole = get_command(build()).commands\n"
+        "print([noun for noun in whole if alone[noun] != verbs(whole[noun])])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -84,6 +84,9 @@ def test_other_rules_are_shown_first_and_written_down_once(home: Path, tmp_path:
     assert other.code != 0 and "another name" in other.err
 
 
+RETRAIN = ("experiment", "retrain")
+
+
 def adapters(home: Path, run: str) -> dict[str, tuple[str, int]]:
     asked = "SELECT checkpoint, adapter, samples FROM checkpoints WHERE role = 'student' AND run = 'RUN'"
     rows = call("projections", "query", asked.replace("RUN", run), "--json", home=home).json
@@ -91,11 +94,16 @@ def adapters(home: Path, run: str) -> dict[str, tuple[str, int]]:
 
 
 def test_training_again_from_the_same_past_gives_the_same_adapters(home: Path) -> None:
-    said = call("experiment", "retrain", name_of(home), "--name", "same", "--json", home=home)
+    said = call(*RETRAIN, name_of(home), "--name", "same", "--json", home=home)
     assert said.code == 0, said.err
     assert adapters(home, "exp-same") == adapters(home, name_of(home)) != {}
     again = call("experiment", "retrain", name_of(home), "--name", "same", "--json", home=home)
     assert again.json == said.json
+    short, full = (call(*RETRAIN, name_of(home), "--name", "same", *more, home=home).out for more in ((), ("--full",)))
+    answer = said.json["answer"]
+    assert short.splitlines() == full.splitlines()[: len(answer)] == answer and "\t" in full
+    assert answer[0].startswith(f"{len(said.json['checkpoints'])} checkpoint") and name_of(home) in answer[0]
+    assert "+0.0 points" in answer[1] and "not significant" in answer[1], "the same adapter solves the same tasks"
     once = "SELECT count(*) AS n FROM events WHERE run = 'exp-same' AND type = 'CheckpointEvaluated'"
     assert call("projections", "query", once, "--json", home=home).json[0]["n"] == len(said.json["checkpoints"])
     other = call("experiment", "retrain", name_of(home), "--name", "same", "-s", "training.student.lr=1", home=home)
@@ -133,6 +141,8 @@ def test_a_purged_task_is_in_no_dataset(home: Path) -> None:
         == [f"{run}/{one['checkpoint']}" for one in seen if (one["role"], one["run"]) == ("teacher", run)]
         != []
     )
+    assert said.json["held_out"] is None and f"without {task}" in said.json["answer"][0]
+    assert "Not scored" in said.json["answer"][1]
     assert call("experiment", "purge-task", "t9-999", run, "--name", "x", home=home).code != 0
 
 

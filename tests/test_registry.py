@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.checkpoint_registry import promotion, rollback, side_by_side
 from agent0.report.markdown.model_card import model_card
+from agent0.report.score_answers import models_answer
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import Checkpoint, Score
-from agent0.stats.sequential_test import ENOUGH, e_value, winner
+from agent0.stats.paired_tests import exact_interval
+from agent0.stats.sequential_test import ENOUGH, always_valid_interval, e_value, winner
 from events.base import Event, record
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 from events.values import Artifact, PairedTest
@@ -98,6 +100,10 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     assert "expert iteration" not in searched
     drawn = model_card({**shown, "recipe": {"lessons": "search", "source": "random"}}, run, scores, {})
     assert "not from anything that the student wrote" in drawn
+    none = model_card({**shown, "adapter": None}, run, scores, {})
+    assert "There is no adapter" in none and "library_name" not in none and "Licence of the adapter" not in none
+    gone = model_card({**shown, "pruned": True}, run, scores, {})
+    assert "Its adapter was thrown away" in gone and "thrown away" not in card
 
 
 @pytest.mark.parametrize("wanted", [trained(role="teacher"), trained(adapter=None), trained("student-0")])
@@ -154,6 +160,18 @@ def test_looking_after_every_task_cries_wolf_in_one_of_twenty_at_most() -> None:
     assert e_value(6, 0) < ENOUGH < e_value(12, 0)
 
 
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60))
+def test_words_and_interval_of_a_sequential_test_agree(gained: int, lost: int, same: int) -> None:
+    n = max(1, gained + lost + same)
+    low, high = always_valid_interval(gained, lost, n)
+    assert (winner(gained, lost) != "") == (low > 0 or high < 0) and low <= (gained - lost) / n <= high
+    counts = {"n": n, "gained": gained, "lost": lost, "first_correct": lost, "second_correct": gained}
+    first, *more = models_answer({"first": "a", "second": "b", "split": "validation", **counts})
+    words = {"": "not significant", "second": "improved", "first": "decreased"}
+    assert f": {words[winner(gained, lost)]} (" in first and len(more) == 2
+    assert exact_interval(gained, lost, n)[0] >= low, "looking at any time costs something"
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     small = [f"run.{key}" for key in ("iterations=2", "tasks=6", "attempts=2", "evaluation.validation=3")]
@@ -185,6 +203,9 @@ def test_a_registry_from_the_shell(home: Path, monkeypatch: pytest.MonkeyPatch) 
     told = call("model", "ab", f"{run}/base", held[0]["model"], "--tasks", "20", "--json", home=home).json
     assert told["n"] == len(told["first_outcomes"]) <= 20
     assert sum(map(int, told["second_outcomes"])) == told["second_correct"]
+    assert told["answer"] == models_answer(told) and told["answer"][0].startswith(
+        f"{held[0]['model']} less {run}/base: "
+    )
     again = call("model", "repeat", f"{run}/base", "--repeats", "2", "--n", "4", "--json", home=home).json
     assert 0 <= again["mean"] <= 1
     sat = call("model", "exam", f"{run}/base", "--n", "4", "--attempts", "3", "--json", home=home).json
@@ -195,11 +216,14 @@ def test_a_registry_from_the_shell(home: Path, monkeypatch: pytest.MonkeyPatch) 
     card = call("model", "card", held[0]["model"], home=home).out
     assert f"| this checkpoint | validation | 3 at T=1 | 4 | {examined[1]['single']:.3f} (" in card
     assert card.count("| control: untrained | validation | 3 at T=1 | 4 |") == 1
+    assert "no weights: a scripted student stands in" in card and "LoRA" not in card and "peft" not in card
     assert "a scripted sampler drew" in card and "teacher made up" not in card
     assert f"objective {RecipeConfig().objective}" in card
     recipe = call("model", "show", held[0]["model"], "--json", home=home).json["recipe"]
     assert recipe["objective"] == RecipeConfig().objective and recipe["lr"] < 0.01
-    told = call("model", "compare", f"{run}/base", held[0]["model"], home=home).out
+    told = call("model", "compare", f"{run}/base", held[0]["model"], "--full", home=home).out
+    short = call("model", "compare", f"{run}/base", held[0]["model"], home=home).out
+    assert short.startswith(f"{held[0]['model']} beside {run}/base: ") and short == told.splitlines(keepends=True)[0]
     assert f"{run}/base" in told and "untrained" in told and f"{recipe['lr']:g}" in told
     for command in ("show", "card"):
         assert f"agent0 model compare {run}/base" in call("model", command, f"{run}/base", home=home).err

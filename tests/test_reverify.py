@@ -16,6 +16,7 @@ from agent0.assembly.replay.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError
 from agent0.experiments.rescore import Rescored, rescore
 from agent0.ports.sandbox import SandboxCall, SandboxResult
+from agent0.report.score_answers import reverify_answer
 from agent0.settings import Settings
 from agent0.verification.human_review import PERSON
 from agent0.verification.panel.opinion import CHECK
@@ -87,6 +88,11 @@ def test_its_own_settings_give_its_own_verdicts_in_fresh_sandboxes(kept: Path) -
     before = len(events_of(settings_at(kept), ""))
     said = call(*REVERIFY, "--json", home=kept)
     assert said.code == 0, said.err
+    right = sum(event.correct is True for event in LIVE.values())
+    assert said.json["answer"] == [
+        f"0 of {len(LIVE)} verdicts of r1 change under its own settings.",
+        f"Right: {right} attempts as the run judged them, {right} now.",
+    ]
     assert (said.json["identical"], said.json["changed"], said.json["verdicts"]) == (True, 0, len(LIVE))
     assert (said.json["own_settings"], said.json["committed"], said.json["changes"]) == (True, False, [])
     assert {row["verifier"] for row in said.json["by_verifier"]} == {"checked", "exact", "execution", "panel"}
@@ -118,7 +124,10 @@ def test_other_settings_are_shown_first_written_down_once_and_change_rewards(hom
     assert shown["committed"] is False and events_of(held, "exp-deaf") == []
     first = call(*REVERIFY, "-s", "verification.judge.provider=", "--name", "deaf", "--commit", "--json", home=home)
     again = judging(held, Reverify("r1", "deaf", deaf, True))
-    assert first.code == 0 and first.json == again == {**shown, "committed": True}
+    assert first.code == 0 and again == {**shown, "committed": True}
+    assert first.json == {**again, "answer": reverify_answer(again)}
+    count = f"{shown['flipped']} of them the label"
+    assert count in first.json["answer"][0] and "under other settings" in first.json["answer"][0]
     said = events_of(held, "exp-deaf")
     assert len({r.id for r in said}) == len(said) == len(LIVE) + 2
     after = decided(said)
@@ -164,7 +173,7 @@ def test_a_verifier_that_raises_is_told_by_attempt_and_the_rest_goes_on(home: Pa
 
     try:
         said = judging(held, Reverify("r1", "fragile", {}, True))
-        shown = call(*REVERIFY, home=home)
+        shown = call(*REVERIFY, "--full", home=home)
     finally:
         _verifiers.entries = known
     lost = {name for name, event in LIVE.items() if event.task == broken}

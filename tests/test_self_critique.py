@@ -156,7 +156,7 @@ def _reported(told: list[Recorded], place: Path, answers: int, right: int) -> No
         assert (found["items"], found["right"]) == (answers, right) and found["clusters"] <= answers
         drawn = page(db, MemoryArtifacts(), "r1")
     row = self_critique_rows(found)[0]
-    assert "<h2>Self-critique</h2>" in drawn and row["Brier"] in drawn
+    assert ">Self-critique</h2>" in drawn and row["Brier"] in drawn
 
 
 async def test_a_run_is_not_asked_by_default() -> None:

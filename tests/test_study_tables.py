@@ -1,5 +1,6 @@
 """Every row of a study's tables with all its fields, by hand."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,9 @@ from agent0.experiments.ladder_aims import BASE, LadderAim, aim_rows
 from agent0.experiments.ladder_rows import known_columns, ladder_rows, level_rows
 from agent0.experiments.ladders.alarm_leads import fallen_at, lead_rows
 from agent0.experiments.ladders.costs import cost_to_reach, sampling_rows, student_answers
+from agent0.report.charts.ablation_charts import curve
 from agent0.stats.intervals import wilson
+from agent0.stats.paired_tests import detectable, exact_interval
 from events.base import record
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
 from events.runs import IterationMeasured
@@ -134,6 +137,8 @@ def test_a_curve_goes_on_to_the_longest_run_and_begins_before_training() -> None
         (-1, 2, 0.25), (0, 2, 0.5), (1, 2, 0.5), (2, 2, 0.5),
     ]  # fmt: skip
     assert curves([replace(short, scores=())]) == {"a": []}
+    ticks = re.findall(r">(untrained|\d+)</text>", curve({"curves": {"a": rows}}))
+    assert ticks == ["untrained", "1", "2", "3"], "as every table counts"
 
 
 def test_what_may_be_said_follows_from_the_seeds() -> None:
@@ -278,7 +283,8 @@ def test_a_row_of_a_search_has_all_fields() -> None:
     own, more = tried("own", "0" * 20), tried("more", "0" * 20, "1" * 20)
     first, second = outcome(own, [more, tried("unscored")])
     low, high = wilson(20, 20)
-    test = {name: first.pop(name) for name in ("difference", "difference_low", "difference_high", "adjusted_p")}
+    names = ("difference", "difference_low", "difference_high", "adjusted_p", "changed", "detectable")
+    test = {name: first.pop(name) for name in names}
     assert first == {
         "trial": "more", "settings": {"training.student.rank": "more"}, "validation": 1.0, "low": low, "high": high,
         "n": 20, "tool_use": 0.25, "word": "improved", "steps": 20, "training_s": 2.5,
@@ -286,8 +292,10 @@ def test_a_row_of_a_search_has_all_fields() -> None:
             {"checkpoint": "student-0", "validation": 0.0}, {"checkpoint": "student-1", "validation": 1.0},
         ],
     }  # fmt: skip
+    bound = exact_interval(20, 0, 20)[0]
     assert test == {
-        "difference": 1.0, "difference_low": 1.0, "difference_high": 1.0, "adjusted_p": pytest.approx(2 * 0.5**20),
+        "difference": 1.0, "difference_low": bound, "difference_high": 1.0, "adjusted_p": pytest.approx(2 * 0.5**20),
+        "changed": 20, "detectable": detectable(20, 1.0),
     }  # fmt: skip
     assert second["trial"] == "own" and second["word"] == "" and second["adjusted_p"] is None
     alone = outcome(tried("own"), [more])

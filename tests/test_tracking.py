@@ -5,9 +5,12 @@ keep is read where they are installed (both are large, and nothing else needs th
 """
 
 import csv
+import json
+import os
 import re
 import sqlite3
 import struct
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
@@ -24,6 +27,7 @@ from agent0.errors import ConfigError, OperationError, RequirementsError
 from tests.kept_open import attached
 from tests.terminal import agent0 as call
 
+ROOT = Path(__file__).parents[1]
 POINTS = tuple(
     Point(series, step, 1_700_000_000.5 + step, value)
     for step, values in enumerate([(0.25, None), (0.5, -1.5), (1.0, 300.0)])
@@ -113,6 +117,7 @@ def test_tensorboard_reads_it(tmp_path: Path) -> None:
     assert {(tag, e.step, e.value) for tag in found.Tags()["scalars"] for e in found.Scalars(tag)} == expected()
 
 
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")  # MLflow's, of SQLAlchemy 2.1
 def test_mlflow_keeps_it(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     with sqlite3.connect(export(FOUND, "mlflow", tmp_path)) as db:
@@ -136,6 +141,32 @@ def test_wandb_keeps_it_offline(tmp_path: Path) -> None:
             step = int(values["_step"])
             kept |= {(name, step, float(text)) for name, text in values.items() if not name.startswith("_")}
     assert kept == expected() and place.name.startswith("offline-run-")
+
+
+WATCHED = """
+import json, sys
+from pathlib import Path
+seen, watched = [], {"socket.getaddrinfo", "subprocess.Popen"}
+sys.addaudithook(lambda name, given: seen.append([name, str(given)]) if name in watched else None)
+from agent0.assembly.tracking.sinks import export
+from tests.test_tracking import FOUND
+export(FOUND, sys.argv[1], Path(sys.argv[2]))
+print(json.dumps(seen))
+"""
+"""Exports, and prints which hosts were looked up and which programs were started."""
+
+
+@pytest.mark.parametrize("package", ["mlflow", "wandb"])
+def test_a_package_reports_nothing_to_its_maker(package: str, tmp_path: Path) -> None:
+    """Under pytest MLflow is silent of itself, so this is a process that looks like none of a test."""
+    pytest.importorskip(package)
+    plain = {name: os.environ[name] for name in ("PATH", "LC_ALL") if name in os.environ} | {"HOME": str(tmp_path)}
+    words = [sys.executable, "-c", WATCHED, package, str(tmp_path / "out")]
+    said = subprocess.run(words, env=plain, cwd=ROOT, capture_output=True, text=True, check=True)
+    seen = json.loads(said.stdout.splitlines()[-1])
+    assert [given for name, given in seen if name == "socket.getaddrinfo"] == []
+    if package == "wandb":  # its service is no Python: it is told
+        assert any("wandb-core" in given and "--no-observability" in given for _, given in seen)
 
 
 def wandb_records(data: bytes) -> Iterator[bytes]:

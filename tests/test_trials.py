@@ -13,6 +13,7 @@ from agent0.assembly.ablations.hyperparameters import Search, search
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.hyperparameter_search import Trial, Tried, best_by_budget, outcome, space_of, trials
+from agent0.report.answers import search_answer
 from agent0.report.markdown.hyperparameters import page
 from agent0.settings import Settings
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
@@ -110,6 +111,17 @@ def test_trials_are_sorted_by_validation_and_held_against_the_runs_own() -> None
     assert found["more"]["difference"] == 0.5 and found["none"]["difference"] == -0.5
     assert found["own"]["difference"] is None and found["more"]["steps"] == 20 and found["more"]["training_s"] == 3.0
     assert all(row["low"] <= row["validation"] <= row["high"] for row in rows)
+
+
+def test_an_interval_of_a_trial_agrees_with_its_p_after_correction() -> None:
+    """Seven gained of forty: significant alone, not among five trials."""
+    own, text = tried("own", "0" * 40), "1" * 7 + "0" * 33
+    (alone,) = (row for row in outcome(own, [tried("a", text)]) if row["trial"] == "a")
+    assert alone["word"] == "improved" and alone["difference_low"] > 0 and alone["adjusted_p"] < 0.05
+    among = [row for row in outcome(own, [tried(name, text) for name in "abcde"]) if row["trial"] != "own"]
+    assert all(row["word"] == "no difference shown" and row["adjusted_p"] > 0.05 for row in among)
+    assert all(row["difference_low"] <= 0 <= row["difference_high"] for row in among)
+    assert "not significant (adjusted p" in search_answer({"trials": among})[1]
 
 
 def texts() -> Mapping[str, str]:

@@ -60,6 +60,18 @@ def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
     }
 
 
+def same_checkpoint(own: Side, again: Side) -> dict[str, Any] | None:
+    """Compare the last checkpoint that both scored, trained again, with the run's own of that name; None where there is
+    none, or not on the same number of items."""
+    before, after = ({scored.checkpoint: scored.outcomes for scored in side.curve} for side in (own, again))
+    both = [name for name in after if name in before]
+    if not both:
+        return None
+    (claim,) = claims([(Scored(own.name, before[both[-1]]), Scored(again.name, after[both[-1]]))])
+    row = _claim(claim)
+    return {"checkpoint": both[-1], **row} if row else None
+
+
 def _figure(spent: float) -> float:
     """Counts are whole, seconds have three digits."""
     return spent if isinstance(spent, int) else round(spent, 3)

@@ -13,7 +13,7 @@ from typing import Any
 from agent0.errors import ConfigError
 from agent0.settings import RecipeConfig
 from agent0.stats.intervals import wilson
-from agent0.stats.paired_tests import Difference, compare, holm, outcomes
+from agent0.stats.paired_tests import Difference, agreeing, compare, holm, outcomes
 from events.base import sha256
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 
@@ -130,12 +130,15 @@ def outcome(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
 
 def _difference(own: Tried, one: Tried) -> Difference | None:
     before, after = (tried.scored[-1].outcomes if tried.scored else "" for tried in (own, one))
-    return compare(outcomes(before), outcomes(after)) if before and len(before) == len(after) else None
+    if not before or len(before) != len(after):
+        return None
+    return compare(outcomes(before), outcomes(after), rounds=0)  # its interval is made with the adjusted p
 
 
 def _row(one: Tried, change: Difference | None, adjusted: float | None) -> dict[str, Any]:
     last = one.scored[-1]
     low, high = wilson(last.correct, last.n)
+    shown = agreeing(change, adjusted) if change and adjusted is not None else None
     return {
         "trial": one.name,
         "settings": dict(one.settings),
@@ -144,11 +147,13 @@ def _row(one: Tried, change: Difference | None, adjusted: float | None) -> dict[
         "high": high,
         "n": last.n,
         "tool_use": last.tool_use,
-        "difference": change.mean if change else None,
-        "difference_low": change.lower95 if change else None,
-        "difference_high": change.upper95 if change else None,
+        "difference": shown.mean if shown else None,
+        "difference_low": shown.lower95 if shown else None,
+        "difference_high": shown.upper95 if shown else None,
+        "changed": shown.gained + shown.lost if shown else None,
+        "detectable": shown.detectable if shown else None,
         "adjusted_p": adjusted,
-        "word": change.claimed(adjusted) if change and adjusted is not None else "",
+        "word": shown.claimed(adjusted) if shown and adjusted is not None else "",
         "steps": _steps(one, last.iteration),
         "training_s": round(sum(each.wall_s for each in one.trained), 1),
         "by_checkpoint": [{"checkpoint": each.checkpoint, "validation": each.accuracy} for each in one.scored],

@@ -168,22 +168,8 @@ def search_answer(found: Row) -> list[str]:
     if not rows:
         return ["Nothing was scored."]
     best = rows[0]
-    told = [f"Best on validation: {best['trial']} with {best['validation']:.1%}."]
+    told = [f"Best on validation: {best['trial']} with {best['validation']:.1%} of {best['n']} tasks."]
     if best.get("word"):
-        word = conclusion(best["word"], best["adjusted_p"], best.get("detectable"))
-        told.append(f"Against the run's own recipe: {100 * best['difference']:+.1f} points: {word}.")
+        bounds = {"lower95": best["difference_low"], "upper95": best["difference_high"]}
+        told.append(f"Against the run's own recipe: {claim_words({**best, **bounds, 'mean': best['difference']})}.")
     return [*told, "Not to be claimed: anything of fresh tasks; validation chose it, and the test set was not scored."]
-
-
-def benchmark_answer(found: Row) -> list[str]:
-    """Sum a benchmark run up: its scores, and what tools change."""
-    scores = [
-        f"{one['benchmark']} {one['mode']} {one['accuracy']:.1%} of {one['n']}"
-        for one in found["scores"][:4]
-        if one["accuracy"] is not None
-    ]
-    more = " …" if len(found["scores"]) > len(scores) else ""
-    tools = [f"{one['benchmark']} {conclusion(one['word'])}" for one in found["tools_against_plain"][:4]]
-    told = [f"Right: {', '.join(scores) or 'nothing is scored'}{more}."]
-    told += [f"With tools against without: {', '.join(tools)}."] if tools else []
-    return [*told, "Not to be claimed: a comparison with published numbers made under other prompts or item sets."]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from agent0.errors import Agent0Error
-from agent0.evaluation.benchmark_scores import grouped, modes_compared, tally
+from agent0.evaluation.benchmark_scores import Compared, grouped, modes_compared, tally
 from agent0.evaluation.benchmarks import Item, benchmarks
 from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
@@ -44,9 +44,10 @@ def bench_findings(db: sqlite3.Connection, artifacts: Artifacts, run: str, asked
     return {
         **{name: held[name] for name in ("run", "status", "time", "checkpoint", "samples")},
         "settings": held["settings"],
+        "provider": held["settings"]["actor"].get("provider", ""),
         "scores": [_score(tally(part), price) for part in grouped(items).values()],
         "domains": _domains(items),
-        "tools_against_plain": _compared(items),
+        "tools_against_plain": tool_effects(items),
         "failures": [_failures(mode, part) for mode, part in _by_mode(items)],
         "calibration": [rows for mode, part in _by_mode(items) for rows in _calibration(mode, part)],
         "wrong": _wrong(db, artifacts, rows, asked),
@@ -88,18 +89,15 @@ def _domain(name: str) -> str:
     return entry.domain if entry else ""
 
 
-def _compared(items: Sequence[ItemScored]) -> list[Row]:
-    return [
-        {
-            "benchmark": one.benchmark,
-            "without": one.before,
-            "with": one.after,
-            **asdict(one.difference),
-            "adjusted_p": one.adjusted,
-            "word": one.verdict,
-        }
-        for one in modes_compared(items)
-    ]
+def tool_effects(items: Sequence[ItemScored]) -> list[Row]:
+    """The same student with tools against without, one row a benchmark."""
+    return [{**difference_row(one), "without": one.before, "with": one.after} for one in modes_compared(items)]
+
+
+def difference_row(one: Compared) -> Row:
+    """A comparison as a row: the difference with its interval, the adjusted p and the verdict."""
+    named = {"benchmark": one.benchmark, "mode": one.mode}
+    return {**named, **asdict(one.difference), "adjusted_p": one.adjusted, "word": one.verdict}
 
 
 def _by_mode(items: Sequence[ItemScored]) -> list[tuple[str, list[ItemScored]]]:

@@ -1,5 +1,8 @@
 """Columns that pages and tables share."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 UNTRAINED = "untrained"
 
 
@@ -7,6 +10,12 @@ def shown_iteration(number: int) -> str:
     """An iteration as people read it: counted from 1, and ``untrained`` for what stands before the first. In events,
     ids and JSON the first one is 0, and -1 stands before it."""
     return UNTRAINED if number < 0 else str(number + 1)
+
+
+def lead_columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows about alarms of a study (``lead_rows``), their iterations as people read them."""
+    places = ("validation_fell", "since")
+    return [{**row, **{key: shown_iteration(row[key]) for key in places if row[key] is not None}} for row in rows]
 
 
 WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_within", "upper95_within")

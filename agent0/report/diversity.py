@@ -17,10 +17,10 @@ FREQUENT = 12
 """Transitions and patterns that are told."""
 
 
-def patterns_per_1000(db: sqlite3.Connection, run: str) -> float | None:
-    """Different solution patterns among 1,000 solved tasks of ``run``; None where none was solved."""
-    solutions = diversity(db, run, list_traces(db, run))["solutions"]
-    return float(solutions["per_1000"]) if solutions["tasks"] else None
+def solutions_of(db: sqlite3.Connection, run: str) -> Row:
+    """How varied the solutions of ``run`` are: solved ``tasks``, different ``patterns`` and these ``per_1000``."""
+    found: Row = diversity(db, run, list_traces(db, run))["solutions"]
+    return found
 
 
 def diversity(db: sqlite3.Connection, run: str, traces: Sequence[Row]) -> Row:

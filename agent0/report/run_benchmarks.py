@@ -57,13 +57,13 @@ def target_rows(
 
     Tool use is that of the last unforced evaluation, of the test set where there is one.
     """
-    from agent0.report.diversity import patterns_per_1000
+    from agent0.report.diversity import solutions_of
 
     free = [e for e in scores if not e["forced_tool"] and e["split"] != "benchmark"]
     held = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
     validation = [e for e in free if e["split"] == "validation"]
     promoted = {one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"} | {BASE}
-    simple, many = attempt_seconds(db, run)
+    (simple, many), solved = attempt_seconds(db, run), solutions_of(db, run)
     found = Measured(
         gains=_gains(benchmarks),
         tool_use=held[-1]["tool_use"] if held else None,
@@ -72,7 +72,15 @@ def target_rows(
         validation=[e["accuracy"] for e in validation],
         promoted=[e["accuracy"] for e in validation if e["checkpoint"] in promoted],
         spent=_spent(iterations_used(db, run)),
-        patterns=patterns_per_1000(db, run),
+        patterns=solved["per_1000"] if solved["tasks"] else None,
+        counts={
+            **{one["benchmark"]: one["against_base"]["items"] for one in benchmarks if one["against_base"]},
+            **({"tool_use": held[-1]["n"]} if held else {}),
+            "simple_s": len(simple),
+            "complex_s": len(many),
+            **({"validation": min(e["n"] for e in validation)} if validation else {}),
+            "patterns": solved["tasks"],
+        },
     )
     try:
         settings = RunConfig.recorded(config)

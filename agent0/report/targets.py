@@ -6,6 +6,7 @@ from itertools import pairwise
 from statistics import stdev
 from typing import Any
 
+from agent0.report.answers import FEW
 from agent0.settings import RunConfig
 
 GAINS: Mapping[str, float] = {"gsm8k": 0.15, "arc_challenge": 0.20, "humaneval": 0.10}
@@ -50,11 +51,14 @@ class Measured:
     promoted: Sequence[float] = ()
     spent: Spent | None = None
     patterns: float | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Tasks that a value rests on, by its name above or by benchmark; attempts, for seconds."""
 
 
 def target_table(found: Measured, config: RunConfig) -> list[dict[str, Any]]:
     """Make one row a target: ``target``, ``wanted``, ``value``, ``met`` (None: not measured), and then ``measure``:
-    the command or setting that would measure it, empty where it is measured.
+    the command or setting that would measure it, empty where it is measured. ``n`` tasks or attempts stand behind the
+    value, and ``rests_on`` says so in words, also that they are few.
 
     A student without tools has no target of tool use.
     """
@@ -63,7 +67,7 @@ def target_table(found: Measured, config: RunConfig) -> list[dict[str, Any]]:
     used = _row(
         "tasks solved with a tool", f"> {TOOL_USE:.0%}", found.tool_use, TOOL_USE, "agent0 run start", most=False
     )
-    return [
+    rows = [
         *(_gain(name, wanted, found.gains.get(name)) for name, wanted in GAINS.items()),
         *([used] if config.student.tools else []),
         _row("latency of simple tasks, p95 (s)", f"< {SIMPLE_S:g}", found.simple_s, SIMPLE_S, "agent0 run start"),
@@ -86,6 +90,26 @@ def target_table(found: Measured, config: RunConfig) -> list[dict[str, Any]]:
             most=False,
         ),
     ]
+    return [{**row, **_behind(found, row)} for row in rows]
+
+
+_NAMES = {
+    "tasks solved with a tool": "tool_use",
+    "latency of simple tasks, p95 (s)": "simple_s",
+    "latency of complex tasks, p95 (s)": "complex_s",
+    "spread of validation over checkpoints": "validation",
+    "promotions that lost accuracy": "validation",
+    "solution patterns per 1,000 tasks": "patterns",
+}
+"""The field of ``Measured`` behind a target that is no benchmark's."""
+
+
+def _behind(found: Measured, row: Mapping[str, Any]) -> dict[str, Any]:
+    n = found.counts.get(_NAMES.get(row["target"], row["target"].partition(",")[0]))
+    if row["value"] is None or n is None:
+        return {"n": None, "rests_on": ""}
+    what = "attempt" if row["target"].startswith("latency") else "task"
+    return {"n": n, "rests_on": f"{n:,} {what}{'s' * (n != 1)}{' (few)' if n < FEW else ''}"}
 
 
 def _row(

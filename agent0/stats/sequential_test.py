@@ -18,9 +18,14 @@ def e_value(gained: int, lost: int) -> float:
     """
     if gained < 0 or lost < 0:
         raise ValueError(f"{gained} and {lost} are no counts")
-    changed = gained + lost
-    log_mixture = math.lgamma(gained + 0.5) + math.lgamma(lost + 0.5) - math.lgamma(changed + 1) - math.log(math.pi)
-    return math.exp(min(700.0, log_mixture + changed * math.log(2)))
+    return _e_value(gained, lost, 0.5)
+
+
+def _e_value(found: int, others: int, share: float) -> float:
+    """Against the hypothesis that ``share``, between 0 and 1, of all are found."""
+    log_mixture = math.lgamma(found + 0.5) + math.lgamma(others + 0.5) - math.lgamma(found + others + 1)
+    log_fixed = found * math.log(share) + others * math.log1p(-share)
+    return math.exp(min(700.0, log_mixture - math.log(math.pi) - log_fixed))
 
 
 def winner(gained: int, lost: int) -> str:
@@ -29,3 +34,36 @@ def winner(gained: int, lost: int) -> str:
     if e_value(gained, lost) < ENOUGH:
         return ""
     return "second" if gained > lost else "first"
+
+
+def always_valid_interval(gained: int, lost: int, items: int) -> tuple[float, float]:
+    """Interval of the mean difference that holds with 95 % however often one looks, and excludes 0 where, and only
+    where, ``winner`` names one.
+
+    The test turned round (a confidence sequence: Ramdas et al. 2023, section 4): all shares of gains among the changes
+    whose e-value is below ``ENOUGH``, given how many of the ``items`` changed. Where nothing changed it is bounded by
+    what might have changed unseen.
+    """
+    changed = gained + lost
+    if not changed:
+        unseen = _shares(0, items)[1]
+        return -unseen, unseen
+    low, high = _shares(gained, lost)
+    return changed / items * (2 * low - 1), changed / items * (2 * high - 1)
+
+
+def _shares(found: int, others: int) -> tuple[float, float]:
+    """The least and the greatest share whose e-value is below ``ENOUGH``: it is least at the share observed."""
+    most_likely = found / (found + others)
+    low = _edge(found, others, most_likely, 0.0) if found else 0.0
+    high = _edge(found, others, most_likely, 1.0) if others else 1.0
+    return low, high
+
+
+def _edge(found: int, others: int, inside: float, outside: float) -> float:
+    """Where the e-value reaches ``ENOUGH`` on the way from a share ``inside`` the interval to one ``outside``."""
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        kept = 0 < middle < 1 and _e_value(found, others, middle) < ENOUGH
+        inside, outside = (middle, outside) if kept else (inside, middle)
+    return inside

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.runtime.stamping import CodeRevision
 from agent0.errors import LogError, NotFoundError, OperationError
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
@@ -123,6 +124,8 @@ async def _described(log: "Log", artifacts: Artifacts, made: _Made) -> dict[str,
         "adapter": trained.adapter.sha256 if trained.adapter else None,
         "event": made.stored.id,
         "code_rev": made.stored.code_rev,
+        "commit": (code := CodeRevision.read(made.stored.code_rev)).commit,
+        "dirty": code.dirty,
         "environment": trained.environment,
         "recipe": trained.recipe,
         "dataset": next((_dataset(r, trained) for r in selected if _dataset(r, trained)), ""),

@@ -1,15 +1,16 @@
 """Part of the rim: who wrote an event, and when: the commit of the code and the clock."""
 
+import subprocess
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from events.base import Event, Recorded, record
 
-if TYPE_CHECKING:
-    pass
+GIT_S = 5.0
+"""Seconds that git has to say whether a checkout was changed."""
 
 
 def recorded(run: str, event: Event) -> Recorded:
@@ -19,17 +20,46 @@ def recorded(run: str, event: Event) -> Recorded:
 
 @cache
 def code_rev() -> str:
-    """Version and, in a checkout, the commit that wrote an event."""
+    """Version and, in a checkout, the commit that wrote an event: ``0.1.0+0f3c2d1abcde.dirty`` where files that git
+    follows differ from it, ``.clean`` where none does, neither where git cannot be asked."""
     try:
         found = version("agent0")
     except PackageNotFoundError:
         found = "source"
-    commit = _commit(Path(__file__).parents[3] / ".git")
-    return f"{found}+{commit[:12]}" if commit else found
+    root = Path(__file__).parents[3]
+    commit = _commit(root / ".git")
+    return f"{found}+{commit[:12]}{_state(root)}" if commit else found
+
+
+@dataclass(frozen=True)
+class CodeRevision:
+    """What ``code_rev`` says, apart. ``commit`` is empty outside of a checkout; ``dirty`` None: not known, as with
+    events of earlier versions."""
+
+    version: str
+    commit: str
+    dirty: bool | None
+
+    @classmethod
+    def read(cls, text: str) -> "CodeRevision":
+        """Of the text that an event has."""
+        release, _, local = text.partition("+")
+        commit, _, state = local.partition(".")
+        return cls(release, commit, {"dirty": True, "clean": False}.get(state))
+
+
+def _state(root: Path) -> str:
+    """Whether the files of the checkout are those of its commit; empty where git does not say."""
+    words = ["git", "--no-optional-locks", "-C", str(root), "diff", "--quiet", "--no-ext-diff", "HEAD", "--"]
+    try:
+        code = subprocess.run(words, capture_output=True, timeout=GIT_S, check=False).returncode  # noqa: S603 - no shell
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return {0: ".clean", 1: ".dirty"}.get(code, "")
 
 
 def _commit(git: Path) -> str:
-    """The commit that a checkout is at, empty where there is no checkout or its ref is packed."""
+    """The commit that a checkout is at, empty where there is no checkout."""
     try:
         if git.is_file():  # a work tree besides the first
             git = Path(git.read_text().strip().removeprefix("gitdir: "))
@@ -38,9 +68,17 @@ def _commit(git: Path) -> str:
             return head
         shared = git / "commondir"
         refs = git / shared.read_text().strip() if shared.exists() else git
-        return (refs / head.removeprefix("ref: ")).read_text().strip()
+        name = head.removeprefix("ref: ")
+        loose = refs / name
+        return loose.read_text().strip() if loose.exists() else _packed(refs / "packed-refs", name)
     except OSError:
         return ""
+
+
+def _packed(packed: Path, name: str) -> str:
+    """The commit of a ref that git has packed with others."""
+    lines = (line.split(" ") for line in packed.read_text().splitlines())
+    return next((words[0] for words in lines if words[1:] == [name]), "")
 
 
 def now() -> datetime:

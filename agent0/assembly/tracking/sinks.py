@@ -1,6 +1,8 @@
 """Part of the rim: writes what a run measured in the form that another program reads. Offline: nothing is sent."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from agent0.errors import ConfigError, OperationError, RequirementsError
 
 LONGEST = 500
 """Characters of a setting's value that MLflow keeps."""
+SILENT = {"MLFLOW_DISABLE_TELEMETRY": "true", "WANDB_ERROR_REPORTING": "false"}
+"""Both packages report to their makers how they are used, W&B also when it is offline; only the environment tells them
+not to."""
 
 
 def export(found: Measured, kind: str, folder: Path) -> Path:
@@ -27,9 +32,25 @@ def export(found: Measured, kind: str, folder: Path) -> Path:
         raise ConfigError(f"There is no format {kind!r}.", f"Known: {', '.join(SINKS)}.", nearest(kind, [*SINKS]))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return SINKS[kind](found, folder)
+        with _silent():
+            return SINKS[kind](found, folder)
     except OSError as error:
         raise OperationError(f"{folder} cannot be written.", f"{error.strerror}.", "Name another place.") from error
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """``SILENT`` for as long as something is written."""
+    before = {name: os.environ.get(name) for name in SILENT}
+    os.environ.update(SILENT)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _csv(found: Measured, folder: Path) -> Path:
@@ -43,6 +64,8 @@ def _parquet(found: Measured, folder: Path) -> Path:
 def _mlflow(found: Measured, folder: Path) -> Path:
     """A run in the database ``mlflow.db``, which `mlflow ui --backend-store-uri sqlite:///FOLDER/mlflow.db` shows."""
     mlflow: Any = _package("mlflow", "mlflow")
+    if telemetry := getattr(mlflow, "telemetry", None):  # where it was imported before, it is asked anew
+        telemetry.set_telemetry_client()
     file = (folder / "mlflow.db").absolute()
     client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{file}")
     known = client.get_experiment_by_name("agent0")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.evaluation import bench
+from agent0.cli.evaluation.bench_options import HERE, Data, student
 
 if TYPE_CHECKING:
     from agent0.assembly.evaluation.benchmark_run import Plan, Progress
@@ -17,11 +17,10 @@ PAIRS = ("verifier_pairs.jsonl", "code_verifier_pairs.jsonl")
 PAGE = "docs/results/baseline.md"
 
 
-@bench.app.command()
 def baseline(
     provider: Annotated[str | None, typer.Option(help="tiny, ollama, transformers…")] = None,
     model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
-    data: bench.Data = bench.HERE,
+    data: Data = HERE,
     suites: Annotated[str, typer.Option(help="Names, comma-separated; all: every one that is there.")] = "all",
     limit: Annotated[int, typer.Option(min=0, help="Items of each suite, drawn with the seed; 0: all.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Draws the items.")] = 0,
@@ -36,8 +35,9 @@ def baseline(
     """Score a student on every suite that is there and on our own held-out tasks, with tools and without; measure the
     verifiers on labelled pairs; list what to mend first. All of it becomes one page."""
     from agent0.report.markdown.baseline import baseline_page
+    from agent0.report.score_answers import benchmark_answer
 
-    held = bench.student(provider, model, profile, set_)
+    held = student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
     identity = resume or f"baseline-{secrets.token_hex(3)}"
     console.say(f"Benchmark run {identity}: {', '.join(plan.benchmarks)}; {held.run.student.provider}")
@@ -50,7 +50,12 @@ def baseline(
         return
     path = _written(text, out)
     shown = {"path": str(path), "run": identity, "scores": found["scores"], "domains": found["domains"]}
-    console.record({**shown, "verifiers": verified, "skipped": skipped} if as_json else {"path": str(path)}, as_json)
+    answer = benchmark_answer(found)
+    if as_json:
+        console.data({**shown, "verifiers": verified, "skipped": skipped, "answer": answer})
+        return
+    console.print_lines(answer)
+    console.text(path)
 
 
 def _written(text: str, out: str) -> Path:

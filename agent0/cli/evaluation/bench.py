@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.evaluation.baseline import baseline
+from agent0.cli.evaluation.bench_options import HERE, Data, student
+from agent0.cli.evaluation.bench_report import bench_report
+from agent0.cli.evaluation.fetch import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,12 +20,9 @@ if TYPE_CHECKING:
     from agent0.assembly.evaluation.benchmark_run import Progress
     from agent0.evaluation.benchmark_scores import Compared
     from agent0.evaluation.benchmarks import Benchmark
-    from agent0.settings import Settings
     from events.benchmarks import ItemScored
 
 app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
-Data = Annotated[Path, typer.Option(envvar="AGENT0_BENCHMARKS", help="Folder with the rows.")]
-HERE = Path("benchmarks-data")
 
 
 @app.command("list")
@@ -93,10 +94,11 @@ def run(
     resume: Annotated[str, typer.Option(help="Id of a benchmark run to go on with.")] = "",
     profile: console.Profile = None,
     set_: console.Set = None,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
-    from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks
+    from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks, scored_items
 
     held = student(provider, model, profile, set_)
     names = _named(benchmarks, data)
@@ -106,29 +108,31 @@ def run(
         console.say("The scripted student replays reference replies: this checks everything but a model.")
     plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **_trained(held, checkpoint))
     found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Reporter(as_json), begun=bool(resume)))
+    answer = _answer(found, console.run_async(lambda: scored_items(held, identity))[0], held.run.student.provider)
     if as_json:
-        console.data(found)
-    else:
+        console.data({**found, "answer": answer})
+        return
+    console.print_lines(answer)
+    if full:
         show(found)
 
 
-ONE_MODEL = {"tiny": "It is one model, packaged with Agent0.", "scripted": "It replays references."}
-"""Providers that have no other model to be named, and why."""
+def _answer(found: dict[str, Any], items: "Sequence[ItemScored]", provider: str) -> list[str]:
+    """The first lines about a results file and the items behind it."""
+    from agent0.report.benchmark_findings import tool_effects
+    from agent0.report.score_answers import benchmark_answer
+
+    scores = [
+        {"benchmark": name, "mode": mode, "n": found["n-samples"][name]["effective"], "accuracy": entry[f"acc,{mode}"]}
+        | {bound: entry[f"acc_{bound},{mode}"] for bound in ("lower95", "upper95")}
+        for name, entry in found["results"].items()
+        for mode in MODES
+        if f"acc,{mode}" in entry
+    ]
+    return benchmark_answer({"scores": scores, "tools_against_plain": tool_effects(items), "provider": provider})
 
 
-def student(provider: str | None, model: str | None, profile: str | None, pairs: list[str] | None) -> "Settings":
-    """Settings with the student that flags name.
-
-    Raises:
-        ConfigError: a model is named of a provider that has just one.
-    """
-    from agent0.errors import ConfigError
-
-    held = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
-    if model and (why := ONE_MODEL.get(held.run.student.provider)):
-        fix = "Leave --model out, or name another provider: --provider transformers --model FOLDER"
-        raise ConfigError(f"The provider {held.run.student.provider} knows no model {model[:80]!r}.", why, fix)
-    return held
+MODES = ("tools", "plain")
 
 
 def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
@@ -224,7 +228,7 @@ def show(found: dict[str, Any]) -> None:
             "cost": entry.get(f"cost,{mode}"),
         }
         for name, entry in found["results"].items()
-        for mode in ("tools", "plain")
+        for mode in MODES
         if f"acc,{mode}" in entry
     ]
     console.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "items/s", "wall s, batched", "cost"))
@@ -243,16 +247,23 @@ def show(found: dict[str, Any]) -> None:
 def compare(
     before: Annotated[str, typer.Argument(help="A benchmark run.")],
     after: Annotated[str, typer.Argument(help="Another one; the same: without tools against with tools.")],
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Paired on the items both have scored: difference, interval, exact test with Holm's correction, and the smallest
     difference that would have shown."""
     from agent0.assembly.evaluation.benchmark_run import scored_items
+    from agent0.report.benchmark_findings import difference_row
+    from agent0.report.score_answers import compared_answer
 
     held = console.settings()
     left, _ = console.run_async(lambda: scored_items(held, before))
     right, _ = console.run_async(lambda: scored_items(held, after))
-    _compare(paired(before, left, after, right), as_json)
+    found = paired(before, left, after, right)
+    if not as_json:
+        console.print_lines(compared_answer([difference_row(one) for one in found], before, after))
+    if as_json or full:
+        _compare(found, as_json)
 
 
 def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequence[ItemScored]") -> "list[Compared]":
@@ -293,17 +304,10 @@ def _compare(found: "list[Compared]", as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    seen = (
-        "benchmark",
-        "mode",
-        "n",
-        "before",
-        "after",
-        "difference",
-        "lower95",
-        "upper95",
-        "p",
-        "detectable",
-        "verdict",
-    )
-    console.table(rows, False, seen)
+    seen = ("benchmark", "mode", "n", "before", "after", "difference", "lower95", "upper95", "p", "detectable")
+    console.table(rows, False, (*seen, "verdict"))
+
+
+app.command()(baseline)
+app.command("report")(bench_report)
+app.command()(fetch)

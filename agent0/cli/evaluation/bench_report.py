@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.evaluation import bench
+from agent0.cli.evaluation.bench_options import HERE, Data
 from agent0.cli.evaluation.report import Out, written
 
 if TYPE_CHECKING:
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 BenchRun = Annotated[str, typer.Argument(metavar="BENCH_RUN", help="Id of a benchmark run, or LAST for the newest.")]
 
 
-@bench.app.command("report")
 def bench_report(
-    run: BenchRun = "LAST", data: bench.Data = bench.HERE, out: Out = "", as_json: console.Json = False
+    run: BenchRun = "LAST",
+    data: Data = HERE,
+    out: Out = "",
+    full: console.Full = False,
+    as_json: console.Json = False,
 ) -> None:
-    """Write one self-contained HTML file about a benchmark run: accuracy with intervals, with tools beside without,
-    where it fails, what it took, what its confidence is worth, and items that were not right (with their questions
-    where the rows are at hand)."""
+    """Say what a benchmark run came to in three lines, and write one self-contained HTML file about it: accuracy with
+    intervals, with tools beside without, where it fails, what it took, what its confidence is worth, and items that
+    were not right (with their questions where the rows are at hand). --full prints the tables, too."""
     from agent0.report.benchmark_findings import bench_findings
     from agent0.report.html.benchmark_page import bench_page
+    from agent0.report.score_answers import benchmark_answer
     from infra.storage.artifacts import FileArtifacts
     from projections.benchmark_scores import show_benchmark_run
 
@@ -35,12 +39,14 @@ def bench_report(
     if out == "-":
         typer.echo(text)
         return
-    path = written(text, out, f"{found['run']}.html")
+    path, answer = written(text, out, f"{found['run']}.html"), benchmark_answer(found)
     if as_json:
-        console.data({"path": str(path), "bytes": path.stat().st_size, **found})
-    else:
+        console.data({"path": str(path), "bytes": path.stat().st_size, "answer": answer, **found})
+        return
+    console.print_lines(answer)
+    if full:
         _show(found)
-        console.text(path)
+    console.text(path)
 
 
 def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
@@ -62,7 +68,7 @@ def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
 def _show(found: dict[str, Any]) -> None:
     from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
 
-    console.text(f"Benchmark run {found['run']}, {found['status']}")
+    console.text(f"\nBenchmark run {found['run']}, {found['status']}")
     console.table(benchmark_rows(found["scores"]), False, title="\nAccuracy")
     if found["tools_against_plain"]:
         console.table(tool_effect_rows(found["tools_against_plain"]), False, title="\nWith tools against without")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent0.cli import console
-from agent0.cli.evaluation import bench
+from agent0.cli.evaluation.bench_options import HERE, Data
 
 if TYPE_CHECKING:
     from agent0.evaluation.benchmarks import Benchmark
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 Mirror = Annotated[str, typer.Option(help="Address that has the same files as raw.githubusercontent.com.")]
 
 
-@bench.app.command("fetch")
 def fetch(
     benchmarks: Annotated[str, typer.Argument(help="Names, comma-separated; all: every one that can be fetched.")],
-    data: bench.Data = bench.HERE,
+    data: Data = HERE,
     mirror: Mirror = "",
     again: Annotated[bool, typer.Option("--again", help="Fetch what is there already, too.")] = False,
     as_json: console.Json = False,

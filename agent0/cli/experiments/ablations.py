@@ -163,6 +163,7 @@ def _show(found: dict[str, Any]) -> None:
 
 def _show_ladder(found: dict[str, Any]) -> None:
     from agent0.experiments.ladder_rows import known_columns
+    from agent0.report.columns import lead_columns
 
     titles = {
         "ladder": "Height (highest level half solved) and accuracies added up over test levels",
@@ -170,9 +171,10 @@ def _show_ladder(found: dict[str, Any]) -> None:
         "leads": "Alarms of today's monitors: since which iteration, and how many trainings before validation fell",
         "sampling": "Fresh tasks of one level with a right answer among those sampled; random: by chance alone",
     }
+    held = {**found, "leads": lead_columns(found["leads"])}
     for name, title in titles.items():
-        if found.get(name):
-            console.table(_rows(known_columns(found[name])), False, title=f"\n{title}")
+        if held.get(name):
+            console.table(_rows(known_columns(held[name])), False, title=f"\n{title}")
 
 
 def _rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -96,6 +96,7 @@ def reverify(
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Judge all attempts of a run again in fresh sandboxes, by today's verifiers or other settings of them (--set
@@ -104,16 +105,21 @@ def reverify(
     from agent0.assembly.replay.reverify import Reverify
     from agent0.assembly.replay.reverify import reverify as judge_again
     from agent0.errors import ConfigError
+    from agent0.report.score_answers import reverify_answer
 
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings(plugins=plugin)
     request = Reverify(console.run_id(run), name or "look", pairs_of(pairs), commit)
     found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json)))
+    answer = reverify_answer(found)
     if as_json:
-        console.data(found)
+        console.data({**found, "answer": answer})
     else:
-        _show_verdicts(found)
+        console.print_lines(answer)
+        if full:
+            _show_verdicts(found)
+        _show_end(found)
     if found["own_settings"] and not found["identical"]:
         console.say("The run's own settings do not give its own verdicts: verifiers were changed since, or one failed.")
         raise typer.Exit(1)
@@ -134,12 +140,13 @@ def retrain(
     roles: Roles = "student",
     purge: Purge = None,
     evaluate: Evaluate = True,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Train a run's checkpoints again from what is stored: with the rewards of an experiment, another recipe
     (--set training.student.lr=…), or without some tasks. Nothing is generated again."""
     held = console.settings(plugins=plugin)
-    _retrain(held, source, name, pairs, roles, tuple(purge or ()), evaluate, as_json)
+    _retrain(held, source, name, pairs, roles, tuple(purge or ()), evaluate, full, as_json)
 
 
 @app.command("purge-task")
@@ -149,11 +156,12 @@ def purge_task(
     name: Name = "",
     roles: Roles = "student",
     evaluate: Evaluate = True,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Train a run's checkpoints again as if one of its tasks had never been. Checkpoints of a role that --roles does
     not name stay; those that saw the task are listed."""
-    _retrain(console.settings(), run, name or f"without-{task}", None, roles, (task,), evaluate, as_json)
+    _retrain(console.settings(), run, name or f"without-{task}", None, roles, (task,), evaluate, full, as_json)
 
 
 def _retrain(
@@ -164,26 +172,41 @@ def _retrain(
     roles: str,
     purged: tuple[str, ...],
     evaluate: bool,
+    full: bool,
     as_json: bool,
 ) -> None:
     from agent0.assembly.replay.forks import pairs_of
     from agent0.assembly.replay.retrain import Retrain, roles_of
     from agent0.assembly.replay.retrain import retrain as train_again
     from agent0.errors import ConfigError
+    from agent0.report.score_answers import retrain_answer
 
     if not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     request = Retrain(console.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
     found = console.run_async(lambda: train_again(held, request, (lambda _: None) if as_json else console.say))
     found["stay"] = [one for task in purged for one in _staying(held, found["run"], task, request.roles)]
+    scored = evaluate and "student" in request.roles
+    found["held_out"] = _beside_its_own(held, found["run"], found["experiment"]) if scored else None
+    answer = retrain_answer(found, purged)
     if as_json:
-        console.data(found)
+        console.data({**found, "answer": answer})
         return
-    console.table(found["checkpoints"], False)
-    console.text(f"Written down as {found['experiment']}.")
+    console.print_lines(answer)
+    if full:
+        console.table(found["checkpoints"], False)
     if found["stay"]:
         others = "student,teacher"
         console.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(found['stay'])}", "yellow")
+
+
+def _beside_its_own(held: "Settings", run: str, experiment: str) -> dict[str, Any] | None:
+    """The last student trained again compared with the run's own, where both answered the same validation tasks."""
+    from agent0.assembly.replay.rescore import gather
+    from agent0.experiments.compare_runs import same_checkpoint
+
+    own, again = console.run_async(lambda: gather(held, [run, experiment]))
+    return same_checkpoint(own, again)
 
 
 def _staying(held: "Settings", run: str, task: str, roles: "Sequence[Role]") -> list[str]:
@@ -297,9 +320,6 @@ SHOWN = 20
 
 
 def _show_verdicts(found: dict[str, Any]) -> None:
-    flips = "; ".join(f"{word}: {count}" for word, count in found["flips"].items())
-    labels = f", {found['flipped']} of them the label ({flips})" if flips else ""
-    console.text(f"{found['changed']} of {found['verdicts']} verdicts change{labels}.")
     for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
         if rows:
             console.table([_labels(row) for row in rows], False)
@@ -310,7 +330,6 @@ def _show_verdicts(found: dict[str, Any]) -> None:
         console.text(f"… and {len(found['changes']) - SHOWN} more: --json has them all.")
     for row in found["failures"][:SHOWN]:
         console.text(f"{row['attempt']} could not be judged: {row['error']}: {console.one_line(row['message'])}")
-    _show_end(found)
 
 
 def _labels(row: dict[str, Any]) -> dict[str, Any]:

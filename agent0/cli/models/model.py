@@ -38,13 +38,33 @@ def lineage(
         console.data(found)
         return
     for one in found:
-        shown = ("run", "checkpoint", "role", "parent", "adapter", "dataset", "config_sha", "code_rev", "event")
-        counts = {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in ("teachers", "students")}
-        counts |= {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in ("verifiers", "rewards")}
-        size = {"events": len(one["events"]), "tasks": len(one["tasks"]), "missing events": one["missing_events"]}
-        console.record({**{name: one[name] for name in shown}, **size, **counts}, False)
+        console.record(_described(one), False)
         console.text("")
     console.say(f"{len(found)} checkpoints down to the base; --json has every event id.")
+
+
+SEEN = (
+    "run",
+    "checkpoint",
+    "role",
+    "parent",
+    "adapter",
+    "dataset",
+    "config_sha",
+    "commit",
+    "dirty",
+    "code_rev",
+    "event",
+)
+DIRTY = {True: "yes: the code had changes that no commit has", False: "no", None: "not known"}
+
+
+def _described(one: dict[str, Any]) -> dict[str, Any]:
+    """A checkpoint of a lineage as people read it: what it was made of is counted."""
+    counted = ("teachers", "students", "verifiers", "rewards")
+    counts = {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in counted}
+    size = {"events": len(one["events"]), "tasks": len(one["tasks"]), "missing events": one["missing_events"]}
+    return {**{name: one[name] for name in SEEN}, "dirty": DIRTY[one["dirty"]], **size, **counts}
 
 
 @app.command()

@@ -101,6 +101,7 @@ def compare(
         str, typer.Argument(metavar="A", help="RUN/CHECKPOINT, RUN/base, or a digest.", callback=console.of_newest)
     ],
     second: Annotated[str, typer.Argument(metavar="B", help="Another.", callback=console.of_newest)],
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
@@ -118,10 +119,12 @@ def compare(
     if as_json:
         console.data(found)
         return
+    console.print_lines([f"{second} beside {first}: {found['word'].rstrip('.')}."])
+    if not full:
+        return
     console.table(found["models"], False)
     exact = [{k: f"{v:g}" if isinstance(v, float) else v for k, v in row.items()} for row in found["recipe"]]
     console.table(exact, False, title="\nWhere their recipes differ")
-    console.text(found["word"])
 
 
 Seed = Annotated[int, typer.Option(help="Draws the tasks.", min=0)]
@@ -134,16 +137,25 @@ def ab(
     second: Annotated[str, typer.Argument(metavar="B", help="Another.", callback=console.of_newest)],
     tasks: Annotated[int, typer.Option(help="Tasks at most.", min=10, max=100_000)] = 400,
     seed: Seed = 1,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Compare two checkpoints on the same new held-out tasks until a sequential test decides. The outcome is an
     event of B's run."""
     from agent0.assembly.models.ab_test import compare_models, comparison_rows
+    from agent0.report.score_answers import models_answer
 
     held = console.settings()
     report = _quiet if as_json else _say
     event = console.run_async(lambda: compare_models(held, first, second, tasks, seed, report))
-    console.record(event.model_dump(mode="json") if as_json else comparison_rows(event), as_json)
+    found = event.model_dump(mode="json")
+    answer = models_answer(found)
+    if as_json:
+        console.data({**found, "answer": answer})
+        return
+    console.print_lines(answer)
+    if full:
+        console.record(comparison_rows(event), False)
 
 
 def repeat(

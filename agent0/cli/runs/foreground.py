@@ -182,5 +182,6 @@ def print_tables(found: dict[str, Any]) -> None:
     if found["benchmarks"]:
         console.table(benchmark_rows(found["benchmarks"]), False, title="\nBenchmarks, the same items each time")
     words = {True: "met", False: "missed", None: "not measured"}
-    rows = [{**target, "met": words[target["met"]]} for target in found["targets"]]
-    console.table(rows, False, title="\nTargets")
+    rows = [{**row, "met": ", ".join(filter(None, (words[row["met"]], row["rests_on"])))} for row in found["targets"]]
+    seen = ("target", "wanted", "value", "met", "measure")
+    console.table(rows, False, seen, title="\nTargets")

@@ -9,6 +9,7 @@ from agent0.experiments.ablation_results import MEASURES
 from agent0.report.charts import training_gain_charts
 from agent0.report.charts.ladder_charts import levels_chart
 from agent0.report.charts.plots import Score, as_file, intervals, lines
+from agent0.report.columns import shown_iteration
 from agent0.report.markdown.ablation import ARMS, CURVE
 from agent0.report.markdown.ladder import LEVELS
 
@@ -24,7 +25,7 @@ def curve(found: Row) -> Markup:
     places = sorted({place for held in curves.values() for place in held})
     return lines(
         {arm: [held[place]["mean"] if place in held else None for place in places] for arm, held in curves.items()},
-        ["untrained" if place < 0 else str(place) for place in places],
+        [shown_iteration(place) for place in places],
         "validation accuracy by iteration, mean over seeds with 95 % intervals",
         {
             arm: [(held[place]["low"], held[place]["high"]) if place in held else None for place in places]

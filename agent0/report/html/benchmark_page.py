@@ -6,9 +6,9 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.evaluation.benchmark_scores import NAMES
-from agent0.report.answers import benchmark_answer
 from agent0.report.charts.plots import Score, intervals, reliability
 from agent0.report.html.rendering import render
+from agent0.report.score_answers import benchmark_answer
 
 Row = dict[str, Any]
 

@@ -1,5 +1,6 @@
 """How pages are made: everything inline, every text escaped, nothing fetched from anywhere."""
 
+import re
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,28 @@ def render(template: str, **held: Any) -> str:
     )
     made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
     made.filters["iteration"] = shown_iteration
-    return made.get_template(template).render(**held)
+    return with_contents(made.get_template(template).render(**held))
+
+
+CONTENTS = "<!-- contents -->"
+_heading = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
+
+
+def with_contents(page: str) -> str:
+    """Give each heading of the second level an anchor, and list them where ``CONTENTS`` stands. A text of a model is no
+    heading, since it is escaped."""
+    found: dict[str, str] = {}
+
+    def named(heading: re.Match[str]) -> str:
+        words = re.sub(r"<[^>]+>", "", heading[1])
+        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "part"
+        name = name if name not in found else f"{name}-{len(found)}"
+        found[name] = words
+        return f'<h2 id="{name}">{heading[1]}</h2>'
+
+    text = _heading.sub(named, page)
+    links = " ".join(f'<a href="#{name}">{words}</a>' for name, words in found.items())
+    return text.replace(CONTENTS, f'<nav class="contents">{links}</nav>' if found else "", 1)
 
 
 def _shown(value: Any) -> Any:

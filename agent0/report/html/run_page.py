@@ -10,17 +10,20 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.ports.storage import Artifacts
+from agent0.report.alarm_groups import shown_by
+from agent0.report.answers import FEW
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.findings import observation_lines, setting_lines, step_words
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
+from agent0.report.html.shown_records import shown_records
 from agent0.report.overview import overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
 from agent0.report.tables import pass_at_k_columns, self_critique_rows
 from projections.alarms import list_alarms
-from projections.attempts import list_attempts, show_attempt
+from projections.attempts import list_attempts
 from projections.checkpoints import list_checkpoints
 from projections.events import event_stats
 from projections.failures import list_failures
@@ -47,7 +50,7 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
     return render(
         "page.html.jinja",
         run=held,
-        why=_why(held["why"]),
+        few=FEW,
         standing=held["alarm_kinds"],
         found=found,
         scores=rows_for_people(held),
@@ -64,14 +67,22 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         contaminated=sum(row["tasks"] for row in found["rejected"] if row["reason"] == "contaminated"),
         patterns=patterns(db, name),
         tools=tool_stats(db, name),
-        slowest=nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"]),
-        samples=[show_attempt(db, name, attempt) for attempt in _picked(attempts)],
         checkpoints=list_checkpoints(db, name),
-        alarms=list_alarms(db, name, status="", limit=ALL),
         failures=list_failures(db, name, status="", limit=ALL),
         events=event_stats(db, name),
         config=json.dumps(held["config"], indent=2, ensure_ascii=False),
+        **_linked(db, held, attempts),
     )
+
+
+def _linked(db: sqlite3.Connection, held: Row, attempts: Sequence[Mapping[str, Any]]) -> Row:
+    """What leads to tasks, attempts and events, and these."""
+    name, why = held["run"], _why(held["why"])
+    alarms = [{**one, "evidence": shown_by(one)} for one in list_alarms(db, name, status="", limit=ALL)]
+    slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
+    naming = _naming(why, [*held["alarm_kinds"], *alarms], slowest)
+    records = shown_records(db, name, _picked(attempts), naming)
+    return {"why": why, "alarms": alarms, "slowest": slowest, "records": records, "link": records["link"]}
 
 
 def _why(found: Row) -> Row | None:
@@ -80,6 +91,12 @@ def _why(found: Row) -> Row | None:
         return None
     told = {"step": step_words(found["step"]), "evidence": observation_lines(found["evidence"])}
     return {**found, **told, "settings": setting_lines(found["settings"])}
+
+
+def _naming(why: Row | None, alarms: Iterable[Row], slowest: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The texts on the page that name tasks, attempts and events to look at."""
+    told = [why["conclusion"], why["step"], *why["evidence"]] if why else []
+    return [*told, *(str(one["evidence"]) for one in alarms), *(str(one["attempt"]) for one in slowest)]
 
 
 def _curves(found: Row) -> list[tuple[str, Markup]]:

@@ -11,6 +11,7 @@ from typing import Any
 from agent0.experiments.ablation_results import CONTROLS, MEASURES, TESTED
 from agent0.experiments.ablations import ablation_studies
 from agent0.experiments.ladder_rows import known_columns
+from agent0.report.columns import lead_columns
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown import ladder, training_gain
 from agent0.report.markdown.rendering import render
@@ -27,18 +28,18 @@ TOOK = {"attempts": "attempts", "tokens": "tokens", "wall_s": "seconds"}
 def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
     """Markdown of an ablation study: its answer, one table, the command, and everything else folded by section.
     ``file`` is where the page goes, ``pictures`` are files beside it: by set, ``arms`` and ``curve``."""
-    skill = found.get("skill")
+    skill, on_ladder = found.get("skill"), "ladder" in found
     first, *others = found["cost"] or [{}]
     dearer = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
-    climbed = {"ladder": known_columns(found["ladder"])} if "ladder" in found else {}
+    climbed = {"ladder": known_columns(found["ladder"]), "leads": lead_columns(found["leads"])} if on_ladder else {}
     return render(
         "ablation.md.jinja",
         found={**found, **climbed},
         skill=training_gain.gathered(skill) if skill else None,
         title=PurePath(file).stem.replace("-", " ").capitalize(),
-        short=training_gain.answer(skill) if skill else ladder.answer(found) if "ladder" in found else _answer(found),
-        heights=ladder.table(found) if "ladder" in found else [],
-        aims=ladder.aims(found) if "ladder" in found else [],
+        short=training_gain.answer(skill) if skill else ladder.answer(found) if on_ladder else _answer(found),
+        heights=ladder.table(found) if on_ladder else [],
+        aims=ladder.aims(found) if on_ladder else [],
         command=command(found, file),
         conclusions=sentences(found),
         settings={arm: _settings(about, found["settings"][arm]) for arm, about in found["about"].items()},

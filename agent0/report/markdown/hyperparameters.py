@@ -21,5 +21,5 @@ def page(found: Mapping[str, Any], command: str) -> str:
         best=next(iter(others), None),
         better=[row for row in found["trials"] if row["word"] == "improved"],
         same=same,
-        alike=all(row["difference_low"] == row["difference_high"] == 0 for row in same),
+        alike=not any(row["changed"] for row in same),
     )

@@ -33,10 +33,12 @@ def model_card(
     accepted in the run by family; ``exams``: those of the checkpoint, and of the base beside it.
     """
     recipe, config = held["recipe"] or {}, run["config"]
+    kind = _kind(held, config)
     return render(
         "model_card.md.jinja",
-        held={"reason": None, "test": None, "improved": None, **held},
+        held={"reason": None, "test": None, "improved": None, "pruned": None, **held},
         run=run,
+        kind=kind,
         whole=recipe.get("rank") == 0,
         base={role: _base(config.get(role, {})) for role in ("teacher", "student")},
         scripted=config.get("teacher", {}).get("provider") in ("scripted", "sampler"),
@@ -50,6 +52,13 @@ def model_card(
         families=_listed(families) if families else "",
         listed=_listed,
     )
+
+
+def _kind(held: Row, config: Row) -> str:
+    """What there is of the checkpoint: ``weights``, ``skill`` of a scripted stand-in, or ``nothing``."""
+    if not held["adapter"]:
+        return "nothing"
+    return "skill" if config.get(held["role"], {}).get("provider") == "scripted" else "weights"
 
 
 def _accepted(recipe: Row) -> str:
