@@ -68,7 +68,7 @@ def counts(root: Path) -> Mapping[str, int]:
     """Return name -> number for the tree at ``root``."""
     code, tests = files(root, *test_architecture.ROOMS), files(root, "tests")
     prose = [root / "README.md", root / "CONTRIBUTING.md", *files(root, "docs", end=".md")]
-    first = [path.stem for path in (root / "agent0").iterdir() if path.suffix == ".py" or path.is_dir()]
+    first = [path.stem for path in (root / "agent0").glob("[!_]*") if path.suffix == ".py" or path.is_dir()]
     rooms = [sum(path.suffix == ".py" for path in folder.iterdir()) for folder in {path.parent for path in code}]
     return {
         "files of code": len(code),
