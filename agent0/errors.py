@@ -8,7 +8,8 @@ Agent0Error
 ├── RunFailedError           6  the run ended without what it was for
 ├── AuthError                4  credentials are missing or refused
 ├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
-│   └── SandboxUnavailableError
+│   ├── SandboxUnavailableError
+│   └── BudgetExhaustedError    a call may cost more than a budget has left; the run goes on when its cap is raised
 ├── RequirementsError        5  a run needs what is not here; it has not begun
 ├── LogError                 1  the log refuses, drifted or was altered
 └── TransientError           1  another try may succeed (uses up a delivery)
@@ -100,6 +101,16 @@ class DependencyError(Agent0Error):
 
 class SandboxUnavailableError(DependencyError):
     """No sandbox backend passed its self-test. Nothing runs then: there is no weaker fallback."""
+
+
+class BudgetExhaustedError(DependencyError):
+    """A call may cost more than a budget has left. Nothing was sent; it is asked again, and goes through once the cap
+    was raised or open reservations were settled for less."""
+
+    def __init__(self, budget: str, why: str, fix: str) -> None:
+        super().__init__(budget, why, fix)
+        self.what = f"The {self.dependency} is used up."
+        self.args = (" ".join(part for part in (self.what, self.why, self.fix) if part),)
 
 
 class RequirementsError(Agent0Error):

@@ -103,6 +103,14 @@ class Usage(Value):
         return (self.completion_tokens - 1) / seconds if seconds > 0 and self.completion_tokens > 1 else None
 
 
+class OpenReservation(Value):
+    """What a budget holds for a call under way: ``amount`` in nano-dollars, until ``expires`` (Unix time, seconds)."""
+
+    call: str
+    amount: int
+    expires: int
+
+
 Capture = Literal["", "tokens", "logprobs", "text"]
 """How much a model server gave of what its model wrote: the ids of prompt and completion with log-probabilities, the
 latter only, or neither. Empty: no server, or not recorded."""
