@@ -163,6 +163,15 @@ async def test_a_lost_answer_changes_nothing(log: Log) -> None:
     assert check_bill(await entries_of(log, DAY)).spent == 16
 
 
+async def test_a_lost_answer_corrects_nothing_twice(log: Log) -> None:
+    clock = Clock()
+    late = await opened(log, clock).reserve((DAY,), 10)
+    clock.now += timedelta(seconds=61)
+    await opened(log, clock).set_cap(DAY, 90)
+    await opened(Deaf(log, 1), clock).settle(late, 4)  # type: ignore[arg-type]
+    assert check_bill(await entries_of(log, DAY)).spent == 4
+
+
 async def test_several_subjects_or_none(log: Log) -> None:
     def event(run: str) -> Recorded:
         return record(AlarmRaised(alarm="a", severity="info", message=run), run=run, time=NOON)
@@ -193,7 +202,7 @@ async def killed(log: Log, home: Path, processes: int, calls: int, kills: int, c
     assert child.stdout
     pids = list(map(int, (await child.stdout.readline()).split()))
     seen = 0
-    async with aclosing(log.tail(start, types=("BudgetChanged",))) as entries:
+    async with asyncio.timeout(300), aclosing(log.tail(start, types=("BudgetChanged",))) as entries:
         async for _ in entries:
             seen += 1
             if seen % 10 == 0:

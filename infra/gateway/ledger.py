@@ -7,8 +7,8 @@ either all of them have it or none, whatever dies when, and nothing is decided f
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
@@ -17,7 +17,7 @@ from uuid import uuid4
 from agent0.errors import BudgetExhaustedError, DependencyError, NotFoundError
 from agent0.routing import budgets
 from agent0.routing.budgets import NOTHING, Balance, Purpose, balance_of, token_of
-from events.base import Event, Recorded, decode, effect_id
+from events.base import Event, Recorded, decode
 from events.budgets import BudgetChanged, BudgetScope
 from infra.log.event_log import Log
 
@@ -112,12 +112,12 @@ class Ledger:
     async def settle(self, reservation: Reservation, cost: int, purpose: Purpose = NOTHING) -> None:
         """Charge ``cost`` for a reserved call, once. Where it expired meanwhile, the charge is corrected."""
         call = reservation.call
-        await self._end(reservation, "settle", lambda b: budgets.settle(b, call, cost, purpose), cost, purpose)
+        await self._end(reservation, lambda b: budgets.settle(b, call, cost, purpose), cost, purpose)
 
     async def refund(self, reservation: Reservation, purpose: Purpose = NOTHING) -> None:
         """Free what a call held, of which nothing was sent. Where it expired meanwhile, the charge is corrected."""
         call = reservation.call
-        await self._end(reservation, "refund", lambda b: budgets.refund(b, call, purpose), 0, purpose)
+        await self._end(reservation, lambda b: budgets.refund(b, call, purpose), 0, purpose)
 
     async def charge_in_full(self, reservation: Reservation, purpose: Purpose = NOTHING) -> None:
         """Charge all that a call held: it was sent, and nobody knows what it cost."""
@@ -127,7 +127,7 @@ class Ledger:
         """Raise, lower or remove the cap of ``account``; the balance after it."""
         async with self._alone((account,)):
             await self._bring_up_to_date(account)
-            await self._change((account,), "cap", "", lambda b: budgets.set_cap(b, cap, purpose))
+            await self._change((account,), lambda b: budgets.set_cap(b, cap, purpose))
             return self._heads[account.token].balance
 
     # --- one call -------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Ledger:
                 return None  # stored by a try whose answer was lost
             return budgets.reserve(balance, wanted.call, wanted.amount, expires, purpose)
 
-        await self._change(wanted.accounts, "reserve", wanted.call, held)
+        await self._change(wanted.accounts, held)
 
     async def _hold_or_note(self, wanted: Reservation, purpose: Purpose) -> None:
         try:
@@ -148,10 +148,10 @@ class Ledger:
         except BudgetExhaustedError:
             call, amount = wanted.call, wanted.amount
             for account in wanted.accounts:
-                await self._change((account,), "refuse", call, lambda b: budgets.refuse(b, call, amount, purpose))
+                await self._change((account,), lambda b: budgets.refuse(b, call, amount, purpose))
             raise
 
-    async def _end(self, reservation: Reservation, kind: str, change: Change, cost: int, purpose: Purpose) -> None:
+    async def _end(self, reservation: Reservation, change: Change, cost: int, purpose: Purpose) -> None:
         """End ``reservation`` where it is open; where it is not, see to it that ``cost`` is what it was charged."""
         late: set[str] = set()
 
@@ -163,32 +163,39 @@ class Ledger:
                     return None
                 return change(balance)
 
-            await self._change(reservation.accounts, kind, reservation.call, ended)
+            await self._change(reservation.accounts, ended)
             for account in reservation.accounts:
                 if account.token in late:
                     await self._correct(account, reservation.call, cost, purpose)
 
     async def _correct(self, account: Account, call: str, cost: int, purpose: Purpose) -> None:
         """Nothing is open for ``call``: it expired, or it was ended by a try whose answer was lost. The entries say."""
+
+        async def corrected() -> bool:
+            charged = await self._expired(account, call)
+            if charged is None or charged == cost:
+                return True
+            return await self._try((account,), lambda b: budgets.correct(b, call, charged, cost, purpose))
+
+        await self._repeat((account,), corrected)
+
+    async def _expired(self, account: Account, call: str) -> int | None:
+        """What was charged for ``call`` when it expired; None where another entry was its last."""
         charged = None
-        try:
+        with suppress(NotFoundError):  # in an archive: what was charged stays
             async with aclosing(self._log.read(account.token, (BudgetChanged.__name__,))) as entries:  # type: ignore[type-var]
                 async for recorded in entries:
                     entry = recorded.event
                     if isinstance(entry, BudgetChanged) and entry.call == call:
                         charged = entry.amount if entry.kind == "expire" else None
-        except NotFoundError:
-            return  # in an archive: what was charged stays
-        if charged is not None and charged != cost:
-            was = charged
-            await self._change((account,), "correct", call, lambda b: budgets.correct(b, call, was, cost, purpose))
+        return charged
 
     # --- one budget -----------------------------------------------------------------------------------------------
 
     async def _bring_up_to_date(self, account: Account) -> None:
         """Apply the settings' cap, once a process, and charge what is overdue."""
         if account.token not in self._configured:
-            await self._change((account,), "cap", "", lambda b: budgets.configure(b, account.configured))
+            await self._change((account,), lambda b: budgets.configure(b, account.configured))
             self._configured.add(account.token)
         head = await self._head(account)
         for one in head.balance.overdue(self._clock()):
@@ -198,7 +205,7 @@ class Ledger:
                 why = Purpose(reason="nobody settled it in time")
                 return budgets.expire(balance, call, why) if balance.held(call) else None
 
-            await self._change((account,), "expire", call, expired)
+            await self._change((account,), expired)
 
     async def _head(self, account: Account) -> _Head:
         if head := self._heads.get(account.token):
@@ -215,18 +222,20 @@ class Ledger:
 
     # --- the log --------------------------------------------------------------------------------------------------
 
-    async def _change(self, accounts: Sequence[Account], kind: str, call: str, change: Change) -> None:
+    async def _change(self, accounts: Sequence[Account], change: Change) -> None:
         """Append the next entry of each of ``accounts`` that ``change`` makes one for, all or none.
 
         Raises:
             DependencyError: the log does not answer. What ``change`` raises.
         """
+        await self._repeat(accounts, lambda: self._try(accounts, change))
+
+    async def _repeat(self, accounts: Sequence[Account], tried: Callable[[], Awaitable[bool]]) -> None:
+        """Try until it is done: again where another process came first, or where an answer was lost."""
         pause, deadline = PAUSE_S, monotonic() + PATIENCE_S
         while True:
             try:
-                heads = {one: await self._head(one) for one in accounts}
-                entries = {one: entry for one, head in heads.items() if (entry := change(head.balance))}
-                if not entries or await self._append(heads, entries, kind, call):
+                if await tried():
                     return
             except BudgetExhaustedError:
                 raise
@@ -237,21 +246,18 @@ class Ledger:
             await asyncio.sleep(random.random() * pause)
             pause = min(pause * 2, PAUSE_S * 100)
 
-    async def _append(
-        self, heads: Mapping[Account, _Head], entries: Mapping[Account, BudgetChanged], kind: str, call: str
-    ) -> bool:
-        """Whether the entries were stored, each right behind its head."""
-        parts = []
-        for account, entry in entries.items():
-            recorded = self._stamp(account.token, entry)
-            if call and kind != "refuse":  # stored once, however often it is tried
-                recorded = recorded.model_copy(update={"id": effect_id(call, f"{account.token}/{kind}", 0)})
-            parts.append((recorded, heads[account].seq))
+    async def _try(self, accounts: Sequence[Account], change: Change) -> bool:
+        """Whether the entries were stored, each right behind the one that it follows from, or there is none to make."""
+        heads = {one: await self._head(one) for one in accounts}
+        entries = {one: entry for one, head in heads.items() if (entry := change(head.balance))}
+        if not entries:
+            return True
         self._log.wrote = True
-        last = await self._log.append_next(*parts)
+        stored = [(self._stamp(account.token, entry), heads[account].seq) for account, entry in entries.items()]
+        last = await self._log.append_next(*stored)
         if not last:
             return False
-        for number, (account, entry) in enumerate(entries.items(), last - len(parts) + 1):
+        for number, (account, entry) in enumerate(entries.items(), last - len(stored) + 1):
             self._heads[account.token] = _Head(number, balance_of(entry))
         return True
 
