@@ -2,8 +2,10 @@
 
 Agent0Error
 ├── ConfigError              2  settings, flags or ids that a user gave are wrong
+│   └── UnknownPriceError       nobody knows what a call costs, and a budget is capped
 ├── NotFoundError            1  a run, task or event does not exist
 ├── OperationError           1  the requested operation cannot be done
+│   └── UsageError              a provider's count of tokens is missing or cannot be
 ├── GateError                3  a requested check failed
 ├── RunFailedError           6  the run ended without what it was for
 ├── AuthError                4  credentials are missing or refused
@@ -60,6 +62,10 @@ class ConfigError(Agent0Error):
     kind = Kind.CONFIG
 
 
+class UnknownPriceError(ConfigError):
+    """Nobody knows what a call costs, and a budget that it would be charged to is capped."""
+
+
 class NotFoundError(Agent0Error):
     """A run, task, event or artifact does not exist; the CLI exits with 1."""
 
@@ -68,6 +74,10 @@ class NotFoundError(Agent0Error):
 
 class OperationError(Agent0Error):
     """The requested operation cannot be done; the CLI exits with 1."""
+
+
+class UsageError(OperationError):
+    """A provider's count of tokens is missing, negative or contradicts itself. The call is charged in full."""
 
 
 class GateError(Agent0Error):

@@ -346,7 +346,7 @@ CROWDED = ("agent0/run/diagnosis/causes", "agent0/tasks/families", "agent0/tools
 def test_no_room_is_crowded() -> None:
     rooms = Counter(str(Path(path).parent) for path in FILES if not path.endswith("__init__.py"))
     assert {room: n for room, n in rooms.items() if n > 14 and room not in CROWDED} == {}
-    assert len({Path(path).parts[1] for path in FILES if path.startswith("agent0/")}) <= 24
+    assert len({Path(path).parts[1] for path in FILES if path.startswith("agent0/")}) <= 25
 
 
 def test_every_pair_is_needed() -> None:

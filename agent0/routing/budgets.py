@@ -4,14 +4,15 @@ Pure: each function makes the next entry from a balance, and whoever appends it 
 newest. An amount is in nano-dollars.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
-from agent0.errors import BudgetExhaustedError, ConfigError
+from agent0.errors import BudgetExhaustedError, ConfigError, UnknownPriceError
+from events.alarms import AlarmRaised, AlarmResolved
 from events.base import TOKEN, sha256
 from events.budgets import DOLLAR, PREFIX, BudgetChanged, BudgetKind, BudgetLevel, BudgetScope
 from events.values import OpenReservation
@@ -108,6 +109,9 @@ def reserve(balance: Balance, call: str, amount: int, expires: datetime, purpose
         BudgetExhaustedError: it does not fit, or too many reservations are open.
         ValueError: a negative amount, or ``call`` holds a reservation already.
     """
+    if amount is None and balance.cap is not None:
+        raise _unknown(balance, purpose)
+    amount = amount or 0
     if amount < 0 or balance.held(call):
         raise ValueError(f"{call} cannot reserve {amount}")
     if balance.free is not None and amount > balance.free:
@@ -169,6 +173,33 @@ def carry(balance: Balance) -> BudgetChanged:
     return _entry(balance, "carry", NOTHING)
 
 
+def level_alarms(entry: BudgetChanged) -> Iterator[AlarmRaised | AlarmResolved]:
+    """Raise and resolve the alarms of a budget whose level ``entry`` changed: one from 80 % on, one at the end."""
+    order: tuple[BudgetLevel, ...] = ("", "near", "exhausted")
+    before, after = order.index(entry.former), order.index(entry.level)
+    balance, token = balance_of(entry), token_of(entry.scope, entry.name)
+    for number, level in enumerate(order[1:], 1):
+        alarm = f"budget-{level}-{token}"
+        if before < number <= after:
+            facts = {"scope": entry.scope, "name": entry.name, "cap": entry.cap, "spent": entry.spent}
+            text = _message(balance, level, entry)
+            yield AlarmRaised(alarm=alarm, severity=_SEVERITY[level], message=text, facts=facts)
+        elif after < number <= before:
+            cap = "no cap" if entry.cap is None else f"a cap of {dollars(entry.cap)}"
+            yield AlarmResolved(alarm=alarm, message=f"The {title(balance)} has {cap} now.")
+
+
+_SEVERITY: Mapping[BudgetLevel, Literal["warning", "critical"]] = {"near": "warning", "exhausted": "critical"}
+
+
+def _message(balance: Balance, level: BudgetLevel, entry: BudgetChanged) -> str:
+    used = f"{dollars(balance.spent)} of {dollars(balance.cap or 0)} are spent"
+    if level == "near":
+        return f"{used}: the {title(balance)} is near its end."
+    refused = f"; a call that may cost {dollars(entry.amount)} was refused" if entry.kind == "refuse" else ""
+    return f"{used}{refused}: calls wait until the {title(balance)} is raised."
+
+
 def most_cost(prompt_bytes: int, max_tokens: int, dearest_read: Decimal, dearest_written: Decimal) -> int:
     """The most that a call may cost: a token holds at least one byte of the prompt.
 
@@ -207,6 +238,15 @@ def _exhausted(balance: Balance, amount: int) -> BudgetExhaustedError:
     why = f"A call may cost {dollars(amount)}; of {cap}, {spent} are spent and {reserved} reserved for calls under way."
     fix = f"Raise it: agent0 router budget set {balance.scope} {balance.name} --cap USD"
     return BudgetExhaustedError(title(balance), why, f"{fix} (the setting is router.caps.{balance.scope}).")
+
+
+def _unknown(balance: Balance, purpose: Purpose) -> UnknownPriceError:
+    model = f"{purpose.provider}/{purpose.model}"
+    why = (
+        f"The {title(balance)} is capped at {dollars(balance.cap or 0)}, and the price table does not have this model."
+    )
+    fix = f'Name its prices by the setting router.prices."{model}" (input, output: US dollars a million tokens).'
+    return UnknownPriceError(f"Nobody knows what a call to {model} costs.", why, fix)
 
 
 def _close(

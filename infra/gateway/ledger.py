@@ -55,7 +55,7 @@ class Reservation:
     """Money held for one call in each of its budgets."""
 
     call: str
-    amount: int
+    amount: int | None
     accounts: tuple[Account, ...]
 
 
@@ -86,14 +86,15 @@ class Ledger:
         return (await self._head(account)).balance
 
     async def reserve(
-        self, accounts: Sequence[Account], amount: int, purpose: Purpose = NOTHING, call: str = ""
+        self, accounts: Sequence[Account], amount: int | None, purpose: Purpose = NOTHING, call: str = ""
     ) -> Reservation:
-        """Hold ``amount`` nano-dollars in all of ``accounts``, or in none.
+        """Hold ``amount`` nano-dollars in all of ``accounts``, or in none. ``amount`` None: nobody knows the price.
 
         Reservations whose time is over are charged first. ``call`` is the id of the reservation; empty: a new one.
 
         Raises:
             BudgetExhaustedError: it does not fit into one of them.
+            UnknownPriceError: nobody knows the price, and one of them is capped.
             DependencyError: the log does not answer. What may be reserved then expires.
         """
         wanted = Reservation(call or uuid4().hex, amount, tuple(sorted(accounts, key=lambda one: one.token)))
@@ -121,7 +122,7 @@ class Ledger:
 
     async def charge_in_full(self, reservation: Reservation, purpose: Purpose = NOTHING) -> None:
         """Charge all that a call held: it was sent, and nobody knows what it cost."""
-        await self.settle(reservation, reservation.amount, purpose)
+        await self.settle(reservation, reservation.amount or 0, purpose)
 
     async def set_cap(self, account: Account, cap: int | None, purpose: Purpose = NOTHING) -> Balance:
         """Raise, lower or remove the cap of ``account``; the balance after it."""
@@ -146,7 +147,7 @@ class Ledger:
         try:
             await self._hold(wanted, purpose)
         except BudgetExhaustedError:
-            call, amount = wanted.call, wanted.amount
+            call, amount = wanted.call, wanted.amount or 0
             for account in wanted.accounts:
                 await self._change((account,), lambda b: budgets.refuse(b, call, amount, purpose))
             raise
