@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from agent0.assembly.runtime.stamping import new_token
 from agent0.errors import BudgetExhaustedError, ConfigError, Kind
 from agent0.routing import budgets
 from agent0.routing.budgets import Balance, Purpose, balance_of, token_of
+from events.alarms import AlarmResolved
 from events.base import TOKEN, decode, record
-from events.budgets import BudgetChanged
+from events.budgets import PREFIX, BudgetChanged
+from handlers import handlers
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AMOUNT = st.integers(0, 60)
@@ -148,7 +151,7 @@ def test_a_setting_is_applied_when_it_changes() -> None:
     assert budgets.configure(raised, 100) is None
     again = budgets.configure(raised, 200)
     assert again and again.cap == 200
-    assert budgets.configure(EMPTY, None) is None
+    assert budgets.configure(EMPTY, None) is None and budgets.configure(raised, None) is None
 
 
 def test_too_many_calls_at_once_wait() -> None:
@@ -197,3 +200,41 @@ def test_the_most_that_a_call_may_cost() -> None:
     assert budgets.most_cost(1, 0, Decimal("37.5"), Decimal(0)) == 38
     assert budgets.in_nano(0.1) == 100_000_000 and budgets.nano(Decimal("0.2")) == 1
     assert Purpose() == budgets.NOTHING
+
+
+def alarms(*entries: BudgetChanged) -> list[tuple[str, str]]:
+    return [
+        (type(one).__name__.removeprefix("Alarm"), one.alarm.split("-")[1])
+        for e in entries
+        for one in budgets.level_alarms(e)
+    ]
+
+
+def test_alarms_come_once_at_80_percent_and_at_the_end_and_go_with_the_cap() -> None:
+    held, entries = balance_of(budgets.set_cap(EMPTY, 100)), []
+    for number, cost in enumerate((79, 1, 10, 10, 5)):
+        holding = balance_of(budgets.reserve(held, f"c{number}", min(cost, 100 - held.spent), NOON))
+        entries.append(budgets.settle(holding, f"c{number}", cost))
+        held = balance_of(entries[-1])
+    assert alarms(*entries) == [("Raised", "near"), ("Raised", "exhausted")]
+    raised = budgets.set_cap(held, 120)
+    assert alarms(raised) == [("Resolved", "exhausted")]
+    assert alarms(budgets.set_cap(balance_of(raised), None)) == [("Resolved", "near")]
+    all_at_once = budgets.refuse(balance_of(budgets.set_cap(EMPTY, 100)), "x", 101)
+    assert all_at_once and alarms(all_at_once) == [("Raised", "near"), ("Raised", "exhausted")]
+
+
+async def test_the_alarms_of_a_day_need_no_run() -> None:
+    entry = budgets.set_cap(Balance("day", "2026-01-01", level="near"), 100)
+    cause = record(entry, run=token_of("day", "2026-01-01"), time=NOON).model_copy(update={"seq": 1})
+    (resolved,) = await handlers()["watch_budget"](cause, None, {})
+    assert resolved == AlarmResolved(
+        alarm="budget-near-budget-day-2026-01-01", message="The budget of day 2026-01-01 has a cap of $0.0000001 now."
+    )
+    assert await handlers()["advance_run"](cause, None, {}) == []
+
+
+def test_no_run_has_the_id_of_a_budget() -> None:
+    for title in ("budget day 2026-01-01", "Budget", "Ours"):
+        assert not new_token(title, "run").startswith(PREFIX)
+        assert TOKEN.fullmatch(new_token(title * 9, "run"))

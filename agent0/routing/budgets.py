@@ -94,9 +94,9 @@ def set_cap(balance: Balance, cap: int | None, purpose: Purpose = NOTHING) -> Bu
 
 
 def configure(balance: Balance, cap: int | None) -> BudgetChanged | None:
-    """Apply the cap that the settings name; None where they name what they did when it was applied last, so that a cap
-    set by a user since then holds."""
-    if cap == balance.configured:
+    """Apply the cap that the settings name; None where they name none, or the one that they named when it was applied
+    last, so that a cap set by a user since then holds."""
+    if cap is None or cap == balance.configured:
         return None
     by = Purpose(reason=f"setting router.caps.{balance.scope}")
     return set_cap(balance, cap, by).model_copy(update={"configured": cap})
@@ -114,7 +114,7 @@ def reserve(balance: Balance, call: str, amount: int, expires: datetime, purpose
     amount = amount or 0
     if amount < 0 or balance.held(call):
         raise ValueError(f"{call} cannot reserve {amount}")
-    if balance.free is not None and amount > balance.free:
+    if balance.cap is not None and balance.spent + balance.reserved + amount > balance.cap:
         raise _exhausted(balance, amount)
     if len(balance.open) >= MOST_OPEN:
         why = f"{MOST_OPEN} calls are under way, the most that a budget keeps."

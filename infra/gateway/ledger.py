@@ -31,6 +31,11 @@ Stamp = Callable[[str, Event], Recorded]
 Clock = Callable[[], datetime]
 
 
+def subject_of(token: str) -> str:
+    """The one subject of the entries of the budget that stands under the run token ``token``."""
+    return f"a0.ev.{token}.-.-.{BudgetChanged.__name__}"
+
+
 @dataclass(frozen=True)
 class Account:
     """A budget that calls are charged to, with the cap that the settings name (nano-dollars, None: none)."""
@@ -47,7 +52,7 @@ class Account:
     @property
     def subject(self) -> str:
         """The one subject of its entries."""
-        return f"a0.ev.{self.token}.-.-.{BudgetChanged.__name__}"
+        return subject_of(self.token)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Part of the rim: who wrote an event, and when: the commit of the code and the clock."""
 
+import re
+import secrets
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -7,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from events.base import Event, Recorded, record
+from events.budgets import PREFIX
 
 if TYPE_CHECKING:
     pass
@@ -15,6 +18,13 @@ if TYPE_CHECKING:
 def recorded(run: str, event: Event) -> Recorded:
     """``event`` as a person's doing, to be appended."""
     return record(event, run=run, time=now(), code_rev=code_rev())
+
+
+def new_token(title: str, otherwise: str) -> str:
+    """A run token from ``title``, ``otherwise`` where nothing of it may be part of one; never one of a budget's."""
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or otherwise
+    apart = f"{otherwise}-{slug}" if f"{slug}-".startswith(PREFIX) else slug
+    return f"{apart}-{secrets.token_hex(3)}"
 
 
 @cache
