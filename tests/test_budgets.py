@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from agent0.assembly.runtime.stamping import new_token
-from agent0.errors import BudgetExhaustedError, ConfigError, Kind
+from agent0.errors import BudgetExhaustedError, ConfigError, Kind, UnknownPriceError
 from agent0.routing import budgets
 from agent0.routing.budgets import Balance, Purpose, balance_of, token_of
 from events.alarms import AlarmResolved
@@ -117,6 +117,14 @@ def test_a_cap_counts_what_is_under_way() -> None:
     assert "agent0 router budget set run r1" in refused.value.fix and "router.caps.run" in refused.value.fix
     assert budgets.refuse(held, "b", 41) is None  # it fits once the first is settled for less
     assert reserved(balance_of(budgets.settle(held, "a", 10)), "b", 90).free == 0
+
+
+def test_a_price_that_nobody_knows_is_not_zero_where_there_is_a_cap() -> None:
+    capped, called = balance_of(budgets.set_cap(EMPTY, 100)), Purpose("openai", "gpt-99")
+    with pytest.raises(UnknownPriceError, match=r"call to openai/gpt-99 costs.*router.prices.\"openai/gpt-99\""):
+        budgets.reserve(capped, "a", None, NOON, called)
+    free = budgets.reserve(EMPTY, "a", None, NOON, called)
+    assert (free.amount, budgets.settle(balance_of(free), "a", 7).spent) == (0, 7)
 
 
 def test_more_than_was_reserved_is_charged_in_full() -> None:

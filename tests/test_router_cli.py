@@ -65,8 +65,7 @@ def test_budgets_are_shown_and_caps_changed(tmp_path: Path) -> None:
     assert asyncio.run(fits(held, account, DOLLAR))
     freed = call("router", "budget", "set", "user", "someone", "--no-cap", "--json", home=tmp_path).json
     assert (freed["cap"], freed["level"]) == (None, "")
-    assert call("run", "list", "--json", home=tmp_path).json[0]["run"] == "r1"
-    assert [row["run"] for row in call("run", "list", "--json", home=tmp_path).json] == ["r1"]
+    assert call("projections", "query", "SELECT run FROM runs", "--json", home=tmp_path).json == [{"run": "r1"}]
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,14 @@ def configure(balance: Balance, cap: int | None) -> BudgetChanged | None:
     return set_cap(balance, cap, by).model_copy(update={"configured": cap})
 
 
-def reserve(balance: Balance, call: str, amount: int, expires: datetime, purpose: Purpose = NOTHING) -> BudgetChanged:
-    """Hold ``amount`` for ``call`` until ``expires``.
+def reserve(
+    balance: Balance, call: str, amount: int | None, expires: datetime, purpose: Purpose = NOTHING
+) -> BudgetChanged:
+    """Hold ``amount`` for ``call`` until ``expires``; None where nobody knows what it may cost: then nothing is held.
 
     Raises:
         BudgetExhaustedError: it does not fit, or too many reservations are open.
+        UnknownPriceError: nobody knows what it may cost, and there is a cap.
         ValueError: a negative amount, or ``call`` holds a reservation already.
     """
     if amount is None and balance.cap is not None:

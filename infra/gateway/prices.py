@@ -12,8 +12,9 @@ from importlib.metadata import version
 from typing import Any
 
 from agent0.errors import UsageError
-from agent0.routing.budgets import DOLLAR, nano
+from agent0.routing.budgets import nano
 from agent0.settings import PriceSettings, RouterSettings
+from events.budgets import DOLLAR
 from events.values import TokenCounts
 
 PACKAGE = "genai-prices"
