@@ -1,5 +1,5 @@
 """Budgets of model calls: what may be spent, what is reserved for calls under way, what was charged. The entries of a
-budget are its invoice, and the newest of them alone tells its state.
+budget are its invoice, and the newest of them alone holds its state.
 
 Amounts are whole nano-dollars (1e-9 US dollars), so that sums are exact: a token of the cheapest model costs some of
 them.

@@ -69,7 +69,7 @@ class Balance:
 
 
 def balance_of(entry: BudgetChanged) -> Balance:
-    """The balance after ``entry``."""
+    """The balance of a budget after its newest ``entry``."""
     return Balance(entry.scope, entry.name, entry.cap, entry.spent, entry.open, entry.level, entry.configured)
 
 
@@ -148,7 +148,7 @@ def refund(balance: Balance, call: str, purpose: Purpose = NOTHING) -> BudgetCha
 
 
 def expire(balance: Balance, call: str, purpose: Purpose = NOTHING) -> BudgetChanged:
-    """Charge all that ``call`` held: nobody settled it in time, and the money may have been spent.
+    """Charge all that ``call`` held: nobody ended it in time, and the money may have been spent.
 
     Raises:
         KeyError: nothing is open for ``call``.
@@ -172,7 +172,7 @@ def refuse(balance: Balance, call: str, amount: int, purpose: Purpose = NOTHING)
 
 
 def carry(balance: Balance) -> BudgetChanged:
-    """Continue the budget in a fresh log."""
+    """Continue the budget in a fresh log, with the balance it has."""
     return _entry(balance, "carry", NOTHING)
 
 
@@ -232,7 +232,7 @@ def dollars(amount: int) -> str:
 
 
 def title(balance: Balance) -> str:
-    """Name a budget in a sentence."""
+    """Name a budget as a sentence does: whose it is."""
     return f"budget of {balance.scope} {balance.name}"
 
 

@@ -28,13 +28,13 @@ class PriceSettings(Frozen):
 
 
 class RouterSettings(Frozen):
-    """Budgets and prices of model calls."""
+    """Budgets and prices of model calls: caps, own prices, energy, expiry."""
 
     caps: CapSettings = CapSettings()
     prices: dict[str, PriceSettings] = Field(default_factory=dict, description="provider/model -> prices")
     user: str = Field("local", min_length=1, max_length=200, description="whose budget calls are charged to")
     expiry_s: float = Field(
-        900, ge=1, le=86_400, description="seconds after which a call that nobody settled is charged in full"
+        900, ge=1, le=86_400, description="seconds after which a call that nobody ended is charged in full"
     )
     kwh_usd: float = Field(0, ge=0, le=1000, description="price of a kilowatt-hour; 0: local calls cost nothing")
     watts: float = Field(0, ge=0, le=1_000_000, description="power that a local call draws")
