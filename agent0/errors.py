@@ -11,6 +11,7 @@ Agent0Error
 ├── AuthError                4  credentials are missing or refused
 ├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
 │   ├── SandboxUnavailableError
+│   ├── NotSentError            nothing was sent to a server, so it cannot have cost anything
 │   └── BudgetExhaustedError    a call may cost more than a budget has left; the run goes on when its cap is raised
 ├── RequirementsError        5  a run needs what is not here; it has not begun
 ├── LogError                 1  the log refuses, drifted or was altered
@@ -111,6 +112,10 @@ class DependencyError(Agent0Error):
 
 class SandboxUnavailableError(DependencyError):
     """No sandbox backend passed its self-test. Nothing runs then: there is no weaker fallback."""
+
+
+class NotSentError(DependencyError):
+    """A server cannot be reached or takes no request now: nothing was sent that it could charge for."""
 
 
 class BudgetExhaustedError(DependencyError):

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent0.errors import UsageError
 from agent0.routing.budgets import nano
@@ -112,6 +114,25 @@ def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCoun
     tokens = TokenCounts(**{name: int(value) for name, value in counts.items()})
     _check(tokens, provider)
     return tokens
+
+
+def vendor_of(base_url: str) -> str:
+    """Who sends the bill for calls of ``base_url``: a provider of the price table, else the host's name; empty where it
+    is on this machine or in a private network."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider(None, None, base_url).id
+    except LookupError:
+        host = urlsplit(base_url).hostname or ""
+        return "" if _is_near(host) else host
+
+
+def _is_near(host: str) -> bool:
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))
 
 
 _KEYS = {
