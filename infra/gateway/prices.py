@@ -119,13 +119,15 @@ def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCoun
 def vendor_of(base_url: str) -> str:
     """Who sends the bill for calls of ``base_url``: a provider of the price table, else the host's name; empty where it
     is on this machine or in a private network."""
+    host = urlsplit(base_url).hostname or ""
+    if _is_near(host):
+        return ""
     from genai_prices.data_snapshot import get_snapshot
 
     try:
         return get_snapshot().find_provider(None, None, base_url).id
     except LookupError:
-        host = urlsplit(base_url).hostname or ""
-        return "" if _is_near(host) else host
+        return host
 
 
 def _is_near(host: str) -> bool:

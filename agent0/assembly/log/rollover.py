@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.carried_budgets import entries_to_carry
 from agent0.assembly.log.export import ExportRequest, describe_archive, write
 from agent0.assembly.log.integrity import seal_file, sealer, verify
 from agent0.assembly.log.restore import require_whole
 from agent0.assembly.log.rollover_recovery import MANIFEST, finish
-from agent0.assembly.routing.budgets import entries_to_carry
 from agent0.assembly.runtime.read_models import catch_up, reading
 from agent0.errors import OperationError
 from agent0.settings import Settings

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from agent0.assembly.log.carried_budgets import carried
 from agent0.assembly.log.integrity import seal_file, topology
-from agent0.assembly.routing.budgets import carried
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.stamping import recorded
 from agent0.settings import Settings

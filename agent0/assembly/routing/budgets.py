@@ -1,15 +1,15 @@
 """Part of the rim: the ledger of a log, with the caps that the settings name."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
+from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
-from agent0.routing.budgets import Balance, Purpose, balance_of, carry, in_nano
+from agent0.routing.budgets import Balance, Purpose, in_nano
 from agent0.settings import RouterSettings, Settings
-from events.base import Recorded, decode
-from events.budgets import PREFIX, BudgetChanged, BudgetScope
+from events.budgets import BudgetScope
 
 if TYPE_CHECKING:
     from infra.gateway.ledger import Ledger
@@ -59,34 +59,12 @@ def name_of(settings: Settings, scope: BudgetScope, name: str) -> str:
     raise ConfigError(f"Which {scope}?", fix=f"Name it: agent0 router budget show {scope} NAME")
 
 
-async def entries_to_carry(log: "Log", runs: Iterable[str]) -> tuple[str, ...]:
-    """The newest entry, as it is stored, of each budget among the run tokens ``runs`` that goes on: all but those of
-    runs, which are over, and of days that are."""
-    from infra.gateway.ledger import subject_of
-
-    found = [await log.newest(subject_of(run)) for run in runs if run.startswith(PREFIX)]
-    entries = {body.decode(): decode(body).event for _, body in found if body}
-    return tuple(body for body, entry in entries.items() if isinstance(entry, BudgetChanged) and _goes_on(entry))
-
-
-def carried(bodies: Iterable[str]) -> Iterator[Recorded]:
-    """An entry that continues each of those budgets in a fresh log."""
-    for recorded_before in map(decode, bodies):
-        if isinstance(recorded_before.event, BudgetChanged):
-            yield recorded(recorded_before.run, carry(balance_of(recorded_before.event)))
-
-
-def _goes_on(entry: BudgetChanged) -> bool:
-    return entry.scope != "day" or bool(entry.open) or entry.name >= f"{now():%Y-%m-%d}"
-
-
 async def change_cap(settings: Settings, scope: BudgetScope, name: str, usd: float | None, reason: str) -> Balance:
     """Raise, lower or remove (None) a cap by an entry of its own; the balance after it.
 
     Raises:
         ConfigError: it is below zero. DependencyError, LogError: the log cannot be written.
     """
-    from agent0.assembly.log.access import open_log
     from infra.gateway.ledger import Account
 
     cap = None if usd is None else in_nano(usd)

@@ -59,7 +59,8 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         artifacts = FileArtifacts(settings.home)
         port_names = sorted({port for handler in chosen.values() for port in handler.ports})
         ports: dict[str, Any] = {"artifacts": artifacts, "history": Branches(log)}
-        ports |= await open_ports([name for name in port_names if name not in ports], settings, artifacts, stack)
+        missing = [name for name in port_names if name not in ports]
+        ports |= await open_ports(missing, settings, artifacts, stack, log)
         if "tools" in ports:
             ports["tools"] |= await mcp_tools(settings, ports["sandbox"])
         yield App(settings, log, artifacts, chosen, ports)
