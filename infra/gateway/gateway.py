@@ -41,13 +41,9 @@ class Gateway:
     def __init__(
         self, inner: Model, remote: Remote, ledger: Ledger, prices: Prices, log: Log, stamp: Stamp, clock: Clock
     ) -> None:
+        self.name = inner.name
         self._inner, self._remote, self._ledger, self._prices = inner, remote, ledger, prices
         self._log, self._stamp, self._clock = log, stamp, clock
-
-    @property
-    def name(self) -> str:
-        """The name of the model behind it."""
-        return self._inner.name
 
     async def close(self) -> None:
         """Close the model behind it."""
@@ -74,6 +70,7 @@ class Gateway:
             await self._ledger.charge_in_full(held, replace(paid, reason=type(error).__name__))
             await self._note(request, held, None, None, _full(held), type(error).__name__)
             raise
+        self.name = self._inner.name  # some servers say at the first call what they have
         await self._charge(request, held, written, paid)
         return written
 
