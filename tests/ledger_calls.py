@@ -1,6 +1,7 @@
 """Processes that reserve from one budget, to be killed: ``python -m tests.ledger_calls HOME PROCESSES CALLS CAP``.
 
-One process imports, its children call. Their ids are printed first; then each says a line for a call that it got.
+One process imports, its children call. Their ids are printed first, then a line for each call that may be made, and how
+they ended.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ async def calls(home: Path, number: int, cap: int) -> None:
                 held = await ledger.reserve(accounts(cap), AMOUNT)
             except BudgetExhaustedError:
                 return
+            os.write(1, f"{held.call}\n".encode())
             ends = (ledger.settle(held, drawn.randint(0, AMOUNT)), ledger.refund(held), asyncio.sleep(0))
             chosen = drawn.choices(range(3), (6, 3, 1))[0]
             for number, end in enumerate(ends):

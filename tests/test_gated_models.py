@@ -73,3 +73,20 @@ def test_who_costs_money() -> None:
     assert vendor_billing(actor("https://api.openai.com", model="gpt-4o"), router) == "openai"
     assert vendor_billing(actor("http://127.0.0.1:9", model="gpt-4o"), router) == ""
     assert vendor_billing(TeacherConfig(provider="tiny"), router) == ""
+
+
+def test_prices_are_named_by_models_with_dots_in_their_names(tmp_path: Path) -> None:
+    profile = tmp_path / "mine.toml"
+    profile.write_text('[router.caps]\nday = 20\n[router.prices."openai/gpt-9.5"]\ninput = 0.5\noutput = 2\n')
+    found = load(
+        profile, {"router.prices.openai/gpt-9.5.output": "3", "router.prices.a/b.batch": "0.5"} | OWN, {}
+    ).router
+    assert (found.prices["openai/gpt-9.5"].input, found.prices["openai/gpt-9.5"].output) == (0.5, 3)
+    assert (found.caps.day, found.prices["a/b"].batch) == (20, 0.5)
+    with pytest.raises(ConfigError, match=r"no setting 'router.prices.openai/gpt-9.5.prize'"):
+        load(profile, {"router.prices.openai/gpt-9.5.prize": "3"}, {})
+    with pytest.raises(ConfigError, match=r"router.prices.openai/gpt-9.5.input = '-1' .* is not valid"):
+        load(profile, {"router.prices.openai/gpt-9.5.input": "-1"}, {})
+
+
+OWN = {"router.prices.a/b.input": "1", "router.prices.a/b.output": "1"}

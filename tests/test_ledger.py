@@ -208,7 +208,8 @@ async def killed(log: Log, home: Path, processes: int, calls: int, kills: int, c
                 os.kill(pids[seen // 10 - 1], signal.SIGKILL)
                 if seen // 10 == kills:
                     break
-    ended = list(map(int, (await child.stdout.read()).split()))
+    *made, last = (await child.stdout.read()).decode().splitlines()
+    ended = list(map(int, last.split()))
     assert await child.wait() == 0
     assert sorted(map(os.waitstatus_to_exitcode, ended)) == [-9] * kills + [0] * (processes - kills)
     day, user = ledger_calls.accounts(cap)
@@ -218,6 +219,8 @@ async def killed(log: Log, home: Path, processes: int, calls: int, kills: int, c
     await after.set_cap(day, cap)  # charges what is overdue, as every look at a budget to change it does
     await after.set_cap(user, None)
     assert check_bill(await entries_of(log, user)).open == ()
+    for account in (day, user):  # who was told that it may call holds a reservation
+        assert set(made) <= {e.call for e in await entries_of(log, account) if e.kind == "reserve"}
     return await entries_of(log, day)
 
 

@@ -24,7 +24,7 @@ TEMPLATE_BYTES = 4096
 
 @dataclass(frozen=True)
 class Remote:
-    """A model that costs money, and whose budgets calls are charged to. ``vendor`` and ``model`` are those of the price table."""
+    """A model that costs money, and whose budgets are charged. ``vendor`` and ``model``: as in the price table."""
 
     vendor: str
     model: str
