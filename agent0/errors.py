@@ -2,13 +2,17 @@
 
 Agent0Error
 ├── ConfigError              2  settings, flags or ids that a user gave are wrong
+│   └── UnknownPriceError       nobody knows what a call costs, and a budget is capped
 ├── NotFoundError            1  a run, task or event does not exist
 ├── OperationError           1  the requested operation cannot be done
+│   └── UsageError              a provider's count of tokens is missing or cannot be
 ├── GateError                3  a requested check failed
 ├── RunFailedError           6  the run ended without what it was for
 ├── AuthError                4  credentials are missing or refused
 ├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
-│   └── SandboxUnavailableError
+│   ├── SandboxUnavailableError
+│   ├── NotSentError            nothing was sent to a server, so it cannot have cost anything
+│   └── BudgetExhaustedError    a call may cost more than a budget has left; the run goes on when its cap is raised
 ├── RequirementsError        5  a run needs what is not here; it has not begun
 ├── LogError                 1  the log refuses, drifted or was altered
 └── TransientError           1  another try may succeed (uses up a delivery)
@@ -59,6 +63,10 @@ class ConfigError(Agent0Error):
     kind = Kind.CONFIG
 
 
+class UnknownPriceError(ConfigError):
+    """Nobody knows what a call costs, and a budget that it would be charged to is capped."""
+
+
 class NotFoundError(Agent0Error):
     """A run, task, event or artifact does not exist; the CLI exits with 1."""
 
@@ -67,6 +75,10 @@ class NotFoundError(Agent0Error):
 
 class OperationError(Agent0Error):
     """The requested operation cannot be done; the CLI exits with 1."""
+
+
+class UsageError(OperationError):
+    """A provider's count of tokens is missing, negative or contradicts itself. The call is charged in full."""
 
 
 class GateError(Agent0Error):
@@ -100,6 +112,20 @@ class DependencyError(Agent0Error):
 
 class SandboxUnavailableError(DependencyError):
     """No sandbox backend passed its self-test. Nothing runs then: there is no weaker fallback."""
+
+
+class NotSentError(DependencyError):
+    """A server cannot be reached or takes no request now: nothing was sent that it could charge for."""
+
+
+class BudgetExhaustedError(DependencyError):
+    """A call may cost more than a budget has left. Nothing was sent; it is asked again, and goes through once the cap
+    was raised or open reservations were settled for less."""
+
+    def __init__(self, budget: str, why: str, fix: str) -> None:
+        super().__init__(budget, why, fix)
+        self.what = f"The {self.dependency} is used up."
+        self.args = (" ".join(part for part in (self.what, self.why, self.fix) if part),)
 
 
 class RequirementsError(Agent0Error):

@@ -1,6 +1,6 @@
 """Event classes and their values: everything that can be recorded of a run. Pydantic and the standard library only."""
 
-from events import alarms, benchmarks, checkpoints, experiments, models, policies, runs, tasks
+from events import alarms, benchmarks, budgets, checkpoints, experiments, models, policies, runs, tasks
 from events.base import Event, Recorded, decode, effect_id, event_types, new_id
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "Recorded",
     "alarms",
     "benchmarks",
+    "budgets",
     "checkpoints",
     "decode",
     "effect_id",

@@ -1,16 +1,41 @@
 """Calls of remote models. Local calls are inside ``TaskProposed`` and ``TaskAttempted``."""
 
+from typing import Literal
+
 from events.base import Event
-from events.values import Usage
+from events.values import Artifact, Capture, TokenCounts, Usage
 
 
 class ModelCalled(Event):
-    """A remote model was called: which one, how long it took, how many tokens, and how it ended."""
+    """A remote model was called: which one, how long it took, how many tokens, what it cost, and how it ended."""
 
     task: str = "-"
     attempt: str = "-"
     provider: str
     model: str
+    """As the server named what it served."""
     role: str
     finish: str
+    """How its turn ended; ``error`` where there is none."""
     usage: Usage
+    asked: str = ""
+    """The model that was asked for."""
+    quantization: str = ""
+    fingerprint: str = ""
+    """What the server says of its own version, empty where it says nothing."""
+    capture: Capture = ""
+    tokens: TokenCounts | None = None
+    """None: the server did not count, and the call was charged in full."""
+    cost: int | None = None
+    """In nano-dollars; None: nobody knows."""
+    prices: str = ""
+    """Price table, its version and day."""
+    call: str = ""
+    """Id of its reservation in the budgets."""
+    retries: int = 0
+    cache: Literal["", "hit", "miss"] = ""
+    saved: int = 0
+    """Nano-dollars that a cache hit would have cost."""
+    error: str = ""
+    prompt: Artifact | None = None
+    output: Artifact | None = None

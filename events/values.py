@@ -103,6 +103,29 @@ class Usage(Value):
         return (self.completion_tokens - 1) / seconds if seconds > 0 and self.completion_tokens > 1 else None
 
 
+class TokenCounts(Value):
+    """The tokens of a remote call by kind. ``cache_read`` and ``cache_write`` are parts of ``read``, ``cache_write_1h``
+    (written to be kept an hour) is one of ``cache_write``, ``reasoning`` one of ``written``: whatever the vendor's own
+    convention is."""
+
+    read: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cache_write_1h: int = 0
+    written: int = 0
+    reasoning: int = 0
+    searches: int = 0
+    """Web searches that the vendor made, not tokens."""
+
+
+class OpenReservation(Value):
+    """What a budget holds for a call under way: ``amount`` in nano-dollars, until ``expires`` (Unix time, seconds)."""
+
+    call: str
+    amount: int
+    expires: int
+
+
 Capture = Literal["", "tokens", "logprobs", "text"]
 """How much a model server gave of what its model wrote: the ids of prompt and completion with log-probabilities, the
 latter only, or neither. Empty: no server, or not recorded."""

@@ -36,16 +36,16 @@ class Handler:
     long: bool
 
     async def __call__(self, cause: Recorded, run: RunState | None, ports: Mapping[str, Any]) -> list[Event]:
-        """React to ``cause``; returns the effects in order. What belongs to no run, as an experiment's
-        events, has none.
+        """React to ``cause``; returns the effects in order. Who takes ``run`` does not react to what belongs to none,
+        as an experiment's events.
 
         Raises:
             DependencyError: the run was begun with a file of rewards, verifiers, tools or families that this process
                 has not loaded: without it this would be another reaction, and nobody would notice.
         """
-        if run is None:
+        if run is None and "run" in self.own:
             return []
-        for name, digest in run.config.plugins.items():
+        for name, digest in run.config.plugins.items() if run else ():
             if LOADED.get(name) != digest:
                 fix = f"Restart this process with --plugin PATH/{name}.py, or AGENT0_PLUGINS=PATH/{name}.py."
                 raise DependencyError(f"the plugin {name}", f"The run began with sha256 {digest[:12]} of it.", fix)

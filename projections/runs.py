@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent0.errors import NotFoundError
-from events import alarms, benchmarks, checkpoints, experiments, policies, tasks
+from events import alarms, benchmarks, budgets, checkpoints, experiments, policies, tasks
 from events import runs as facts
 from events.base import Event, Recorded
 from projections.base import Row, as_json, projection, select, stamp
 
 _NO_RUNS = (policies.RUN, alarms.LOG)
+_NO_RUN = (experiments.PREFIX, budgets.PREFIX)
 
 
 @projection(
@@ -62,7 +63,7 @@ def runs(e: Recorded) -> Iterator[Row]:
     ``failed``: the cause, where it failed and was not resumed since. ``wall_s`` is from its start to its end, or to its
     last event.
     """
-    if e.run in _NO_RUNS or e.run.startswith(experiments.PREFIX) or type(e.event).__module__ == benchmarks.__name__:
+    if e.run in _NO_RUNS or e.run.startswith(_NO_RUN) or type(e.event).__module__ == benchmarks.__name__:
         return
     row: Row = {"run": e.run, "events": 1, "updated": stamp(e)}
     if change := _CHANGES.get(type(e.event)):

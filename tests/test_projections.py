@@ -31,13 +31,23 @@ from projections import (
     verify,
 )
 from projections.views import digests
-from tests.story import benchmark_run, bodies, cancelled_run, experiment, failed_run, policy_changes, whole_run
+from tests.story import (
+    benchmark_run,
+    bodies,
+    budget_entries,
+    cancelled_run,
+    experiment,
+    failed_run,
+    policy_changes,
+    whole_run,
+)
 
 TABLES = tables()
 RUN = whole_run(iterations=2, tasks=6, attempts=2)
 STORY = [*RUN, *policy_changes(after=len(RUN))]
 STORY += benchmark_run(after=len(STORY))
 STORY += experiment(after=len(STORY))
+STORY += budget_entries(after=len(STORY))
 STORED = bodies(STORY)
 LATE = STORY[-1].time
 Stored = list[tuple[int, bytes]]
@@ -90,6 +100,7 @@ def test_the_told_runs_hold_every_event_class() -> None:
             *cancelled_run(),
             *failed_run(),
             *policy_changes(),
+            *budget_entries(),
             *benchmark_run(),
             *experiment(),
         ]

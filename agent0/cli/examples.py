@@ -88,6 +88,9 @@ agent0 reward list agent0
 agent0 reward explain t0-003 LAST
 agent0 reward hack-test --set paper
 agent0 reward calibrator tiny
+agent0 router budget list
+agent0 router budget show day
+agent0 router budget set run LAST --cap 5
 agent0 run start --profile scripted
 agent0 run start --profile climb --seed 1 --set run.iterations=10
 agent0 run resume LAST

@@ -28,6 +28,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Models": {
         "model": "Checkpoints: list, compare, promote, export, serve elsewhere.",
+        "router": "Budgets of model calls: what may be spent, what was.",
         "tiny": "The built-in small model: make it, read its card.",
         "prompt": "Prompts of teacher and student: list, show, compare.",
         "tool": "Tools of a student: list them, call one, serve calls.",

@@ -75,7 +75,7 @@ def resolve(
             winners.setdefault(entry.key, entry)
     tree: dict[str, Any] = {}
     for entry in winners.values():
-        _plant(tree, entry.key.split("."), _typed(entry), entry)
+        _plant(tree, _path(entry.key), _typed(entry), entry)
     tree["profile"] = Path(chosen).stem if chosen.endswith(".toml") else chosen
     tree["home"] = _home(tree.get("home"))
     return Loaded(_validated(tree, winners), {entry.key: entry.origin for entry in winners.values()})
@@ -91,9 +91,9 @@ def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     tree: dict[str, Any] = {}
     for entry in entries:
         _check_key(entry)
-        _plant(tree, entry.key.split("."), _typed(entry), entry)
+        _plant(tree, _path(entry.key), _typed(entry), entry)
     for key, value in leaves(run.model_dump(mode="json"), "run."):
-        _plant(tree, key.split("."), value, Entry(key, value, "the parent run"))
+        _plant(tree, _path(key), value, Entry(key, value, "the parent run"))
     return _validated(tree, {entry.key: entry for entry in entries}).run
 
 
@@ -224,14 +224,27 @@ def _annotation(key: str) -> Any:
     known = _known()
     if key in known:
         return known[key].annotation
-    tables = {name: field.annotation for name, field in known.items() if get_origin(field.annotation) is dict}
-    table = next((name for name in tables if key.startswith(f"{name}.")), "")
-    inner = get_args(tables[table])[1] if table else None
-    _, _, rest = key.removeprefix(f"{table}.").partition(".")
-    if not rest or inner is None:
+    table, name = _entry_of(key)
+    inner = get_args(known[table].annotation)[1] if table else None
+    _, dot, rest = name.rpartition(".")
+    if not dot or inner is None:
         return inner
     found = inner.model_fields.get(rest) if issubclass(inner, BaseModel) else None
     return found.annotation if found else None
+
+
+def _entry_of(key: str) -> tuple[str, str]:
+    """The table of named entries that ``key`` is below, and the rest of it; empty where there is no such table."""
+    tables = (name for name, field in _known().items() if get_origin(field.annotation) is dict)
+    table = next((name for name in tables if key.startswith(f"{name}.")), "")
+    return table, key.removeprefix(f"{table}.")
+
+
+def _path(key: str) -> list[str]:
+    """The parts of ``key``. A name in a table of named entries may have dots in it, as those of models do."""
+    table, rest = _entry_of(key)
+    name, _, last = rest.rpartition(".")
+    return [*table.split("."), *filter(None, [name]), last] if table else key.split(".")
 
 
 def _check_key(entry: Entry) -> None:

@@ -1,6 +1,6 @@
 """Roles of models: write a turn, score a text, embed a text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -62,7 +62,8 @@ class Generation:
     sampling temperature) are the sampled tokens, one each. ``ends`` has the character position in ``text`` at which
     each token's text ends. Providers that lack one of these leave it empty. ``capture`` says how much a server gave.
     ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
-    ``seed`` is what it was drawn with where that is not the request's, None where it is.
+    ``seed`` is what it was drawn with where that is not the request's, None where it is. ``counted`` is a server's own
+    count of tokens as it gave it, from which a price follows.
     """
 
     text: str
@@ -76,6 +77,7 @@ class Generation:
     capture: Capture = ""
     untrainable: str = ""
     seed: int | None = None
+    counted: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Model(Protocol):

@@ -25,6 +25,7 @@ from agent0.settings.process import (
 )
 from agent0.settings.rewards import CalibratorConfig, RewardConfig
 from agent0.settings.roles import ActorConfig, JudgeConfig, PolicyConfig, StudentConfig, TeacherConfig
+from agent0.settings.router import CapSettings, PriceSettings, RouterSettings
 from agent0.settings.training import LATER, RecipeConfig, TrainingConfig
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "ActorConfig",
     "BenchmarkSettings",
     "CalibratorConfig",
+    "CapSettings",
     "CurriculumConfig",
     "EnergyConfig",
     "EvaluationConfig",
@@ -46,8 +48,10 @@ __all__ = [
     "ModelSettings",
     "NatsSettings",
     "PolicyConfig",
+    "PriceSettings",
     "RecipeConfig",
     "RewardConfig",
+    "RouterSettings",
     "RunConfig",
     "SandboxSettings",
     "Settings",
@@ -133,3 +137,4 @@ class Settings(Frozen):
     mcp: McpSettings = McpSettings()
     models: ModelSettings = ModelSettings()
     benchmarks: BenchmarkSettings = BenchmarkSettings()
+    router: RouterSettings = RouterSettings()

@@ -26,7 +26,7 @@ RECENT = 4096
 EVERY = 512
 """Of the older ones every so many is kept, so that any state is at most this many events away."""
 IDLE_VIEWS = 16
-"""Views of runs that are over which stay in memory."""
+"""Views of runs that are over, or of no run, which stay in memory."""
 
 
 class BrokenViewError(Exception):
@@ -73,6 +73,11 @@ class RunView:
     def over(self) -> bool:
         """Nothing more will be done in it."""
         return self.status in ("finished", "cancelled")
+
+    @property
+    def of_no_run(self) -> bool:
+        """Whether these are events of something else than a run, as of a day's budget."""
+        return self.caught_up and self.state is None
 
     @property
     def give_up_after(self) -> float:
@@ -205,6 +210,6 @@ class Views:
         self._views.clear()
 
     async def _drop(self) -> None:
-        idle = [run for run, view in self._views.items() if view.over and not view.tasks]
+        idle = [run for run, view in self._views.items() if (view.over or view.of_no_run) and not view.tasks]
         for run in idle[: max(0, len(idle) - IDLE_VIEWS)]:
             await self._views.pop(run).close()

@@ -44,7 +44,8 @@ class Stream:
 
 @dataclass(frozen=True)
 class Archived:
-    """Events up to ``before`` went into the archive at ``path``; ``digest`` is the seal over all of them."""
+    """Events up to ``before`` went into the archive at ``path``; ``digest`` is the seal over all of them. ``budgets``:
+    the newest entries, as they were stored, of those that go on behind it."""
 
     first: int
     before: int
@@ -53,6 +54,7 @@ class Archived:
     manifest: str
     size: int
     runs: tuple[str, ...] = ()
+    budgets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

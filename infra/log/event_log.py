@@ -36,7 +36,7 @@ MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
 
 _DUPLICATE = 10201
-_NOT_NEWEST = 10071
+_NOT_NEWEST = frozenset({10071, 10164})
 _NO_STREAM = 10059
 _AGAIN = frozenset({10008, 10158, 10176, 10210})
 """No leader just now; the same is just being stored; a batch that a lost connection or leader tore in two; too many
@@ -63,7 +63,7 @@ class NoLogError(LogError):
 
 
 class _DuplicateError(Exception):
-    """Some id of a batch is already stored."""
+    """Some id of a batch is already stored, or another event of its subject came first."""
 
 
 class _AgainError(Exception):
@@ -138,21 +138,19 @@ class Log:
             found += await self._append_part(recorded[start : start + BATCH])
         return found
 
-    async def append_next(self, recorded: Recorded, newest: int) -> int:
-        """Store ``recorded`` where the newest event of its subject stands at ``newest`` (0: there is none); its
-        sequence, 0 where another one came first.
+    async def append_next(self, *heads: tuple[Recorded, int]) -> int:
+        """Store events of different subjects, all or none, where the newest of each one's subject stands at the given
+        sequence (0: there is none); the sequence of the last, 0 where another one came first.
 
         Raises:
-            DependencyError: no answer, or no space. It may have been stored: look.
+            DependencyError: no answer, or no space. They may have been stored: look.
         """
-        headers = {"Nats-Msg-Id": recorded.id, "Nats-Expected-Stream": EVENTS}
-        headers["Nats-Expected-Last-Subject-Sequence"] = str(newest)
+        events, newest = [r for r, _ in heads], {r.id: seq for r, seq in heads}
         try:
-            answered = await self._link.request(recorded.subject, _body(recorded), self._answer_s, headers)
-            answer = json.loads(answered)
-            if answer.get("error", {}).get("err_code") == _NOT_NEWEST or answer.get("duplicate"):
-                return 0
-            return _stored_at(answer)
+            sent = await self._send(events, {r.id: _body(r) for r in events}, newest)
+            return sent[events[-1].id]
+        except _DuplicateError:
+            return 0
         except (Error, TimeoutError, _AgainError) as error:
             raise self._link.away("append") from error
 
@@ -175,21 +173,25 @@ class Log:
         self._floor = max(floor, *known.values())
         return [known[r.id] for r in part]
 
-    async def _send(self, events: Sequence[Recorded], bodies: Mapping[str, bytes]) -> dict[str, int]:
+    async def _send(
+        self, events: Sequence[Recorded], bodies: Mapping[str, bytes], newest: Mapping[str, int] | None = None
+    ) -> dict[str, int]:
         """One plain publish or one atomic batch; id -> sequence."""
         client, batch = self._link.client, uuid4().hex
         async with asyncio.timeout(ANSWER_S):
             await self._link.ready()
         for n, r in enumerate(events[:-1], 1):
             marks = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
-            await client.publish(r.subject, bodies[r.id], headers={"Nats-Msg-Id": r.id} | marks)
+            await client.publish(r.subject, bodies[r.id], headers=_marks(r, newest) | marks)
         last = events[-1]
-        headers = {"Nats-Msg-Id": last.id, "Nats-Expected-Stream": EVENTS}
+        headers = {**_marks(last, newest), "Nats-Expected-Stream": EVENTS}
         if len(events) > 1:
             headers |= {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(len(events)), "Nats-Batch-Commit": "1"}
             headers.pop("Nats-Expected-Stream")
-        answer = await self._link.request(last.subject, bodies[last.id], self._answer_s, headers)
-        seq = _stored_at(json.loads(answer))
+        answer = json.loads(await self._link.request(last.subject, bodies[last.id], self._answer_s, headers))
+        if newest and answer.get("duplicate"):
+            raise _DuplicateError
+        seq = _stored_at(answer)
         return {r.id: seq - len(events) + n for n, r in enumerate(events, 1)}
 
     async def _landed(self, events: Sequence[Recorded], floor: int) -> dict[str, int]:
@@ -359,6 +361,11 @@ def _body(recorded: Recorded) -> bytes:
     return body
 
 
+def _marks(recorded: Recorded, newest: Mapping[str, int] | None) -> dict[str, str]:
+    expected = {} if newest is None else {"Nats-Expected-Last-Subject-Sequence": str(newest[recorded.id])}
+    return {"Nats-Msg-Id": recorded.id, **expected}
+
+
 def _stored_at(answer: dict[str, Any]) -> int:
     """The sequence in a publish acknowledgement.
 
@@ -367,7 +374,7 @@ def _stored_at(answer: dict[str, Any]) -> int:
     """
     if error := answer.get("error"):
         code, said = error.get("err_code"), error.get("description", "")
-        if code == _DUPLICATE:
+        if code == _DUPLICATE or code in _NOT_NEWEST:
             raise _DuplicateError
         if code in _AGAIN:
             raise _AgainError(said)

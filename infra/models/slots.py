@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
-from agent0.errors import DependencyError
+from agent0.errors import NotSentError
 
 FIRST_S, LONGEST_S = 0.1, 5.0
 """Seconds before a busy server is asked again: at first, and at most."""
@@ -48,7 +48,7 @@ class Slots:
         """Return what ``ask`` returns, called in a slot, and again while it raises ``BusyError``.
 
         Raises:
-            DependencyError: the server is still busy after ``patience_s``.
+            NotSentError: the server is still busy after ``patience_s``.
         """
         async with self.slot():
             began, delay_s = monotonic(), FIRST_S
@@ -59,6 +59,6 @@ class Slots:
                     wait_s = max(delay_s, busy.after_s)
                     if monotonic() - began + wait_s > self._patience_s:
                         why = f"It has been busy for {self._patience_s:g} seconds: {busy}"[:300]
-                        raise DependencyError(self._server, why, "Lower run.<role>.parallel.") from busy
+                        raise NotSentError(self._server, why, "Lower run.<role>.parallel.") from busy
                 await asyncio.sleep(wait_s)
                 delay_s = min(2 * delay_s, LONGEST_S)

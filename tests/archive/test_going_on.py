@@ -17,14 +17,16 @@ from agent0.assembly.log.integrity import verify
 from agent0.assembly.log.restore import bring
 from agent0.assembly.log.rollover import archive
 from agent0.assembly.log.rollover_recovery import finish
+from agent0.assembly.routing.budgets import open_ledger
 from agent0.assembly.runtime import doctor
 from agent0.assembly.runtime.read_models import catch_up, open_views
 from agent0.assembly.validate.requirements import examine as looked_at
-from agent0.errors import NotFoundError, OperationError
+from agent0.errors import BudgetExhaustedError, NotFoundError, OperationError
 from agent0.provenance.artifact_refs import named, named_within
 from agent0.settings import Settings
 from events.runs import RunFinished, RunStarted
 from events.values import Artifact
+from infra.gateway.ledger import Account
 from infra.integrity import archive as archives
 from infra.integrity.archive import Manifest, manifest_of
 from infra.integrity.archive_check import examine
@@ -67,6 +69,27 @@ async def test_an_archived_log_goes_on_under_the_same_numbers(
     async with open_log(over, "reader") as log:
         with pytest.raises(NotFoundError, match=r"Events 1 to \d+ are in an archive.*old.tar"):
             await (await open_views(over, log)).rebuild(history(over, log))
+
+
+@pytest.mark.parametrize("killed", [False, True])
+async def test_budgets_go_on_behind_an_archive(
+    over: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    kept, past = Account("user", "someone", 100), Account("day", "2020-01-01", 100)
+    async with open_log(over) as log:
+        held = await open_ledger(over, log).reserve((kept, past), 60)
+        await open_ledger(over, log).settle(held, 60)
+        held = await open_ledger(over, log).reserve((kept,), 30)
+    if killed:
+        monkeypatch.setattr("agent0.assembly.log.rollover.finish", _nothing)
+    await archive(over, tmp_path / "old.tar")
+    async with open_log(over) as log:
+        with pytest.raises(BudgetExhaustedError):
+            await open_ledger(over, log).reserve((kept,), 11)
+        await open_ledger(over, log).settle(held, 30)
+        balance = await open_ledger(over, log).balance(kept)
+        assert (balance.spent, balance.open, balance.cap) == (90, (), 100)
+        assert (await open_ledger(over, log).balance(past)).spent == 0
 
 
 def test_a_run_in_an_archive_says_where_it_is(over: Settings, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: Asy
 
     artifacts = FileArtifacts(settings.home)
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache")
-    ports = await open_ports(names, settings, artifacts, stack)
+    ports = await open_ports(names, settings, artifacts, stack, log)
     return BenchmarkContext(
         run=run,
         plan=plan,

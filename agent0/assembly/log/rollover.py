@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.log.carried_budgets import entries_to_carry
 from agent0.assembly.log.export import ExportRequest, describe_archive, write
 from agent0.assembly.log.integrity import seal_file, sealer, verify
 from agent0.assembly.log.restore import require_whole
@@ -66,8 +67,10 @@ async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
         raise OperationError("There is nothing to archive.")
     require_whole(open_archive(path), manifest)
     kept = FileArtifacts(settings.home).put(written, MANIFEST)
+    going_on = await entries_to_carry(log, manifest.runs)
+    place = str(path.absolute())
     noted = Archived(
-        manifest.first, manifest.last, manifest.after, str(path.absolute()), kept.sha256, kept.size, manifest.runs
+        manifest.first, manifest.last, manifest.after, place, kept.sha256, kept.size, manifest.runs, going_on
     )
     seal_file(settings).note(noted)  # from here on the old stream may go
     return manifest

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from agent0.assembly.log.carried_budgets import carried
 from agent0.assembly.log.integrity import seal_file, topology
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.stamping import recorded
@@ -42,6 +43,8 @@ async def finish(settings: Settings, server: "Server") -> None:
             if await log.last_seq() <= left.before:
                 manifest = Artifact(sha256=left.manifest, size=left.size, media=MANIFEST)
                 begin = recorded(LOG, LogContinued(before=left.before, seal=left.digest, archive=manifest))
-                await log.append([begin.model_copy(update={"id": effect_id(left.manifest, "archive", left.before)})])
+                events = [begin, *carried(left.budgets)]
+                ids = (effect_id(left.manifest, "archive", left.before + n) for n in range(len(events)))
+                await log.append([e.model_copy(update={"id": id}) for e, id in zip(events, ids, strict=False)])
             info = await log.info()
             file.note(Stream(info.created, left.before + 1, left.digest, last=info.last_seq))

@@ -1,14 +1,12 @@
 """Part of the rim: any past state of a run, runs that begin there, and whether today's code would decide the same."""
 
-import re
-import secrets
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.runtime.plugins import check_plugins
-from agent0.assembly.runtime.stamping import recorded
+from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of, leaves
@@ -93,8 +91,7 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
             "another_base": another,
         }
     )
-    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "fork"
-    return recorded(f"{slug}-{secrets.token_hex(3)}", event)
+    return recorded(new_token(title, "fork"), event)
 
 
 async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:

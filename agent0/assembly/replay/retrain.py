@@ -98,7 +98,7 @@ class _Work:
     async def open(self, *names: str) -> None:
         """Those ports, as far as they are not open yet: a sandbox takes seconds, and only scores need one."""
         missing = [name for name in names if name not in self.ports]
-        self.ports |= await open_ports(missing, self.settings, self.ports["artifacts"], self.stack)
+        self.ports |= await open_ports(missing, self.settings, self.ports["artifacts"], self.stack, self.log)
 
     async def append(self, events: Sequence[tuple[Event, str]]) -> None:
         """Write down (event, id) that are not written yet, all or none."""

@@ -2,8 +2,6 @@
 
 import asyncio
 import gc
-import re
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from agent0.assembly.log.carriers import carrying
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
-from agent0.assembly.runtime.stamping import code_rev, now, recorded
+from agent0.assembly.runtime.stamping import code_rev, new_token, now, recorded
 from agent0.config.loading import config_of
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
@@ -61,7 +59,8 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         artifacts = FileArtifacts(settings.home)
         port_names = sorted({port for handler in chosen.values() for port in handler.ports})
         ports: dict[str, Any] = {"artifacts": artifacts, "history": Branches(log)}
-        ports |= await open_ports([name for name in port_names if name not in ports], settings, artifacts, stack)
+        missing = [name for name in port_names if name not in ports]
+        ports |= await open_ports(missing, settings, artifacts, stack, log)
         if "tools" in ports:
             ports["tools"] |= await mcp_tools(settings, ports["sandbox"])
         yield App(settings, log, artifacts, chosen, ports)
@@ -127,8 +126,7 @@ def started(settings: Settings, name: str = "") -> Recorded:
         config_sha=digest,
         prompts={p.name: p.version for p in words},
     )
-    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "run"
-    return recorded(f"{slug}-{secrets.token_hex(3)}", event)
+    return recorded(new_token(title, "run"), event)
 
 
 async def until_cancelled(*work: Awaitable[None]) -> None:

@@ -1,8 +1,9 @@
 """Part of the rim: the ports of models, trainers and embedders, each opened once and shared."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.routing.gate import gate_of
 from agent0.assembly.runtime.providers import OpenEmbedder, embedders, named, provider_of
 from agent0.errors import ConfigError
 from agent0.ports.models import Embedder, Model
@@ -10,23 +11,33 @@ from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
 from agent0.settings import ActorConfig, Settings
 
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
 
 class OpenModels:
-    """The ``Models`` port: one open model for each set of weights, shared by all roles."""
+    """The ``Models`` port: one open model for each set of weights, shared by all roles. One that costs money is behind
+    the budgets of ``log``."""
 
-    def __init__(self, settings: Settings, artifacts: Artifacts) -> None:
+    def __init__(self, settings: Settings, artifacts: Artifacts, log: "Log | None" = None) -> None:
         self._settings, self._artifacts = settings, artifacts
         self._open: dict[Hashable, Model] = {}
+        self._gated: dict[Hashable, Model] = {}
+        self._gate = gate_of(settings, log)
 
     def open(self, actor: ActorConfig) -> Model:
         """The model of ``actor``; both roles share one where their weights are the same."""
         key = _weights(actor)
         if key not in self._open:
             self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
-        return self._open[key]
+        role = (key, type(actor).__name__)
+        if role not in self._gated:
+            self._gated[role] = self._gate(actor, self._open[key])
+        return self._gated[role]
 
     async def close(self) -> None:
         """Close every model."""
+        self._gated.clear()
         await _close(self._open)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenTrainers
 from agent0.errors import ConfigError
@@ -13,6 +13,9 @@ from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts, BenchmarkFiles
 from agent0.settings import SandboxSettings, Settings
 from agent0.tools import tools
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
 
 PACKAGED = Root()
 
@@ -65,9 +68,9 @@ class OnDemandSandbox:
 
 
 async def open_ports(
-    names: Iterable[str], settings: Settings, artifacts: Artifacts, stack: AsyncExitStack
+    names: Iterable[str], settings: Settings, artifacts: Artifacts, stack: AsyncExitStack, log: "Log | None" = None
 ) -> dict[str, Any]:
-    """What plays each port of ``names``, by name; ``stack`` closes it.
+    """What plays each port of ``names``, by name; ``stack`` closes it. ``log``: whose budgets models are charged to.
 
     Raises:
         ConfigError: nothing plays one of them.
@@ -75,13 +78,15 @@ async def open_ports(
     """
     ports: dict[str, Any] = {}
     for name in names:
-        ports[name] = await open_port(name, settings, artifacts, tested="sandbox" in ports)
+        ports[name] = await open_port(name, settings, artifacts, tested="sandbox" in ports, log=log)
         if close := getattr(ports[name], "close", None):
             stack.push_async_callback(close)
     return ports
 
 
-async def open_port(name: str, settings: Settings, artifacts: Artifacts, *, tested: bool = False) -> Any:
+async def open_port(
+    name: str, settings: Settings, artifacts: Artifacts, *, tested: bool = False, log: "Log | None" = None
+) -> Any:
     """What plays the port ``name``; whoever opens it closes it, where it can be closed. ``tested``: a sandbox of these
     settings has started and passed its self-test, so the verifiers' one need not start before its first call.
 
@@ -94,7 +99,7 @@ async def open_port(name: str, settings: Settings, artifacts: Artifacts, *, test
         "verifier_sandbox": lambda: _verifiers(settings.sandbox, tested),
     }
     makers: dict[str, Callable[[], Any]] = {
-        "models": lambda: OpenModels(settings, artifacts),
+        "models": lambda: OpenModels(settings, artifacts, log),
         "trainers": lambda: OpenTrainers(settings, artifacts),
         "embedders": lambda: OpenEmbedders(settings),
         "contamination": lambda: _contamination(settings),

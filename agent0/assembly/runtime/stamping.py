@@ -1,5 +1,7 @@
 """Part of the rim: who wrote an event, and when: the commit of the code and the clock."""
 
+import re
+import secrets
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from events.base import Event, Recorded, record
+from events.budgets import PREFIX
 
 GIT_S = 5.0
 """Seconds that git has to say whether a checkout was changed."""
@@ -16,6 +19,13 @@ GIT_S = 5.0
 def recorded(run: str, event: Event) -> Recorded:
     """``event`` as a person's doing, to be appended."""
     return record(event, run=run, time=now(), code_rev=code_rev())
+
+
+def new_token(title: str, otherwise: str) -> str:
+    """A run token from ``title``, ``otherwise`` where nothing of it may be part of one; never one of a budget's."""
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or otherwise
+    apart = f"{otherwise}-{slug}" if f"{slug}-".startswith(PREFIX) else slug
+    return f"{apart}-{secrets.token_hex(3)}"
 
 
 @cache

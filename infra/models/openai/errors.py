@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 from openai import APIConnectionError, APIError, APIStatusError
 
-from agent0.errors import AuthError, DependencyError, OperationError, TransientError
+from agent0.errors import AuthError, DependencyError, NotSentError, OperationError, TransientError
 from infra.models.slots import BusyError
 
 WINDOW = 20
@@ -33,7 +33,7 @@ def refusal(error: Exception, url: str, *, key_env: str = "", private: Iterable[
         return _status(error, url, key_env, tuple(private))
     reason = error.__cause__ if isinstance(error, APIConnectionError) else error
     if isinstance(reason, UNREACHED):
-        return DependencyError("A server of models", f"Nothing answers at {url}.", START)
+        return NotSentError("A server of models", f"Nothing answers at {url}.", START)
     if isinstance(reason, httpx2.RemoteProtocolError) and UNANSWERED.search(str(reason)):
         why = f"What listens at {url} closed the connection without an answer in HTTP."
         kind = ClosedError if CLOSED in str(reason) else DependencyError

@@ -296,6 +296,7 @@ class OpenAIServer:
             model=self.name,
             ends=ends,
             capture=reply.capture,
+            counted=reply.counted,
             untrainable=untrainable(reply, request.sampling, held=bool(request.schema)),
         )
 

@@ -19,7 +19,7 @@ UNFINISHED = (None, "", "abort", "error")
 @dataclass(frozen=True)
 class Reply:
     """A server's answer as read. ``pieces`` are the texts of the tokens; ``read`` is how many prompt tokens it
-    counted. ``hides``: it wrote tokens that it tells nothing of."""
+    counted. ``hides``: it wrote tokens that it tells nothing of. ``counted``: its own usage, as it gave it."""
 
     text: str
     ids: tuple[int, ...] = ()
@@ -30,6 +30,7 @@ class Reply:
     read: int = 0
     written: int = 0
     hides: bool = False
+    counted: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def capture(self) -> Capture:
@@ -66,6 +67,7 @@ class Reading:
         self._choices = [_Choice() for _ in range(count)]
         self._prompt: tuple[int, ...] = ()
         self._read = self._written = 0
+        self._counted: Mapping[str, Any] = {}
         self._take = {"llama.cpp": self._llama, "sglang": self._sglang}.get(way.dialect, self._openai)
 
     @property
@@ -105,6 +107,7 @@ class Reading:
             read=self._read,
             written=one.written or alone or told,
             hides=one.written > told > 0,
+            counted=self._counted,
         )
 
     def _llama(self, part: Mapping[str, Any]) -> None:
@@ -132,6 +135,7 @@ class Reading:
 
     def _openai(self, part: Mapping[str, Any]) -> None:
         usage = part.get("usage") or {}
+        self._counted = usage or self._counted
         self._read = int(usage.get("prompt_tokens") or self._read)
         self._written = int(usage.get("completion_tokens") or self._written)
         for choice in part["choices"] or ():

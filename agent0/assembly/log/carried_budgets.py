@@ -1,0 +1,33 @@
+"""Part of the rim: budgets that go on where a log goes on in a fresh stream."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from agent0.assembly.runtime.stamping import now, recorded
+from agent0.routing.budgets import balance_of, carry
+from events.base import Recorded, decode
+from events.budgets import PREFIX, BudgetChanged
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+
+async def entries_to_carry(log: "Log", runs: Iterable[str]) -> tuple[str, ...]:
+    """The newest entry, as it is stored, of each budget among the run tokens ``runs`` that goes on: all but those of
+    runs, which are over, and of days that are."""
+    from infra.gateway.ledger import subject_of
+
+    found = [await log.newest(subject_of(run)) for run in runs if run.startswith(PREFIX)]
+    entries = {body.decode(): decode(body).event for _, body in found if body}
+    return tuple(body for body, entry in entries.items() if isinstance(entry, BudgetChanged) and _goes_on(entry))
+
+
+def carried(bodies: Iterable[str]) -> Iterator[Recorded]:
+    """An entry that continues each of those budgets in a fresh log."""
+    for recorded_before in map(decode, bodies):
+        if isinstance(recorded_before.event, BudgetChanged):
+            yield recorded(recorded_before.run, carry(balance_of(recorded_before.event)))
+
+
+def _goes_on(entry: BudgetChanged) -> bool:
+    return entry.scope != "day" or bool(entry.open) or entry.name >= f"{now():%Y-%m-%d}"

@@ -1,0 +1,1 @@
+"""Part of the rim: budgets of model calls, as commands and runs use them."""

@@ -1,0 +1,107 @@
+"""The router: which model answers, and what that may cost."""
+
+from typing import Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+app = typer.Typer(help="Budgets of model calls: what may be spent, what was.")
+budget = typer.Typer(help="Budgets: list them, read an invoice, raise or lower a cap.")
+app.add_typer(budget, name="budget", no_args_is_help=True)
+
+Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="run, day, provider or user.")]
+Name = Annotated[
+    str, typer.Argument(metavar="[NAME]", help="A run, a date (empty: today), a provider, a user (empty: yours).")
+]
+COLUMNS = ("scope", "name", "cap", "spent", "reserved", "free", "level", "updated")
+
+
+@budget.command("list")
+def list_(
+    scope: Annotated[str, typer.Option(help="Only budgets of this scope: run, day, provider or user.")] = "",
+    limit: console.Limit = 100,
+    as_json: console.Json = False,
+) -> None:
+    """Every budget with its cap, what is spent, and what is reserved for calls under way. JSON: in nano-dollars."""
+    from agent0.assembly.routing.budgets import scope_of
+    from projections.budgets import list_budgets
+
+    wanted = scope_of(scope) if scope else ""
+    with console.tables() as db:
+        rows = console.limited(lambda n: list_budgets(db, wanted, limit=n), limit)
+    console.table(rows if as_json else rows.like(map(_shown, rows)), as_json, COLUMNS, keep=("free", "spent"))
+
+
+@budget.command()
+def show(scope: Scope, name: Name = "", limit: console.Limit = 50, as_json: console.Json = False) -> None:
+    """One budget, and its entries, newest first: the invoice. JSON: in nano-dollars."""
+    from projections.budgets import list_budgets, list_entries
+
+    known, named = _which(scope, name)
+    with console.tables() as db:
+        found = list_budgets(db, known, named)
+        entries = console.limited(lambda n: list_entries(db, known, named, n), limit)
+    if not found:
+        _missing(known, named)
+    if as_json:
+        console.data({**found[0], "entries": list(entries)})
+        return
+    console.record(_shown(found[0]), False)
+    shown = [{**row, "amount": _dollars(row["amount"]), "spent": _dollars(row["spent"])} for row in entries]
+    console.table(entries.like(shown), False, ("seq", "time", "kind", "amount", "spent", "model", "reason", "prices"))
+
+
+@budget.command("set")
+def set_(
+    scope: Scope,
+    name: Name = "",
+    cap: Annotated[float | None, typer.Option("--cap", metavar="USD", min=0, max=1e9, help="US dollars.")] = None,
+    no_cap: Annotated[bool, typer.Option("--no-cap", help="Take the cap away.")] = False,
+    reason: Annotated[str, typer.Option(help="Why; it is recorded.")] = "set by hand",
+    as_json: console.Json = False,
+) -> None:
+    """Raise, lower or take away a cap. Calls that wait for it go on by themselves."""
+    from agent0.assembly.routing.budgets import change_cap
+    from agent0.errors import ConfigError
+
+    if (cap is None) is not no_cap:
+        raise ConfigError("A cap, or none?", fix="Give either --cap USD or --no-cap.")
+    known, named = _which(scope, name)
+    held = console.settings()
+    balance = console.run_async(lambda: change_cap(held, known, named, cap, reason))
+    row = {"scope": known, "name": named, "cap": balance.cap, "spent": balance.spent, "reserved": balance.reserved}
+    row["level"] = balance.level
+    console.record(row if as_json else _shown(row), as_json)
+
+
+def _which(scope: str, name: str) -> "tuple[Any, str]":
+    """The scope and the name that are meant; a run's id where one was named as runs are."""
+    from agent0.assembly.routing.budgets import name_of, scope_of
+
+    known = scope_of(scope)
+    named = name_of(console.settings(), known, name)
+    return known, console.run_id(named) if known == "run" else named
+
+
+def _missing(scope: str, name: str) -> None:
+    from agent0.errors import NotFoundError
+
+    fix = f"Budgets that there are: agent0 router budget list. A cap begins one: agent0 router budget set {scope} …"
+    raise NotFoundError(f"Nothing was charged to {scope} {name}, and nothing caps it.", fix=fix)
+
+
+def _dollars(amount: int | None) -> str:
+    from agent0.routing.budgets import dollars
+
+    return "" if amount is None else dollars(amount)
+
+
+def _shown(row: "Any") -> dict[str, Any]:
+    """A budget as people read it."""
+    cap = row["cap"]
+    free = None if cap is None else max(0, cap - row["spent"] - row["reserved"])
+    amounts = {"cap": cap, "spent": row["spent"], "reserved": row["reserved"], "free": free}
+    rest = {key: value for key, value in row.items() if key not in (*amounts, "open", "token")}
+    told = {key: _dollars(value) for key, value in amounts.items()}
+    return {**rest, **told, "cap": told["cap"] or "none", "free": told["free"] or "any"}

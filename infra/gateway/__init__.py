@@ -1,0 +1,1 @@
+"""What stands between a run and models that cost money: prices, and budgets that cannot be overrun."""

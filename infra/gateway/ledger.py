@@ -1,0 +1,284 @@
+"""Budgets in the log: an entry is appended only where the balance that it follows from is still the newest.
+
+The entries of all budgets of a call are one atomic batch, each on the condition that its budget has not changed. So
+either all of them have it or none, whatever dies when, and nothing is decided from a table.
+"""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
+from uuid import uuid4
+
+from agent0.errors import BudgetExhaustedError, DependencyError, NotFoundError
+from agent0.routing import budgets
+from agent0.routing.budgets import NOTHING, Balance, Purpose, balance_of, token_of
+from events.base import Event, Recorded, decode
+from events.budgets import BudgetChanged, BudgetScope
+from infra.log.event_log import Log
+
+PATIENCE_S = 15.0
+"""How long an entry is tried again where the log gives no answer."""
+PAUSE_S = 0.005
+"""Longest pause after another process came first; it doubles up to a hundred times."""
+
+Stamp = Callable[[str, Event], Recorded]
+"""(run token, event) -> the event as it is to be stored."""
+Clock = Callable[[], datetime]
+
+
+def subject_of(token: str) -> str:
+    """The one subject of the entries of the budget that stands under the run token ``token``."""
+    return f"a0.ev.{token}.-.-.{BudgetChanged.__name__}"
+
+
+@dataclass(frozen=True)
+class Account:
+    """A budget that calls are charged to, with the cap that the settings name (nano-dollars, None: none)."""
+
+    scope: BudgetScope
+    name: str
+    configured: int | None = None
+
+    @property
+    def token(self) -> str:
+        """The run token that its entries stand under."""
+        return token_of(self.scope, self.name)
+
+    @property
+    def subject(self) -> str:
+        """The one subject of its entries."""
+        return subject_of(self.token)
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Money held for one call in each of its budgets."""
+
+    call: str
+    amount: int | None
+    accounts: tuple[Account, ...]
+
+
+@dataclass(frozen=True)
+class _Head:
+    """A budget's newest entry: where it stands, and the balance after it."""
+
+    seq: int
+    balance: Balance
+
+
+Change = Callable[[Balance], BudgetChanged | None]
+"""A balance to its next entry; None where there is none to make."""
+
+
+class Ledger:
+    """Reserves, settles and refunds in the budgets of a log. Safe for any number of callers and processes."""
+
+    def __init__(self, log: Log, stamp: Stamp, clock: Clock, expiry_s: float) -> None:
+        self._log, self._stamp, self._clock, self._expiry_s = log, stamp, clock, expiry_s
+        self._heads: dict[str, _Head] = {}
+        self._configured: set[str] = set()
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def balance(self, account: Account) -> Balance:
+        """The balance of ``account`` as the log has it now."""
+        self._forget((account,))
+        return (await self._head(account)).balance
+
+    async def reserve(
+        self, accounts: Sequence[Account], amount: int | None, purpose: Purpose = NOTHING, call: str = ""
+    ) -> Reservation:
+        """Hold ``amount`` nano-dollars in all of ``accounts``, or in none. ``amount`` None: nobody knows the price.
+
+        Reservations whose time is over are charged first. ``call`` is the id of the reservation; empty: a new one.
+
+        Raises:
+            BudgetExhaustedError: it does not fit into one of them.
+            UnknownPriceError: nobody knows the price, and one of them is capped.
+            DependencyError: the log does not answer. What may be reserved then expires.
+        """
+        wanted = Reservation(call or uuid4().hex, amount, tuple(sorted(accounts, key=lambda one: one.token)))
+        async with self._alone(wanted.accounts):
+            for account in wanted.accounts:
+                await self._bring_up_to_date(account)
+            try:
+                await self._hold(wanted, purpose)
+            except BudgetExhaustedError:
+                self._forget(wanted.accounts)  # another process may have freed something meanwhile
+                for account in wanted.accounts:
+                    await self._bring_up_to_date(account)
+                await self._hold_or_note(wanted, purpose)
+        return wanted
+
+    async def settle(self, reservation: Reservation, cost: int, purpose: Purpose = NOTHING) -> None:
+        """Charge ``cost`` for a reserved call, once. Where it expired meanwhile, the charge is corrected."""
+        call = reservation.call
+        await self._end(reservation, lambda b: budgets.settle(b, call, cost, purpose), cost, purpose)
+
+    async def refund(self, reservation: Reservation, purpose: Purpose = NOTHING) -> None:
+        """Free what a call held, of which nothing was sent. Where it expired meanwhile, the charge is corrected."""
+        call = reservation.call
+        await self._end(reservation, lambda b: budgets.refund(b, call, purpose), 0, purpose)
+
+    async def charge_in_full(self, reservation: Reservation, purpose: Purpose = NOTHING) -> None:
+        """Charge all that a call held: it was sent, and nobody knows what it cost."""
+        await self.settle(reservation, reservation.amount or 0, purpose)
+
+    async def set_cap(self, account: Account, cap: int | None, purpose: Purpose = NOTHING) -> Balance:
+        """Raise, lower or remove the cap of ``account``; the balance after it."""
+        async with self._alone((account,)):
+            await self._bring_up_to_date(account)
+            await self._change((account,), lambda b: budgets.set_cap(b, cap, purpose))
+            return self._heads[account.token].balance
+
+    # --- one call -------------------------------------------------------------------------------------------------
+
+    async def _hold(self, wanted: Reservation, purpose: Purpose) -> None:
+        expires = self._clock() + timedelta(seconds=self._expiry_s)
+
+        def held(balance: Balance) -> BudgetChanged | None:
+            if balance.held(wanted.call):
+                return None  # stored by a try whose answer was lost
+            return budgets.reserve(balance, wanted.call, wanted.amount, expires, purpose)
+
+        await self._change(wanted.accounts, held)
+
+    async def _hold_or_note(self, wanted: Reservation, purpose: Purpose) -> None:
+        try:
+            await self._hold(wanted, purpose)
+        except BudgetExhaustedError:
+            call, amount = wanted.call, wanted.amount or 0
+            for account in wanted.accounts:
+                await self._change((account,), lambda b: budgets.refuse(b, call, amount, purpose))
+            raise
+
+    async def _end(self, reservation: Reservation, change: Change, cost: int, purpose: Purpose) -> None:
+        """End ``reservation`` where it is open; where it is not, see to it that ``cost`` is what it was charged."""
+        late: set[str] = set()
+
+        async with self._alone(reservation.accounts):
+
+            def ended(balance: Balance) -> BudgetChanged | None:
+                if balance.held(reservation.call) is None:
+                    late.add(token_of(balance.scope, balance.name))
+                    return None
+                return change(balance)
+
+            await self._change(reservation.accounts, ended)
+            for account in reservation.accounts:
+                if account.token in late:
+                    await self._correct(account, reservation.call, cost, purpose)
+
+    async def _correct(self, account: Account, call: str, cost: int, purpose: Purpose) -> None:
+        """Nothing is open for ``call``: it expired, or it was ended by a try whose answer was lost. The entries say."""
+
+        async def corrected() -> bool:
+            charged = await self._expired(account, call)
+            if charged is None or charged == cost:
+                return True
+            return await self._try((account,), lambda b: budgets.correct(b, call, charged, cost, purpose))
+
+        await self._repeat((account,), corrected)
+
+    async def _expired(self, account: Account, call: str) -> int | None:
+        """What was charged for ``call`` when it expired; None where another entry was its last."""
+        charged = None
+        with suppress(NotFoundError):  # in an archive: what was charged stays
+            async with aclosing(self._log.read(account.token, (BudgetChanged.__name__,))) as entries:  # type: ignore[type-var]
+                async for recorded in entries:
+                    entry = recorded.event
+                    if isinstance(entry, BudgetChanged) and entry.call == call:
+                        charged = entry.amount if entry.kind == "expire" else None
+        return charged
+
+    # --- one budget -----------------------------------------------------------------------------------------------
+
+    async def _bring_up_to_date(self, account: Account) -> None:
+        """Apply the settings' cap, once a process, and charge what is overdue."""
+        if account.token not in self._configured:
+            await self._change((account,), lambda b: budgets.configure(b, account.configured))
+            self._configured.add(account.token)
+        head = await self._head(account)
+        for one in head.balance.overdue(self._clock()):
+            call = one.call
+
+            def expired(balance: Balance, call: str = call) -> BudgetChanged | None:
+                why = Purpose(reason="nobody settled it in time")
+                return budgets.expire(balance, call, why) if balance.held(call) else None
+
+            await self._change((account,), expired)
+
+    async def _head(self, account: Account) -> _Head:
+        if head := self._heads.get(account.token):
+            return head
+        seq, body = await self._log.newest(account.subject)
+        entry = decode(body, seq).event if seq else None
+        balance = balance_of(entry) if isinstance(entry, BudgetChanged) else Balance(account.scope, account.name)
+        head = self._heads[account.token] = _Head(seq, balance)
+        return head
+
+    def _forget(self, accounts: Sequence[Account]) -> None:
+        for account in accounts:
+            self._heads.pop(account.token, None)
+
+    # --- the log --------------------------------------------------------------------------------------------------
+
+    async def _change(self, accounts: Sequence[Account], change: Change) -> None:
+        """Append the next entry of each of ``accounts`` that ``change`` makes one for, all or none.
+
+        Raises:
+            DependencyError: the log does not answer. What ``change`` raises.
+        """
+        await self._repeat(accounts, lambda: self._try(accounts, change))
+
+    async def _repeat(self, accounts: Sequence[Account], tried: Callable[[], Awaitable[bool]]) -> None:
+        """Try until it is done: again where another process came first, or where an answer was lost."""
+        pause, deadline = PAUSE_S, monotonic() + PATIENCE_S
+        while True:
+            try:
+                if await tried():
+                    return
+            except BudgetExhaustedError:
+                raise
+            except DependencyError:  # it may have been stored: look
+                if monotonic() > deadline:
+                    raise
+            self._forget(accounts)
+            await asyncio.sleep(random.random() * pause)
+            pause = min(pause * 2, PAUSE_S * 100)
+
+    async def _try(self, accounts: Sequence[Account], change: Change) -> bool:
+        """Whether the entries were stored, each right behind the one that it follows from, or there is none to make."""
+        heads = {one: await self._head(one) for one in accounts}
+        entries = {one: entry for one, head in heads.items() if (entry := change(head.balance))}
+        if not entries:
+            return True
+        self._log.wrote = True
+        stored = [(self._stamp(account.token, entry), heads[account].seq) for account, entry in entries.items()]
+        last = await self._log.append_next(*stored)
+        if not last:
+            return False
+        for number, (account, entry) in enumerate(entries.items(), last - len(stored) + 1):
+            self._heads[account.token] = _Head(number, balance_of(entry))
+        return True
+
+    @asynccontextmanager
+    async def _alone(self, accounts: Sequence[Account]) -> AsyncIterator[None]:
+        """Callers of this process take turns at a budget, so that they do not conflict with each other."""
+        async with AsyncExitStack() as stack:
+            for token in sorted({one.token for one in accounts}):
+                await stack.enter_async_context(self._locks[token])
+            yield
+
+
+def accounts_of(
+    run: str, day: datetime, provider: str, user: str, caps: Mapping[BudgetScope, int | None]
+) -> tuple[Account, ...]:
+    """The budgets that a call of ``run`` to ``provider`` is charged to; ``caps`` as the settings name them."""
+    names: dict[BudgetScope, str] = {"run": run, "day": f"{day:%Y-%m-%d}", "provider": provider, "user": user}
+    return tuple(Account(scope, name, caps.get(scope)) for scope, name in names.items() if name)

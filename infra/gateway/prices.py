@@ -1,0 +1,224 @@
+"""What a model call costs, by a dated table that comes with a package: nothing is asked of anybody.
+
+A price that nobody knows is None, never 0. A call that is made here costs its electricity, or nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from importlib.metadata import version
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from agent0.errors import UsageError
+from agent0.routing.budgets import nano
+from agent0.settings import PriceSettings, RouterSettings
+from events.budgets import DOLLAR
+from events.values import TokenCounts
+
+PACKAGE = "genai-prices"
+SETTING, ENERGY = "setting", "energy"
+LOCAL = frozenset({"llamacpp", "ollama", "sampler", "scripted", "tiny", "transformers"})
+"""Providers whose models run on a machine of the user's."""
+
+_MILLION = 1_000_000
+_READ = ("input_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_5m_mtok", "cache_write_1h_mtok")
+_WRITTEN = ("output_mtok", "output_reasoning_mtok")
+_JOULES = 3_600_000
+"""Of a kilowatt-hour."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a call costs in nano-dollars, and by what: ``table`` names the price table, its version and the day (UTC) of
+    the prices."""
+
+    amount: int
+    table: str
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Nano-dollars of a token read and of one written, each at the dearest rate that may apply: of the highest tier and
+    of the longest stay in a cache."""
+
+    read: Decimal
+    written: Decimal
+
+
+class Prices:
+    """The prices of all models, those of the settings first."""
+
+    def __init__(self, settings: RouterSettings) -> None:
+        self._own, self._settings = settings.prices, settings
+
+    def local(self, provider: str, wall_s: float) -> Price | None:
+        """What a call of ``wall_s`` seconds costs where ``provider`` runs here: watts x seconds x price of a kWh.
+
+        None where it runs elsewhere.
+        """
+        if provider not in LOCAL:
+            return None
+        energy = Decimal(str(self._settings.watts)) * Decimal(str(wall_s)) / _JOULES
+        return Price(nano(energy * Decimal(str(self._settings.kwh_usd)) * DOLLAR), ENERGY)
+
+    def of(self, provider: str, model: str, tokens: TokenCounts, at: datetime, batch: bool = False) -> Price | None:
+        """What a call to ``model`` of ``provider`` costs whose answer came at ``at``; None where nobody knows.
+
+        Raises:
+            UsageError: the counts contradict each other.
+        """
+        _check(tokens)
+        if own := self._own.get(f"{provider}/{model}"):
+            return Price(nano(_by_setting(own, tokens) * (Decimal(str(own.batch)) if batch else 1)), SETTING)
+        found = _priced(provider, model, _usage(tokens), at, batch)
+        if found is None:
+            return None
+        return Price(nano(found.total_price * DOLLAR), f"{_version()}, {at.astimezone(UTC):%Y-%m-%d}")
+
+    def rates(self, provider: str, model: str, at: datetime) -> Rates | None:
+        """The dearest rates of ``model`` at ``at``, batches and priority aside; None where nobody knows them."""
+        if own := self._own.get(f"{provider}/{model}"):
+            read = max(own.input, own.cache_read or 0, own.cache_write or 0)
+            return Rates(_nano_a_token(read), _nano_a_token(own.output))
+        found = _priced(provider, model, _usage(TokenCounts()), at, False)
+        if found is None:
+            return None
+        held = vars(found.model_price)
+        return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN))
+
+
+def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCounts:
+    """The tokens of a call by kind, out of the vendor's own answer.
+
+    Args:
+        provider: as the price table names it, ``openai`` or ``anthropic`` for instance.
+        body: the answer as JSON.
+        flavor: which of the vendor's formats it has: ``chat`` or ``responses``, ``default`` for Anthropic's.
+
+    Raises:
+        UsageError: no usage, or numbers that cannot be.
+    """
+    import genai_prices
+
+    try:
+        found = genai_prices.extract_usage({**body, "model": None}, provider_id=provider, api_flavor=flavor).usage
+    except (ValueError, LookupError) as error:
+        raise _unusable(provider, str(error)) from error
+    counts = {name: found.reported_value(key) for name, key in _KEYS.items()}
+    if any(value != int(value) for value in counts.values()):
+        raise _unusable(provider, "A count is no whole number.")
+    tokens = TokenCounts(**{name: int(value) for name, value in counts.items()})
+    _check(tokens, provider)
+    return tokens
+
+
+def vendor_of(base_url: str) -> str:
+    """Who sends the bill for calls of ``base_url``: a provider of the price table, else the host's name; empty where it
+    is on this machine or in a private network."""
+    host = urlsplit(base_url).hostname or ""
+    if _is_near(host):
+        return ""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider(None, None, base_url).id
+    except LookupError:
+        return host
+
+
+def _is_near(host: str) -> bool:
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))
+
+
+_KEYS = {
+    "read": "input_tokens",
+    "cache_read": "cache_read_tokens",
+    "cache_write": "cache_write_tokens",
+    "cache_write_1h": "cache_write_1h_tokens",
+    "written": "output_tokens",
+    "reasoning": "output_reasoning_tokens",
+    "searches": "web_searches",
+}
+
+
+def _usage(tokens: TokenCounts) -> Any:
+    import genai_prices
+
+    return genai_prices.Usage(**{key: getattr(tokens, name) for name, key in _KEYS.items()})
+
+
+def _priced(provider: str, model: str, usage: Any, at: datetime, batch: bool) -> Any:
+    """What the table says, None where it does not know the model, or no price of what it reads or writes."""
+    import genai_prices
+
+    context = {"processing": "batch"} if batch else None
+    try:
+        found = genai_prices.calc_price(
+            usage, model, provider_id=provider, genai_request_timestamp=at, price_context=context
+        )
+    except LookupError:
+        return None
+    except ValueError as error:
+        raise _unusable(provider, str(error)) from error
+    held = vars(found.model_price)
+    return found if held.get("input_mtok") is not None and held.get("output_mtok") is not None else None
+
+
+def _by_setting(own: PriceSettings, tokens: TokenCounts) -> Decimal:
+    """Nano-dollars by prices of the settings."""
+    plain = tokens.read - tokens.cache_read - tokens.cache_write
+    priced = (
+        (plain, own.input),
+        (tokens.cache_read, own.input if own.cache_read is None else own.cache_read),
+        (tokens.cache_write, own.input if own.cache_write is None else own.cache_write),
+        (tokens.written, own.output),
+    )
+    return sum((count * _nano_a_token(price) for count, price in priced), Decimal(0))
+
+
+def _nano_a_token(price: float | Decimal) -> Decimal:
+    """Of US dollars a million tokens."""
+    return Decimal(str(price)) * DOLLAR / _MILLION
+
+
+def _dearest(held: Mapping[str, Any], kinds: tuple[str, ...]) -> Decimal:
+    """Nano-dollars of a token: the highest of the prices of ``kinds``, each with all its tiers."""
+    prices = [held[kind] for kind in kinds if held.get(kind) is not None]
+    flat = [one for price in prices for one in _tiers(price)]
+    return _nano_a_token(max(flat))
+
+
+def _tiers(price: Any) -> list[Decimal]:
+    return [price.base, *(tier.price for tier in price.tiers)] if hasattr(price, "tiers") else [price]
+
+
+@cache
+def _version() -> str:
+    return f"{PACKAGE} {version(PACKAGE)}"
+
+
+def _check(tokens: TokenCounts, provider: str = "") -> None:
+    counts = tokens.model_dump()
+    if wrong := [name for name, count in counts.items() if count < 0]:
+        raise _unusable(provider, f"Below zero: {', '.join(wrong)}.")
+    parts = (
+        (tokens.cache_read + tokens.cache_write, tokens.read, "read from or written into a cache"),
+        (tokens.cache_write_1h, tokens.cache_write, "written into a cache for an hour"),
+        (tokens.reasoning, tokens.written, "of reasoning"),
+    )
+    for part, whole, what in parts:
+        if part > whole:
+            raise _unusable(provider, f"{part} tokens {what}, of {whole} in all.")
+
+
+def _unusable(provider: str, why: str) -> UsageError:
+    named = f" of {provider}" if provider else ""
+    fix = "The call is charged with all that was reserved for it. Use a server that reports what it counted."
+    return UsageError(f"The token counts{named} cannot be used.", why, fix)

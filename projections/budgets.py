@@ -1,0 +1,66 @@
+"""One row per budget: its cap, what is spent, and what is reserved for calls under way. The entries decide."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from events import budgets as facts
+from events.base import Recorded
+from projections.base import Row, as_json, find, projection, select, stamp
+
+
+@projection(
+    key=("scope", "name"),
+    columns={
+        "scope": str,
+        "name": str,
+        "token": str,
+        "cap": str,
+        "spent": str,
+        "reserved": str,
+        "open": str,
+        "level": str,
+        "updated": str,
+    },
+    events=(facts.BudgetChanged,),
+)
+def budgets(e: Recorded) -> Iterator[Row]:
+    """Amounts are whole nano-dollars as text, for which no column is too narrow; ``cap`` NULL: there is none."""
+    x = e.event
+    assert isinstance(x, facts.BudgetChanged)  # noqa: S101 - declared above
+    yield {
+        "scope": x.scope,
+        "name": x.name,
+        "token": e.run,
+        "cap": None if x.cap is None else str(x.cap),
+        "spent": str(x.spent),
+        "reserved": str(sum(one.amount for one in x.open)),
+        "open": as_json([one.model_dump() for one in x.open]),
+        "level": x.level,
+        "updated": stamp(e),
+    }
+
+
+def list_budgets(db: sqlite3.Connection, scope: str = "", name: str = "", limit: int = -1) -> list[Row]:
+    """Budgets, those that changed last first. ``cap``, ``spent``, ``reserved`` in nano-dollars."""
+    wanted = {"scope": scope, "name": name}
+    rows = find(db, "SELECT * FROM budgets", wanted, "updated DESC, scope, name", limit, parse=("open",))
+    return [row | {kind: _whole(row[kind]) for kind in ("cap", "spent", "reserved")} for row in rows]
+
+
+def list_entries(db: sqlite3.Connection, scope: str, name: str, limit: int = -1) -> list[Row]:
+    """Entries of one budget, newest first: its invoice. ``amount`` and ``spent`` in nano-dollars."""
+    return select(db, _ENTRIES, (scope, name, limit))
+
+
+_ENTRIES = """
+SELECT seq, time, json_extract(body, '$.data.kind') AS kind, json_extract(body, '$.data.call') AS call,
+       json_extract(body, '$.data.amount') AS amount, json_extract(body, '$.data.spent') AS spent,
+       json_extract(body, '$.data.provider') AS provider, json_extract(body, '$.data.model') AS model,
+       json_extract(body, '$.data.prices') AS prices, json_extract(body, '$.data.reason') AS reason
+FROM events WHERE type = 'BudgetChanged' AND run = (SELECT token FROM budgets WHERE scope = ? AND name = ?)
+ORDER BY seq DESC LIMIT ?
+"""
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text is None else int(text)

@@ -1,0 +1,178 @@
+"""Calls that cost money: reserved before, charged after, and never free because something went wrong."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agent0.assembly.runtime.stamping import recorded
+from agent0.errors import (
+    AuthError,
+    BudgetExhaustedError,
+    DependencyError,
+    NotSentError,
+    OperationError,
+    TransientError,
+    UnknownPriceError,
+)
+from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
+from agent0.settings import RouterSettings
+from events.models import ModelCalled
+from events.values import TokenCounts, Turn, Usage
+from infra.gateway.gateway import TEMPLATE_BYTES, Gateway, Remote, prompt_bytes
+from infra.gateway.ledger import Account, Ledger
+from infra.gateway.prices import Prices, vendor_of
+from infra.log.event_log import Log
+
+AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CENT = 10_000_000
+COUNTED = {"prompt_tokens": 1000, "completion_tokens": 200, "prompt_tokens_details": {"cached_tokens": 800}}
+ASKED = GenerateRequest((Turn(role="user", content="2+2?"),), Sampling(max_tokens=500), group="r1", joint=4)
+RUN = Account("run", "r1")
+
+
+class Vendor:
+    """A model that does what it is told."""
+
+    name = "gpt-4o-2024-11-20"
+
+    def __init__(self, counted: Mapping[str, Any] = COUNTED, error: BaseException | None = None) -> None:
+        self.counted, self.error, self.asked = counted, error, list[GenerateRequest]()
+        self.hangs = asyncio.Event()
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        self.asked.append(request)
+        if self.error:
+            raise self.error
+        if self.counted is NOTHING:
+            self.hangs.set()
+            await asyncio.Event().wait()
+        usage = Usage(prompt_tokens=1000, completion_tokens=200, wall_s=1.5, first_s=0.5)
+        return Generation(text="4", usage=usage, model=self.name, capture="text", counted=self.counted)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+NOTHING: Mapping[str, Any] = {"hangs": True}
+
+
+def gateway(log: Log, vendor: Vendor, cap: int | None = None, model: str = "gpt-4o", **settings: Any) -> Gateway:
+    remote = Remote("openai", model, "teacher", "someone", {"run": cap})
+    ledger = Ledger(log, recorded, lambda: AT, 60)
+    return Gateway(vendor, remote, ledger, Prices(RouterSettings(**settings)), log, recorded, lambda: AT)
+
+
+async def called(log: Log) -> list[ModelCalled]:
+    return [r.event async for r in log.read("r1", ("ModelCalled",)) if isinstance(r.event, ModelCalled)]
+
+
+async def spent(log: Log) -> int:
+    balance = await Ledger(log, recorded, lambda: AT, 60).balance(RUN)
+    assert balance.open == ()
+    return balance.spent
+
+
+def most(request: GenerateRequest = ASKED) -> int:
+    """gpt-4o: 2.50 dollars a million tokens read, 10 written."""
+    return prompt_bytes(request) * 2500 + request.sampling.max_tokens * 10_000
+
+
+async def test_a_call_is_charged_by_what_the_vendor_counted(log: Log) -> None:
+    vendor = Vendor()
+    written = await gateway(log, vendor, 5 * CENT).generate(ASKED)
+    assert written.text == "4" and vendor.asked[0].joint == 1
+    assert await spent(log) == 35 * CENT // 100  # as in the table of prices
+    [event] = await called(log)
+    assert (event.cost, event.prices) == (35 * CENT // 100, "genai-prices 0.2.3, 2026-11-20")
+    assert event.tokens == TokenCounts(read=1000, cache_read=800, written=200)
+    assert (event.asked, event.model, event.role, event.usage.first_s) == ("gpt-4o", vendor.name, "teacher", 0.5)
+
+
+async def test_what_does_not_fit_is_not_sent(log: Log) -> None:
+    vendor = Vendor()
+    with pytest.raises(BudgetExhaustedError):
+        await gateway(log, vendor, most() - 1).generate(ASKED)
+    assert vendor.asked == [] and await called(log) == []
+    await gateway(log, vendor, most()).generate(ASKED)
+    assert len(vendor.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (NotSentError("It"), False),
+        (AuthError("no key"), False),
+        (OperationError("no such model"), False),
+        (DependencyError("It", "fell silent"), True),
+        (TransientError("broke off"), True),
+        (RuntimeError("a mistake of ours"), True),
+    ],
+)
+async def test_failures_are_charged_unless_nothing_was_sent(log: Log, error: Exception, full: bool) -> None:
+    with pytest.raises(type(error)):
+        await gateway(log, Vendor(error=error)).generate(ASKED)
+    assert await spent(log) == (most() if full else 0)
+    [event] = await called(log)
+    assert (event.error, event.cost, event.finish) == (type(error).__name__, most() if full else 0, "error")
+
+
+async def test_a_cancelled_call_is_charged_in_full(log: Log) -> None:
+    vendor = Vendor(NOTHING)
+    call = asyncio.create_task(gateway(log, vendor).generate(ASKED))
+    await vendor.hangs.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert await spent(log) == most()
+
+
+@pytest.mark.parametrize(
+    "counted", [{}, {"prompt_tokens": -5, "completion_tokens": 1}, {"prompt_tokens": 5}, COUNTED | {"prompt_tokens": 7}]
+)
+async def test_counts_that_cannot_be_cost_the_whole_reservation_and_lose_no_answer(log: Log, counted: Any) -> None:
+    assert (await gateway(log, Vendor(counted)).generate(ASKED)).text == "4"
+    assert await spent(log) == most()
+    [event] = await called(log)
+    assert (event.tokens, event.cost, event.error) == (None, most(), "UsageError")
+
+
+async def test_an_unknown_price_is_refused_under_a_cap_and_else_noted(log: Log) -> None:
+    vendor = Vendor()
+    with pytest.raises(UnknownPriceError, match="openai/gpt-99"):
+        await gateway(log, vendor, CENT, "gpt-99").generate(ASKED)
+    assert vendor.asked == []
+    own = {"openai/gpt-99": {"input": 1, "output": 2}}
+    await gateway(log, vendor, CENT, "gpt-99", prices=own).generate(ASKED)
+    assert await spent(log) == 1000 * 1000 + 200 * 2000
+    other = Ledger(log, recorded, lambda: AT, 60)
+    await other.set_cap(RUN, None)
+    await gateway(log, vendor, None, "gpt-99").generate(ASKED)
+    assert [event.cost for event in await called(log)] == [1_400_000, None]
+
+
+def test_everything_that_is_sent_counts() -> None:
+    tool = ToolSpec("python", "Runs ünïcode.", {"type": "object"})
+    more = GenerateRequest(ASKED.turns, ASKED.sampling, (tool,), prefill="four", schema={"type": "string"})
+    assert prompt_bytes(ASKED) > TEMPLATE_BYTES + len("2+2?")
+    assert prompt_bytes(more) > prompt_bytes(ASKED) + len("Runs ünïcode.".encode()) + len("four")
+
+
+@pytest.mark.parametrize(
+    ("url", "vendor"),
+    [
+        ("https://api.openai.com/v1", "openai"),
+        ("https://api.anthropic.com/v1", "anthropic"),
+        ("https://models.example.org/v1", "models.example.org"),
+        ("http://127.0.0.1:8000/v1", ""),
+        ("http://localhost:8000", ""),
+        ("http://192.168.1.7:8000", ""),
+        ("http://gpu-box:8000", ""),
+        ("http://[::1]:8000", ""),
+        ("https://8.8.8.8/v1", "8.8.8.8"),
+    ],
+)
+def test_who_sends_the_bill(url: str, vendor: str) -> None:
+    assert vendor_of(url) == vendor

@@ -1,0 +1,91 @@
+"""``agent0 router budget``: what is spent, the invoice, and a cap that is raised while calls wait for it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly.log.access import open_log
+from agent0.assembly.routing.budgets import caps, open_ledger
+from agent0.config.loading import load
+from agent0.errors import BudgetExhaustedError
+from agent0.routing.budgets import Purpose
+from agent0.settings import Settings
+from events.budgets import DOLLAR
+from infra.gateway.ledger import Account, accounts_of
+from tests.terminal import agent0 as call
+from tests.world import NOON
+
+
+def held_in(home: Path) -> Settings:
+    return load("scripted", {"home": str(home), "router.caps.day": "1", "router.caps.user": "0.5"}, {})
+
+
+async def spend(held: Settings) -> None:
+    """A call for a fifth of a dollar, one under way, and one that no longer fits."""
+    async with open_log(held, make=True) as log:
+        accounts = accounts_of("r1", NOON, "openai", "someone", caps(held.router))
+        ledger, purpose = open_ledger(held, log), Purpose("openai", "gpt-4o", "genai-prices 0.2.3, 2026-01-01")
+        done = await ledger.reserve(accounts, DOLLAR * 3 // 10, purpose)
+        await ledger.settle(done, DOLLAR // 5, purpose)
+        await ledger.reserve(accounts, DOLLAR // 10, purpose)
+        with pytest.raises(BudgetExhaustedError, match=r"user someone is used up.*of \$0.50, \$0.20 are spent"):
+            await ledger.reserve(accounts, DOLLAR * 4 // 10, purpose)
+
+
+async def fits(held: Settings, account: Account, amount: int) -> bool:
+    async with open_log(held) as log:
+        try:
+            await open_ledger(held, log).reserve((account,), amount)
+        except BudgetExhaustedError:
+            return False
+    return True
+
+
+def test_budgets_are_shown_and_caps_changed(tmp_path: Path) -> None:
+    held = held_in(tmp_path)
+    asyncio.run(spend(held))
+    rows = {row["scope"]: row for row in call("router", "budget", "list", "--json", home=tmp_path).json}
+    assert {scope: (row["cap"], row["spent"], row["reserved"]) for scope, row in rows.items()} == {
+        "run": (None, DOLLAR // 5, DOLLAR // 10),
+        "day": (DOLLAR, DOLLAR // 5, DOLLAR // 10),
+        "provider": (None, DOLLAR // 5, DOLLAR // 10),
+        "user": (DOLLAR // 2, DOLLAR // 5, DOLLAR // 10),
+    }
+    assert rows["user"]["level"] == "exhausted"
+    shown = call("router", "budget", "show", "user", "someone", "--json", home=tmp_path).json
+    assert [entry["kind"] for entry in shown["entries"]] == ["refuse", "reserve", "settle", "reserve", "cap"]
+    assert shown["entries"][2]["prices"] == "genai-prices 0.2.3, 2026-01-01"
+    words = call("router", "budget", "show", "day", "2026-01-01", home=tmp_path).out
+    assert "$0.20" in words and "$0.70" in words
+    account = Account("user", "someone", DOLLAR // 2)
+    assert not asyncio.run(fits(held, account, DOLLAR))
+    raised = call("router", "budget", "set", "user", "someone", "--cap", "1.5", home=tmp_path)
+    assert raised.code == 0 and "$1.50" in raised.out
+    assert asyncio.run(fits(held, account, DOLLAR))
+    freed = call("router", "budget", "set", "user", "someone", "--no-cap", "--json", home=tmp_path).json
+    assert (freed["cap"], freed["level"]) == (None, "")
+    assert call("projections", "query", "SELECT run FROM runs", "--json", home=tmp_path).json == [{"run": "r1"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("show", "week"), 2, "There is no budget of a 'week'"),
+        (("show", "provider"), 2, "Which provider?"),
+        (("show", "user", "nobody"), 1, "Nothing was charged to user nobody"),
+        (("set", "day"), 2, "either --cap USD or --no-cap"),
+        (("set", "day", "--cap", "1", "--no-cap"), 2, "either --cap USD or --no-cap"),
+        (("set", "day", "--cap", "-1"), 2, "cap"),
+        (("list", "--scope", "dya"), 2, "day"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, words: tuple[str, ...], code: int, told: str) -> None:
+    asyncio.run(fits_nothing(tmp_path))
+    said = call("router", "budget", *words, home=tmp_path)
+    assert said.code == code and told in said.err
+
+
+async def fits_nothing(home: Path) -> None:
+    async with open_log(load("scripted", {"home": str(home)}, {}), make=True) as log:
+        await open_ledger(held_in(home), log).set_cap(Account("day", "2026-01-01"), 1)
