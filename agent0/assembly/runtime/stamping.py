@@ -2,6 +2,7 @@
 
 import re
 import secrets
+import shutil
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,12 +61,15 @@ class CodeRevision:
 
 def _state(root: Path) -> str:
     """Whether the files of the checkout are those of its commit; empty where git does not say."""
-    words = ["git", "--no-optional-locks", "-C", str(root), "diff", "--quiet", "--no-ext-diff", "HEAD", "--"]
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    words = [git, "--no-optional-locks", "-C", str(root), "diff", "--quiet", "--no-ext-diff"]
     try:
-        code = subprocess.run(words, capture_output=True, timeout=GIT_S, check=False).returncode  # noqa: S603 - no shell
+        done = subprocess.run([*words, "HEAD", "--"], env={}, capture_output=True, timeout=GIT_S, check=False)  # noqa: S603 - no shell
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return {0: ".clean", 1: ".dirty"}.get(code, "")
+    return {0: ".clean", 1: ".dirty"}.get(done.returncode, "")
 
 
 def _commit(git: Path) -> str:
