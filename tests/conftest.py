@@ -26,7 +26,7 @@ for size in (
 GARBAGE = (20_000, 20, 20)
 """Objects made and generations passed until garbage is looked for: with Python's own numbers (700, 10, 10) that takes a
 thirtieth of the time of all tests."""
-settings.register_profile("patient", deadline=None, max_examples=40)  # a busy machine is no defect
+settings.register_profile("patient", deadline=None, max_examples=30)  # a busy machine is no defect
 settings.load_profile("patient")
 
 

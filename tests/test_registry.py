@@ -190,6 +190,7 @@ def damage(home: Path, digest: str) -> str:
     return digest
 
 
+@pytest.mark.slow  # part of make crash
 def test_a_registry_from_the_shell(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # no name is broken in two
     held = call("model", "list", "--role", "student", "--json", home=home).json

@@ -271,6 +271,7 @@ async def test_a_cut_tail_is_named(held: Settings) -> None:
             raise AssertionError("it went on")
 
 
+@pytest.mark.slow  # part of make crash
 async def test_a_block_that_cannot_be_read_is_bounded(held: Settings) -> None:
     """Blocks that are full are compressed, and one bit spoils all of one."""
     async with open_log(held, make=True) as log:
