@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TRIALS = 6
 """Three ways to end, two of each. With bubblewrap killed at any moment one in three left something, or hung."""
 
