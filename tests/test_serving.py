@@ -280,8 +280,7 @@ def test_a_real_server_is_told_from_one_with_other_weights(home: Path, tmp_path:
     with llama_server.serving(out / "base.gguf", out / "adapter.gguf") as url:
         said = call(home, "verify", f"{RUN}/{STEP}", "--url", url)
         other = call(home, "verify", "exp-again/s009", "--url", url)
-    assert said.code == 0, said.err
-    found = said.json
+    found = said.json if said.code == 0 else pytest.fail(said.err)
     assert found["agrees"] and found["adapter"]["agree"] and found["template"]["agree"]
     for name in ("probes", "base"):
         assert found[name]["agree"] and found[name]["largest"] < 1e-3 and found[name]["tokens"] > 20
