@@ -8,9 +8,9 @@ from typing import Any, Literal
 import pytest
 
 from agent0.chat_format import format_call
-from agent0.errors import Agent0Error, NotFoundError
+from agent0.errors import NotFoundError
 from agent0.grading.answer_types import kinds
-from agent0.ports.models import GenerateRequest, Generation, Likely, Sampling, ToolSpec
+from agent0.ports.models import GenerateRequest, Generation, Likely, Sampling
 from agent0.rollout.attempt import Called, Progress, Written
 from agent0.rollout.confidence.calibration import Candidate, Item, fitted, learnable, measured
 from agent0.rollout.confidence.self_critique import criticise
@@ -25,7 +25,6 @@ from agent0.rollout.tool_prompts import ACTIONS, requested, shown
 from agent0.settings import ActorConfig, StudentConfig, TeacherConfig
 from agent0.stats.intervals import wilson
 from events.values import (
-    Artifact,
     SelfCritique,
     Task,
     ToolCall,
@@ -35,14 +34,7 @@ from events.values import (
     Turn,
     Usage,
 )
-
-TASK = Task(question="What is 12+30?", domain="math", family="arithmetic", level=1, canonical="arithmetic 12+30")
-ADAPTER = Artifact(sha256="a" * 64, size=9)
-SPEC = ToolSpec("python", "Runs code.", {"properties": {"code": {"type": "string"}}, "required": ["code"]})
-
-
-def told(refused: pytest.ExceptionInfo[Agent0Error]) -> tuple[str, str, str]:
-    return refused.value.what, refused.value.why, refused.value.fix
+from tests.test_rollout_records import ADAPTER, SPEC, told
 
 
 def progress(**more: Any) -> Progress:

@@ -190,12 +190,14 @@ def test_a_dead_server_delays_nothing_that_is_on_disk(
 def test_a_run_is_carried_as_long_as_its_process_holds_a_lock(tmp_path: Path) -> None:
     held, rows = settings(tmp_path), [{"run": "r1", "status": "running"}, {"run": "r0", "status": "finished"}]
     assert carriers(held) == [] and [row["carried"] for row in carried(held, rows)] == [False, None]
-    assert "Nobody carries run r1" in carrier_line(held, "r1") and "agent0 run resume r1" in carrier_line(held, "r1")
+    assert "No process executes run r1" in carrier_line(held, "r1") and "agent0 run resume r1" in carrier_line(
+        held, "r1"
+    )
     with carrying(held, 9):
         (one,) = carriers(held) or []
         assert (one.pid, one.handlers) == (os.getpid(), 9)
         assert [row["carried"] for row in carried(held, rows)] == [True, None]
-        assert f"carried by process {os.getpid()}" in carrier_line(held, "r1")
+        assert f"executed by process {os.getpid()}" in carrier_line(held, "r1")
         (note,) = (tmp_path / "carriers").iterdir()
         kept = note.read_text()
     assert carriers(held) == []

@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw: a mistake of this program, reported with the place of its traceback."""
+"""Unexpected errors: a mistake of this program, reported with the place of its traceback."""
 
 import os
 import sys

@@ -15,7 +15,7 @@ from events.values import Artifact
 class Trajectory:
     """One attempt at a task. ``turns`` are messages with ``role`` and ``content``, ``calls`` its tool calls,
     ``verdicts`` what verifiers said, ``receipts`` its rewards part by part. ``correct`` and ``reward`` are None where
-    nobody could tell."""
+    the verifiers could not decide."""
 
     run: str
     task: str

@@ -70,9 +70,9 @@ def carrier_line(settings: Settings, run: str) -> str:
     if found is None:
         return f"Run {run}: whether a process on another machine carries it cannot be seen from here."
     if not found:
-        return f"Nobody carries run {run}: it is stopped. Go on with: agent0 run resume {run}"
-    told = ", ".join(f"process {one.pid} on {one.host} since {one.since[11:19]}" for one in found)
-    return f"Run {run} is carried by {told} UTC."
+        return f"No process executes run {run}: it is stopped. Continue it with: agent0 run resume {run}"
+    processes = ", ".join(f"process {one.pid} on {one.host} since {one.since[11:19]}" for one in found)
+    return f"Run {run} is executed by {processes} UTC."
 
 
 def _held(number: int) -> bool:

@@ -19,7 +19,7 @@ ROLES: Mapping[str, str] = {"TeacherConfig": "teacher", "StudentConfig": "studen
 
 
 def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
-    """Who sends a bill for calls of ``actor``; empty where nobody does.
+    """Name the vendor that charges for calls of ``actor``; empty where they are free.
 
     A server on this machine or in a private network is free, unless ``router.prices`` names ``openai/<model>``.
     """

@@ -132,7 +132,7 @@ def _registered(path: Path, source: bytes) -> Keys:
 
 
 def _check_features(path: Path, adds: Keys) -> None:
-    """Rewards may read what there is: of another name they would get None for ever, and nobody would notice."""
+    """Require that rewards read known features only: an unknown name would silently give None."""
     from agent0.rewards import Reward, rewards
     from agent0.rewards.features import features
 
