@@ -27,7 +27,7 @@ STRICT = ("-s", "run.curriculum.similarity_limit=0.000001", "-s", "run.max_untra
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A run whose sandbox is too small, then one whose screening is too strict."""
     with attached(tmp_path_factory.mktemp("why")) as held:
-        tight = ("--tasks", "8", "--attempts", "3", "--iterations", "1", "--set", "sandbox.wall_s=0.001")
+        tight = ("--tasks", "8", "--attempts", "3", "--iterations", "1", "--set", "sandbox.wall_s=0.000001")
         small = call("run", "start", *SMALL, *tight, "--name", "small", home=held)
         strict = call("run", "start", *SMALL, *STRICT, "--name", "strict", home=held)
         assert (small.code, strict.code) == (0, 0), strict.err
