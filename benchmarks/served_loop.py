@@ -16,7 +16,7 @@ import platform
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,7 @@ from agent0.config.loading import load
 from agent0.report.markdown.rendering import render
 from agent0.rollout.claim_check import redeem
 from agent0.settings import Settings
-from agent0.stats.intervals import wilson
+from agent0.stats.across_seeds import Mean, mean_of, tested
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.checkpoints import CheckpointTrained
 from events.tasks import TaskAttempted
@@ -44,10 +44,13 @@ from tests.llama_server import MISSING, serving
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "serving-loop.md"
 SERVED, HERE = "llamacpp", "tiny"
-BOTH = "validation, all seeds"
+NEAR = 1e-9
+"""Percentage points that the arithmetic of a mean may lose."""
 LOOKED = 64
 """Attempts of an iteration whose log-probabilities are computed again."""
 Line = dict[str, Any]
+Scores = dict[int, tuple[int, int]]
+"""Iteration -> right answers, tasks."""
 
 
 @dataclass(frozen=True)
@@ -127,58 +130,54 @@ def _gaps(engine: Engine, one: Trajectory, adapter: str) -> Iterator[float]:
             yield abs(recorded - now)
 
 
-def curve(found: Line) -> dict[int, tuple[int, int]]:
+def curve(found: Line) -> Scores:
     """Right answers and tasks of the validation set, by iteration (-1: untrained)."""
     of = int(found["config"]["evaluation"]["validation"])
     scored = {int(e["iteration"]): e["validation"] for e in found["validation"] if e["validation"] is not None}
     return {n: (round(share * of), of) for n, share in scored.items()}
 
 
-def test_scores(found: Line) -> dict[int, tuple[int, int]]:
+def test_scores(found: Line) -> Scores:
     """Right answers and tasks of the test set, of the first and the last student."""
     scored = [e for e in found["test"] if not e["forced_tool"]]
     return {n: (round(e["accuracy"] * e["n"]), int(e["n"])) for n, e in ((-1, scored[0]), (0, scored[-1]))}
 
 
-def beside(served: dict[int, tuple[int, int]], here: dict[int, tuple[int, int]], what: str) -> list[Line]:
-    """Rows of both with Wilson's intervals, and whether the served share lies in the other's interval."""
+def beside(served: Sequence[Scores], here: Sequence[Scores], what: str) -> list[Line]:
+    """Rows by iteration: both means over seeds with Student's t intervals, the paired test of their difference, and
+    whether the served mean lies in the other's interval."""
     rows = []
-    for n in sorted(set(served) & set(here)):
-        (a, of_a), (b, of_b) = served[n], here[n]
-        lower, upper = wilson(b, of_b)
-        row = {"what": what, "iteration": n, "served": _share(a, of_a), "here": _share(b, of_b)}
-        rows.append(row | {"inside": lower <= a / of_a <= upper, "gap": 100 * (a / of_a - b / of_b)})
+    for n in sorted(set(served[0]) & set(here[0])):
+        shares = [[100 * one[n][0] / one[n][1] for one in many] for many in (served, here)]
+        ours, theirs = map(mean_of, shares)
+        gap = mean_of([a - b for a, b in zip(*shares, strict=True)])
+        low, high = (bound if bound is not None else theirs.value for bound in (theirs.low, theirs.high))
+        row = {"what": what, "iteration": n, "served": _told(ours), "here": _told(theirs), "gap": _told(gap, "+")}
+        p = tested([a - b for a, b in zip(*shares, strict=True)]).p
+        rows.append(
+            row | {"inside": low - NEAR <= ours.value <= high + NEAR, "p": p, "seeds": zip(*shares, strict=True)}
+        )
     return rows
 
 
-def _share(right: int, of: int) -> str:
-    lower, upper = wilson(right, of)
-    return f"{100 * right / of:.1f} % ({100 * lower:.1f} to {100 * upper:.1f})"
-
-
-def pooled(many: list[dict[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
-    """All seeds as one set."""
-    return {n: (sum(one[n][0] for one in many), sum(one[n][1] for one in many)) for n in many[0]}
+def _told(mean: Mean, sign: str = "") -> str:
+    value = f"{mean.value:{sign}.1f}"
+    return value if mean.low is None else f"{value} ({mean.low:{sign}.1f} to {mean.high:{sign}.1f})"
 
 
 def page(found: dict[tuple[str, int], Line], proofs: dict[int, tuple[list[Line], Line]], seeds: list[int]) -> str:
     """The whole page."""
-    rows: list[Line] = []
-    for seed in seeds:
-        rows += beside(curve(found[SERVED, seed]), curve(found[HERE, seed]), f"validation, seed {seed}")
     tests = [[test_scores(found[profile, seed]) for seed in seeds] for profile in (SERVED, HERE)]
     curves = [[curve(found[profile, seed]) for seed in seeds] for profile in (SERVED, HERE)]
-    rows += beside(pooled(curves[0]), pooled(curves[1]), BOTH)
-    rows += beside(pooled(tests[0]), pooled(tests[1]), "test, all seeds")
+    rows = beside(*curves, "validation") + beside(*tests, "test")
     compared = [{"seed": s, **row} for s, (lines, _) in sorted(proofs.items()) for row in lines]
     return render(
         "served_loop.md.jinja",
         Path(__file__).parent,
         rows=rows,
         seeds=seeds,
-        inside=sum(row["inside"] for row in rows if row["what"] != BOTH),
-        single=sum(row["what"] != BOTH for row in rows),
-        final=[row for row in rows if row["what"] == "test, all seeds"][-1],
+        inside=sum(row["inside"] for row in rows),
+        final=rows[-1],
         iterations=found[SERVED, seeds[0]]["iterations"],
         runs=[{"profile": p, "seed": s, **{k: one[k] for k in RUN}} for (p, s), one in sorted(found.items())],
         proofs=compared,
@@ -195,7 +194,7 @@ RUN = ("run", "attempts", "events", "wall_s")
 def main() -> None:
     """Execute what is not finished, then print or write the page."""
     flags = argparse.ArgumentParser(description=__doc__)
-    flags.add_argument("--seeds", default="0,1")
+    flags.add_argument("--seeds", default="0,1,2,3,4")
     flags.add_argument("--folder", type=Path, default=Path("served-loop"))
     flags.add_argument("--write", action="store_true", help="into docs/results/serving-loop.md")
     asked = flags.parse_args()
