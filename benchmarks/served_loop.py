@@ -148,16 +148,17 @@ def beside(served: Sequence[Scores], here: Sequence[Scores], what: str) -> list[
     whether the served mean lies in the other's interval."""
     rows = []
     for n in sorted(set(served[0]) & set(here[0])):
-        shares = [[100 * one[n][0] / one[n][1] for one in many] for many in (served, here)]
-        ours, theirs = map(mean_of, shares)
-        gap = mean_of([a - b for a, b in zip(*shares, strict=True)])
-        low, high = (bound if bound is not None else theirs.value for bound in (theirs.low, theirs.high))
-        row = {"what": what, "iteration": n, "served": _told(ours), "here": _told(theirs), "gap": _told(gap, "+")}
-        p = tested([a - b for a, b in zip(*shares, strict=True)]).p
-        rows.append(
-            row | {"inside": low - NEAR <= ours.value <= high + NEAR, "p": p, "seeds": zip(*shares, strict=True)}
-        )
+        pairs = [(100 * a[n][0] / a[n][1], 100 * b[n][0] / b[n][1]) for a, b in zip(served, here, strict=True)]
+        gaps = [ours - theirs for ours, theirs in pairs]
+        a, b = mean_of([ours for ours, _ in pairs]), mean_of([theirs for _, theirs in pairs])
+        row = {"what": what, "iteration": n, "served": _told(a), "here": _told(b), "gap": _told(mean_of(gaps), "+")}
+        rows.append(row | {"inside": _inside(a, b), "p": tested(gaps).p, "seeds": pairs})
     return rows
+
+
+def _inside(ours: Mean, theirs: Mean) -> bool:
+    low, high = (theirs.value if bound is None else bound for bound in (theirs.low, theirs.high))
+    return low - NEAR <= ours.value <= high + NEAR
 
 
 def _told(mean: Mean, sign: str = "") -> str:
@@ -169,7 +170,7 @@ def page(found: dict[tuple[str, int], Line], proofs: dict[int, tuple[list[Line],
     """The whole page."""
     tests = [[test_scores(found[profile, seed]) for seed in seeds] for profile in (SERVED, HERE)]
     curves = [[curve(found[profile, seed]) for seed in seeds] for profile in (SERVED, HERE)]
-    rows = beside(*curves, "validation") + beside(*tests, "test")
+    rows = beside(curves[0], curves[1], "validation") + beside(tests[0], tests[1], "test")
     compared = [{"seed": s, **row} for s, (lines, _) in sorted(proofs.items()) for row in lines]
     return render(
         "served_loop.md.jinja",
