@@ -194,6 +194,13 @@ def test_students_distribution_is_that_of_the_tables() -> None:
         across_seeds.tested([0.0, 0.0]).p == 1.0
         and across_seeds.tested([0.1, 0.1]).p == across_seeds.tested([0.3 - 0.2, 0.1]).p == 0.5
     )
+    for equal in ([0.4] * 2, [0.4] * 5, [0.4] * 6):  # the interval says what p says
+        found = across_seeds.tested(equal)
+        assert (
+            found.p == 2.0 ** (1 - len(equal))
+            and (found.low == 0.0) is (found.p >= 0.05)
+            and found.high == pytest.approx(0.4)
+        )
     assert across_seeds.tested([0.4]) == across_seeds.SeedTest(None, None, None, None)
 
 

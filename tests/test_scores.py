@@ -204,6 +204,7 @@ def test_a_verdict_says_its_evidence_in_full() -> None:
     base = Checkpoint("base", None, scored("1" * 10 + "0" * 10))
     found = judge(scored("1" * 9 + "0" * 10 + "?"), (base,), EvaluationConfig(margin=0.01))
     test = compare(outcomes("1" * 10 + "0" * 10), outcomes("1" * 9 + "0" * 11))
+    test = agreeing(test, test.p)
     evidence = (
         f"0 of 20 items gained, 1 lost, -5.0 points ({100 * test.lower95:+.1f} to {100 * test.upper95:+.1f}), p 1; "
         f"a difference below {100 * test.detectable:.1f} points would mostly stay unseen"
@@ -230,6 +231,17 @@ def test_a_verdict_says_its_evidence_in_full() -> None:
     assert won.promoted and won.improved and "the best so far: a proven gain; 10 of 20 items gained" in won.reason
 
 
+@pytest.mark.parametrize("lost", [1, 4, 12])
+def test_the_gates_interval_says_what_its_p_says(lost: int) -> None:
+    """Resampled, four of twelve items lost and none gained gave -58 to -8 points beside a p of 0.12."""
+    base, candidate = Checkpoint("base", None, scored("1" * 12)), scored("1" * (12 - lost) + "0" * lost)
+    test = judge(candidate, (base,), EvaluationConfig()).test
+    before = judge(candidate, (base,), EvaluationConfig(edition=1)).test
+    assert test and before and (test.p, test.mean) == (before.p, before.mean)
+    assert (test.upper95 < 0) is (test.p < 0.05)
+    assert before.upper95 < 0 or lost == 1
+
+
 def test_the_best_is_the_latest_of_equals_and_the_student_stands_beside_it() -> None:
     held = [Checkpoint(name, None, scored(text)) for name, text in (("base", "1100"), ("s0", "1100"), ("s1", "1000"))]
     assert "of s0, the best so far" in judge(scored("1100"), held, EvaluationConfig(margin=1)).reason
@@ -250,6 +262,7 @@ def test_a_benchmark_that_is_lost_is_told_in_full() -> None:
 
     found = lost_benchmark(one("new", 5), [one("base", 20), Checkpoint("s0"), one("s1", 6)])
     test = compare([1.0] * 20, [1.0] * 5 + [0.0] * 15)
+    test = agreeing(test, test.p)
     assert found is not None and (found.promoted, found.against, found.test) == (False, 1.0, None)
     assert found.reason == (
         "gsm8k 0.250 against 1.000 of base: a proven loss on a benchmark; 0 of 20 items gained, 15 lost, -75.0 points "

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent0.settings import EvaluationConfig
 from agent0.state.run_state import Checkpoint, Score
-from agent0.stats.paired_tests import FELL, Difference, compare, holm, outcomes
+from agent0.stats.paired_tests import FELL, Difference, agreeing, compare, holm, outcomes
 from events.values import PairedTest
 
 
@@ -49,7 +49,7 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     interval; ``better`` requires a proven gain over the best; ``open`` refuses none, for students that must get worse
     before they get better. Undecided items count as wrong, and do not count for calibration.
     """
-    rivals = _rivals(candidate, promoted)
+    rivals = _rivals(candidate, promoted, plan.edition)
     if not rivals:
         return Verdict(True, f"first score, nothing to compare with{_undecided(candidate)}")
     best = rivals[0]
@@ -67,14 +67,15 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     return _verdict(True, best, candidate, "no loss is proven, nor a gain")
 
 
-def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> Verdict | None:
+def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint], edition: int = 2) -> Verdict | None:
     """Refuse a candidate that is proven worse on a benchmark than the last promoted checkpoint or the base (exact
-    paired test on the same items, Holm's correction over all of these comparisons); None where it is not."""
+    paired test on the same items, Holm's correction over all of these comparisons); None where it is not. ``edition``
+    is that of the rules (``EvaluationConfig``)."""
     pairs = [
         (key, rival, paired)
         for key, score in candidate.benchmarks.items()
         for rival in _scored_on(key, promoted)
-        if (paired := _difference(rival.benchmarks[key], score)) is not None
+        if (paired := _difference(rival.benchmarks[key], score, edition)) is not None
     ]
     adjusted = holm([paired.p for _, _, paired in pairs])
     for (key, rival, paired), p in zip(pairs, adjusted, strict=True):
@@ -99,7 +100,7 @@ def _refusal(candidate: Score, rivals: Sequence[_Rival], plan: EvaluationConfig)
     return (rivals[0], f"more than the margin of {plan.margin:g} below it") if below else None
 
 
-def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
+def _rivals(candidate: Score, promoted: Sequence[Checkpoint], edition: int) -> list[_Rival]:
     """The best so far, the latest of equals; and the present student where that is another."""
     scored = [(one.score.accuracy, place, one) for place, one in enumerate(promoted) if one.score]
     if not scored:
@@ -107,16 +108,19 @@ def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
     best = max(scored)[-1]
     both = {"the best so far": best} if best is promoted[-1] else {"the best so far": best, "the student": promoted[-1]}
     return [
-        _Rival(one.id, role, one.score.accuracy, _difference(one.score, candidate), _sureness(one.score, candidate))
+        _Rival(one.id, role, score.accuracy, _difference(score, candidate, edition), _sureness(score, candidate))
         for role, one in both.items()
-        if one.score
+        if (score := one.score)
     ]
 
 
-def _difference(before: Score, after: Score) -> Difference | None:
+def _difference(before: Score, after: Score, edition: int) -> Difference | None:
     if not before.outcomes or len(before.outcomes) != len(after.outcomes):
         return None
-    return compare(outcomes(before.outcomes), outcomes(after.outcomes))
+    if edition < 2:
+        return compare(outcomes(before.outcomes), outcomes(after.outcomes))
+    found = compare(outcomes(before.outcomes), outcomes(after.outcomes), rounds=0)
+    return agreeing(found, found.p)
 
 
 def _sureness(before: Score, after: Score) -> Difference | None:

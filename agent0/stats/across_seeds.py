@@ -47,9 +47,13 @@ def mean_of(values: Sequence[float]) -> Mean:
 
 
 def interval_of(values: Sequence[float], level: float) -> tuple[float, float]:
-    """Student's t interval of the mean of at least two ``values`` at ``level`` (0.05: 95 %)."""
-    half = quantile(1 - level / 2, len(values) - 1) * _error(values)
-    return fmean(values) - half, fmean(values) + half
+    """Student's t interval of the mean of at least two ``values`` at ``level`` (0.05: 95 %). Where all values are equal
+    it reaches to 0, unless they are enough for the exact sign test to be significant."""
+    centre, error = fmean(values), _error(values)
+    if error <= ROUNDING and _exact(values) >= level:
+        return min(centre, 0.0), max(centre, 0.0)
+    half = quantile(1 - level / 2, len(values) - 1) * error
+    return centre - half, centre + half
 
 
 def tested(differences: Sequence[float]) -> SeedTest:
@@ -60,15 +64,20 @@ def tested(differences: Sequence[float]) -> SeedTest:
     Raises:
         ValueError: there is no difference.
     """
-    found = mean_of(differences)
-    if found.low is None:
+    if not differences:
+        raise ValueError("no difference")
+    if len(differences) < 2:
         return SeedTest(None, None, None, None)
-    degrees, error = len(differences) - 1, _error(differences)
+    centre, degrees, error = fmean(differences), len(differences) - 1, _error(differences)
     # where every seed says the same there is no error to measure by: the exact test of signs is what is left
-    exact = 2.0**-degrees if found.value else 1.0
-    p = 2 * (1 - share_below(abs(found.value) / error, degrees)) if error > ROUNDING else exact
+    p = 2 * (1 - share_below(abs(centre) / error, degrees)) if error > ROUNDING else _exact(differences)
     needed = (quantile(1 - LEVEL / 2, degrees) + quantile(POWER, degrees)) * error
-    return SeedTest(p, found.low, found.high, needed)
+    return SeedTest(p, *interval_of(differences, LEVEL), needed)
+
+
+def _exact(values: Sequence[float]) -> float:
+    """The p of the exact sign test for equal ``values``."""
+    return 2.0 ** (1 - len(values)) if fmean(values) else 1.0
 
 
 def _error(values: Sequence[float]) -> float:

@@ -14,7 +14,7 @@ from agent0.config.loading import load
 from tests.terminal import agent0 as call
 
 ARCHIVES = Path(__file__).parents[3] / "shared" / "archives"
-THEN = ("curriculum.split_rule=1", "verification.edition=1", "evaluation.teacher_gate=open")
+THEN = ("curriculum.split_rule=1", "verification.edition=1", "evaluation.edition=1", "evaluation.teacher_gate=open")
 """Settings of `run` that earlier versions had no choice in."""
 LATER = ("EvaluationItemRequested", "EvaluationItemScored")
 """Items of an evaluation have events of their own since; so positions differ, and digests of what holds one."""
