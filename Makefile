@@ -44,7 +44,8 @@ RUN_ARGS ?=
 
 BIN := .venv/bin
 COMPILE := $(BIN)/python -m compileall -q -j 0
-INSTALL := $(BIN)/python install.py -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+# Type checkers follow a path, not the import hook that setuptools would otherwise write: users may check from any folder.
+INSTALL := $(BIN)/python install.py -c constraints.txt --config-settings editable_mode=compat $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py

@@ -112,6 +112,13 @@ def test_its_trajectories_say_what_was_said(folder: agent0.Folder, run: agent0.R
         run.table("no_such_table")
 
 
+def test_a_table_is_of_a_run_however_it_is_named(folder: agent0.Folder, run: agent0.Run) -> None:
+    rows = list(folder.table("tasks", run.id))
+    assert rows and all(list(folder.table("tasks", name)) == rows for name in ("LAST", run.id[:-2]))
+    with pytest.raises(NotFoundError, match="no run 'zzz'"):
+        folder.table("tasks", "zzz")
+
+
 async def test_it_works_where_an_event_loop_is_running(folder: agent0.Folder) -> None:
     """As in a notebook; this test itself runs in one."""
     assert asyncio.get_running_loop().is_running()

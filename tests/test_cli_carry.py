@@ -44,6 +44,17 @@ def begun(tmp_path) -> tuple[Path, str]:
     return tmp_path, call("run", "start", *SMALL, "--detach", "--json", home=tmp_path).json["run"]
 
 
+def test_a_run_that_nobody_carries_is_said_to_be_stopped(begun: tuple[Path, str]) -> None:
+    home, run = begun
+    first = f"{run}: the run is stopped: no process executes it"
+    for command in ("why", "show"):
+        said = call("run", command, run, home=home).out
+        assert said.startswith(first), said
+        assert f"To mend it: agent0 run resume {run}" in said
+    assert "is running" not in said and "is stopped, no process executes it: not begun" in said
+    assert call("report", run, home=home).out.startswith(first)
+
+
 async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
     from infra.bus.bus import Bus
 

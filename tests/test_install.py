@@ -1,5 +1,9 @@
 """Packages come from where pip is told to take them, whoever installs."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import install
 
 LISTED = """\
@@ -33,3 +37,12 @@ def test_what_has_no_counterpart_is_left_to_pip() -> None:
 
 def test_nothing_configured_is_nothing_told() -> None:
     assert install.for_uv(install.configured("")) == ([], {})
+
+
+def test_the_package_is_found_without_an_import_hook(tmp_path: Path) -> None:
+    """Type checkers of users, who stand in any folder, follow paths and no hooks."""
+    asked = (
+        "import sys; from importlib.machinery import PathFinder; print(PathFinder.find_spec('agent0', sys.path).origin)"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()) == Path(install.__file__).parent / "agent0" / "__init__.py"

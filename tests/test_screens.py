@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.cli import console, layout
-from agent0.cli.layout import Screen, table_lines
+from agent0.cli.layout import Screen, record_lines, table_lines
 from tests.story import benchmark_run, experiment, failed_run, renumbered, whole_run
 from tests.terminal import agent0 as call
 from tests.test_report import told
@@ -87,6 +87,15 @@ def test_no_id_is_split_and_no_line_is_wider_than_the_screen(home: Path, command
 def test_a_pipe_gets_whole_values_without_padding(home: Path, command: str) -> None:
     piped = call(*command.split(), home=home).out
     assert not re.search(r" {2,}\t| +$", piped, re.MULTILINE) and "Left out at" not in piped
+
+
+def test_a_digest_is_short_on_a_terminal_and_whole_elsewhere() -> None:
+    digest = "0123456789ab" + "c" * 52
+    shown = table_lines([{"name": "a", "sha": digest}], ("name", "sha"), Screen(40, NOW))
+    assert shown[-1].split() == ["a", "0123456789ab…"]
+    assert record_lines({"sha": digest}, Screen(40, NOW)) == ["sha  0123456789ab…"]
+    assert record_lines({"sha": digest}, Screen(80, NOW))[0].endswith(digest)
+    assert table_lines([{"sha": digest}], ("sha",), None)[-1] == digest
 
 
 def test_times_are_short_on_a_terminal_and_whole_elsewhere() -> None:

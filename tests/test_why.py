@@ -248,7 +248,7 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         "no contrast, so nothing to learn from: no task's solve rate is inside the learnable band",
     ),
     "paused": (lambda: then(RunPaused(reason="lunch")), {}, "stopped", "the run was paused: lunch"),
-    "killed": (lambda: then(), {"carried": False, "idle_s": 1.0}, "stopped", "nobody carries the run: no process uses"),
+    "killed": (lambda: then(), {"carried": False, "idle_s": 1.0}, "stopped", "the run is stopped: no process"),
     "flat": (
         lambda: [scored(one, 0) for one in whole_run(incidents=False)], {}, "decline",
         "nothing was learned: validation 0.667 first, 0.667 last",

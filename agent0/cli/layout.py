@@ -20,6 +20,9 @@ GAP = "  "
 _ONE_WORD = 100
 """Characters beyond which nothing is an id or an address: it is cut as text is."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_SHOWN = 12
+"""Digits of a digest in a table on a terminal; a pipe and --json have all of them."""
 _MOMENTS = ("time", "at", "first", "last")
 """Columns that tell when within a run: a clock. Others (started, updated …) say how long ago it was."""
 
@@ -92,6 +95,7 @@ def record_lines(values: Mapping[str, Any], screen: Screen | None) -> list[str]:
         if isinstance(value, str) and _TIME.fullmatch(value):
             lines = [f"{value} ({ago(value, screen.now)})"]
         room = max(screen.width - wide - len(GAP), LEAST)
+        lines = [short(line) if _DIGEST.fullmatch(line) and len(line) > room else line for line in lines]
         cut = [part for line in lines for part in wrapped(line, room)]
         out += [f"{names[name] if place == 0 else '':<{wide}}{GAP}{part}".rstrip() for place, part in enumerate(cut)]
     return out
@@ -171,7 +175,12 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, head: str, screen: Scr
 def _cell(name: str, value: Any, screen: Screen) -> str:
     if isinstance(value, str) and _TIME.fullmatch(value):
         return (clock if name in _MOMENTS else ago)(value, screen.now)
-    return format_value(value)
+    return short(value) if isinstance(value, str) and _DIGEST.fullmatch(value) else format_value(value)
+
+
+def short(digest: str) -> str:
+    """The first digits of a sha256, marked as cut."""
+    return f"{digest[:_SHOWN]}…"
 
 
 def _fitting(columns: Sequence[_Column], width: int, keep: Sequence[str]) -> list[_Column]:

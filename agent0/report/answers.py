@@ -83,6 +83,8 @@ def _state(found: Row) -> str:
     at = f"iteration {shown_iteration(found['iteration'])} of {found['iterations']}" if found["tasks"] else "not begun"
     if found["waits_for"]:
         return f"{head} waits: {str(found['waits_for']).rstrip('.')}. It is at {at}."
+    if found.get("carried") is False:
+        return f"{head} is stopped, no process executes it: {at}, {of}. Go on: agent0 run resume {found['run']}"
     return f"{head} is {found['status']}: {at}, {of}."
 
 

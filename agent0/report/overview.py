@@ -6,9 +6,10 @@ from typing import Any
 from agent0.report.columns import WITHIN
 
 
-def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
+def overview(db: sqlite3.Connection, run: str, carried: bool | None = None) -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
-    -1. ``test`` begins with what a fork shares with its parents and did not score anew.
+    -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``carried``: whether a process
+    executes it, where that is known.
 
     Raises:
         NotFoundError: there is no such run.
@@ -28,7 +29,8 @@ def overview(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     tests = [e for e in [*_shared(db, row, done), *done] if e["split"] == "test"]
     found = {
         **{k: v for k, v in row.items() if k != "prompts"},
-        "why": diagnosis(db, row["run"]),
+        "why": diagnosis(db, row["run"], {"carried": carried}),
+        "carried": carried if row["status"] == "running" else None,
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),

@@ -107,19 +107,22 @@ class Folder:
             return Run(self, resolve(db, name))
 
     def table(self, name: str, run: str = "") -> Rows:
-        """The rows of a table (`agent0 projections list`), of one run where named.
+        """The rows of a table (`agent0 projections list`), of one run where named: id, unique beginning, name, LAST.
 
         Raises:
-            NotFoundError: there is no such table.
+            NotFoundError: there is no such table, or no such run.
         """
         from agent0.assembly.replay.tables_at import known_tables
         from projections.base import find
+        from projections.runs import resolve
 
         known = known_tables((name,))[name]
         flags = [column for column, kind in known.columns.items() if kind is bool]
-        wanted = {"run": run} if run else {}
+        query, order = f"SELECT * FROM {name}", ", ".join(known.key)  # noqa: S608 - a declared name
         with self.tables() as db:
-            rows = find(db, f"SELECT * FROM {name}", wanted, ", ".join(known.key))  # noqa: S608 - a declared name
+            rows = find(db, query, {"run": run} if run else {}, order)
+            if run and not rows and (named := resolve(db, run)) != run:  # an id that is no run's: an experiment's
+                rows = find(db, query, {"run": named}, order)
         for row in rows:
             row |= {flag: bool(row[flag]) for flag in flags if row[flag] is not None}
         return Rows(rows)

@@ -59,9 +59,14 @@ def carriers(settings: Settings) -> list[Carrier] | None:
 def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """``rows`` of runs with ``carried``: whether a process executes it, where it is running; None: it is not
     running, or that cannot be known here."""
-    found = carriers(settings)
-    by = None if found is None else bool(found)
+    by = carried_here(settings)
     return [{**row, "carried": by if row["status"] == "running" else None} for row in rows]
+
+
+def carried_here(settings: Settings) -> bool | None:
+    """Whether a process executes what is running in this data folder; None: it cannot be known here."""
+    found = carriers(settings)
+    return None if found is None else bool(found)
 
 
 def carrier_line(settings: Settings, run: str) -> str:

@@ -24,8 +24,8 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     """Say what came of a run in three lines, and write scores iteration over iteration with paired tests, where it
     fails, how tools are used, how varied tasks and solutions are into one self-contained HTML file; its path is printed
     last. --full prints the tables, too."""
+    from agent0.assembly.log.carriers import carried_here
     from agent0.cli.runs.why import print_why
-    from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.findings import findings
     from agent0.report.html.run_page import page
     from agent0.report.overview import overview
@@ -35,8 +35,9 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     artifacts = FileArtifacts(console.settings().home)
     with console.tables() as db:
         name = resolve(db, run)
-        text, found, why = page(db, artifacts, name), findings(db, artifacts, name), diagnosis(db, name)
-        answer = overview(db, name)["answer"]
+        text, found = page(db, artifacts, name), findings(db, artifacts, name)
+        shown = overview(db, name, carried_here(console.settings()))
+    answer, why = shown["answer"], shown["why"]
     if out == "-":
         typer.echo(text)
         return

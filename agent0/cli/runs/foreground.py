@@ -155,7 +155,7 @@ def print_answer(held: "Settings", found: dict[str, Any]) -> None:
 
     print_why(found["why"])
     console.print_lines(found["answer"])
-    if found["status"] == "running":
+    if found["status"] == "running" and found["carried"] is not False:
         console.print_lines([carrier_line(held, found["run"])])
     if found["alarms"]:
         console.print_lines(["", "Alarms that stand", *alarm_lines(found["alarm_kinds"])])

@@ -140,6 +140,7 @@ def show(
 ) -> None:
     """What a run came to in three lines; with --full its scores, learning curve and targets. Or its state at any
     event."""
+    from agent0.assembly.log.carriers import carried_here
     from agent0.report.overview import overview
 
     if at:
@@ -147,7 +148,7 @@ def show(
         return
 
     with console.tables() as db:
-        found = overview(db, run)
+        found = overview(db, run, carried_here(console.settings()))
     if as_json:
         console.data(found)
         return

@@ -1,6 +1,7 @@
 """Why a run went badly."""
 
 import shutil
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +33,25 @@ def print_why(found: dict[str, Any]) -> None:
     from agent0.report.diagnosis.findings import why_lines
 
     if not found["well"]:
-        console.text("\n".join([*why_lines(found), f"More: agent0 run why {found['run']}\n"]))
+        _print_lines([*why_lines(found), f"More: agent0 run why {found['run']}", ""])
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Cut between words on a terminal, but for a command, which is there to be copied."""
+    for one in lines:
+        if "agent0 " in one:
+            console.text(one)
+        else:
+            console.print_lines([one])
 
 
 def print_diagnosis(found: dict[str, Any]) -> None:
     """Print a whole diagnosis on stdout, its conclusion first."""
     from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
 
-    console.text("\n".join(why_lines(found)))
+    _print_lines(why_lines(found))
     if found["advice"]:
-        console.text(found["advice"])
+        console.print_lines([found["advice"]])
     parts = {
         "What shows it": observation_lines(found["evidence"]),
         "Settings that differ": setting_lines(found["settings"]) if not found["well"] else [],
@@ -49,20 +59,19 @@ def print_diagnosis(found: dict[str, Any]) -> None:
     }
     for title, lines in parts.items():
         if lines:
-            console.text("\n".join([f"\n{title}", *(f"  {line}" for line in lines)]))
+            _print_lines(["", title, *(f"  {line}" for line in lines)])
 
 
 def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     """What this machine says now, and why the log cannot be reached; empty where it can."""
     from agent0.assembly.log.access import open_log
+    from agent0.assembly.log.carriers import carried_here
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
-    from infra.log.server_proof import running_pid
 
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
-    if not held.nats.url:
-        here["carried"] = bool(running_pid(held.home / "nats"))  # before this process starts it, to look
+    here["carried"] = carried_here(held)
 
     async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:

@@ -22,7 +22,7 @@ def stopped(case: Case) -> Cause | None:
         case "failed":
             return Cause("stopped", case.iteration, f"the run failed{why}", seen, go_on, event=case.last)
         case "running" if case.here.get("carried") is False:
-            told = "nobody carries the run: no process uses its log, whose server was not running"
+            told = "the run is stopped: no process executes it"
             return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
         case "running" if idle >= IDLE_S:
             told = f"nobody seems to carry the run: its last event is {idle / 60:,.0f} minutes old"
