@@ -28,6 +28,7 @@ def export(
 
     with console.tables() as db:
         found = measured(db, run)
-    place = write(found, form, console.in_folder(out))
+    console.in_folder(out)
+    place = write(found, form, out)
     values = {"run": found.run, "written": str(place), "steps": len(found.rows()), "values": len(found.points)}
     console.record(values, as_json)
