@@ -32,7 +32,18 @@ class ModelCalled(Event):
     """Price table, its version and day."""
     call: str = ""
     """Id of its reservation in the budgets."""
+    host: str = ""
+    """Who computed it, behind an address that passes requests on."""
     retries: int = 0
+    """Tries of the same request with the same model that came before; each is an event."""
+    route: str = ""
+    """Id that all tries of a request share, whichever model they ask."""
+    reason: str = ""
+    """Why this model was asked: the models before it in the chain, and how they failed; empty for the first."""
+    segment: int = 0
+    """How often another model was served in this run than before, under the name that was asked for."""
+    former: str = ""
+    """What was served before, where this call begins a new segment."""
     cache: Literal["", "hit", "miss"] = ""
     saved: int = 0
     """Nano-dollars that a cache hit would have cost."""

@@ -1,8 +1,8 @@
 """Settings of the models that play a role, and of what the student's tools may access."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agent0.settings.base import SERVER_ADDRESS, Frozen
 
@@ -12,18 +12,21 @@ class ActorConfig(Frozen):
 
     provider: str = Field(
         "scripted",
-        description="tiny | transformers | ollama | openai | llamacpp | scripted | sampler (a teacher that draws "
-        "tasks), or a plugin's name",
+        description="tiny | transformers | ollama | openai | anthropic | llamacpp | scripted | sampler (a teacher that "
+        "draws tasks), or a plugin's name; provider/model names the model, too",
     )
     model: str = Field(
         "",
-        description="model name (ollama, openai) or folder (transformers, llamacpp); empty: the provider's default",
+        description="model name (ollama, openai, anthropic) or folder (transformers, llamacpp); empty: the provider's "
+        "default",
     )
     base_url: str = Field(
-        "", pattern=SERVER_ADDRESS, description="openai only: address of the server, http://127.0.0.1:8000/v1"
+        "", pattern=SERVER_ADDRESS, description="openai, anthropic: address of the server, http://127.0.0.1:8000/v1"
     )
     key_env: str = Field(
-        "", pattern=r"^([A-Za-z_]\w*)?$", description="openai only: environment variable that holds the server's key"
+        "",
+        pattern=r"^([A-Za-z_]\w*)?$",
+        description="openai, anthropic: environment variable that holds the server's key",
     )
     tokenizer: str = Field(
         "",
@@ -50,12 +53,26 @@ class ActorConfig(Frozen):
         "auto", description="transformers only: of weights and activations; auto: fp32 on a CPU, bf16 on a GPU"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _named_together(cls, given: Any) -> Any:
+        """Take ``provider/model`` apart."""
+        if not isinstance(given, dict) or "/" not in str(given.get("provider", "")):
+            return given
+        provider, _, model = str(given["provider"]).partition("/")
+        if given.get("model") not in (None, "", model):
+            raise ValueError(f"provider names the model {model}, and model names {given['model']}")
+        return {**given, "provider": provider, "model": model}
+
 
 class TeacherConfig(ActorConfig):
     """The teacher's model, and how some of its tasks are written otherwise than it would."""
 
     explore: float = Field(
         0.0, ge=0, le=1, description="share of an iteration's requests that are written under `bias`: exploration"
+    )
+    fallback: tuple[str, ...] = Field(
+        (), description="models that stand in where it cannot answer, in order: provider/model"
     )
     bias: tuple[tuple[str, float], ...] = Field(
         (), description="[text of a token, what is added to its logit] on these requests; models run here only"
@@ -117,5 +134,8 @@ class JudgeConfig(ActorConfig):
     """The judge model, whose opinion is one vote of the verification panel. Off unless a provider is named."""
 
     provider: str = Field("", description="who judges, named as for run.student; empty: no judge")
+    fallback: tuple[str, ...] = Field(
+        (), description="models that stand in where it cannot answer, in order: provider/model"
+    )
     temperature: float = Field(0.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     max_tokens: int = Field(16, ge=1, le=1_000_000, description="tokens a verdict")

@@ -1,0 +1,222 @@
+"""One try of a model that costs money: reserve, ask once, charge, and say so in the log."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from agent0.errors import AuthError, ConfigError, ModelChangedError, NotSentError, RefusedError, UsageError
+from agent0.ports.models import GenerateRequest, Generation, Model
+from agent0.ports.storage import Artifacts
+from agent0.routing.budgets import Purpose, most_cost
+from events.budgets import BudgetScope
+from events.models import ModelCalled
+from events.values import Artifact, TokenCounts, Usage
+from infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
+from infra.gateway.pins import Pins
+from infra.gateway.prices import Price, Prices, read_usage
+from infra.gateway.records import answer_json, request_json
+from infra.log.event_log import Log
+
+FREE = (NotSentError, AuthError, ConfigError, RefusedError)
+"""What ends a call for which nobody sends a bill: nothing was sent, or it was refused before a word was written."""
+
+TEMPLATE_BYTES = 4096
+"""Bytes that a vendor may add to a prompt: a chat template's marks and instructions on tools."""
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A model that costs money, and whose budgets are charged. ``vendor`` and ``model``: as in the price table;
+    ``usage``: (provider, flavor) of the format in which it counts tokens."""
+
+    vendor: str
+    model: str
+    role: str
+    user: str
+    caps: Mapping[BudgetScope, int | None]
+    outside: str = "outside"
+    """Whose budget a call is charged to that belongs to no run."""
+    usage: tuple[str, str] = ("openai", "chat")
+
+    @property
+    def id(self) -> str:
+        """``vendor/model``."""
+        return f"{self.vendor}/{self.model}"
+
+
+@dataclass(frozen=True)
+class Books:
+    """Where calls are charged, noted and kept."""
+
+    ledger: Ledger
+    prices: Prices
+    log: Log
+    artifacts: Artifacts
+    stamp: Stamp
+    clock: Clock
+    pins: Pins
+
+
+@dataclass(frozen=True)
+class Try:
+    """One try of a request. ``route`` is the id that all tries of the request share, ``number`` how many came before
+    with this model, ``reason`` why this model is asked."""
+
+    route: str = ""
+    number: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Paid:
+    """An answer and what it cost in nano-dollars; None: nobody knows."""
+
+    answer: Generation
+    cost: int | None
+
+
+class Billed:
+    """A model that costs money."""
+
+    def __init__(self, inner: Model, remote: Remote, books: Books) -> None:
+        self.inner, self.remote, self._books = inner, remote, books
+
+    async def ask(self, request: GenerateRequest, of: Try) -> Paid:
+        """Ask once, and charge what it cost: by the vendor's count, or else all that was reserved.
+
+        Raises:
+            BudgetExhaustedError: a budget has not enough left; nothing was sent.
+            UnknownPriceError: nobody knows the price, and a budget is capped.
+            ModelChangedError: it is another model than before, and ``router.pin`` refuses that.
+            What the model raises.
+        """
+        books, remote, at = self._books, self.remote, self._books.clock()
+        await self._require(request)
+        accounts = accounts_of(self._run(request), at, remote.vendor, remote.user, remote.caps)
+        purpose = Purpose(remote.vendor, remote.model)
+        held = await books.ledger.reserve(accounts, self._most(request, at), purpose)
+        try:
+            written = await self.inner.generate(replace(request, joint=1))  # turns drawn together share one count
+        except BaseException as error:
+            await self._failed(request, of, held, error)
+            raise
+        return await self._charge(request, of, held, written)
+
+    async def note_hit(self, request: GenerateRequest, of: Try, kept: Paid) -> None:
+        """Note an answer that came from the cache: it cost nothing, and saved what it had cost."""
+        said = {**_said(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
+        await self._note(request, of, **said, cost=0, cache="hit", saved=kept.cost or 0)
+
+    async def _failed(self, request: GenerateRequest, of: Try, held: Reservation, error: BaseException) -> None:
+        kind, free = type(error).__name__, isinstance(error, FREE)
+        purpose = Purpose(self.remote.vendor, self.remote.model, reason=kind)
+        end = self._books.ledger.refund if free else self._books.ledger.charge_in_full
+        await end(held, purpose)
+        await self._note(request, of, cost=0 if free else held.amount, call=held.call, error=kind)
+
+    async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Paid:
+        remote, books = self.remote, self._books
+        tokens: TokenCounts | None = None
+        purpose, error = Purpose(remote.vendor, remote.model), ""
+        try:
+            tokens = read_usage(remote.usage[0], {"usage": written.counted}, remote.usage[1])
+            price = books.prices.of(remote.vendor, remote.model, tokens, books.clock())
+            await self._settle(held, price, purpose)
+        except UsageError as wrong:
+            tokens, price, error = None, _full(held), type(wrong).__name__
+            await books.ledger.charge_in_full(held, replace(purpose, reason=f"{error}: {wrong.why}"))
+        cost, table = (None, "") if price is None else (price.amount, price.table)
+        said = {**_said(written, remote), "tokens": tokens, "cost": cost, "prices": table, "call": held.call}
+        await self._note(request, of, **{**said, **await self._pinned(request, written, error)})
+        await self._require(request)
+        return Paid(written, cost)
+
+    async def _pinned(self, request: GenerateRequest, written: Generation, error: str) -> dict[str, Any]:
+        """Fields of the note on what was served; where that is refused, whoever asks next is told so."""
+        if not request.group or not written.served.model:
+            return {"error": error}
+        try:
+            segment, former = await self._books.pins.follow(request.group, self.remote, written.served)
+        except ModelChangedError as changed:
+            return {"error": type(changed).__name__, "finish": "error"}
+        return {"segment": segment, "former": former, "error": error}
+
+    async def _require(self, request: GenerateRequest) -> None:
+        """Raises ModelChangedError where this model was refused in the run."""
+        if request.group:
+            await self._books.pins.require(request.group, self.remote)
+
+    async def _settle(self, held: Reservation, price: Price | None, purpose: Purpose) -> None:
+        if price is None:
+            await self._books.ledger.charge_in_full(held, replace(purpose, reason="nobody knows the price"))
+        else:
+            await self._books.ledger.settle(held, price.amount, replace(purpose, prices=price.table))
+
+    def _most(self, request: GenerateRequest, at: datetime) -> int | None:
+        """The most that it may cost, None where nobody knows."""
+        rates = self._books.prices.rates(self.remote.vendor, self.remote.model, at)
+        if rates is None:
+            return None
+        return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
+
+    async def _note(
+        self, request: GenerateRequest, of: Try, *, written: Generation | None = None, **fields: Any
+    ) -> None:
+        """Keep prompt and answer, then append the event that names them."""
+        remote, books = self.remote, self._books
+        prompt = await self._kept(request_json(request))
+        output = await self._kept(answer_json(written)) if written else None
+        known = {"model": remote.model, "finish": "error", "usage": Usage(), **fields}
+        called = ModelCalled(
+            task=request.task or "-",
+            attempt=request.attempt or "-",
+            provider=remote.vendor,
+            role=remote.role,
+            asked=remote.model,
+            retries=of.number,
+            route=of.route,
+            reason=of.reason,
+            prompt=prompt,
+            output=output,
+            **known,
+        )
+        await books.log.append([books.stamp(self._run(request), called)])
+
+    async def _kept(self, text: str) -> Artifact:
+        return await asyncio.to_thread(self._books.artifacts.put, text.encode(errors="replace"), JSON)
+
+    def _run(self, request: GenerateRequest) -> str:
+        return request.group or self.remote.outside
+
+
+def _said(written: Generation, remote: Remote) -> dict[str, Any]:
+    """Fields of the note that an answer has."""
+    served = written.served
+    return {
+        "written": written,
+        "model": served.model or written.model or remote.model,
+        "finish": written.finish,
+        "usage": written.usage,
+        "capture": written.capture,
+        "quantization": served.quantization,
+        "fingerprint": served.fingerprint,
+        "host": served.host,
+    }
+
+
+def prompt_bytes(request: GenerateRequest) -> int:
+    """Bytes of everything that a vendor may be sent for ``request``, and of what it may add."""
+    parts = [turn.model_dump_json() for turn in request.turns]
+    parts += [json.dumps(asdict(tool), ensure_ascii=False) for tool in request.tools]
+    parts += [json.dumps(request.schema or {}, ensure_ascii=False), request.prefill]
+    return sum(len(part.encode()) for part in parts) + TEMPLATE_BYTES
+
+
+def _full(held: Reservation) -> Price | None:
+    """All that was reserved; None where nobody knew what to reserve."""
+    return None if held.amount is None else Price(held.amount, "")
