@@ -94,7 +94,7 @@ OUTSIDERS = {
         "infra/mcp/http.py",
         "infra/models/anthropic/*.py",
         "infra/models/openai/*.py",
-        "infra/models/refusals.py",
+        "infra/models/calls/refusals.py",
     ),
     "jinja2": ("agent0/report/*", "infra/engine/*"),
     "jsonschema": ("infra/mcp/schema.py",),

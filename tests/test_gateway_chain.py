@@ -282,10 +282,8 @@ async def test_a_change_is_refused_where_a_run_is_held_to_its_model(log: Log) ->
             await gate.generate(ASKED)
     assert len(vendor.asked) == 2  # nothing more is sent, and what was is charged
     assert await spent(log) == 2 * COST
-    assert [(event.error, event.finish) for event in await called(log)] == [
-        ("", "stop"),
-        ("ModelChangedError", "error"),
-    ]
+    told = [(event.error, event.finish) for event in await called(log)]
+    assert told == [("", "stop"), ("ModelChangedError", "error")]
     after = chain(link(books(log, pin="refuse"), Failing(served=[OLD])))
     await after.generate(ASKED)
 

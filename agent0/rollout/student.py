@@ -133,8 +133,10 @@ async def _criticised(now: Progress, given: Conditions) -> Progress:
         return now
     asked = given.model, given.config, now.transcript, now.answer
     seed = derive_seed(given.seed, "critique")
-    place = {"group": given.group, "task": given.task, "attempt": given.attempt}
-    return now.but(critique=await criticise(*asked, seed=seed, adapter=given.adapter, **place))
+    critique = await criticise(
+        *asked, seed=seed, adapter=given.adapter, group=given.group, task=given.task, attempt=given.attempt
+    )
+    return now.but(critique=critique)
 
 
 def specs_of(names: Sequence[str], known: Mapping[str, Tool] | None = None) -> tuple[ToolSpec, ...]:

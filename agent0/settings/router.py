@@ -39,7 +39,7 @@ class ServerSettings(Frozen):
 
 
 class CacheSettings(Frozen):
-    """The cache of answers that were paid for; exact requests only, the seed included."""
+    """The cache of answers that cost money; exact requests only, the seed included."""
 
     roles: tuple[Literal["teacher", "student", "judge"], ...] = Field(
         ("teacher", "judge"), description="whose answers are kept and used again; none: the cache is off"

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from agent0.errors import AuthError, ConfigError, ModelChangedError, NotSentError, RefusedError, UsageError
 from agent0.ports.models import GenerateRequest, Generation, Model
@@ -51,7 +51,7 @@ class Remote:
 
 @dataclass(frozen=True)
 class Books:
-    """Where calls are charged, noted and kept."""
+    """Where the calls of a process are charged, noted in the log and kept."""
 
     ledger: Ledger
     prices: Prices
@@ -64,16 +64,20 @@ class Books:
 
 @dataclass(frozen=True)
 class Try:
-    """One try of a request. ``route`` is the id that all tries of the request share, ``number`` how many came before
-    with this model, ``reason`` why this model is asked."""
+    """Describes one try of a request to a model.
+
+    ``route`` is the id that all tries of the request share, ``number`` how many came before with this model, ``reason``
+    why this model is asked, ``cache`` is ``miss`` where its cache had no answer.
+    """
 
     route: str = ""
     number: int = 0
     reason: str = ""
+    cache: Literal["", "miss"] = ""
 
 
 @dataclass(frozen=True)
-class Paid:
+class Priced:
     """An answer and what it cost in nano-dollars; None: nobody knows."""
 
     answer: Generation
@@ -81,12 +85,12 @@ class Paid:
 
 
 class Billed:
-    """A model that costs money."""
+    """The way to one model that costs money: each call of it is charged and noted."""
 
     def __init__(self, inner: Model, remote: Remote, books: Books) -> None:
         self.inner, self.remote, self._books = inner, remote, books
 
-    async def ask(self, request: GenerateRequest, of: Try) -> Paid:
+    async def ask(self, request: GenerateRequest, of: Try) -> Priced:
         """Ask once, and charge what it cost: by the vendor's count, or else all that was reserved.
 
         Raises:
@@ -107,7 +111,7 @@ class Billed:
             raise
         return await self._charge(request, of, held, written)
 
-    async def note_hit(self, request: GenerateRequest, of: Try, kept: Paid) -> None:
+    async def note_hit(self, request: GenerateRequest, of: Try, kept: Priced) -> None:
         """Note an answer that came from the cache: it cost nothing, and saved what it had cost."""
         said = {**_said(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
         await self._note(request, of, **said, cost=0, cache="hit", saved=kept.cost or 0)
@@ -119,7 +123,7 @@ class Billed:
         await end(held, purpose)
         await self._note(request, of, cost=0 if free else held.amount, call=held.call, error=kind)
 
-    async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Paid:
+    async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Priced:
         remote, books = self.remote, self._books
         tokens: TokenCounts | None = None
         purpose, error = Purpose(remote.vendor, remote.model), ""
@@ -134,14 +138,16 @@ class Billed:
         said = {**_said(written, remote), "tokens": tokens, "cost": cost, "prices": table, "call": held.call}
         await self._note(request, of, **{**said, **await self._pinned(request, written, error)})
         await self._require(request)
-        return Paid(written, cost)
+        return Priced(written, cost)
 
     async def _pinned(self, request: GenerateRequest, written: Generation, error: str) -> dict[str, Any]:
         """Fields of the note on what was served; where that is refused, whoever asks next is told so."""
         if not request.group or not written.served.model:
             return {"error": error}
         try:
-            segment, former = await self._books.pins.follow(request.group, self.remote, written.served)
+            segment, former = await self._books.pins.follow(
+                request.group, self.remote.id, self.remote.vendor, written.served
+            )
         except ModelChangedError as changed:
             return {"error": type(changed).__name__, "finish": "error"}
         return {"segment": segment, "former": former, "error": error}
@@ -149,7 +155,7 @@ class Billed:
     async def _require(self, request: GenerateRequest) -> None:
         """Raises ModelChangedError where this model was refused in the run."""
         if request.group:
-            await self._books.pins.require(request.group, self.remote)
+            await self._books.pins.require(request.group, self.remote.id)
 
     async def _settle(self, held: Reservation, price: Price | None, purpose: Purpose) -> None:
         if price is None:
@@ -171,7 +177,7 @@ class Billed:
         remote, books = self.remote, self._books
         prompt = await self._kept(request_json(request))
         output = await self._kept(answer_json(written)) if written else None
-        known = {"model": remote.model, "finish": "error", "usage": Usage(), **fields}
+        known = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache, **fields}
         called = ModelCalled(
             task=request.task or "-",
             attempt=request.attempt or "-",

@@ -1,4 +1,4 @@
-"""The cache of answers that were paid for: exact, in SQLite, bounded in age and size.
+"""The cache of answers that cost money: exact, in SQLite, bounded in age and size.
 
 The key is everything that an answer depends on: provider, model, every turn, tool and schema, all of sampling with its
 seed (the index of the sample), and the digest of an adapter. Similar requests are different requests.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import Literal
 from uuid import uuid4
 
 from agent0.errors import (
@@ -16,7 +17,7 @@ from agent0.errors import (
 )
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
 from agent0.routing.breaker import Breaker
-from infra.gateway.billed import Billed, Books, Paid, Try, prompt_bytes
+from infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
 from infra.gateway.cache import AnswerCache
 from infra.gateway.rates import RateLimits
 from infra.gateway.retries import Retries
@@ -52,28 +53,29 @@ class RemoteLink:
         """Answer out of the cache, or ask, as often as the guards have it; raises what the last try raised."""
         remote, now = self._billed.remote, self._books.clock().timestamp()
         if self._cache and (kept := self._cache.get(remote.vendor, remote.model, request, now)):
-            await self._billed.note_hit(request, Try(route, 0, reason), Paid(kept.answer, kept.cost))
+            await self._billed.note_hit(request, Try(route, 0, reason), Priced(kept.answer, kept.cost))
             return kept.answer
-        paid = await self._guards.retries.call(lambda number: self._try(request, Try(route, number, reason)))
-        self._guards.limits.learn(paid.answer.served.limits, self._books.clock())
+        missed: Literal["", "miss"] = "miss" if self._cache else ""
+        priced = await self._guards.retries.call(lambda n: self._try(request, Try(route, n, reason, missed)))
+        self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
         if self._cache:
-            self._cache.put(remote.vendor, remote.model, request, paid.answer, paid.cost, now)
-        return paid.answer
+            self._cache.put(remote.vendor, remote.model, request, priced.answer, priced.cost, now)
+        return priced.answer
 
-    async def _try(self, request: GenerateRequest, of: Try) -> Paid:
+    async def _try(self, request: GenerateRequest, of: Try) -> Priced:
         breaker = self._guards.breaker
         if wait_s := breaker.wait_s(monotonic()):
             why = f"It failed {breaker.failed} times in a row; it is asked again in {wait_s:.0f} s."
             raise DependencyError(self.name, why)
         await self._guards.limits.wait(prompt_bytes(request) // BYTES_A_TOKEN + request.sampling.max_tokens)
         try:
-            paid = await self._billed.ask(request, of)
+            priced = await self._billed.ask(request, of)
         except ELSEWHERE as error:
             if not isinstance(error, WELL):
                 breaker.fail(monotonic())
             raise
         breaker.succeed()
-        return paid
+        return priced
 
 
 class TriedModel:

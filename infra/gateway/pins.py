@@ -2,15 +2,12 @@
 
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from agent0.errors import ModelChangedError, NotFoundError
 from agent0.ports.models import Served
 from events.models import ModelCalled
 from infra.log.event_log import Log
-
-if TYPE_CHECKING:
-    from infra.gateway.billed import Remote
 
 OnChange = Literal["segment", "refuse"]
 
@@ -32,21 +29,20 @@ class Pins:
         self._log, self._on_change = log, on_change
         self._held: dict[tuple[str, str], Pinned | None] = {}
 
-    async def require(self, run: str, remote: "Remote") -> None:
-        """Raises ModelChangedError where the model ``remote`` was refused in ``run``: nothing is sent."""
-        held = await self._last(run, remote.id)
+    async def require(self, run: str, asked: str) -> None:
+        """Raises ModelChangedError where the model ``asked`` for was refused in ``run``: nothing is sent."""
+        held = await self._last(run, asked)
         if held and held.refused:
-            raise _changed(remote.id, held.served, held.refused)
+            raise _changed(asked, held.served, held.refused)
 
-    async def follow(self, run: str, remote: "Remote", served: Served) -> tuple[int, str]:
-        """Note what was served for ``remote``; returns its segment, and what was served before where that is something
-        else.
+    async def follow(self, run: str, asked: str, vendor: str, served: Served) -> tuple[int, str]:
+        """Note what ``vendor`` served for ``asked``; returns its segment, and what was served before where that is
+        another model.
 
         Raises:
             ModelChangedError: it is something else, and changes are refused.
         """
-        asked = remote.id
-        now = name_of(served.host or remote.vendor, served.model, served.quantization)
+        now = name_of(served.host or vendor, served.model, served.quantization)
         held = await self._last(run, asked)
         if held is None or held.served == now:
             self._held[run, asked] = held or Pinned(now, 0)

@@ -1,4 +1,4 @@
-"""Rate limits of a vendor, as the headers of its answers tell them: calls wait here rather than be refused there."""
+"""Rate limits of a vendor, as the headers of its answers name them: calls wait here rather than be refused there."""
 
 import asyncio
 import re

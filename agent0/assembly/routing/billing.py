@@ -68,7 +68,7 @@ def check_routing(settings: Settings) -> None:
     """
     router = settings.router
     for role, actor in actors_of(settings).items():
-        if router.pin == "refuse" and getattr(actor, "fallback", ()):
+        if router.pin == "refuse" and stand_ins(actor, router):
             why = "router.pin = refuse holds a run to one model."
             raise ConfigError(f"The {role}'s fallback has no effect.", why, "Take one of the two away.")
         _check_price(actor, router)

@@ -1,4 +1,4 @@
-"""Part of the rim: the cache of answers that were paid for."""
+"""Part of the rim: the cache of answers that cost money."""
 
 from typing import TYPE_CHECKING
 

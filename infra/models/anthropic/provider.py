@@ -21,9 +21,9 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
 from events.values import Usage
 from infra.models.anthropic.messages import Reading, body
-from infra.models.refusals import ClientErrors, refusal
-from infra.models.slots import Slots
-from infra.models.streams import rate_limits, timely
+from infra.models.calls.refusals import ClientErrors, refusal
+from infra.models.calls.slots import Slots
+from infra.models.calls.streams import rate_limits, timely
 
 ADDRESS = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"

@@ -23,10 +23,10 @@ from openai import (
 
 from agent0.errors import TransientError
 from agent0.settings import ActorConfig
+from infra.models.calls.refusals import ClientErrors, refusal
+from infra.models.calls.slots import ClosedError, Slots
+from infra.models.calls.streams import rate_limits, timely
 from infra.models.openai.replies import Reading, Reply
-from infra.models.refusals import ClientErrors, refusal
-from infra.models.slots import ClosedError, Slots
-from infra.models.streams import rate_limits, timely
 
 CONNECT_S = 5.0
 CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
@@ -71,7 +71,7 @@ class Connection:
         await self._client.close()
 
     async def asked(self, method: str, path: str, content: Any = None) -> Any:
-        """Return the JSON that it answers; errors as ``infra.models.refusals.refusal`` has them."""
+        """Return the JSON that it answers; errors as ``infra.models.calls.refusals.refusal`` has them."""
         return await self._call(partial(self._once, method, path, content))
 
     async def written(

@@ -11,13 +11,13 @@ SILENT_S = 30.0
 """Seconds without a part in the middle of an answer after which its server counts as away."""
 
 RATE_LIMITS = "ratelimit"
-"""Is in the name of every header that tells of rate limits."""
+"""Is in the name of every header about rate limits."""
 
 T = TypeVar("T")
 
 
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
-    """Pick the headers of an answer that tell of rate limits."""
+    """Pick the headers of an answer that name rate limits."""
     return {name.lower(): value for name, value in headers.items() if RATE_LIMITS in name.lower()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from agent0.errors import AuthError, DependencyError, NotSentError, RefusedError, TransientError
-from infra.models.slots import BusyError, ClosedError
+from infra.models.calls.slots import BusyError, ClosedError
 
 WINDOW = 20
 """So many characters of a request in a row, found in a server's message, are a quotation."""
