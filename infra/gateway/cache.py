@@ -7,6 +7,7 @@ seed (the index of the sample), and the digest of an adapter. Similar requests a
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent0.ports.models import GenerateRequest, Generation
 from events.base import sha256
@@ -56,7 +57,7 @@ class AnswerCache:
             db.execute("DELETE FROM answers WHERE made < ?", (now - self._days * _DAY_S,))
             self._shrink(db)
 
-    def models(self) -> list[dict[str, object]]:
+    def models(self) -> list[dict[str, Any]]:
         """What is kept of each model: answers, bytes, hits, and what they saved in nano-dollars."""
         names = ("provider", "model", "answers", "bytes", "hits", "saved")
         found = self._opened().execute(

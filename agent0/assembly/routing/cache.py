@@ -1,6 +1,8 @@
 """Part of the rim: the cache of answers that cost money."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from agent0.settings import Settings
 
@@ -14,3 +16,24 @@ def open_cache(settings: Settings) -> "AnswerCache":
 
     plan = settings.router.cache
     return AnswerCache(settings.home / "cache" / "answers.sqlite", plan.days, plan.mib)
+
+
+@contextmanager
+def _looked_into(settings: Settings) -> Iterator["AnswerCache"]:
+    found = open_cache(settings)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def cached_models(settings: Settings) -> list[dict[str, Any]]:
+    """What is kept of each model; amounts in nano-dollars."""
+    with _looked_into(settings) as found:
+        return found.models()
+
+
+def clear_cache(settings: Settings) -> int:
+    """Drop all answers that are kept; returns how many there were."""
+    with _looked_into(settings) as found:
+        return found.clear()

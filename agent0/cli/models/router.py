@@ -6,7 +6,7 @@ import typer
 
 from agent0.cli import console
 
-app = typer.Typer(help="Budgets of model calls: what may be spent, what was.")
+app = typer.Typer(help="Models that cost money: budgets, and the cache of their answers.")
 budget = typer.Typer(help="Budgets: list them, read an invoice, raise or lower a cap.")
 app.add_typer(budget, name="budget", no_args_is_help=True)
 
@@ -15,6 +15,23 @@ Name = Annotated[
     str, typer.Argument(metavar="[NAME]", help="A run, a date (empty: today), a provider, a user (empty: yours).")
 ]
 COLUMNS = ("scope", "name", "cap", "spent", "reserved", "free", "level", "updated")
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Drop all answers; they are then asked for again.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Answers that are kept, by model: how many, their size, how often they were used again, what that saved."""
+    from agent0.assembly.routing.cache import cached_models, clear_cache
+
+    held = console.settings()
+    if clear:
+        console.record({"dropped": clear_cache(held)}, as_json)
+        return
+    rows = cached_models(held)
+    shown = [{**row, "saved": _dollars(row["saved"])} for row in rows]
+    console.table(rows if as_json else shown, as_json, ("provider", "model", "answers", "bytes", "hits", "saved"))
 
 
 @budget.command("list")
