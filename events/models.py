@@ -1,9 +1,12 @@
-"""Calls of remote models. Local calls are inside ``TaskProposed`` and ``TaskAttempted``."""
+"""Calls of remote models, and how strategies chose them. Local calls are inside ``TaskProposed`` and
+``TaskAttempted``."""
 
 from typing import Literal
 
+from pydantic import Field
+
 from events.base import Event
-from events.values import Artifact, Capture, TokenCounts, Usage
+from events.values import Artifact, Capture, RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
 
 
 class ModelCalled(Event):
@@ -50,3 +53,23 @@ class ModelCalled(Event):
     error: str = ""
     prompt: Artifact | None = None
     output: Artifact | None = None
+
+
+class CallRouted(Event):
+    """A strategy chose which models to ask and whose answer to give: what it knew, and each of its decisions."""
+
+    task: str = "-"
+    attempt: str = "-"
+    route: str
+    """Id that the calls of this question share, as in ``ModelCalled``."""
+    role: str
+    strategy: str
+    rules: dict[str, float | None] = Field(default_factory=dict)
+    """Numbers that it read; amounts in nano-dollars."""
+    options: tuple[RouteOption, ...] = ()
+    answers: tuple[RouteAnswer, ...] = ()
+    steps: tuple[RouteStep, ...] = ()
+    given: str = ""
+    """The model whose answer was given."""
+    draw: float = 0.0
+    """The question's own number in [0, 1)."""

@@ -24,7 +24,14 @@ from agent0.settings.process import (
     WebSettings,
 )
 from agent0.settings.rewards import CalibratorConfig, RewardConfig
-from agent0.settings.roles import ActorConfig, JudgeConfig, PolicyConfig, StudentConfig, TeacherConfig
+from agent0.settings.roles import (
+    ActorConfig,
+    JudgeConfig,
+    PolicyConfig,
+    RoutingConfig,
+    StudentConfig,
+    TeacherConfig,
+)
 from agent0.settings.router import (
     CacheSettings,
     CapSettings,
@@ -61,6 +68,7 @@ __all__ = [
     "RetrySettings",
     "RewardConfig",
     "RouterSettings",
+    "RoutingConfig",
     "RunConfig",
     "SandboxSettings",
     "ServerSettings",

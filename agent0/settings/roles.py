@@ -65,6 +65,23 @@ class ActorConfig(Frozen):
         return {**given, "provider": provider, "model": model}
 
 
+class RoutingConfig(Frozen):
+    """How a role chooses between its model and those that stand in (`agent0 router strategies`)."""
+
+    strategy: str = Field(
+        "", description="a strategy's name; empty: stand-ins are asked only where the model cannot answer"
+    )
+    threshold: float = Field(0.7, ge=0, le=1, description="confidence from which an answer is given")
+    worth_usd: float = Field(0, ge=0, le=1_000_000, description="cost_aware: what a right answer is worth")
+    share: float = Field(0.5, ge=0, le=1, description="ab: share of questions that the second model gets")
+    allowance_usd: float | None = Field(
+        None, ge=0, le=1_000_000, description="budgeted: what the role's questions of a run may cost together"
+    )
+    right: dict[str, float] = Field(
+        default_factory=dict, description="provider/model -> how often it is right, measured on verified tasks"
+    )
+
+
 class TeacherConfig(ActorConfig):
     """The teacher's model, and how some of its tasks are written otherwise than it would."""
 
@@ -74,6 +91,7 @@ class TeacherConfig(ActorConfig):
     fallback: tuple[str, ...] = Field(
         (), description="models that stand in where it cannot answer, in order: provider/model"
     )
+    routing: RoutingConfig = RoutingConfig()
     bias: tuple[tuple[str, float], ...] = Field(
         (), description="[text of a token, what is added to its logit] on these requests; models run here only"
     )
@@ -137,5 +155,6 @@ class JudgeConfig(ActorConfig):
     fallback: tuple[str, ...] = Field(
         (), description="models that stand in where it cannot answer, in order: provider/model"
     )
+    routing: RoutingConfig = RoutingConfig()
     temperature: float = Field(0.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     max_tokens: int = Field(16, ge=1, le=1_000_000, description="tokens a verdict")

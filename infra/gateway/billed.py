@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from typing import Any, Literal
 
 from agent0.errors import AuthError, ConfigError, ModelChangedError, NotSentError, RefusedError, UsageError
@@ -103,7 +102,7 @@ class Billed:
         await self._require(request)
         accounts = accounts_of(self._run(request), at, remote.vendor, remote.user, remote.caps)
         purpose = Purpose(remote.vendor, remote.model)
-        held = await books.ledger.reserve(accounts, self._most(request, at), purpose)
+        held = await books.ledger.reserve(accounts, self.most(request), purpose)
         try:
             written = await self.inner.generate(replace(request, joint=1))  # turns drawn together share one count
         except BaseException as error:
@@ -163,9 +162,9 @@ class Billed:
         else:
             await self._books.ledger.settle(held, price.amount, replace(purpose, prices=price.table))
 
-    def _most(self, request: GenerateRequest, at: datetime) -> int | None:
+    def most(self, request: GenerateRequest) -> int | None:
         """The most that it may cost, None where nobody knows."""
-        rates = self._books.prices.rates(self.remote.vendor, self.remote.model, at)
+        rates = self._books.prices.rates(self.remote.vendor, self.remote.model, self._books.clock())
         if rates is None:
             return None
         return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)

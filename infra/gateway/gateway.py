@@ -49,18 +49,27 @@ class RemoteLink:
         """Of the model; some servers say at the first call what they have."""
         return self._billed.inner.name
 
-    async def ask(self, request: GenerateRequest, route: str, reason: str) -> Generation:
+    @property
+    def id(self) -> str:
+        """``vendor/model``, as the settings name it."""
+        return self._billed.remote.id
+
+    def most(self, request: GenerateRequest) -> int | None:
+        """The most that the request may cost in nano-dollars; None where nobody knows."""
+        return self._billed.most(request)
+
+    async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Answer out of the cache, or ask, as often as the guards have it; raises what the last try raised."""
         remote, now = self._billed.remote, self._books.clock().timestamp()
         if self._cache and (kept := self._cache.get(remote.vendor, remote.model, request, now)):
             await self._billed.note_hit(request, Try(route, 0, reason), Priced(kept.answer, kept.cost))
-            return kept.answer
+            return Priced(kept.answer, 0)
         missed: Literal["", "miss"] = "miss" if self._cache else ""
         priced = await self._guards.retries.call(lambda n: self._try(request, Try(route, n, reason, missed)))
         self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
         if self._cache:
             self._cache.put(remote.vendor, remote.model, request, priced.answer, priced.cost, now)
-        return priced.answer
+        return priced
 
     async def _try(self, request: GenerateRequest, of: Try) -> Priced:
         breaker = self._guards.breaker
@@ -107,9 +116,18 @@ class LocalLink:
         """Of the model."""
         return self._model.name
 
-    async def ask(self, request: GenerateRequest, route: str, reason: str) -> Generation:
+    @property
+    def id(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    def most(self, request: GenerateRequest) -> int | None:
+        """Nothing: it runs here."""
+        return 0
+
+    async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Ask it; raises what it raises."""
-        return await self._model.generate(request)
+        return Priced(await self._model.generate(request), 0)
 
 
 Link = RemoteLink | LocalLink
@@ -146,19 +164,19 @@ class Gateway:
         for number, link in enumerate(self._links):
             asked = replace(request, adapter=None) if number else request
             try:
-                written = await link.ask(asked, route, "; ".join(reasons))
+                priced = await link.ask(asked, route, "; ".join(reasons))
             except ELSEWHERE as error:
                 first = first or error
                 reasons.append(f"{link.name}: {type(error).__name__}")
                 continue
             self.name = self._links[0].name
-            return _labelled(written, reasons) if number else written
+            return labelled(priced.answer, "; ".join(reasons)) if number else priced.answer
         if first is None:
             raise NotSentError("A model", "The chain has none.")
         raise first
 
 
-def _labelled(written: Generation, reasons: Sequence[str]) -> Generation:
-    """An answer that another model wrote than the one that was meant."""
-    why = f"another model wrote it, {written.model}, since {'; '.join(reasons)}"
+def labelled(written: Generation, reason: str) -> Generation:
+    """Label an answer that another model wrote than the one that was meant: nothing is trained on it."""
+    why = f"another model wrote it, {written.model}, since {reason}"
     return replace(written, untrainable=why)

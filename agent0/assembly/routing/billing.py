@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from agent0.assembly.routing.budgets import SCOPES
+from agent0.assembly.routing.strategies import check_strategy
 from agent0.assembly.runtime.stamping import now
 from agent0.errors import ConfigError, UnknownPriceError
-from agent0.settings import ActorConfig, RouterSettings, ServerSettings, Settings
+from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
 
 USAGE: Mapping[str, tuple[str, str]] = {"openai": ("openai", "chat"), "anthropic": ("anthropic", "default")}
 """Providers whose models may cost money -> the format in which they count tokens, as the price table names it."""
@@ -68,7 +69,9 @@ def check_routing(settings: Settings) -> None:
     """
     router = settings.router
     for role, actor in actors_of(settings).items():
-        if router.pin == "refuse" and stand_ins(actor, router):
+        routing, count = getattr(actor, "routing", RoutingConfig()), len(getattr(actor, "fallback", ()))
+        check_strategy(role, routing if role in ("teacher", "judge") else RoutingConfig(), count)
+        if router.pin == "refuse" and count and not routing.strategy:
             why = "router.pin = refuse holds a run to one model."
             raise ConfigError(f"The {role}'s fallback has no effect.", why, "Take one of the two away.")
         _check_price(actor, router)

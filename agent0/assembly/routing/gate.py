@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from agent0.assembly.routing.billing import USAGE, stand_ins, vendor_billing
 from agent0.assembly.routing.budgets import SCOPES, caps, open_ledger
+from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.errors import ConfigError
 from agent0.ports.models import Model
 from agent0.ports.storage import Artifacts
-from agent0.settings import ActorConfig, Settings
+from agent0.settings import ActorConfig, RoutingConfig, Settings
 
 if TYPE_CHECKING:
     from infra.gateway.billed import Books
@@ -47,12 +48,18 @@ class Gates:
             return self._uncharged(actor, model)
         if not chain and not vendor_billing(actor, self._settings.router):
             return model
-        from infra.gateway.gateway import Gateway
-
         role = ROLES.get(type(actor).__name__, "")
         links = [self._link(actor, model, role, self._log)]
         links += [self._link(one, self._open(one), "fallback", self._log) for one in chain]
-        return Gateway(links, model)
+        routing = getattr(actor, "routing", RoutingConfig())
+        if not routing.strategy:
+            from infra.gateway.gateway import Gateway
+
+            return Gateway(links, model)
+        from infra.gateway.strategy_gateway import Plan, StrategyGateway
+
+        plan = Plan(role, entry_of(routing.strategy), rules_of(routing), dict(routing.right))
+        return StrategyGateway(links, model, plan, self._charged(self._log))
 
     def close(self) -> None:
         """Close the cache."""

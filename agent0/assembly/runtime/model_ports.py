@@ -27,7 +27,7 @@ class OpenModels:
 
     def open(self, actor: ActorConfig) -> Model:
         """The model of ``actor``; both roles share one where their weights are the same."""
-        role = (_weights(actor), type(actor).__name__, getattr(actor, "fallback", ()))
+        role = (_weights(actor), type(actor).__name__, getattr(actor, "fallback", ()), _routing(actor))
         if role not in self._gated:
             self._gated[role] = self._gates.put_before(actor)
         return self._gated[role]
@@ -104,6 +104,12 @@ def _weights(actor: ActorConfig) -> Hashable:
         actor.key_env,
         actor.tokenizer,
     )
+
+
+def _routing(actor: ActorConfig) -> str:
+    """How it chooses between models, as text."""
+    routing = getattr(actor, "routing", None)
+    return routing.model_dump_json() if routing else ""
 
 
 async def _close(held: dict[Hashable, Any]) -> None:
