@@ -4,7 +4,7 @@ A strategy is a pure function that is called again after every answer, so the sa
 what it would do, and replays recorded answers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from agent0.registry import Registry
@@ -112,9 +112,18 @@ def first(question: Question) -> Step:
     return Step(ask=question.options[0].model, reason="it is asked first")
 
 
-def surest(answers: Sequence[Answer]) -> Answer:
-    """The answer with the highest confidence, the earliest of equals; one without any counts as least sure."""
-    return max(answers, key=lambda one: -1.0 if one.confidence is None else one.confidence)
+def belief(answer: Answer, question: Question) -> float | None:
+    """Return how probably an answer is right: its confidence, else how often its model is; None: neither is known."""
+    if answer.confidence is not None:
+        return answer.confidence
+    return next((one.right for one in question.options if one.model == answer.model), None)
+
+
+def surest(question: Question) -> Answer:
+    """The answer that is most probably right: one of which nothing is known counts as most sure, since whoever asked a
+    dearer model did so to have its answer; of equals the last."""
+    known = [(belief(one, question), one) for one in question.answers]
+    return max(reversed(known), key=lambda pair: 1.0 if pair[0] is None else pair[0])[1]
 
 
 def is_sure(answer: Answer, rules: Rules) -> bool:

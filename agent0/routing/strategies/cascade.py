@@ -12,4 +12,4 @@ def cascade(question: Question) -> Step:
     if question.open:
         cheapest = min(question.open, key=lambda one: (one.cost is None, one.cost or 0))
         return Step(ask=cheapest.model, reason="the cheapest that was not asked")
-    return Step(give=surest(question.answers).model, reason="none is sure; it is the surest")
+    return Step(give=surest(question).model, reason="none is sure; it is the surest")

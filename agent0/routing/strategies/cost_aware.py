@@ -1,6 +1,6 @@
 """Strategy: money is spent where the expected gain is worth it."""
 
-from agent0.routing.strategies import Option, Question, Step, first, strategy, surest
+from agent0.routing.strategies import Option, Question, Step, belief, first, strategy, surest
 
 
 @strategy("cost_aware", "worth")
@@ -8,8 +8,8 @@ def cost_aware(question: Question) -> Step:
     """Ask the model with the highest expected gain a cent, as long as that gain is worth more than the call."""
     if not question.answers:
         return first(question)
-    best = surest(question.answers)
-    held = best.confidence or 0.0
+    best = surest(question)
+    held = belief(best, question) or 0.0
     gains = {one.model: (one.right - held) for one in question.open if one.right is not None}
     worth = [one for one in question.open if _pays(one, gains.get(one.model, 0.0), question.rules.worth)]
     if not worth:
