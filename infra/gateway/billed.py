@@ -27,6 +27,9 @@ TEMPLATE_BYTES = 4096
 
 JSON = "application/json"
 
+Kept = asyncio.Future[Artifact]
+"""A text that is being written to disk."""
+
 
 @dataclass(frozen=True)
 class Remote:
@@ -103,27 +106,34 @@ class Billed:
         accounts = accounts_of(self._run(request), at, remote.vendor, remote.user, remote.caps)
         purpose = Purpose(remote.vendor, remote.model)
         held = await books.ledger.reserve(accounts, self.most(request), purpose)
+        prompt = self._keep(request_json(request))
         try:
             written = await self.inner.generate(replace(request, joint=1))  # turns drawn together share one count
         except BaseException as error:
-            await self._failed(request, of, held, error)
+            await self._failed(request, of, held, error, prompt)
             raise
-        return await self._charge(request, of, held, written)
+        return await self._charge(request, of, held, written, prompt)
 
     async def note_hit(self, request: GenerateRequest, of: Try, kept: Priced) -> None:
         """Note an answer that came from the cache: it cost nothing, and saved what it had cost."""
         said = {**_said(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
-        await self._note(request, of, **said, cost=0, cache="hit", saved=kept.cost or 0)
+        files = self._keep(request_json(request)), self._keep(answer_json(kept.answer))
+        await self._note(request, of, *files, **said, cost=0, cache="hit", saved=kept.cost or 0)
 
-    async def _failed(self, request: GenerateRequest, of: Try, held: Reservation, error: BaseException) -> None:
+    async def _failed(
+        self, request: GenerateRequest, of: Try, held: Reservation, error: BaseException, prompt: Kept
+    ) -> None:
         kind, free = type(error).__name__, isinstance(error, FREE)
         purpose = Purpose(self.remote.vendor, self.remote.model, reason=kind)
         end = self._books.ledger.refund if free else self._books.ledger.charge_in_full
         await end(held, purpose)
-        await self._note(request, of, cost=0 if free else held.amount, call=held.call, error=kind)
+        await self._note(request, of, prompt, cost=0 if free else held.amount, call=held.call, error=kind)
 
-    async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Priced:
+    async def _charge(
+        self, request: GenerateRequest, of: Try, held: Reservation, written: Generation, prompt: Kept
+    ) -> Priced:
         remote, books = self.remote, self._books
+        output = self._keep(answer_json(written))
         tokens: TokenCounts | None = None
         purpose, error = Purpose(remote.vendor, remote.model), ""
         try:
@@ -135,7 +145,7 @@ class Billed:
             await books.ledger.charge_in_full(held, replace(purpose, reason=f"{error}: {wrong.why}"))
         cost, table = (None, "") if price is None else (price.amount, price.table)
         said = {**_said(written, remote), "tokens": tokens, "cost": cost, "prices": table, "call": held.call}
-        await self._note(request, of, **{**said, **await self._pinned(request, written, error)})
+        await self._note(request, of, prompt, output, **{**said, **await self._pinned(request, written, error)})
         await self._require(request)
         return Priced(written, cost)
 
@@ -170,12 +180,10 @@ class Billed:
         return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
 
     async def _note(
-        self, request: GenerateRequest, of: Try, *, written: Generation | None = None, **fields: Any
+        self, request: GenerateRequest, of: Try, prompt: Kept, output: Kept | None = None, **fields: Any
     ) -> None:
-        """Keep prompt and answer, then append the event that names them."""
+        """Append the event, once the prompt and answer that it names are on disk."""
         remote, books = self.remote, self._books
-        prompt = await self._kept(request_json(request))
-        output = await self._kept(answer_json(written)) if written else None
         known = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache, **fields}
         called = ModelCalled(
             task=request.task or "-",
@@ -186,14 +194,16 @@ class Billed:
             retries=of.number,
             route=of.route,
             reason=of.reason,
-            prompt=prompt,
-            output=output,
+            prompt=await prompt,
+            output=await output if output else None,
             **known,
         )
         await books.log.append([books.stamp(self._run(request), called)])
 
-    async def _kept(self, text: str) -> Artifact:
-        return await asyncio.to_thread(self._books.artifacts.put, text.encode(errors="replace"), JSON)
+    def _keep(self, text: str) -> Kept:
+        """Begin to write ``text``: disks are slow, and the model or the log is waited for meanwhile."""
+        data = text.encode(errors="replace")
+        return asyncio.ensure_future(asyncio.to_thread(self._books.artifacts.put, data, JSON))
 
     def _run(self, request: GenerateRequest) -> str:
         return request.group or self.remote.outside
@@ -203,7 +213,6 @@ def _said(written: Generation, remote: Remote) -> dict[str, Any]:
     """Fields of the note that an answer has."""
     served = written.served
     return {
-        "written": written,
         "model": served.model or written.model or remote.model,
         "finish": written.finish,
         "usage": written.usage,
