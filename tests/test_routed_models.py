@@ -9,15 +9,20 @@ from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.config.loading import load
 from agent0.errors import ConfigError, UnknownPriceError
-from agent0.ports.models import GenerateRequest, Likelihood, Sampling
-from agent0.settings import JudgeConfig, RunConfig, Settings, TeacherConfig
+from agent0.ports.models import GenerateRequest, Generation, Likelihood, Sampling
+from agent0.rollout.confidence.self_critique import criticise
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, begin, step
+from agent0.rollout.teacher import propose
+from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings, StudentConfig, TeacherConfig
+from agent0.verification.panel.opinion import judge_opinion
 from events.base import Recorded
 from events.models import ModelCalled
-from events.values import TokenCounts, Turn
+from events.values import Task, TokenCounts, Turn
 from infra.gateway.gateway import Gateway
 from infra.log.event_log import Log
 from tests.anthropic_server import serving as anthropic
-from tests.memory import MemoryArtifacts
+from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.openai_server import serving as openai
 
 CLAUDE = "claude-sonnet-4-5"
@@ -129,3 +134,39 @@ def test_what_cannot_hold_is_refused_before_the_run(tmp_path: Path) -> None:
 def test_roles_have_no_stand_ins_unless_told() -> None:
     assert TeacherConfig().fallback == JudgeConfig().fallback == ()
     assert "fallback" not in json.dumps(RunConfig().student.model_dump())
+
+
+class Noting:
+    """A model, and the port that opens it: writes down what it is asked."""
+
+    name = "noting"
+
+    def __init__(self) -> None:
+        self.asked: list[GenerateRequest] = []
+
+    def open(self, actor: ActorConfig) -> "Noting":
+        return self
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        self.asked.append(request)
+        return Generation("verdict: right")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_every_role_says_which_task_it_asks_for() -> None:
+    model = Noting()
+    task = Task(question="1+1?", domain="math", family="arithmetic", level=1, canonical="1+1")
+    ask = judge_opinion(model, JudgeConfig(provider="scripted"), 0, "r1", "t1")
+    assert ask and (await ask(task, "2"))[0] is True
+    words = prompt("compact", "math", "teacher")
+    given = {"domain": "math", "family": "arithmetic", "level": 1, "config": TeacherConfig(), "seed": 0}
+    await propose(model, words, **given, group="r1", task="t2")
+    config = StudentConfig(self_critique=True, max_calls=0)
+    conditions = Conditions(model, config, TrustingSandbox(), MemoryArtifacts(), 0, group="r1", task="t3", attempt="a1")
+    begun = begin(task, prompt("compact", "math", "student"), config)
+    await step(begun, conditions)
+    await criticise(model, config, (), "2", seed=0, group="r1", task="t3", attempt="a1")
+    found = [(one.group, one.task, one.attempt) for one in model.asked]
+    assert found == [("r1", "t1", ""), ("r1", "t2", ""), ("r1", "t3", "a1"), ("r1", "t3", "a1")]
