@@ -76,14 +76,23 @@ def best_threshold(tasks: list[Recorded]) -> float:
     return next(at for at in grid if scored("threshold", tasks, Rules(at))[0] >= cloud_alone(tasks))
 
 
-def lost95(tasks: list[Recorded], rules: Rules, rounds: int = 1000) -> tuple[float, float]:
-    """95 % bootstrap interval over tasks of the accuracy lost against the cloud alone, in points."""
+def losses(tasks: list[Recorded], rules: Rules) -> list[int]:
+    """Of each task: 1 where only the cloud alone is right, -1 where only the threshold's answer is, else 0."""
     routed = walk_all(strategies()["threshold"].decide, tasks, rules)
     pairs = zip(tasks, routed, strict=True)
-    losses = [(t.answers[CLOUD].key == "True") - (one.key == "True") for t, one in pairs]
+    return [(t.answers[CLOUD].key == "True") - (one.key == "True") for t, one in pairs]
+
+
+def lost95(lost: list[list[int]], rounds: int = 1000) -> str:
+    """Points of accuracy lost against the cloud alone, with the 95 % bootstrap interval over tasks; ``lost`` has a list
+    for each task, of all seeds that drew it."""
     rng = random.Random(0)
-    drawn = sorted(fmean(rng.choices(losses, k=len(losses))) for _ in range(rounds))
-    return 100 * drawn[int(0.025 * rounds)], 100 * drawn[int(0.975 * rounds) - 1]
+    drawn = sorted(
+        sum(map(sum, found)) / sum(map(len, found)) for found in (rng.choices(lost, k=len(lost)) for _ in range(rounds))
+    )
+    mean = sum(map(sum, lost)) / sum(map(len, lost))
+    low, high = drawn[int(0.025 * rounds)], drawn[int(0.975 * rounds) - 1]
+    return f"{100 * mean:.1f} points lost (95 %: {100 * low:.1f} to {100 * high:.1f})"
 
 
 def curve(tasks: list[Recorded], threshold: float) -> list[str]:
@@ -120,21 +129,24 @@ async def workload(home: Path) -> None:
         async for one in log.read(types=("ItemScored",)):
             if isinstance(one.event, ItemScored) and one.event.sample == 0 and one.event.correct is not None:
                 runs.setdefault(one.run, []).append(one.event)
+    pooled: dict[str, list[int]] = {}
     for seed, (run, items) in enumerate(runs.items()):
         fitting, test = ([one for one in items if one.benchmark == split] for split in ("validation", "test"))
         known = [Item(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
-        candidate = next(one for one in fitted(known) if "agreement" not in one.signal)
+        candidate = fitted(known)[0]
         threshold = best_threshold(questions(fitting, candidate, seed))
         tasks = questions(test, candidate, seed)
+        lost = losses(tasks, Rules(threshold))
+        for one, value in zip(test, lost, strict=True):
+            pooled.setdefault(one.item, []).append(value)
         said = [(candidate.apply(one.signals), bool(one.correct)) for one in test if candidate.fits(one.signals)]
-        right, saved = scored("threshold", tasks, Rules(threshold))
-        low, high = lost95(tasks, Rules(threshold))
-        off = ece([c for c, _ in said], [r for _, r in said])
+        off, saved = ece([c for c, _ in said], [r for _, r in said]), scored("threshold", tasks, Rules(threshold))[1]
         print(f"\n{run}: {len(tasks)} tasks, {candidate.signal} by {candidate.method}, ECE {off:.3f} (n = {len(said)})")
-        print(f"threshold {threshold:.2f}: {saved:.0%} saved, {100 * (cloud_alone(tasks) - right):.1f} points lost")
-        print(f"(95 %: {low:.1f} to {high:.1f}), cloud alone {cloud_alone(tasks):.3f}\n")
+        print(f"threshold {threshold:.2f}: {saved:.0%} saved, {lost95([[one] for one in lost])}")
+        print(f"cloud alone {cloud_alone(tasks):.3f}\n")
         print("| strategy | accuracy | saved | random routing at this cost |\n|---|---|---|---|")
         print("\n".join(curve(tasks, threshold)))
+    print(f"\nall seeds, {len(pooled)} different tasks: {lost95(list(pooled.values()))}")
 
 
 async def overhead() -> None:

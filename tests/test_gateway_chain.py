@@ -20,6 +20,7 @@ from agent0.errors import (
     TransientError,
 )
 from agent0.ports.models import GenerateRequest, Generation, Sampling, Served
+from agent0.rollout.trajectories import assemble
 from events.models import ModelCalled
 from events.values import Artifact, Turn
 from infra.gateway.billed import Books
@@ -57,7 +58,7 @@ class Home(Vendor):
         self.asked.append(request)
         if self.error:
             raise self.error
-        return Generation(text="local", model=self.name)
+        return Generation("local", (1, 2), (-0.5, -0.1), (3,), model=self.name)
 
 
 def chain(*links: Link) -> Gateway:
@@ -130,6 +131,17 @@ async def test_who_is_asked_first_is_learned_from_and_nobody_else_is_asked(log: 
     written = await chain(LocalLink(home), link(books(log), vendor)).generate(ASKED)
     assert (written.text, written.untrainable) == ("local", "") and vendor.asked == []
     assert await called(log) == []
+
+
+async def test_training_takes_the_tokens_of_whom_it_trains_and_of_nobody_else(log: Log) -> None:
+    own = await chain(LocalLink(Home())).generate(ASKED)
+    trajectory, problem = assemble([own])
+    assert trajectory and trajectory.token_ids == (3, 1, 2) and problem == ""
+    away = Home(error=DependencyError("tiny"))
+    other = await chain(LocalLink(away), LocalLink(Home())).generate(ASKED)
+    assert other.token_ids == own.token_ids
+    trajectory, problem = assemble([own, other])
+    assert trajectory is None and "another model wrote it" in problem
 
 
 async def test_a_local_model_that_is_away_is_stood_in_for(log: Log) -> None:

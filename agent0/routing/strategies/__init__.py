@@ -120,10 +120,14 @@ def belief(answer: Answer, question: Question) -> float | None:
 
 
 def surest(question: Question) -> Answer:
-    """The answer that is most probably right: one of which nothing is known counts as most sure, since whoever asked a
-    dearer model did so to have its answer; of equals the last."""
-    known = [(belief(one, question), one) for one in question.answers]
-    return max(reversed(known), key=lambda pair: 1.0 if pair[0] is None else pair[0])[1]
+    """The answer that is most probably right. Of two that are equally so, or of which one is unknown, it is the later:
+    whoever asked another model did so to have its answer."""
+    best, held = question.answers[0], belief(question.answers[0], question)
+    for one in question.answers[1:]:
+        known = belief(one, question)
+        if held is None or known is None or known >= held:
+            best, held = one, known
+    return best
 
 
 def is_sure(answer: Answer, rules: Rules) -> bool:
