@@ -26,6 +26,7 @@ from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import load
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.rollout.confidence.calibration import Candidate, Item, fitted
+from agent0.routing.confidence import FEATURES
 from agent0.routing.strategies import Answer, Option, Rules, strategies
 from agent0.routing.walk import Recorded, walk_all
 from agent0.settings import ActorConfig
@@ -121,8 +122,8 @@ def curve(tasks: list[Recorded], threshold: float) -> list[str]:
     return [*lines, f"| oracle | {here + len(gained) / len(tasks):.3f} | {1 - spent / whole:.2f} | |"]
 
 
-async def workload(home: Path) -> None:
-    """Print a table a seed: each calibration of ``home`` is one."""
+async def workload(home: Path, live: bool) -> None:
+    """Print a table a seed: each calibration of ``home`` is one. ``live``: by the features that a gateway has."""
     held = load("tiny", {"home": str(home)}, {})
     runs: dict[str, list[ItemScored]] = {}
     async with open_log(held) as log:
@@ -133,7 +134,7 @@ async def workload(home: Path) -> None:
     for seed, (run, items) in enumerate(runs.items()):
         fitting, test = ([one for one in items if one.benchmark == split] for split in ("validation", "test"))
         known = [Item(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
-        candidate = fitted(known)[0]
+        candidate = next(one for one in fitted(known) if not live or set(one.names) <= set(FEATURES))
         threshold = best_threshold(questions(fitting, candidate, seed))
         tasks = questions(test, candidate, seed)
         lost = losses(tasks, Rules(threshold))
@@ -197,9 +198,10 @@ def main() -> None:
     """Run one of the two."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("workload", "overhead"))
+    parser.add_argument("--live", action="store_true", help="by the features of a turn, as gateways have them")
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("AGENT0_HOME", "data")))
     given = parser.parse_args()
-    asyncio.run(workload(given.home) if given.what == "workload" else overhead())
+    asyncio.run(workload(given.home, given.live) if given.what == "workload" else overhead())
 
 
 if __name__ == "__main__":

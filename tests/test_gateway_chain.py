@@ -249,6 +249,34 @@ def test_a_damaged_cache_is_begun_anew(tmp_path: Path) -> None:
         assert db.execute("SELECT count(*) FROM answers").fetchone() == (1,)
 
 
+def test_a_cache_that_cannot_be_used_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "answers.sqlite"
+    cache = AnswerCache(path, days=1, mib=1)
+    cache.put("v", "m", ASKED, Generation("4"), 1, 0)
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("UPDATE answers SET body = '{}'")
+        assert cache.get("v", "m", ASKED, 1) is None
+        monkeypatch.setattr("infra.gateway.cache.PATIENCE_S", 0.0)
+        other.execute("BEGIN IMMEDIATE")
+        hurried = AnswerCache(path, days=1, mib=1)
+        hurried.put("v", "m", replace(ASKED, prefill="x"), Generation("4"), 1, 0)
+        other.execute("ROLLBACK")
+    assert hurried.get("v", "m", replace(ASKED, prefill="x"), 1) is None
+    hurried.put("v", "m", ASKED, Generation("4"), 1, 0)
+    assert hurried.get("v", "m", ASKED, 1)
+    hurried.close()
+    cache.close()
+
+
+async def test_servers_do_not_answer_for_each_other(log: Log, cache: AnswerCache) -> None:
+    vendor, kept = Vendor(), books(log)
+    for place in ("http://10.0.0.1", "http://10.0.0.2"):
+        one = link(kept, vendor, cache=cache)
+        one._billed.remote = replace(one._billed.remote, place=place)
+        await chain(one).generate(ASKED)
+    assert len(vendor.asked) == 2
+
+
 def test_an_answer_is_read_as_it_was_written() -> None:
     served = Served("gpt", "fp8", "host", "fp_1")
     whole = Generation("é", (1, 2), (-0.5, -0.1), (3,), "length", model="m", ends=(1, 1), capture="tokens")

@@ -1,5 +1,6 @@
 """Strategies as pure functions, and that a replay of live calls comes to what the calls came to."""
 
+import math
 import random
 from dataclasses import replace
 from typing import Any
@@ -10,10 +11,12 @@ from agent0.assembly.routing.strategies import check_strategy, entry_of, rules_o
 from agent0.errors import ConfigError, NotSentError, RefusedError, TransientError
 from agent0.experiments.reroute import reroute
 from agent0.ports.models import GenerateRequest, Generation
+from agent0.routing.confidence import features, probability
 from agent0.routing.strategies import Answer, Option, Question, Rules, strategies
 from agent0.routing.vote import weigh
 from agent0.routing.walk import Recorded, walk, walk_all
-from agent0.settings import RoutingConfig
+from agent0.settings import CalibratorConfig, RoutingConfig
+from agent0.stats.calibrators import log_odds, sigmoid
 from events.models import CallRouted
 from events.values import Turn
 from infra.gateway.gateway import LocalLink
@@ -101,6 +104,18 @@ def test_votes_weigh_what_they_are_worth() -> None:
     assert weigh([Answer("a", "x", 0.1), Answer("b", "y")], {}).model == "b"  # it is probably wrong
 
 
+def test_a_calibrator_makes_a_probability_of_features() -> None:
+    sure = features(Generation("x", logprobs=(-0.1, -0.3)))
+    assert sure == pytest.approx({"mean_token": math.exp(-0.2), "lowest_token": math.exp(-0.3)})
+    assert probability(sure, None) == sure["mean_token"] and probability({}, None) is None
+    halved = CalibratorConfig(signal="mean_token", method="platt", parameters=(0.0, 0.0))
+    assert probability(sure, halved) == 0.5 and probability({}, halved) is None
+    both = CalibratorConfig(signal="mean_token+lowest_token", parameters=(0.0, 1.0, 0.0, 1.0, 0.0))
+    odds = [log_odds(sure[name]) for name in sure]
+    assert probability(sure, both) == pytest.approx(sigmoid(sum(odds)))
+    assert probability({"mean_token": 0.9}, both) == pytest.approx(0.9)  # what is missing adds nothing
+
+
 def test_settings_that_cannot_decide_are_refused() -> None:
     with pytest.raises(ConfigError, match="no strategy 'cascad'"):
         check_strategy("judge", RoutingConfig(strategy="cascad"), 1)
@@ -111,6 +126,10 @@ def test_settings_that_cannot_decide_are_refused() -> None:
     with pytest.raises(ConfigError, match="allowance"):
         check_strategy("teacher", RoutingConfig(strategy="budgeted"), 1)
     check_strategy("teacher", RoutingConfig(strategy="budgeted", allowance_usd=0), 1)
+    for signal, parameters in (("grounded", (1.0, 0.0)), ("mean_token", (1.0,))):
+        plan = CalibratorConfig(signal=signal, method="platt", parameters=parameters)
+        with pytest.raises(ConfigError, match=r"calibrators\.tiny is no whole calibrator"):
+            check_strategy("teacher", RoutingConfig(strategy="cascade", calibrators={"tiny": plan}), 1)
     assert rules_of(RoutingConfig(worth_usd=0.5)).worth == 500_000_000
 
 
@@ -136,7 +155,7 @@ class Writer(Vendor):
 def routed(log: Log, name: str, writers: tuple[Writer, ...], routing: RoutingConfig) -> StrategyGateway:
     kept = books(log)
     links = [LocalLink(writers[0]), *(link(kept, one, name=one.name) for one in writers[1:])]
-    plan = Plan("judge", entry_of(name), rules_of(routing), dict(routing.right))
+    plan = Plan("judge", entry_of(name), rules_of(routing), routing.right, routing.calibrators)
     return StrategyGateway(links, writers[0], plan, kept)
 
 
@@ -198,16 +217,18 @@ async def test_what_nobody_asked_stays_unknown(log: Log) -> None:
 
 async def test_a_decision_says_what_it_knew(log: Log) -> None:
     home, cloud, _ = writers()
-    gate = routed(log, "threshold", (home, cloud), RoutingConfig(threshold=1, right=RIGHT))
+    doubt = CalibratorConfig(signal="mean_token", method="platt", parameters=(0.0, -1.0))
+    gate = routed(log, "threshold", (home, cloud), RoutingConfig(right=RIGHT, calibrators={"tiny": doubt}))
     written = await gate.generate(replace(ASKED, task="t1"))
     [event] = await decisions(log, "r1")
-    assert (event.task, event.strategy, event.rules) == ("t1", "threshold", {"threshold": 1})
+    assert (event.task, event.strategy, event.rules) == ("t1", "threshold", {"threshold": 0.7})
     assert [one.model for one in event.options] == ["tiny", "openai/gpt-4o-mini"]
     assert event.options[0].cost == 0 and event.options[1].cost and event.options[1].right == 0.7
     first = event.answers[0]
-    assert first.confidence == first.features["mean_token"] and 0 < first.confidence < 1
+    assert first.confidence == pytest.approx(sigmoid(-1)) and 0.3 < first.features["mean_token"] < 1
     assert [step.ask or step.give for step in event.steps] == ["tiny", "openai/gpt-4o-mini", "openai/gpt-4o-mini"]
-    assert "threshold 1.00" in event.steps[1].reason and "another model wrote it" in written.untrainable
+    assert "confidence 0.27, threshold 0.70" in event.steps[1].reason
+    assert "another model wrote it" in written.untrainable
 
 
 async def test_models_that_cannot_be_asked_are_passed_over_and_named(log: Log) -> None:

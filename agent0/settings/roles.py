@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from agent0.settings.base import SERVER_ADDRESS, Frozen
+from agent0.settings.rewards import CalibratorConfig
 
 
 class ActorConfig(Frozen):
@@ -79,6 +80,11 @@ class RoutingConfig(Frozen):
     )
     right: dict[str, float] = Field(
         default_factory=dict, description="provider/model -> how often it is right, measured on verified tasks"
+    )
+    calibrators: dict[str, CalibratorConfig] = Field(
+        default_factory=dict,
+        description="model, as a decision names it -> calibrator of mean_token, lowest_token or both (`agent0 reward "
+        "calibrator MODEL --signal mean_token`); without one its confidence is mean_token as it is",
     )
 
 

@@ -44,6 +44,8 @@ class Remote:
     outside: str = "outside"
     """Whose budget a call is charged to that belongs to no run."""
     usage: tuple[str, str] = ("openai", "chat")
+    place: str = ""
+    """Address of its server, where that is not the vendor's own."""
 
     @property
     def id(self) -> str:

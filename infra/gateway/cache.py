@@ -5,6 +5,7 @@ seed (the index of the sample), and the digest of an adapter. Similar requests a
 """
 
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ _TABLE = """CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, provider TEXT, model TEXT, cost INTEGER, body TEXT, bytes INTEGER, made REAL, used REAL,
     hits INTEGER DEFAULT 0) WITHOUT ROWID"""
 _DAY_S = 86_400.0
+PATIENCE_S = 1.0
+"""How long another process may hold the file; then the cache is done without."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,15 @@ class AnswerCache:
     def get(self, provider: str, model: str, request: GenerateRequest, now: float) -> Cached | None:
         """The answer to exactly this request; None where there is none that is young enough at ``now`` (Unix time)."""
         key, oldest = _key(provider, model, request), now - self._days * _DAY_S
-        db = self._opened()
-        row = db.execute("SELECT body, cost FROM answers WHERE key = ? AND made >= ?", (key, oldest)).fetchone()
-        if row is None:
-            return None
-        db.execute("UPDATE answers SET used = ?, hits = hits + 1 WHERE key = ?", (now, key))
-        return Cached(read_answer(row[0]), row[1])
+        with suppress(sqlite3.Error, ValueError, TypeError, KeyError):  # it can be asked for again
+            db = self._opened()
+            row = db.execute("SELECT body, cost FROM answers WHERE key = ? AND made >= ?", (key, oldest)).fetchone()
+            if row is None:
+                return None
+            found = Cached(read_answer(row[0]), row[1])
+            db.execute("UPDATE answers SET used = ?, hits = hits + 1 WHERE key = ?", (now, key))
+            return found
+        return None
 
     def put(
         self, provider: str, model: str, request: GenerateRequest, answer: Generation, cost: int | None, now: float
@@ -51,8 +57,8 @@ class AnswerCache:
         """Keep an answer, and drop what is too old or too much."""
         body = answer_json(answer)
         row = (_key(provider, model, request), provider, model, cost, body, len(body.encode()), now, now)
-        db = self._opened()
-        with db:
+        with suppress(sqlite3.Error), self._opened() as db:
+            db.execute("BEGIN IMMEDIATE")
             db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", row)
             db.execute("DELETE FROM answers WHERE made < ?", (now - self._days * _DAY_S,))
             self._shrink(db)
@@ -102,7 +108,7 @@ class AnswerCache:
         return self._db
 
     def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._path, timeout=30, check_same_thread=False, isolation_level=None)
+        db = sqlite3.connect(self._path, timeout=PATIENCE_S, check_same_thread=False, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")

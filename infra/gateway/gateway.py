@@ -61,14 +61,15 @@ class RemoteLink:
     async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Answer out of the cache, or ask, as often as the guards have it; raises what the last try raised."""
         remote, now = self._billed.remote, self._books.clock().timestamp()
-        if self._cache and (kept := self._cache.get(remote.vendor, remote.model, request, now)):
+        owner = f"{remote.vendor} {remote.place}".rstrip()
+        if self._cache and (kept := self._cache.get(owner, remote.model, request, now)):
             await self._billed.note_hit(request, Try(route, 0, reason), Priced(kept.answer, kept.cost))
             return Priced(kept.answer, 0)
         missed: Literal["", "miss"] = "miss" if self._cache else ""
         priced = await self._guards.retries.call(lambda n: self._try(request, Try(route, n, reason, missed)))
         self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
         if self._cache:
-            self._cache.put(remote.vendor, remote.model, request, priced.answer, priced.cost, now)
+            self._cache.put(owner, remote.model, request, priced.answer, priced.cost, now)
         return priced
 
     async def _try(self, request: GenerateRequest, of: Try) -> Priced:

@@ -1,14 +1,15 @@
 """A chain of models behind a strategy: it is called again after every answer, and each of its decisions is an event."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from agent0.errors import Agent0Error, NotFoundError, RefusedError
 from agent0.ports.models import GenerateRequest, Generation, Model
+from agent0.routing.confidence import features, probability
 from agent0.routing.strategies import Answer, Entry, Option, Question, Rules, Step
+from agent0.settings import CalibratorConfig
 from events.base import sha256
 from events.models import CallRouted
 from events.values import RouteAnswer, RouteOption, RouteStep
@@ -21,12 +22,14 @@ MOST_STEPS = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """A strategy with its numbers, for one role. ``right``: how often each model is right, where that was measured."""
+    """A strategy with its numbers, for one role. ``right``: how often each model is right, where that was measured;
+    ``calibrators``: what makes a probability of a model's features."""
 
     role: str
     entry: Entry
     rules: Rules
-    right: dict[str, float]
+    right: Mapping[str, float]
+    calibrators: Mapping[str, CalibratorConfig] = field(default_factory=dict)
 
 
 class StrategyGateway(Gateway):
@@ -34,7 +37,7 @@ class StrategyGateway(Gateway):
 
     def __init__(self, links: Sequence[Link], inner: Model, plan: Plan, books: Books) -> None:
         super().__init__(links, inner)
-        self._plan, self._books = plan, books
+        self.plan, self._books = plan, books
         self._spent: dict[str, int] = {}
 
     async def generate(self, request: GenerateRequest) -> Generation:
@@ -45,12 +48,12 @@ class StrategyGateway(Gateway):
         """
         talk = await _Conversation.begun(self, request)
         while len(talk.steps) < MOST_STEPS:
-            step = self._plan.entry.decide(talk.question)
+            step = self.plan.entry.decide(talk.question)
             talk.steps.append(step)
             if not step.ask:
                 return await self._given(talk, step)
             await self._ask(talk, step)
-        raise RefusedError(f"The strategy {self._plan.entry.name} does not end.", f"It took {MOST_STEPS} steps.")
+        raise RefusedError(f"The strategy {self.plan.entry.name} does not end.", f"It took {MOST_STEPS} steps.")
 
     async def _ask(self, talk: "_Conversation", step: Step) -> None:
         link = next(one for one in self._links if one.id == step.ask)
@@ -64,7 +67,7 @@ class StrategyGateway(Gateway):
 
     async def _given(self, talk: "_Conversation", step: Step) -> Generation:
         if step.give not in talk.written:
-            raise RefusedError(f"The strategy {self._plan.entry.name} finds no model to ask.", step.reason)
+            raise RefusedError(f"The strategy {self.plan.entry.name} finds no model to ask.", step.reason)
         run = talk.request.group
         self._spent[run] = talk.question.spent + sum(one.cost or 0 for one in talk.question.answers)
         await self._note(talk, step)
@@ -72,7 +75,7 @@ class StrategyGateway(Gateway):
         return written if step.give == self._links[0].id else labelled(written, step.reason)
 
     async def _note(self, talk: "_Conversation", last: Step) -> None:
-        plan = self._plan
+        plan = self.plan
         event = CallRouted(
             task=talk.request.task or "-",
             attempt=talk.request.attempt or "-",
@@ -93,12 +96,12 @@ class StrategyGateway(Gateway):
 
     def options(self, request: GenerateRequest) -> tuple[Option, ...]:
         """The models that ``request`` may be asked of, each with the most that it may cost."""
-        return tuple(Option(one.id, one.most(request), self._plan.right.get(one.id)) for one in self._links)
+        return tuple(Option(one.id, one.most(request), self.plan.right.get(one.id)) for one in self._links)
 
     async def question(self, request: GenerateRequest) -> Question:
         """The question as it stands before anybody was asked."""
         draw = int(sha256(request_json(request))[:8], 16) / 2**32
-        return Question(self.options(request), (), self._plan.rules, await self._before(request.group), draw)
+        return Question(self.options(request), (), self.plan.rules, await self._before(request.group), draw)
 
     async def _before(self, run: str) -> int:
         """What earlier questions of this role cost in ``run``, in nano-dollars, by the log at the first look."""
@@ -112,7 +115,7 @@ class StrategyGateway(Gateway):
             async with aclosing(self._books.log.read(run, (CallRouted.__name__,))) as routed:  # type: ignore[type-var]
                 async for recorded in routed:
                     event = recorded.event
-                    if isinstance(event, CallRouted) and event.role == self._plan.role:
+                    if isinstance(event, CallRouted) and event.role == self.plan.role:
                         spent += sum(one.cost or 0 for one in event.answers)
         except NotFoundError:  # in an archive
             pass
@@ -122,8 +125,9 @@ class StrategyGateway(Gateway):
 class _Conversation:
     """One request on its way through a strategy."""
 
-    def __init__(self, request: GenerateRequest, question: Question) -> None:
+    def __init__(self, plan: Plan, request: GenerateRequest, question: Question) -> None:
         self.request, self.question, self.options, self.route = request, question, question.options, uuid4().hex
+        self._plan = plan
         self.steps: list[Step] = []
         self.written: dict[str, Generation] = {}
         self.refused: dict[str, str] = {}
@@ -131,13 +135,14 @@ class _Conversation:
 
     @classmethod
     async def begun(cls, gateway: StrategyGateway, request: GenerateRequest) -> "_Conversation":
-        return cls(request, await gateway.question(request))
+        return cls(gateway.plan, request, await gateway.question(request))
 
     def take(self, model: str, written: Generation, cost: int | None) -> None:
         """Take an answer in."""
         self.written[model] = written
         key = " ".join(written.text.split()).casefold()
-        answer = Answer(model, sha256(key)[:16], features(written).get("mean_token"), cost)
+        sure = probability(features(written), self._plan.calibrators.get(model))
+        answer = Answer(model, sha256(key)[:16], sure, cost)
         self.question = self.question.answered(answer)
 
     def refuse(self, step: Step, error: Agent0Error) -> None:
@@ -154,12 +159,3 @@ class _Conversation:
         return RouteAnswer(
             model=answer.model, key=answer.key, confidence=answer.confidence, features=found, cost=answer.cost
         )
-
-
-def features(written: Generation) -> dict[str, float]:
-    """Measure how sure a model was: the geometric mean of the probabilities of its tokens, and the lowest of them.
-    Nothing where it gives no log-probabilities, as Anthropic's do."""
-    known = [min(0.0, value) for value in written.logprobs if not math.isnan(value)]
-    if not known:
-        return {}
-    return {"mean_token": math.exp(sum(known) / len(known)), "lowest_token": math.exp(min(known))}

@@ -58,7 +58,7 @@ class Gates:
             return Gateway(links, model)
         from infra.gateway.strategy_gateway import Plan, StrategyGateway
 
-        plan = Plan(role, entry_of(routing.strategy), rules_of(routing), dict(routing.right))
+        plan = Plan(role, entry_of(routing.strategy), rules_of(routing), routing.right, routing.calibrators)
         return StrategyGateway(links, model, plan, self._charged(self._log))
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Gates:
         if not vendor:
             return LocalLink(model)
         usage = USAGE[actor.provider]
-        remote = Remote(vendor, actor.model, role, router.user, caps(router), usage=usage)
+        remote = Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, place=actor.base_url)
         books = self._charged(log)
         played = ROLES.get(type(actor).__name__, "")
         cache = self._opened_cache() if played in router.cache.roles else None

@@ -4,6 +4,7 @@ from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.routing.budgets import in_nano
+from agent0.routing.confidence import FEATURES, is_whole
 from agent0.routing.strategies import Entry, Rules, strategies
 from agent0.settings import RoutingConfig
 
@@ -40,6 +41,10 @@ def check_strategy(role: str, routing: RoutingConfig, stand_ins: int) -> None:
     reads = entry_of(routing.strategy).reads
     if not stand_ins:
         raise ConfigError(f"{where}.strategy has nothing to choose from.", "", f"Name models in {place}.fallback.")
+    for model, plan in routing.calibrators.items():
+        if not set(plan.signal.split("+")) <= set(FEATURES) or not is_whole(plan):
+            what = f"{where}.calibrators.{model} is no whole calibrator of {' or '.join(FEATURES)}."
+            raise ConfigError(what, "", "Take one whole: agent0 reward calibrator MODEL --signal mean_token")
     if "worth" in reads and not (routing.worth_usd and routing.right):
         fix = f"Set {where}.worth_usd, and {where}.right for the models that stand in."
         raise ConfigError(f"{routing.strategy} does not know what a right answer is worth.", "", fix)
