@@ -126,6 +126,8 @@ def test_what_cannot_hold_is_refused_before_the_run(tmp_path: Path) -> None:
     both = {"run.teacher.fallback": f'["anthropic/{CLAUDE}"]', "router.pin": "refuse"}
     with pytest.raises(ConfigError, match="has no effect"):
         check_routing(held(tmp_path, **both))
+    with pytest.raises(ConfigError, match="No judge is named"):
+        check_routing(held(tmp_path, **{"run.verification.judge.routing.strategy": "cascade"}))
     with pytest.raises(ConfigError, match="names no model"):
         check_routing(held(tmp_path, **{"run.teacher.fallback": '["claude"]'}))
     assert "teacher fallback 1" in actors_of(held(tmp_path, **{"run.teacher.fallback": f'["anthropic/{CLAUDE}"]'}))

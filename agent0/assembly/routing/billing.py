@@ -67,7 +67,10 @@ def check_routing(settings: Settings) -> None:
         ConfigError: ``router.pin`` refuses what a fallback is for.
         UnknownPriceError: nobody knows what a model costs, and the settings name a cap.
     """
-    router = settings.router
+    router, judge = settings.router, settings.run.verification.judge
+    if not judge.provider and (judge.fallback or judge.routing.strategy):
+        fix = "Set run.verification.judge.provider, or leave them out."
+        raise ConfigError("The judge's fallback and routing have no effect.", "No judge is named.", fix)
     for role, actor in actors_of(settings).items():
         routing, count = getattr(actor, "routing", RoutingConfig()), len(getattr(actor, "fallback", ()))
         check_strategy(role, routing if role in ("teacher", "judge") else RoutingConfig(), count)

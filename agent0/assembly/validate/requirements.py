@@ -83,9 +83,7 @@ async def require_all(settings: Settings, plans: Iterable[RunConfig]) -> None:
     """As ``require``, for runs of several ``plans`` that other processes will open; what is missing is named once."""
     needs = {
         (
-            plan.student,
-            plan.teacher,
-            plan.verification.judge,
+            *(actor.model_dump_json() for actor in (plan.student, plan.teacher, plan.verification.judge)),
             plan.curriculum.embedder,
             plan.evaluation.benchmarks,
         ): plan
