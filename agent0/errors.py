@@ -5,6 +5,7 @@ Agent0Error
 │   └── UnknownPriceError       nobody knows what a call costs, and a budget is capped
 ├── NotFoundError            1  a run, task or event does not exist
 ├── OperationError           1  the requested operation cannot be done
+│   ├── RefusedError            a model was not asked, or its server refused before a word was written: it is free
 │   └── UsageError              a provider's count of tokens is missing or cannot be
 ├── GateError                3  a requested check failed
 ├── RunFailedError           6  the run ended without what it was for
@@ -12,6 +13,8 @@ Agent0Error
 ├── DependencyError          5  a server, model, sandbox or disk is unavailable (retryable: uses up no deliveries)
 │   ├── SandboxUnavailableError
 │   ├── NotSentError            nothing was sent to a server, so it cannot have cost anything
+│   │   └── ServerBusyError     a server takes no request now, and may say for how long
+│   ├── ModelChangedError       a server serves another model than it did before in the same run
 │   └── BudgetExhaustedError    a call may cost more than a budget has left; the run goes on when its cap is raised
 ├── RequirementsError        5  a run needs what is not here; it has not begun
 ├── LogError                 1  the log refuses, drifted or was altered
@@ -77,6 +80,10 @@ class OperationError(Agent0Error):
     """The requested operation cannot be done; the CLI exits with 1."""
 
 
+class RefusedError(OperationError):
+    """A model cannot be asked so, or its server refused the request, before a word was written: nobody sends a bill."""
+
+
 class UsageError(OperationError):
     """A provider's count of tokens is missing, negative or contradicts itself. The call is charged in full."""
 
@@ -116,6 +123,20 @@ class SandboxUnavailableError(DependencyError):
 
 class NotSentError(DependencyError):
     """A server cannot be reached or takes no request now: nothing was sent that it could charge for."""
+
+
+class ServerBusyError(NotSentError):
+    """A server takes no request now. ``after_s``: seconds after which it wants to be asked again, 0 where it did not
+    say."""
+
+    def __init__(self, dependency: str, why: str = "", fix: str = "", after_s: float = 0.0) -> None:
+        super().__init__(dependency, why, fix)
+        self.after_s = after_s
+
+
+class ModelChangedError(DependencyError):
+    """A server serves another model, or another quantisation, than it did before in the same run. Nothing more is sent
+    to it; its reactions wait."""
 
 
 class BudgetExhaustedError(DependencyError):

@@ -1,9 +1,12 @@
-"""Calls of remote models. Local calls are inside ``TaskProposed`` and ``TaskAttempted``."""
+"""Calls of remote models, and how strategies chose them. Local calls are inside ``TaskProposed`` and
+``TaskAttempted``."""
 
 from typing import Literal
 
+from pydantic import Field
+
 from events.base import Event
-from events.values import Artifact, Capture, TokenCounts, Usage
+from events.values import Artifact, Capture, RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
 
 
 class ModelCalled(Event):
@@ -32,10 +35,41 @@ class ModelCalled(Event):
     """Price table, its version and day."""
     call: str = ""
     """Id of its reservation in the budgets."""
+    host: str = ""
+    """Who computed it, behind an address that passes requests on."""
     retries: int = 0
+    """Tries of the same request with the same model that came before; each is an event."""
+    route: str = ""
+    """Id that all tries of a request share, whichever model they ask."""
+    reason: str = ""
+    """Why this model was asked: the models before it in the chain, and how they failed; empty for the first."""
+    segment: int = 0
+    """How often another model was served in this run than before, under the name that was asked for."""
+    former: str = ""
+    """What was served before, where this call begins a new segment."""
     cache: Literal["", "hit", "miss"] = ""
     saved: int = 0
     """Nano-dollars that a cache hit would have cost."""
     error: str = ""
     prompt: Artifact | None = None
     output: Artifact | None = None
+
+
+class CallRouted(Event):
+    """A strategy chose which models to ask and whose answer to give: what it knew, and each of its decisions."""
+
+    task: str = "-"
+    attempt: str = "-"
+    route: str
+    """Id that the calls of this question share, as in ``ModelCalled``."""
+    role: str
+    strategy: str
+    rules: dict[str, float | None] = Field(default_factory=dict)
+    """Numbers that it read; amounts in nano-dollars."""
+    options: tuple[RouteOption, ...] = ()
+    answers: tuple[RouteAnswer, ...] = ()
+    steps: tuple[RouteStep, ...] = ()
+    given: str = ""
+    """The model whose answer was given."""
+    draw: float = 0.0
+    """The question's own number in [0, 1)."""

@@ -126,6 +126,35 @@ class OpenReservation(Value):
     expires: int
 
 
+class RouteOption(Value):
+    """A model that a question could be asked of. ``cost``: the most that it might have cost in nano-dollars, None:
+    nobody knows. ``right``: how often it is right as the settings have it. ``refused``: why it could not be asked."""
+
+    model: str
+    cost: int | None = None
+    right: float | None = None
+    refused: str = ""
+
+
+class RouteAnswer(Value):
+    """What a model answered: ``key`` is equal for equal answers. ``features`` are what its ``confidence`` follows from,
+    None where there are none; ``cost`` in nano-dollars."""
+
+    model: str
+    key: str
+    confidence: float | None = None
+    features: dict[str, float] = Field(default_factory=dict)
+    cost: int | None = None
+
+
+class RouteStep(Value):
+    """One decision of a strategy: the model that it had asked, or whose answer it gave, and why."""
+
+    ask: str = ""
+    give: str = ""
+    reason: str = ""
+
+
 Capture = Literal["", "tokens", "logprobs", "text"]
 """How much a model server gave of what its model wrote: the ids of prompt and completion with log-probabilities, the
 latter only, or neither. Empty: no server, or not recorded."""

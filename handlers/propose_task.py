@@ -27,6 +27,7 @@ async def propose_task(event: TaskRequested, run: RunState, models: Models, arti
         seed=event.seed,
         adapter=event.adapter,
         group=run.run,
+        task=event.task,
         unchecked=run.config.verification.unchecked != "refuse",
         bias=exploring_bias(actor, event.slot, run.config.tasks),
     )

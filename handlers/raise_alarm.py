@@ -6,13 +6,15 @@ from agent0.verification.human_review import verdict_alarms
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event
 from events.checkpoints import CheckpointRejected, CheckpointTrained, TeacherJudged
+from events.models import ModelCalled
 from events.tasks import ResultVerified
 from handlers import on
 
 
-@on(ReactionFailed, CheckpointTrained, CheckpointRejected, TeacherJudged, ResultVerified)
+@on(ReactionFailed, CheckpointTrained, CheckpointRejected, TeacherJudged, ResultVerified, ModelCalled)
 async def raise_alarm(
-    event: ReactionFailed | CheckpointTrained | CheckpointRejected | TeacherJudged | ResultVerified, run: RunState
+    event: ReactionFailed | CheckpointTrained | CheckpointRejected | TeacherJudged | ResultVerified | ModelCalled,
+    run: RunState,
 ) -> list[Event]:
     """Raise the alarms of an event. Failures are critical only where the run waits for them."""
     match event:
@@ -29,6 +31,9 @@ async def raise_alarm(
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
         case CheckpointTrained() if warning := training_warning(event, run.config.training):
             return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]
+        case ModelCalled(former=former) if former:
+            text = f"{event.provider}/{event.asked} was {former}, and is {event.model} now: segment {event.segment}"
+            return [AlarmRaised(alarm=f"model-changed-{event.segment}", severity="warning", message=text)]
         case CheckpointRejected() | TeacherJudged(promoted=False):
             text = f"{event.checkpoint} was not promoted: {event.reason}"
             return [AlarmRaised(alarm=f"rejected-{event.checkpoint}", severity="info", message=text)]

@@ -4,7 +4,7 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.run.lifecycle import RunState
 from agent0.verification.panel.opinion import judge_opinion
-from agent0.verification.verdicts import verdicts
+from agent0.verification.verdicts import task_of, verdicts
 from events.alarms import ReactionDropped
 from events.base import Event
 from events.tasks import TaskAttempted
@@ -16,5 +16,5 @@ async def verify_result(
     event: TaskAttempted | ReactionDropped, run: RunState, verifier_sandbox: Sandbox, models: Models
 ) -> list[Event]:
     """Return a verdict for each attempt that can be decided at this event."""
-    ask = judge_opinion(models, run.config.verification.judge, run.config.seed, run.run)
+    ask = judge_opinion(models, run.config.verification.judge, run.config.seed, run.run, task_of(event))
     return [*await verdicts(event, run, verifier_sandbox, ask)]

@@ -146,7 +146,7 @@ class FailureConformance:
     ) -> None:
         expected = await model.generate(ask())
         with monkeypatch.context() as short:
-            short.setattr("infra.models.streams.SILENT_S", 0.3)
+            short.setattr("infra.models.calls.streams.SILENT_S", 0.3)
             if fault == "hang":
                 self.hurry(model)
             fail(fault)
@@ -158,7 +158,7 @@ class FailureConformance:
     async def test_a_server_without_room_is_asked_again(
         self, model: Model, fail: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("infra.models.slots.FIRST_S", 0.001)
+        monkeypatch.setattr("infra.models.calls.slots.FIRST_S", 0.001)
         expected = await model.generate(ask())
         fail("busy")
         assert essence(await model.generate(ask())) == essence(expected)

@@ -221,6 +221,7 @@ class _Teller(TaskTeller):
         self.tell(alarms.AlarmResolved(alarm="slow-tools", message="p95 under 5 s"), cause, "raise_alarm")
         asked = models.ModelCalled(provider="ollama", model="qwen2.5:3b", role="teacher", finish="stop", usage=Usage())
         self.tell(asked, cause, "propose_task")
+        self.tell(models.CallRouted(route="c1", role="judge", strategy="shadow", given="tiny"), cause, "verify_result")
         self.tell(alarms.LogSealed(first=1, last=len(self.told), sha256=sha256("sealed")), cause, "seal_log")
         self.tell(checkpoints.CheckpointRolledBack(checkpoint=self.student, to="base", reason="a look back"))
         self.compared()

@@ -14,17 +14,25 @@ from agent0.errors import (
     DependencyError,
     NotSentError,
     OperationError,
+    RefusedError,
     TransientError,
     UnknownPriceError,
 )
 from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
+from agent0.routing.breaker import Breaker
 from agent0.settings import RouterSettings
 from events.models import ModelCalled
 from events.values import TokenCounts, Turn, Usage
-from infra.gateway.gateway import TEMPLATE_BYTES, Gateway, Remote, prompt_bytes
+from infra.gateway.billed import TEMPLATE_BYTES, Billed, Books, Remote, prompt_bytes
+from infra.gateway.cache import AnswerCache
+from infra.gateway.gateway import Gateway, Guards, RemoteLink
 from infra.gateway.ledger import Account, Ledger
+from infra.gateway.pins import OnChange, Pins
 from infra.gateway.prices import Prices, vendor_of
+from infra.gateway.rates import RateLimits
+from infra.gateway.retries import Retries
 from infra.log.event_log import Log
+from tests.memory import MemoryArtifacts
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CENT = 10_000_000
@@ -59,10 +67,34 @@ class Vendor:
 NOTHING: Mapping[str, Any] = {"hangs": True}
 
 
-def gateway(log: Log, vendor: Vendor, cap: int | None = None, model: str = "gpt-4o", **settings: Any) -> Gateway:
-    remote = Remote("openai", model, "teacher", "someone", {"run": cap})
+def books(log: Log, pin: OnChange = "segment", **settings: Any) -> Books:
     ledger = Ledger(log, recorded, lambda: AT, 60)
-    return Gateway(vendor, remote, ledger, Prices(RouterSettings(**settings)), log, recorded, lambda: AT)
+    return Books(
+        ledger, Prices(RouterSettings(**settings)), log, MemoryArtifacts(), recorded, lambda: AT, Pins(log, pin)
+    )
+
+
+async def at_once(_: float) -> None:
+    """A pause that is none."""
+
+
+def link(
+    kept: Books,
+    model: Any,
+    cap: int | None = None,
+    name: str = "gpt-4o",
+    *,
+    tries: int = 0,
+    breaker: int = 5,
+    cache: AnswerCache | None = None,
+) -> RemoteLink:
+    remote = Remote("openai", name, "teacher", "someone", {"run": cap})
+    guards = Guards(RateLimits(at_once), Breaker(breaker, 30), Retries(tries, 60, at_once))
+    return RemoteLink(Billed(model, remote, kept), kept, guards, cache)
+
+
+def gateway(log: Log, vendor: Vendor, cap: int | None = None, model: str = "gpt-4o", **settings: Any) -> Gateway:
+    return Gateway([link(books(log, **settings), vendor, cap, model)], vendor)
 
 
 async def called(log: Log) -> list[ModelCalled]:
@@ -105,7 +137,8 @@ async def test_what_does_not_fit_is_not_sent(log: Log) -> None:
     [
         (NotSentError("It"), False),
         (AuthError("no key"), False),
-        (OperationError("no such model"), False),
+        (RefusedError("no such model"), False),
+        (OperationError("it changed the prompt"), True),
         (DependencyError("It", "fell silent"), True),
         (TransientError("broke off"), True),
         (RuntimeError("a mistake of ours"), True),

@@ -22,7 +22,7 @@ from agent0.rollout.student import Conditions, solve
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Artifact, Task, Turn
 from infra.engine.inference import Engine
-from infra.models import slots
+from infra.models.calls import slots
 from infra.models.openai.provider import OpenAIServer
 from infra.models.tiny import BASE
 from infra.weights.gguf import write_adapter, write_base

@@ -1,17 +1,21 @@
 """``agent0 router budget``: what is spent, the invoice, and a cap that is raised while calls wait for it."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.budgets import caps, open_ledger
+from agent0.assembly.routing.cache import open_cache
 from agent0.config.loading import load
 from agent0.errors import BudgetExhaustedError
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.budgets import Purpose
 from agent0.settings import Settings
 from events.budgets import DOLLAR
+from events.values import Turn
 from infra.gateway.ledger import Account, accounts_of
 from tests.terminal import agent0 as call
 from tests.world import NOON
@@ -89,3 +93,18 @@ def test_what_is_wrong_is_said(tmp_path: Path, words: tuple[str, ...], code: int
 async def fits_nothing(home: Path) -> None:
     async with open_log(load("scripted", {"home": str(home)}, {}), make=True) as log:
         await open_ledger(held_in(home), log).set_cap(Account("day", "2026-01-01"), 1)
+
+
+def test_kept_answers_are_listed_and_dropped(tmp_path: Path) -> None:
+    held = held_in(tmp_path)
+    kept = open_cache(held)
+    asked = GenerateRequest((Turn(role="user", content="2+2?"),))
+    kept.put("anthropic", "claude", asked, Generation("4"), DOLLAR // 4, NOON.timestamp())
+    assert kept.get("anthropic", "claude", asked, NOON.timestamp())
+    kept.close()
+    said = call("router", "cache", "--json", home=tmp_path)
+    [row] = json.loads(said.out)
+    assert (row["model"], row["answers"], row["hits"], row["saved"]) == ("claude", 1, 1, DOLLAR // 4)
+    assert "$0.25" in call("router", "cache", home=tmp_path).out
+    assert "1" in call("router", "cache", "--clear", home=tmp_path).out
+    assert json.loads(call("router", "cache", "--json", home=tmp_path).out) == []

@@ -32,6 +32,7 @@ agent0 events archive everything.tar
 agent0 experiment list --run LAST
 agent0 experiment show exp-mine
 agent0 experiment rescore LAST --rewards paper
+agent0 experiment reroute --strategy threshold --threshold 0.9 LAST
 agent0 experiment reverify LAST --set verification.agreeing=3
 agent0 experiment retrain LAST --name gentle --set training.student.lr=0.0001
 agent0 experiment purge-task t0-003 LAST
@@ -88,6 +89,11 @@ agent0 reward list agent0
 agent0 reward explain t0-003 LAST
 agent0 reward hack-test --set paper
 agent0 reward calibrator tiny
+agent0 router strategies
+agent0 router route "Is 7 a prime?" --role judge --confidence 0.6
+agent0 router explain 3f2a91c07be4
+agent0 router cache
+agent0 router cache --clear
 agent0 router budget list
 agent0 router budget show day
 agent0 router budget set run LAST --cap 5

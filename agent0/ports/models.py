@@ -41,7 +41,8 @@ class GenerateRequest:
     turn must start with (forced-tool control); it carries no gradient. ``group`` is the run the request belongs to:
     providers that batch share fairly among groups. ``joint``: so many turns of its prompt may be drawn in one call, and
     the generation then says with which seed; 1: with its own. ``schema`` is a JSON schema that the whole turn is to
-    meet; providers whose server cannot hold a model to one ignore it.
+    meet; providers whose server cannot hold a model to one ignore it. ``task`` and ``attempt`` are what it is for, as
+    subject tokens.
     """
 
     turns: tuple[Turn, ...]
@@ -52,6 +53,23 @@ class GenerateRequest:
     group: str = ""
     schema: dict[str, Any] | None = None
     joint: int = 1
+    task: str = ""
+    attempt: str = ""
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a server says of itself with an answer; empty where it says nothing.
+
+    ``model`` and ``quantization`` it serves, ``host``: who computed it behind an address that passes requests on,
+    ``fingerprint`` of its version, ``limits``: the headers of its answer that name rate limits.
+    """
+
+    model: str = ""
+    quantization: str = ""
+    host: str = ""
+    fingerprint: str = ""
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,7 +81,7 @@ class Generation:
     each token's text ends. Providers that lack one of these leave it empty. ``capture`` says how much a server gave.
     ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
     ``seed`` is what it was drawn with where that is not the request's, None where it is. ``counted`` is a server's own
-    count of tokens as it gave it, from which a price follows.
+    count of tokens as it gave it, from which a price follows, and ``served`` what it says of itself.
     """
 
     text: str
@@ -78,6 +96,7 @@ class Generation:
     untrainable: str = ""
     seed: int | None = None
     counted: Mapping[str, Any] = field(default_factory=dict)
+    served: Served = Served()
 
 
 class Model(Protocol):

@@ -41,6 +41,8 @@ def conditions(
         web=web,
         tools=tools,
         joint=True,
+        task=event.task,
+        attempt=event.attempt,
     )
 
 

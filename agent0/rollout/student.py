@@ -41,6 +41,7 @@ class Conditions:
     ``artifacts`` hold its work folders, ``start`` is the manifest of the one it begins with (None: an empty one),
     ``prefill`` begins its first turn only, ``temperature`` None is the configured one, ``tools`` None are the
     registered ones. ``joint``: a server may draw its turns together with those of other attempts, which is recorded.
+    ``task`` and ``attempt`` are its subject tokens.
     """
 
     model: Model
@@ -58,6 +59,8 @@ class Conditions:
     tools: Mapping[str, Tool] | None = None
     start: Artifact | None = None
     joint: bool = False
+    task: str = ""
+    attempt: str = ""
 
 
 async def solve(task: Task, prompt: Prompt, given: Conditions) -> AttemptResult:
@@ -113,6 +116,8 @@ async def step(now: Progress, given: Conditions) -> Progress:
             forced,
             given.group,
             joint=joint,
+            task=given.task,
+            attempt=given.attempt,
         )
     )
     parsed = parse_turn(said.text, text_arguments(specs))
@@ -128,7 +133,10 @@ async def _criticised(now: Progress, given: Conditions) -> Progress:
         return now
     asked = given.model, given.config, now.transcript, now.answer
     seed = derive_seed(given.seed, "critique")
-    return now.but(critique=await criticise(*asked, seed=seed, adapter=given.adapter, group=given.group))
+    critique = await criticise(
+        *asked, seed=seed, adapter=given.adapter, group=given.group, task=given.task, attempt=given.attempt
+    )
+    return now.but(critique=critique)
 
 
 def specs_of(names: Sequence[str], known: Mapping[str, Tool] | None = None) -> tuple[ToolSpec, ...]:

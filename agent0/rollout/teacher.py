@@ -51,6 +51,7 @@ async def propose(
     seed: int,
     adapter: Artifact | None = None,
     group: str = "",
+    task: str = "",
     unchecked: bool = False,
     bias: Sequence[tuple[str, float]] = (),
 ) -> Draft:
@@ -63,7 +64,8 @@ async def propose(
     sampling = Sampling(config.temperature, config.top_p, config.max_tokens, seed, tuple(bias))
     turns = request_turns(prompt, domain, family, level)
     schema = task_schema(long=task_length(family) == "long") if config.json_schema else None
-    written = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group, schema=schema))
+    request = GenerateRequest(turns, sampling, adapter=adapter, group=group, schema=schema, task=task)
+    written = await model.generate(request)
     proposal, problem = read_proposal(written.text, domain, family, level, unchecked)
     if written.finish == "length":
         proposal, problem = None, f"the reply was cut off at {config.max_tokens} tokens"

@@ -24,8 +24,22 @@ from agent0.settings.process import (
     WebSettings,
 )
 from agent0.settings.rewards import CalibratorConfig, RewardConfig
-from agent0.settings.roles import ActorConfig, JudgeConfig, PolicyConfig, StudentConfig, TeacherConfig
-from agent0.settings.router import CapSettings, PriceSettings, RouterSettings
+from agent0.settings.roles import (
+    ActorConfig,
+    JudgeConfig,
+    PolicyConfig,
+    RoutingConfig,
+    StudentConfig,
+    TeacherConfig,
+)
+from agent0.settings.router import (
+    CacheSettings,
+    CapSettings,
+    PriceSettings,
+    RetrySettings,
+    RouterSettings,
+    ServerSettings,
+)
 from agent0.settings.training import LATER, RecipeConfig, TrainingConfig
 
 __all__ = [
@@ -34,6 +48,7 @@ __all__ = [
     "Action",
     "ActorConfig",
     "BenchmarkSettings",
+    "CacheSettings",
     "CalibratorConfig",
     "CapSettings",
     "CurriculumConfig",
@@ -50,10 +65,13 @@ __all__ = [
     "PolicyConfig",
     "PriceSettings",
     "RecipeConfig",
+    "RetrySettings",
     "RewardConfig",
     "RouterSettings",
+    "RoutingConfig",
     "RunConfig",
     "SandboxSettings",
+    "ServerSettings",
     "Settings",
     "StudentConfig",
     "TeacherConfig",

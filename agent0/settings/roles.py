@@ -1,10 +1,11 @@
 """Settings of the models that play a role, and of what the student's tools may access."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agent0.settings.base import SERVER_ADDRESS, Frozen
+from agent0.settings.rewards import CalibratorConfig
 
 
 class ActorConfig(Frozen):
@@ -12,18 +13,21 @@ class ActorConfig(Frozen):
 
     provider: str = Field(
         "scripted",
-        description="tiny | transformers | ollama | openai | llamacpp | scripted | sampler (a teacher that draws "
-        "tasks), or a plugin's name",
+        description="tiny | transformers | ollama | openai | anthropic | llamacpp | scripted | sampler (a teacher that "
+        "draws tasks), or a plugin's name; provider/model names the model, too",
     )
     model: str = Field(
         "",
-        description="model name (ollama, openai) or folder (transformers, llamacpp); empty: the provider's default",
+        description="model name (ollama, openai, anthropic) or folder (transformers, llamacpp); empty: the provider's "
+        "default",
     )
     base_url: str = Field(
-        "", pattern=SERVER_ADDRESS, description="openai only: address of the server, http://127.0.0.1:8000/v1"
+        "", pattern=SERVER_ADDRESS, description="openai, anthropic: address of the server, http://127.0.0.1:8000/v1"
     )
     key_env: str = Field(
-        "", pattern=r"^([A-Za-z_]\w*)?$", description="openai only: environment variable that holds the server's key"
+        "",
+        pattern=r"^([A-Za-z_]\w*)?$",
+        description="openai, anthropic: environment variable that holds the server's key",
     )
     tokenizer: str = Field(
         "",
@@ -50,6 +54,39 @@ class ActorConfig(Frozen):
         "auto", description="transformers only: of weights and activations; auto: fp32 on a CPU, bf16 on a GPU"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _named_together(cls, given: Any) -> Any:
+        """Take ``provider/model`` apart."""
+        if not isinstance(given, dict) or "/" not in str(given.get("provider", "")):
+            return given
+        provider, _, model = str(given["provider"]).partition("/")
+        if given.get("model") not in (None, "", model):
+            raise ValueError(f"provider names the model {model}, and model names {given['model']}")
+        return {**given, "provider": provider, "model": model}
+
+
+class RoutingConfig(Frozen):
+    """How a role chooses between its model and those that stand in (`agent0 router strategies`)."""
+
+    strategy: str = Field(
+        "", description="a strategy's name; empty: stand-ins are asked only where the model cannot answer"
+    )
+    threshold: float = Field(0.7, ge=0, le=1, description="confidence from which an answer is given")
+    worth_usd: float = Field(0, ge=0, le=1_000_000, description="cost_aware: what a right answer is worth")
+    share: float = Field(0.5, ge=0, le=1, description="ab: share of questions that the second model gets")
+    allowance_usd: float | None = Field(
+        None, ge=0, le=1_000_000, description="budgeted: what the role's questions of a run may cost together"
+    )
+    right: dict[str, float] = Field(
+        default_factory=dict, description="provider/model -> how often it is right, measured on verified tasks"
+    )
+    calibrators: dict[str, CalibratorConfig] = Field(
+        default_factory=dict,
+        description="model, as a decision names it -> calibrator of mean_token, lowest_token or both (`agent0 reward "
+        "calibrator MODEL --signal mean_token`); without one its confidence is mean_token as it is",
+    )
+
 
 class TeacherConfig(ActorConfig):
     """The teacher's model, and how some of its tasks are written otherwise than it would."""
@@ -57,6 +94,10 @@ class TeacherConfig(ActorConfig):
     explore: float = Field(
         0.0, ge=0, le=1, description="share of an iteration's requests that are written under `bias`: exploration"
     )
+    fallback: tuple[str, ...] = Field(
+        (), description="models that stand in where it cannot answer, in order: provider/model"
+    )
+    routing: RoutingConfig = RoutingConfig()
     bias: tuple[tuple[str, float], ...] = Field(
         (), description="[text of a token, what is added to its logit] on these requests; models run here only"
     )
@@ -117,5 +158,9 @@ class JudgeConfig(ActorConfig):
     """The judge model, whose opinion is one vote of the verification panel. Off unless a provider is named."""
 
     provider: str = Field("", description="who judges, named as for run.student; empty: no judge")
+    fallback: tuple[str, ...] = Field(
+        (), description="models that stand in where it cannot answer, in order: provider/model"
+    )
+    routing: RoutingConfig = RoutingConfig()
     temperature: float = Field(0.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     max_tokens: int = Field(16, ge=1, le=1_000_000, description="tokens a verdict")

@@ -1,8 +1,10 @@
-"""Settings of the router: caps on what models may cost, prices, and what local calls cost."""
+"""Settings of the router: caps and prices of model calls, the cache, how calls are tried again, and pinning."""
+
+from typing import Literal
 
 from pydantic import Field
 
-from agent0.settings.base import Frozen
+from agent0.settings.base import SERVER_ADDRESS, Frozen
 
 MOST_USD = 1_000_000_000
 
@@ -27,8 +29,38 @@ class PriceSettings(Frozen):
     batch: float = Field(1, ge=0, le=1, description="share of these prices that a batched call costs")
 
 
+class ServerSettings(Frozen):
+    """Where models that stand in for others are asked, as in ``run.<role>``."""
+
+    base_url: str = Field("", pattern=SERVER_ADDRESS, description="address of the server; empty: the provider's own")
+    key_env: str = Field(
+        "", pattern=r"^([A-Za-z_]\w*)?$", description="environment variable that holds the server's key"
+    )
+
+
+class CacheSettings(Frozen):
+    """The cache of answers that cost money; exact requests only, the seed included."""
+
+    roles: tuple[Literal["teacher", "student", "judge"], ...] = Field(
+        ("teacher", "judge"), description="whose answers are kept and used again; none: the cache is off"
+    )
+    days: float = Field(30, gt=0, le=36_500, description="age up to which an answer is used")
+    mib: float = Field(256, gt=0, le=1_000_000, description="size; what was used longest ago is dropped first")
+
+
+class RetrySettings(Frozen):
+    """How a call that costs money is tried again, and when its model is left alone."""
+
+    tries: int = Field(2, ge=0, le=20, description="further tries where a failure may pass; each is charged")
+    longest_s: float = Field(60, ge=0, le=3600, description="longest wait that a busy server may ask for")
+    breaker: int = Field(5, ge=1, le=1000, description="failed calls in a row after which a model is left alone")
+    breaker_s: float = Field(
+        30, gt=0, le=3600, description="seconds that it is left alone at first; twice as long after a failed trial"
+    )
+
+
 class RouterSettings(Frozen):
-    """Budgets and prices of model calls: caps, own prices, energy, expiry."""
+    """Models that cost money: budgets and prices, cache, retries, pinning."""
 
     caps: CapSettings = CapSettings()
     prices: dict[str, PriceSettings] = Field(default_factory=dict, description="provider/model -> prices")
@@ -37,4 +69,14 @@ class RouterSettings(Frozen):
         900, ge=1, le=86_400, description="seconds after which a call that nobody ended is charged in full"
     )
     kwh_usd: float = Field(0, ge=0, le=1000, description="price of a kilowatt-hour; 0: local calls cost nothing")
+    cache: CacheSettings = CacheSettings()
+    retries: RetrySettings = RetrySettings()
+    pin: Literal["segment", "refuse"] = Field(
+        "segment",
+        description="where a server serves another model than before in the same run; segment: it is recorded as a new "
+        "segment; refuse: the run waits",
+    )
+    servers: dict[str, ServerSettings] = Field(
+        default_factory=dict, description="provider, or provider/model -> where models that stand in are asked"
+    )
     watts: float = Field(0, ge=0, le=1_000_000, description="power that a local call draws")

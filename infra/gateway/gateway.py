@@ -1,139 +1,183 @@
-"""The one way to a model that costs money: reserve, call, charge, and say so in the log."""
+"""The one way to models that cost money: out of the cache, else the model that is meant, else those that stand in."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Literal
+from uuid import uuid4
 
-from agent0.errors import AuthError, ConfigError, NotSentError, OperationError, UsageError
-from agent0.ports.models import GenerateRequest, Generation, Model
-from agent0.routing.budgets import Purpose, most_cost
-from events.budgets import BudgetScope
-from events.models import ModelCalled
-from events.values import TokenCounts, Usage
-from infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
-from infra.gateway.prices import Price, Prices, read_usage
-from infra.log.event_log import Log
+from agent0.errors import (
+    Agent0Error,
+    BudgetExhaustedError,
+    DependencyError,
+    ModelChangedError,
+    NotSentError,
+    ServerBusyError,
+    TransientError,
+)
+from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
+from agent0.routing.breaker import Breaker
+from infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
+from infra.gateway.cache import AnswerCache
+from infra.gateway.rates import RateLimits
+from infra.gateway.retries import Retries
 
-FREE = (NotSentError, AuthError, ConfigError, OperationError)
-"""What ends a call for which nobody sends a bill: nothing was sent, or it was refused before a word was written."""
-
-TEMPLATE_BYTES = 4096
-"""Bytes that a vendor may add to a prompt: a chat template's marks and instructions on tools."""
+ELSEWHERE = (DependencyError, TransientError)
+"""Failures after which the next model of the chain is asked. What is wrong with request, key or settings is raised."""
+WELL = (BudgetExhaustedError, ModelChangedError, ServerBusyError)
+"""Failures that say nothing against the server: the breaker does not count them."""
+BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Remote:
-    """A model that costs money, and whose budgets are charged. ``vendor`` and ``model``: as in the price table."""
+class Guards:
+    """What all callers of one remote model share: its rate limits, its breaker, how it is tried again."""
 
-    vendor: str
-    model: str
-    role: str
-    user: str
-    caps: Mapping[BudgetScope, int | None]
-    outside: str = "outside"
-    """Whose budget a call is charged to that belongs to no run."""
+    limits: RateLimits
+    breaker: Breaker
+    retries: Retries
 
 
-class Gateway:
-    """The ``Model`` port in front of a model that costs money."""
+class RemoteLink:
+    """A model of the chain that costs money, with its guards; ``cache`` None: its answers are not kept."""
 
-    def __init__(
-        self, inner: Model, remote: Remote, ledger: Ledger, prices: Prices, log: Log, stamp: Stamp, clock: Clock
-    ) -> None:
-        self.name = inner.name
-        self._inner, self._remote, self._ledger, self._prices = inner, remote, ledger, prices
-        self._log, self._stamp, self._clock = log, stamp, clock
+    def __init__(self, billed: Billed, books: Books, guards: Guards, cache: AnswerCache | None = None) -> None:
+        self._billed, self._books, self._guards, self._cache = billed, books, guards, cache
+
+    @property
+    def name(self) -> str:
+        """Of the model; some servers say at the first call what they have."""
+        return self._billed.inner.name
+
+    @property
+    def id(self) -> str:
+        """``vendor/model``, as the settings name it."""
+        return self._billed.remote.id
+
+    def most(self, request: GenerateRequest) -> int | None:
+        """The most that the request may cost in nano-dollars; None where nobody knows."""
+        return self._billed.most(request)
+
+    async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
+        """Answer out of the cache, or ask, as often as the guards have it; raises what the last try raised."""
+        remote, now = self._billed.remote, self._books.clock().timestamp()
+        owner = f"{remote.vendor} {remote.place}".rstrip()
+        if self._cache and (kept := self._cache.get(owner, remote.model, request, now)):
+            await self._billed.note_hit(request, Try(route, 0, reason), Priced(kept.answer, kept.cost))
+            return Priced(kept.answer, 0)
+        missed: Literal["", "miss"] = "miss" if self._cache else ""
+        priced = await self._guards.retries.call(lambda n: self._try(request, Try(route, n, reason, missed)))
+        self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
+        if self._cache:
+            self._cache.put(owner, remote.model, request, priced.answer, priced.cost, now)
+        return priced
+
+    async def _try(self, request: GenerateRequest, of: Try) -> Priced:
+        breaker = self._guards.breaker
+        if wait_s := breaker.wait_s(monotonic()):
+            why = f"It failed {breaker.failed} times in a row; it is asked again in {wait_s:.0f} s."
+            raise DependencyError(self.name, why)
+        await self._guards.limits.wait(prompt_bytes(request) // BYTES_A_TOKEN + request.sampling.max_tokens)
+        try:
+            priced = await self._billed.ask(request, of)
+        except ELSEWHERE as error:
+            if not isinstance(error, WELL):
+                breaker.fail(monotonic())
+            raise
+        breaker.succeed()
+        return priced
+
+
+class TriedModel:
+    """The ``Model`` port on a model that costs money and is charged to no budget, as where there is no log: it is tried
+    again as others are."""
+
+    def __init__(self, inner: Model, retries: Retries) -> None:
+        self.name, self._inner, self._retries = inner.name, inner, retries
 
     async def close(self) -> None:
-        """Close the model behind it."""
+        """Close the model."""
         await self._inner.close()
 
     async def generate(self, request: GenerateRequest) -> Generation:
-        """Write one turn and charge what it cost: by the vendor's count, or else all that was reserved.
+        """Write one turn; raises what the last try raised."""
+        written = await self._retries.call(lambda _: self._inner.generate(request))
+        self.name = self._inner.name
+        return written
+
+
+class LocalLink:
+    """A model of the chain that costs nothing: no cache, no charge, no event of its own."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self._model.name
+
+    @property
+    def id(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    def most(self, request: GenerateRequest) -> int | None:
+        """Nothing: it runs here."""
+        return 0
+
+    async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
+        """Ask it; raises what it raises."""
+        return Priced(await self._model.generate(request), 0)
+
+
+Link = RemoteLink | LocalLink
+
+
+class Gateway:
+    """The ``Model`` port in front of a chain of models: the one that is meant, then those that stand in for it.
+
+    An answer is one model's, whole: a turn that breaks off is dropped before another model is asked. One of a model
+    that stands in says so, and nothing may be trained on it.
+    """
+
+    def __init__(self, links: Sequence[Link], inner: Model) -> None:
+        self._links, self._inner = links, inner
+        self.name = inner.name
+        if isinstance(inner, Likelihood):
+            self.likelihood = inner.likelihood
+        if isinstance(inner, Resting):
+            self.rest = inner.rest
+
+    async def close(self) -> None:
+        """Close the model that is meant; those that stand in are closed by whoever opened them."""
+        await self._inner.close()
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one turn.
 
         Raises:
             BudgetExhaustedError: a budget has not enough left; nothing was sent.
-            UnknownPriceError: nobody knows the price, and a budget is capped. What the model raises.
+            UnknownPriceError: nobody knows the price, and a budget is capped. What the model that is meant raises.
         """
-        remote, at = self._remote, self._clock()
-        accounts = accounts_of(request.group or remote.outside, at, remote.vendor, remote.user, remote.caps)
-        paid = Purpose(remote.vendor, remote.model)
-        held = await self._ledger.reserve(accounts, self._most(request, at), paid)
-        try:
-            written = await self._inner.generate(replace(request, joint=1))  # turns drawn together share one count
-        except FREE as error:
-            await self._ledger.refund(held, replace(paid, reason=type(error).__name__))
-            await self._note(request, held, None, None, Price(0, ""), type(error).__name__)
-            raise
-        except BaseException as error:
-            await self._ledger.charge_in_full(held, replace(paid, reason=type(error).__name__))
-            await self._note(request, held, None, None, _full(held), type(error).__name__)
-            raise
-        self.name = self._inner.name  # some servers say at the first call what they have
-        await self._charge(request, held, written, paid)
-        return written
-
-    async def _charge(self, request: GenerateRequest, held: Reservation, written: Generation, paid: Purpose) -> None:
-        tokens: TokenCounts | None = None
-        try:
-            tokens = read_usage("openai", {"usage": written.counted}, "chat")
-            price = self._prices.of(self._remote.vendor, self._remote.model, tokens, self._clock())
-            await self._settle(held, price, paid)
-            error = ""
-        except UsageError as wrong:
-            tokens, price, error = None, _full(held), type(wrong).__name__
-            await self._ledger.charge_in_full(held, replace(paid, reason=f"{error}: {wrong.why}"))
-        await self._note(request, held, written, tokens, price, error)
-
-    async def _settle(self, held: Reservation, price: Price | None, paid: Purpose) -> None:
-        if price is None:
-            await self._ledger.charge_in_full(held, replace(paid, reason="nobody knows the price"))
-        else:
-            await self._ledger.settle(held, price.amount, replace(paid, prices=price.table))
-
-    def _most(self, request: GenerateRequest, at: datetime) -> int | None:
-        """The most that it may cost, None where nobody knows."""
-        rates = self._prices.rates(self._remote.vendor, self._remote.model, at)
-        if rates is None:
-            return None
-        return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
-
-    async def _note(
-        self,
-        request: GenerateRequest,
-        held: Reservation,
-        written: Generation | None,
-        tokens: TokenCounts | None,
-        price: Price | None,
-        error: str,
-    ) -> None:
-        remote = self._remote
-        called = ModelCalled(
-            provider=remote.vendor,
-            model=written.model if written else remote.model,
-            role=remote.role,
-            finish=written.finish if written else "error",
-            usage=written.usage if written else Usage(),
-            asked=remote.model,
-            capture=written.capture if written else "",
-            tokens=tokens,
-            cost=None if price is None else price.amount,
-            prices="" if price is None else price.table,
-            call=held.call,
-            error=error,
-        )
-        await self._log.append([self._stamp(request.group or remote.outside, called)])
+        route, reasons = uuid4().hex, list[str]()
+        first: Agent0Error | None = None
+        for number, link in enumerate(self._links):
+            asked = replace(request, adapter=None) if number else request
+            try:
+                priced = await link.ask(asked, route, "; ".join(reasons))
+            except ELSEWHERE as error:
+                first = first or error
+                reasons.append(f"{link.name}: {type(error).__name__}")
+                continue
+            self.name = self._links[0].name
+            return labelled(priced.answer, "; ".join(reasons)) if number else priced.answer
+        if first is None:
+            raise NotSentError("A model", "The chain has none.")
+        raise first
 
 
-def prompt_bytes(request: GenerateRequest) -> int:
-    """Bytes of everything that a vendor may be sent for ``request``, and of what it may add."""
-    parts = [turn.model_dump_json() for turn in request.turns]
-    parts += [json.dumps(asdict(tool), ensure_ascii=False) for tool in request.tools]
-    parts += [json.dumps(request.schema or {}, ensure_ascii=False), request.prefill]
-    return sum(len(part.encode()) for part in parts) + TEMPLATE_BYTES
-
-
-def _full(held: Reservation) -> Price | None:
-    """All that was reserved; None where nobody knew what to reserve."""
-    return None if held.amount is None else Price(held.amount, "")
+def labelled(written: Generation, reason: str) -> Generation:
+    """Label an answer that another model wrote than the one that was meant: nothing is trained on it."""
+    why = f"another model wrote it, {written.model}, since {reason}"
+    return replace(written, untrainable=why)

@@ -20,9 +20,9 @@ from agent0.errors import Agent0Error, AuthError, DependencyError, OperationErro
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
+from infra.models.calls.slots import BusyError, Slots
+from infra.models.calls.streams import timely
 from infra.models.llama_server import authorities, client_of, kind_of
-from infra.models.slots import BusyError, Slots
-from infra.models.streams import timely
 from infra.models.tool_text import messages
 
 TEACHER, STUDENT = "qwen2.5:3b", "qwen2.5:7b"

@@ -7,7 +7,7 @@ would say of them stands in the system message, and a call stays the text that t
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from agent0.chat_format import CLOSE, OPEN
@@ -55,6 +55,18 @@ def messages(turns: Sequence[Turn], tools: Sequence[ToolSpec] = ()) -> list[dict
             case _:
                 out += [{"role": role, "content": content} for content in contents]
     return out
+
+
+def with_calls(said: str, calls: Iterable[Sequence[str]]) -> str:
+    """Put calls (name, arguments), which a server with a parser of its own read out of the text, back behind it.
+
+    Arguments are text as the model wrote it: what is no JSON stays so, and our parser says so.
+    """
+    told = []
+    for name, arguments in calls:
+        written = arguments.replace("<", "\\u003c") if "tool_call>" in arguments else arguments
+        told.append(f'{OPEN}\n{{"name": {json.dumps(name)}, "arguments": {written}}}\n{CLOSE}')
+    return "\n".join([said.strip(), *told] if said.strip() else told) if told else said
 
 
 def harmless(text: str) -> str:

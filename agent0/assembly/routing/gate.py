@@ -1,60 +1,129 @@
-"""Part of the rim: puts a budget before every model that costs money."""
+"""Part of the rim: puts budgets, cache, guards and stand-ins before every model that needs them."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from agent0.assembly.routing.billing import USAGE, stand_ins, vendor_billing
 from agent0.assembly.routing.budgets import SCOPES, caps, open_ledger
+from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.errors import ConfigError
 from agent0.ports.models import Model
-from agent0.settings import ActorConfig, RouterSettings, Settings
+from agent0.ports.storage import Artifacts
+from agent0.settings import ActorConfig, RoutingConfig, Settings
 
 if TYPE_CHECKING:
+    from infra.gateway.billed import Books
+    from infra.gateway.cache import AnswerCache
+    from infra.gateway.gateway import Guards, Link
+    from infra.gateway.retries import Retries
     from infra.log.event_log import Log
 
-Gate = Callable[[ActorConfig, Model], Model]
-"""(actor, its model) -> the same model behind the budgets, where it costs money."""
+Open = Callable[[ActorConfig], Model]
 
 ROLES: Mapping[str, str] = {"TeacherConfig": "teacher", "StudentConfig": "student", "JudgeConfig": "judge"}
 
 
-def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
-    """Name the vendor that charges for calls of ``actor``; empty where they are free.
+class Gates:
+    """Opens models as roles play them: one that costs money, or has stand-ins, is behind a gateway.
 
-    A server on this machine or in a private network is free, unless ``router.prices`` names ``openai/<model>``.
+    Without a log nothing can be charged: models that cost money are then refused where the settings name a cap, since
+    no call may pass it by.
     """
-    if actor.provider != "openai":
-        return ""
-    from infra.gateway.prices import vendor_of
 
-    named = "openai" if f"openai/{actor.model}" in router.prices else ""
-    return vendor_of(actor.base_url) or named
+    def __init__(self, settings: Settings, artifacts: Artifacts, log: "Log | None", open: Open) -> None:
+        self._settings, self._artifacts, self._log, self._open = settings, artifacts, log, open
+        self._guards: dict[str, Guards] = {}
+        self._books: Books | None = None
+        self._cache: AnswerCache | None = None
 
+    def put_before(self, actor: ActorConfig) -> Model:
+        """The model of ``actor``, behind a gateway where it needs one.
 
-def gate_of(settings: Settings, log: "Log | None") -> Gate:
-    """What puts a model behind the budgets of ``log``. Without one it refuses models that cost money where the settings
-    name a cap: no call may pass it by."""
-    if log is None:
-        return lambda actor, model: _uncapped(settings, actor, model)
-    from infra.gateway.gateway import Gateway, Remote
-    from infra.gateway.prices import Prices
+        Raises:
+            ConfigError: it costs money, a cap is named, and there is no log.
+        """
+        model, chain = self._open(actor), stand_ins(actor, self._settings.router)
+        if self._log is None:
+            return self._uncharged(actor, model)
+        if not chain and not vendor_billing(actor, self._settings.router):
+            return model
+        role = ROLES.get(type(actor).__name__, "")
+        links = [self._link(actor, model, role, self._log)]
+        links += [self._link(one, self._open(one), "fallback", self._log) for one in chain]
+        routing = getattr(actor, "routing", RoutingConfig())
+        if not routing.strategy:
+            from infra.gateway.gateway import Gateway
 
-    ledger, prices, held = open_ledger(settings, log), Prices(settings.router), log
+            return Gateway(links, model)
+        from infra.gateway.strategy_gateway import Plan, StrategyGateway
 
-    def gated(actor: ActorConfig, model: Model) -> Model:
-        vendor = vendor_billing(actor, settings.router)
+        plan = Plan(role, entry_of(routing.strategy), rules_of(routing), routing.right, routing.calibrators)
+        return StrategyGateway(links, model, plan, self._charged(self._log))
+
+    def close(self) -> None:
+        """Close the cache."""
+        if self._cache is not None:
+            self._cache.close()
+
+    def _link(self, actor: ActorConfig, model: Model, role: str, log: "Log") -> "Link":
+        from infra.gateway.billed import Billed, Remote
+        from infra.gateway.gateway import LocalLink, RemoteLink
+
+        router = self._settings.router
+        vendor = vendor_billing(actor, router)
+        if not vendor:
+            return LocalLink(model)
+        usage = USAGE[actor.provider]
+        remote = Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, place=actor.base_url)
+        books = self._charged(log)
+        played = ROLES.get(type(actor).__name__, "")
+        cache = self._opened_cache() if played in router.cache.roles else None
+        return RemoteLink(Billed(model, remote, books), books, self._guards_of(f"{remote.id} {actor.base_url}"), cache)
+
+    def _charged(self, log: "Log") -> "Books":
+        from infra.gateway.billed import Books
+        from infra.gateway.pins import Pins
+        from infra.gateway.prices import Prices
+
+        if self._books is None:
+            router = self._settings.router
+            ledger, pins = open_ledger(self._settings, log), Pins(log, router.pin)
+            self._books = Books(ledger, Prices(router), log, self._artifacts, recorded, now, pins)
+        return self._books
+
+    def _opened_cache(self) -> "AnswerCache":
+        from agent0.assembly.routing.cache import open_cache
+
+        if self._cache is None:
+            self._cache = open_cache(self._settings)
+        return self._cache
+
+    def _guards_of(self, name: str) -> "Guards":
+        from agent0.routing.breaker import Breaker
+        from infra.gateway.gateway import Guards
+        from infra.gateway.rates import RateLimits
+
+        if name not in self._guards:
+            plan = self._settings.router.retries
+            breaker = Breaker(plan.breaker, plan.breaker_s)
+            self._guards[name] = Guards(RateLimits(), breaker, self._retries())
+        return self._guards[name]
+
+    def _retries(self) -> "Retries":
+        from infra.gateway.retries import Retries
+
+        plan = self._settings.router.retries
+        return Retries(plan.tries, plan.longest_s)
+
+    def _uncharged(self, actor: ActorConfig, model: Model) -> Model:
+        router = self._settings.router
+        vendor = vendor_billing(actor, router)
         if not vendor:
             return model
-        role = ROLES.get(type(actor).__name__, "fallback")
-        remote = Remote(vendor, actor.model, role, settings.router.user, caps(settings.router))
-        return Gateway(model, remote, ledger, prices, held, recorded, now)
+        if any(getattr(router.caps, scope) is not None for scope in SCOPES):
+            what = f"Calls of {vendor} cost money, and this command charges no budget."
+            raise ConfigError(what, "router.caps names a cap.", "Use a model on this machine, or take the cap away.")
+        from infra.gateway.gateway import TriedModel
 
-    return gated
-
-
-def _uncapped(settings: Settings, actor: ActorConfig, model: Model) -> Model:
-    vendor = vendor_billing(actor, settings.router)
-    if vendor and any(getattr(settings.router.caps, scope) is not None for scope in SCOPES):
-        what = f"Calls of {vendor} cost money, and this command charges no budget."
-        raise ConfigError(what, "router.caps names a cap.", "Use a model on this machine, or take the cap away.")
-    return model
+        return TriedModel(model, self._retries())

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.routing.gate import gate_of
+from agent0.assembly.routing.gate import Gates
 from agent0.assembly.runtime.providers import OpenEmbedder, embedders, named, provider_of
 from agent0.errors import ConfigError
 from agent0.ports.models import Embedder, Model
@@ -16,28 +16,32 @@ if TYPE_CHECKING:
 
 
 class OpenModels:
-    """The ``Models`` port: one open model for each set of weights, shared by all roles. One that costs money is behind
-    the budgets of ``log``."""
+    """The ``Models`` port: one open model for each set of weights, shared by all roles. One that costs money or has
+    stand-ins is behind a gateway, which charges the budgets of ``log``."""
 
     def __init__(self, settings: Settings, artifacts: Artifacts, log: "Log | None" = None) -> None:
         self._settings, self._artifacts = settings, artifacts
         self._open: dict[Hashable, Model] = {}
         self._gated: dict[Hashable, Model] = {}
-        self._gate = gate_of(settings, log)
+        self._gates = Gates(settings, artifacts, log, self._model)
 
     def open(self, actor: ActorConfig) -> Model:
         """The model of ``actor``; both roles share one where their weights are the same."""
+        role = (_weights(actor), type(actor).__name__, getattr(actor, "fallback", ()), _routing(actor))
+        if role not in self._gated:
+            self._gated[role] = self._gates.put_before(actor)
+        return self._gated[role]
+
+    def _model(self, actor: ActorConfig) -> Model:
         key = _weights(actor)
         if key not in self._open:
             self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
-        role = (key, type(actor).__name__)
-        if role not in self._gated:
-            self._gated[role] = self._gate(actor, self._open[key])
-        return self._gated[role]
+        return self._open[key]
 
     async def close(self) -> None:
         """Close every model."""
         self._gated.clear()
+        self._gates.close()
         await _close(self._open)
 
 
@@ -100,6 +104,12 @@ def _weights(actor: ActorConfig) -> Hashable:
         actor.key_env,
         actor.tokenizer,
     )
+
+
+def _routing(actor: ActorConfig) -> str:
+    """How it chooses between models, as text."""
+    routing = getattr(actor, "routing", None)
+    return routing.model_dump_json() if routing else ""
 
 
 async def _close(held: dict[Hashable, Any]) -> None:

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
@@ -16,6 +17,7 @@ from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
 EXTRA_OPENAI, EXTRA_LLAMACPP = "make setup EXTRAS=openai", "make setup EXTRAS=llamacpp"
+EXTRA_ANTHROPIC = "make setup EXTRAS=anthropic"
 PROBE_S = 30.0
 """Seconds in which a server must answer when it is asked what it has."""
 
@@ -142,6 +144,17 @@ def _check_openai(actor: ActorConfig) -> None:
     key_of(actor)
 
 
+def _check_anthropic(actor: ActorConfig) -> None:
+    if find_spec("anthropic") is None:
+        raise DependencyError("The package that talks to Anthropic", "Not installed: anthropic.", EXTRA_ANTHROPIC)
+    if not actor.model:
+        fix = "Name one: run.<role>.provider = anthropic/MODEL."
+        raise ConfigError("Provider anthropic needs the name of a model.", "The setting model is empty.", fix)
+    from infra.models.anthropic.provider import key_of
+
+    key_of(actor)
+
+
 def _check_llamacpp(actor: ActorConfig) -> None:
     missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
     if missing:
@@ -242,7 +255,8 @@ def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Mod
     _check_openai(actor)
     from infra.models.openai.provider import OpenAIServer
 
-    return OpenAIServer(actor, artifacts, shared=settings.home.absolute() / "cache" / "adapters")
+    free = not vendor_billing(actor, settings.router)  # the gateway asks again where each try has its price
+    return OpenAIServer(actor, artifacts, shared=settings.home.absolute() / "cache" / "adapters", patient=free)
 
 
 async def _probe_openai(actor: ActorConfig, _: Settings) -> str:
@@ -258,6 +272,13 @@ async def _probe_openai(actor: ActorConfig, _: Settings) -> str:
 
 def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
     return _train_lora(actor.model_copy(update={"model": actor.tokenizer}), settings, artifacts)
+
+
+def _anthropic(actor: ActorConfig, _: Settings, __: Artifacts) -> Model:
+    _check_anthropic(actor)
+    from infra.models.anthropic.provider import Anthropic
+
+    return Anthropic(actor)
 
 
 def _served(actor: ActorConfig) -> Path:
@@ -299,6 +320,7 @@ def _cut(actor: ActorConfig) -> str:
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged, bias=True))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved, bias=True))
 provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=_probe_ollama))
+provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic))
 provider(
     Provider(
         "openai",

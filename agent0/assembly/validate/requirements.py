@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.providers import embedders, provider_of
 from agent0.errors import (
     Agent0Error,
@@ -82,9 +83,7 @@ async def require_all(settings: Settings, plans: Iterable[RunConfig]) -> None:
     """As ``require``, for runs of several ``plans`` that other processes will open; what is missing is named once."""
     needs = {
         (
-            plan.student,
-            plan.teacher,
-            plan.verification.judge,
+            *(actor.model_dump_json() for actor in (plan.student, plan.teacher, plan.verification.judge)),
             plan.curriculum.embedder,
             plan.evaluation.benchmarks,
         ): plan
@@ -104,7 +103,8 @@ def lacking(missing: Iterable[Check]) -> RequirementsError:
 
 
 async def _missing(settings: Settings, opened: bool) -> list[Check]:
-    for actor in _actors(settings).values():
+    check_routing(settings)
+    for actor in actors_of(settings).values():
         with suppress(DependencyError, AuthError):  # what is wrong on any machine is no thing that is missing here
             (provider_of(actor).check or provider_of)(actor)
     cheap = {name: look for name, look in REQUIREMENTS.items() if name not in OPENED}
@@ -127,16 +127,9 @@ async def examine(settings: Settings, looks: Mapping[str, Look]) -> AsyncIterato
             yield Check(name, "fail", str(error))
 
 
-def _actors(settings: Settings) -> dict[str, ActorConfig]:
-    """Every model that the run uses, by role."""
-    run = settings.run
-    judge = {"judge": run.verification.judge} if run.verification.judge.provider else {}
-    return {"student": run.student, "teacher": run.teacher, **judge}
-
-
 def _local(settings: Settings) -> list[tuple[ActorConfig, Path]]:
     """Those whose weights are loaded in this process, with the folders, each once."""
-    found = [(actor, path) for actor in _actors(settings).values() if (path := _weights(actor))]
+    found = [(actor, path) for actor in actors_of(settings).values() if (path := _weights(actor))]
     return list({(actor.device, actor.quantization, path): (actor, path) for actor, path in found}.values())
 
 
@@ -152,12 +145,13 @@ async def _packages(settings: Settings) -> list[Check]:
     python = Check("python", "ok" if sys.version_info >= (3, 11) else "fail", running, "Use Python 3.11 or newer.")
     trains = bool(_local(settings)) or settings.run.curriculum.embedder == "minilm"
     small = any(actor.quantization for actor, _ in _local(settings))
-    named = {actor.provider for actor in _actors(settings).values()}
+    named = {actor.provider for actor in actors_of(settings).values()}
     groups: tuple[tuple[str, tuple[str, ...], bool, str], ...] = (
         ("packages", CORE, True, "make setup"),
         ("packages [train]", TRAIN, trains, "make setup"),
         ("packages [qlora]", ("bitsandbytes",), small, "make setup EXTRAS=qlora"),
         ("packages [llamacpp]", ("xllamacpp", "openai"), "llamacpp" in named, "make setup EXTRAS=llamacpp"),
+        ("packages [anthropic]", ("anthropic",), "anthropic" in named, "make setup EXTRAS=anthropic"),
         ("packages [openai]", ("openai",), "openai" in named, "make setup EXTRAS=openai"),
         ("packages [mcp]", ("mcp",), bool(settings.mcp.servers), "make setup EXTRAS=mcp"),
     )
@@ -265,7 +259,7 @@ async def _models(settings: Settings) -> list[Check]:
     check_folder(BASE)
     size = sum(file.stat().st_size for file in BASE.iterdir())
     found = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
-    for role, actor in _actors(settings).items():
+    for role, actor in actors_of(settings).items():
         try:
             found.append(Check(f"{role} model", "ok", await _model(actor, settings)))
         except Agent0Error as error:

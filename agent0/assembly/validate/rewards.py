@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent0.config.loading import amended, nearest
 from agent0.errors import ConfigError
+from agent0.routing.confidence import is_whole
 from agent0.settings import RewardConfig, RunConfig
 
 AS_RUN = "as-run"
@@ -42,17 +43,12 @@ def _check_calibrator(rules: RewardConfig, where: str) -> None:
     plan = rules.calibrator
     if not plan.signal:
         return
-    names, sizes = plan.signal.split("+"), {"temperature": (1,), "platt": (2,)}
+    names = plan.signal.split("+")
     if unknown := [name for name in names if name not in MEANING]:
         what = f"{where}: there is no signal {unknown[0][:80]!r}."
         raise ConfigError(what, f"Known: {', '.join(sorted(MEANING))}.", nearest(unknown[0], list(MEANING)))
-    size = len(plan.parameters)
-    fits = {
-        "logistic": size == 1 + 2 * len(names),
-        "isotonic": size >= 2 and size % 2 == 0 and len(names) == 1,
-    }.get(plan.method, size in sizes.get(plan.method, ()) and len(names) == 1)
-    if not fits:
-        what = f"{where}: a {plan.method} calibrator of {plan.signal} does not have {size} parameters."
+    if not is_whole(plan):
+        what = f"{where}: a {plan.method} calibrator of {plan.signal} does not have {len(plan.parameters)} parameters."
         raise ConfigError(what, "", "Take one whole: agent0 reward calibrator MODEL")
 
 

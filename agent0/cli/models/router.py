@@ -6,7 +6,7 @@ import typer
 
 from agent0.cli import console
 
-app = typer.Typer(help="Budgets of model calls: what may be spent, what was.")
+app = typer.Typer(help="Models that cost money, and those that stand in: budgets, strategies, decisions, kept answers.")
 budget = typer.Typer(help="Budgets: list them, read an invoice, raise or lower a cap.")
 app.add_typer(budget, name="budget", no_args_is_help=True)
 
@@ -15,6 +15,72 @@ Name = Annotated[
     str, typer.Argument(metavar="[NAME]", help="A run, a date (empty: today), a provider, a user (empty: yours).")
 ]
 COLUMNS = ("scope", "name", "cap", "spent", "reserved", "free", "level", "updated")
+
+
+@app.command("strategies")
+def strategies_(as_json: console.Json = False) -> None:
+    """Strategies by which a role chooses between its model and those that stand in, and the settings each reads."""
+    from agent0.assembly.runtime.plugins import load_plugins
+    from agent0.routing.strategies import strategies
+
+    load_plugins()
+    rows = [{"strategy": e.name, "reads": ", ".join(e.reads), "what": e.what} for e in strategies().values()]
+    console.table(rows, as_json, ("strategy", "reads", "what"))
+
+
+@app.command()
+def route(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What a model would be asked.")],
+    role: Annotated[str, typer.Option(help="Whose models: teacher or judge.")] = "judge",
+    confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="What each model's answer would have; without it: unknown.")
+    ] = None,
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """What the settings' strategy would ask, step by step, with the most that each model may cost. Asks nobody. JSON:
+    in nano-dollars."""
+    from agent0.assembly.routing.dry_run import dry_route
+
+    found = dry_route(console.settings(None, pairs), role, text, confidence)
+    if as_json:
+        console.data(found)
+        return
+    shown = [{**row, "most": _dollars(row["most"]) or "unknown"} for row in found["models"]]
+    console.table(shown, False, ("model", "most", "right"))
+    steps = [{"step": n, **step} for n, step in enumerate(found["steps"], 1)]
+    console.table(steps, False, ("step", "ask", "give", "reason"))
+
+
+@app.command()
+def explain(
+    call: Annotated[str, typer.Argument(metavar="CALL", help="A route, or the beginning of one (`agent0 events`).")],
+    as_json: console.Json = False,
+) -> None:
+    """Why a question was answered by the model that it was: features, probability, threshold, prices, who was refused
+    and why, and each call with what it cost. JSON: in nano-dollars."""
+    from projections.routes import show_route
+
+    with console.tables() as db:
+        found = show_route(db, call)
+    console.record(found, as_json)
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Drop all answers; they are then asked for again.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Answers that are kept, by model: how many, their size, how often they were used again, what that saved."""
+    from agent0.assembly.routing.cache import cached_models, clear_cache
+
+    held = console.settings()
+    if clear:
+        console.record({"dropped": clear_cache(held)}, as_json)
+        return
+    rows = cached_models(held)
+    shown = [{**row, "saved": _dollars(row["saved"])} for row in rows]
+    console.table(rows if as_json else shown, as_json, ("provider", "model", "answers", "bytes", "hits", "saved"))
 
 
 @budget.command("list")

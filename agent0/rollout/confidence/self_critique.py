@@ -32,6 +32,8 @@ async def criticise(
     seed: int,
     adapter: Artifact | None = None,
     group: str = "",
+    task: str = "",
+    attempt: str = "",
 ) -> SelfCritique:
     """Ask ``model`` whether ``answer``, with which ``transcript`` ends, is right.
 
@@ -52,7 +54,8 @@ async def criticise(
             return SelfCritique(prompt=words.version, asked=asked[-1].content, problem=str(error))
         return _by_likelihood(yes, no, words.version, asked[-1].content)
     sampling = Sampling(0.0, 1.0, config.max_tokens, seed)
-    said = await model.generate(GenerateRequest(turns, sampling, adapter=adapter, group=group))
+    request = GenerateRequest(turns, sampling, adapter=adapter, group=group, task=task, attempt=attempt)
+    said = await model.generate(request)
     return _by_reply(said, words.version, asked[-1].content)
 
 

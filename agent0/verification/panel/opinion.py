@@ -40,10 +40,10 @@ def read_verdict(reply: str) -> VoteAndReason:
     return _MEANING[found[1].lower()], f"the judge says {found[1].lower()}"
 
 
-def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str) -> Opinion | None:
+def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str, about: str = "") -> Opinion | None:
     """Make the function that asks the judge model of ``actor``; None where it names no provider.
 
-    The same question samples with the same seed.
+    The same question samples with the same seed. ``group`` and ``about`` are the run and the task that it is asked in.
     """
     if not actor.provider:
         return None
@@ -54,7 +54,7 @@ def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str) -> 
         turns = render(words, {"question": task.question, "domain": task.domain, "answer": quoted})
         drawn = derive_seed(seed, "judge", task.canonical, answer)
         sampling = Sampling(actor.temperature, actor.top_p, actor.max_tokens, drawn)
-        reply = await models.open(actor).generate(GenerateRequest(turns, sampling, group=group))
+        reply = await models.open(actor).generate(GenerateRequest(turns, sampling, group=group, task=about))
         return read_verdict(reply.text)
 
     return ask

@@ -11,16 +11,25 @@ from functools import cache, partial
 from typing import Any, TypeVar
 
 import httpx2
-from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, OpenAIError
+from openai import (
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    AsyncOpenAI,
+    AsyncStream,
+    DefaultAsyncHttpxClient,
+    OpenAIError,
+)
 
 from agent0.errors import TransientError
 from agent0.settings import ActorConfig
-from infra.models.openai.errors import ClosedError, refusal
+from infra.models.calls.refusals import ClientErrors, refusal
+from infra.models.calls.slots import ClosedError, Slots
+from infra.models.calls.streams import rate_limits, timely
 from infra.models.openai.replies import Reading, Reply
-from infra.models.slots import Slots
-from infra.models.streams import timely
 
 CONNECT_S = 5.0
+CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
 FAILURES = (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
 T = TypeVar("T")
 UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
@@ -42,10 +51,11 @@ class Answered:
 
 
 class Connection:
-    """The server at ``root``, through the official client. ``key`` never stands in an error."""
+    """The server at ``root``, through the official client. ``key`` never stands in an error. One that is not
+    ``patient`` asks once, whatever happens: whoever calls asks again, and pays for each try."""
 
-    def __init__(self, actor: ActorConfig, root: str, key: str) -> None:
-        self._actor, self.root, self._key = actor, root, key
+    def __init__(self, actor: ActorConfig, root: str, key: str, patient: bool = True) -> None:
+        self._actor, self.root, self._key, self._patient = actor, root, key, patient
         timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
         self._client = AsyncOpenAI(
             base_url=f"{root}/v1",
@@ -54,14 +64,14 @@ class Connection:
             max_retries=0,
             http_client=DefaultAsyncHttpxClient(verify=_authorities(), timeout=timeout),
         )
-        self._slots = Slots(f"The server at {root}", actor.parallel, actor.timeout_s)
+        self._slots = Slots(f"The server at {root}", actor.parallel, actor.timeout_s if patient else 0)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
     async def asked(self, method: str, path: str, content: Any = None) -> Any:
-        """Return the JSON that it answers; errors as ``infra.models.openai.errors.refusal`` has them."""
+        """Return the JSON that it answers; errors as ``infra.models.calls.refusals.refusal`` has them."""
         return await self._call(partial(self._once, method, path, content))
 
     async def written(
@@ -82,6 +92,8 @@ class Connection:
             try:
                 return await ask()
             except ClosedError:
+                if not self._patient:
+                    raise
                 return await ask()
 
         return await self._slots.call(sure)
@@ -100,7 +112,9 @@ class Connection:
         self, path: str, content: dict[str, Any], reading: Callable[[], Reading], private: Sequence[str]
     ) -> Answered:
         found, start, first = reading(), time.monotonic(), None
-        parts = timely(self._parts(path, content), "The server of models", f"At {self.root}.", self._actor.timeout_s)
+        parts = timely(
+            self._parts(path, content, found), "The server of models", f"At {self.root}.", self._actor.timeout_s
+        )
         try:
             async with aclosing(parts):
                 async for part in parts:
@@ -113,7 +127,7 @@ class Connection:
         end = time.monotonic()
         return Answered(found.replies(), (first or end) - start, end - start)
 
-    async def _parts(self, path: str, content: dict[str, Any]) -> AsyncGenerator[Any]:
+    async def _parts(self, path: str, content: dict[str, Any], found: Reading) -> AsyncGenerator[Any]:
         url = self.root + path
         if not content.get("stream"):
             yield await self._client.post(url, cast_to=object, body=content)
@@ -121,6 +135,7 @@ class Connection:
         kind: type[AsyncStream[object]] = AsyncStream[object]
         stream = await self._client.post(url, cast_to=object, body=content, stream=True, stream_cls=kind)
         async with stream:
+            found.limits = rate_limits(stream.response.headers)
             if "event-stream" not in stream.response.headers.get("content-type", ""):
                 yield json.loads(await stream.response.aread())  # a server that knows no streams
                 return
@@ -128,4 +143,4 @@ class Connection:
                 yield part
 
     def _refusal(self, error: Exception, private: Sequence[str]) -> Exception:
-        return refusal(error, self.root, key_env=self._actor.key_env, private=[self._key, *private])
+        return refusal(error, self.root, CLIENT, key_env=self._actor.key_env, private=[self._key, *private])

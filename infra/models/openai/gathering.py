@@ -32,7 +32,7 @@ class Gatherer:
 
     async def ask(self, request: GenerateRequest, most: int) -> Generation:
         """Return the turn of ``request``, one of at most ``most`` in a call; errors are those of ``write``."""
-        what = replace(request, sampling=replace(request.sampling, seed=0))
+        what = replace(request, sampling=replace(request.sampling, seed=0), attempt="")
         group = next((one for one in self._open if one.what == what), None)
         if group is None:
             group = _Group(what)

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent0.errors import AuthError, DependencyError, OperationError
+from agent0.errors import AuthError, DependencyError, OperationError, RefusedError
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
@@ -75,19 +75,25 @@ class OpenAIServer:
     """The ``Model`` port on one model of the server at ``actor.base_url``.
 
     ``key`` is that of a server which this process started, and which has the same adapters as long as it runs.
-    ``shared`` is a folder for adapters that the server sees, too; None where it takes none.
+    ``shared`` is a folder for adapters that the server sees, too; None where it takes none. One that is not ``patient``
+    sends each request once, and raises where the server is busy.
 
     Raises:
         AuthError: the variable that holds the key is not set.
     """
 
     def __init__(
-        self, actor: ActorConfig, artifacts: Artifacts | None = None, key: str = "", shared: Path | None = None
+        self,
+        actor: ActorConfig,
+        artifacts: Artifacts | None = None,
+        key: str = "",
+        shared: Path | None = None,
+        patient: bool = True,
     ) -> None:
         self._actor, self._root, self._artifacts = actor, root_of(actor.base_url), artifacts
         self._own, self._shared = bool(key), shared
         self.name = _name(actor.model)
-        self._connection = Connection(actor, self._root, key or key_of(actor))
+        self._connection = Connection(actor, self._root, key or key_of(actor), patient)
         self._gathered, self._draws = Gatherer(self._written), dict[int, bool]()
         self._found: Found | None = None
         self._finding = asyncio.Lock()
@@ -105,7 +111,7 @@ class OpenAIServer:
         found = await self.found()
         if request.prefill and not found.way.ids:
             why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
-            raise OperationError("This server cannot begin a turn with given text.", why)
+            raise RefusedError("This server cannot begin a turn with given text.", why)
         most = min(request.joint, self._actor.parallel) if found.way.dialect == "llama.cpp" else request.joint
         if most > 1 and found.way.draws and await self._drawn(found, most):
             return await self._gathered.ask(request, most)
@@ -157,7 +163,7 @@ class OpenAIServer:
         if found.adapters is None and adapter:
             why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."
             what = f"Adapters of the server at {self._root} are not swapped by the request."
-            raise OperationError(what, why, "Use provider transformers.")
+            raise RefusedError(what, why, "Use provider transformers.")
         if found.adapters is None:
             yield {}
             return
@@ -183,7 +189,7 @@ class OpenAIServer:
                 continue
             if not way.ids or reply.capture == "tokens":
                 return replace(found, adapters=self._adapters(found))
-        raise refused or OperationError(f"The server at {self._root} writes nothing.")
+        raise refused or RefusedError(f"The server at {self._root} writes nothing.")
 
     def _adapters(self, found: Found) -> LlamaAdapters | VllmAdapters | None:
         folder = Path(self._actor.tokenizer).expanduser()
@@ -253,7 +259,7 @@ class OpenAIServer:
             return
         if spelt.strip() != chat.decode(prompt).strip():
             why = f"The tokenizer in {self._actor.tokenizer} spells its token ids differently."
-            raise OperationError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
+            raise RefusedError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
 
     async def _asked(
         self,
@@ -297,6 +303,7 @@ class OpenAIServer:
             ends=ends,
             capture=reply.capture,
             counted=reply.counted,
+            served=reply.served,
             untrainable=untrainable(reply, request.sampling, held=bool(request.schema)),
         )
 
@@ -344,10 +351,10 @@ def _name(model: str) -> str:
 def _chosen(name: str, there: Sequence[str], root: str) -> str:
     listed = f"It has: {', '.join(there) or 'none'}."
     if not name and len(there) != 1:
-        raise OperationError(f"Which model of {root} is not said.", listed, "Set run.<role>.model to one of them.")
+        raise RefusedError(f"Which model of {root} is not said.", listed, "Set run.<role>.model to one of them.")
     if name and name not in there:
         fix = "Set run.<role>.model to one of them."
-        raise OperationError(f"The server at {root} has no model {name}.", listed, fix)
+        raise RefusedError(f"The server at {root} has no model {name}.", listed, fix)
     return name or there[0]
 
 

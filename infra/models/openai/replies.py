@@ -3,23 +3,26 @@
 An answer that is not streamed is read as one part. Several choices of one call are told apart by their index.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agent0.chat_format import CLOSE, OPEN
+from agent0.ports.models import Served
 from events.values import Capture
 from infra.models.openai.dialects import Way
+from infra.models.tool_text import with_calls
 
 UNFINISHED = (None, "", "abort", "error")
 """Reasons for an end that are none: such an answer counts as cut."""
+SAYS: Mapping[str, str] = {"model": "model", "provider": "host", "system_fingerprint": "fingerprint"}
+"""Fields of an answer in OpenAI's form, and of ``Served``. ``provider`` is OpenRouter's."""
 
 
 @dataclass(frozen=True)
 class Reply:
     """A server's answer as read. ``pieces`` are the texts of the tokens; ``read`` is how many prompt tokens it
-    counted. ``hides``: it wrote tokens that it tells nothing of. ``counted``: its own usage, as it gave it."""
+    counted. ``hides``: it wrote tokens that it tells nothing of. ``counted``: its own usage, as it gave it;
+    ``served`` what it says of itself."""
 
     text: str
     ids: tuple[int, ...] = ()
@@ -31,6 +34,7 @@ class Reply:
     written: int = 0
     hides: bool = False
     counted: Mapping[str, Any] = field(default_factory=dict)
+    served: Served = field(default_factory=Served)
 
     @property
     def capture(self) -> Capture:
@@ -68,6 +72,8 @@ class Reading:
         self._prompt: tuple[int, ...] = ()
         self._read = self._written = 0
         self._counted: Mapping[str, Any] = {}
+        self._said: dict[str, str] = {}
+        self.limits: Mapping[str, str] = {}
         self._take = {"llama.cpp": self._llama, "sglang": self._sglang}.get(way.dialect, self._openai)
 
     @property
@@ -98,7 +104,7 @@ class Reading:
         told = len(one.ids) or len(one.logprobs)
         alone = self._written if len(self._choices) == 1 else 0
         return Reply(
-            text=_with_calls(one.text, list(one.calls.values())),
+            text=with_calls(one.text, one.calls.values()),
             ids=tuple(one.ids),
             logprobs=tuple(min(0.0, value) for value in known) if complete else (),
             pieces=tuple(one.pieces) if complete else (),
@@ -108,6 +114,7 @@ class Reading:
             written=one.written or alone or told,
             hides=one.written > told > 0,
             counted=self._counted,
+            served=Served(**self._said, limits=self.limits),
         )
 
     def _llama(self, part: Mapping[str, Any]) -> None:
@@ -138,6 +145,8 @@ class Reading:
         self._counted = usage or self._counted
         self._read = int(usage.get("prompt_tokens") or self._read)
         self._written = int(usage.get("completion_tokens") or self._written)
+        for key, name in SAYS.items():
+            self._said[name] = str(part.get(key) or self._said.get(name, ""))
         for choice in part["choices"] or ():
             one = self._choices[int(choice.get("index") or 0)]
             said = next((choice[key] for key in ("delta", "message") if key in choice), None)
@@ -165,16 +174,3 @@ def _steps(found: Mapping[str, Any]) -> list[tuple[str, float | None]]:
 def _add_call(so_far: list[str], function: Mapping[str, Any]) -> None:
     so_far[0] += str(function.get("name") or "")
     so_far[1] += str(function.get("arguments") or "")
-
-
-def _with_calls(said: str, calls: list[list[str]]) -> str:
-    """Calls that a server with a parser of its own read out of the text are put back behind it, for ours."""
-    told = [_call(name, arguments) for name, arguments in calls]
-    return "\n".join([said.strip(), *told] if said.strip() else told) if told else said
-
-
-def _call(name: str, arguments: str) -> str:
-    """Arguments are text as the model wrote it: what is no JSON stays so, and the parser says so."""
-    if "tool_call>" in arguments:
-        arguments = arguments.replace("<", "\\u003c")
-    return f'{OPEN}\n{{"name": {json.dumps(name)}, "arguments": {arguments}}}\n{CLOSE}'

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
-from agent0.errors import NotSentError
+from agent0.errors import DependencyError, ServerBusyError
 
 FIRST_S, LONGEST_S = 0.1, 5.0
 """Seconds before a busy server is asked again: at first, and at most."""
@@ -27,11 +27,17 @@ class BusyError(Exception):
         self.after_s = after_s
 
 
+class ClosedError(DependencyError):
+    """The server closed a connection before it answered. One that was kept from an earlier call may be closed at any
+    time, so that the request never came there."""
+
+
 class Slots:
     """At most ``parallel`` calls at once to ``server``, in the order in which they came.
 
     A server that is still busy after ``patience_s`` seconds counts as a dependency that is away: callers then wait for
-    it as for one that is down, which uses up none of their tries.
+    it as for one that is down, which uses up none of their tries. With a patience of 0 a busy server is asked once:
+    whoever calls asks again.
     """
 
     def __init__(self, server: str, parallel: int, patience_s: float) -> None:
@@ -48,7 +54,7 @@ class Slots:
         """Return what ``ask`` returns, called in a slot, and again while it raises ``BusyError``.
 
         Raises:
-            NotSentError: the server is still busy after ``patience_s``.
+            ServerBusyError: the server is still busy after ``patience_s``.
         """
         async with self.slot():
             began, delay_s = monotonic(), FIRST_S
@@ -59,6 +65,7 @@ class Slots:
                     wait_s = max(delay_s, busy.after_s)
                     if monotonic() - began + wait_s > self._patience_s:
                         why = f"It has been busy for {self._patience_s:g} seconds: {busy}"[:300]
-                        raise NotSentError(self._server, why, "Lower run.<role>.parallel.") from busy
+                        fix = "Lower run.<role>.parallel."
+                        raise ServerBusyError(self._server, why, fix, busy.after_s) from busy
                 await asyncio.sleep(wait_s)
                 delay_s = min(2 * delay_s, LONGEST_S)

@@ -1,7 +1,7 @@
 """Answers that come in parts: a server that is away shows in seconds, however long its answer is."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TypeVar
 
@@ -10,7 +10,15 @@ from agent0.errors import DependencyError, TransientError
 SILENT_S = 30.0
 """Seconds without a part in the middle of an answer after which its server counts as away."""
 
+RATE_LIMITS = "ratelimit"
+"""Is in the name of every header about rate limits."""
+
 T = TypeVar("T")
+
+
+def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
+    """Pick the headers of an answer that name rate limits."""
+    return {name.lower(): value for name, value in headers.items() if RATE_LIMITS in name.lower()}
 
 
 async def timely(parts: AsyncGenerator[T], server: str, where: str, first_s: float) -> AsyncGenerator[T]:

@@ -1,37 +1,45 @@
-"""Errors of the OpenAI client as ours. No message holds the key, or a piece of what was sent."""
+"""Errors of the vendors' own clients as ours. No message holds the key, or a piece of what was sent."""
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from openai import APIConnectionError, APIError, APIStatusError
 
-from agent0.errors import AuthError, DependencyError, NotSentError, OperationError, TransientError
-from infra.models.slots import BusyError
+from agent0.errors import AuthError, DependencyError, NotSentError, RefusedError, TransientError
+from infra.models.calls.slots import BusyError, ClosedError
 
 WINDOW = 20
 """So many characters of a request in a row, found in a server's message, are a quotation."""
-BUSY = (429, 503)
+BUSY = (429, 503, 529)
+SPENT = ("insufficient_quota", "billing_error")
+"""What a server calls an account that has nothing left: to ask again does not help."""
 UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
 CLOSED = "without sending a response"
 UNANSWERED = re.compile(f"{CLOSED}|illegal")
 START = "Start the server, or correct run.<role>.base_url."
 
 
-class ClosedError(DependencyError):
-    """The server closed a connection before it answered. One that was kept from an earlier call may be closed at any
-    time, so that the request never came there."""
+@dataclass(frozen=True)
+class ClientErrors:
+    """The classes of a client's errors: all of them, those of a status, and those of the connection."""
+
+    any: type[Exception]
+    status: type[Exception]
+    connection: type[Exception]
 
 
-def refusal(error: Exception, url: str, *, key_env: str = "", private: Iterable[str] = ()) -> Exception:
+def refusal(
+    error: Exception, url: str, client: ClientErrors, *, key_env: str = "", private: Iterable[str] = ()
+) -> Exception:
     """Convert what a call of the server at ``url`` raised to one of Agent0's errors, or to ``BusyError``.
 
     ``key_env`` names the variable of the key; what is in ``private`` (the key, texts of the request) is not repeated.
     """
-    if isinstance(error, APIStatusError):
+    if isinstance(error, client.status):
         return _status(error, url, key_env, tuple(private))
-    reason = error.__cause__ if isinstance(error, APIConnectionError) else error
+    reason = error.__cause__ if isinstance(error, client.connection) else error
     if isinstance(reason, UNREACHED):
         return NotSentError("A server of models", f"Nothing answers at {url}.", START)
     if isinstance(reason, httpx2.RemoteProtocolError) and UNANSWERED.search(str(reason)):
@@ -41,12 +49,12 @@ def refusal(error: Exception, url: str, *, key_env: str = "", private: Iterable[
     if isinstance(error, TimeoutError | httpx2.TimeoutException) or isinstance(reason, httpx2.TimeoutException):
         fix = "Raise timeout_s or take a smaller model."
         return TransientError("The server of models took too long.", f"At {url}.", fix)
-    if isinstance(error, APIError | httpx2.HTTPError):
+    if isinstance(error, (client.any, httpx2.HTTPError)):
         return TransientError("The server's answer ended before it was whole.", f"{type(reason).__name__} at {url}.")
     return TransientError("The server's answer could not be read.", f"{type(error).__name__} at {url}.")
 
 
-def _after_s(error: APIStatusError) -> float:
+def _after_s(error: Any) -> float:
     """Seconds that a busy server asks to be left alone; 0 where it does not say."""
     for header, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
@@ -56,19 +64,22 @@ def _after_s(error: APIStatusError) -> float:
     return 0.0
 
 
-def _status(error: APIStatusError, url: str, key_env: str, private: tuple[str, ...]) -> Exception:
+def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exception:
     status, why = error.status_code, f"It said: {_said(error, private)}"
+    if status < 400:  # some say in the middle of an answer that it fails
+        return TransientError(f"The server at {url} failed in the middle of an answer.", why)
     if status in (401, 403):
         fix = f"Set the variable {key_env} to a key that it takes." if key_env else "Name one by run.<role>.key_env."
         return AuthError(f"The server at {url} refused the key.", why, fix)
-    if status in BUSY and error.code != "insufficient_quota":
+    named = {getattr(error, "code", ""), getattr(error, "type", "")}
+    if status in BUSY and not named.intersection(SPENT):
         return BusyError(why, _after_s(error))
     if status >= 500 or status in (408, 409):
         return TransientError(f"The server at {url} failed with status {status}.", why)
-    return OperationError(f"The server at {url} refused a request with status {status}.", why)
+    return RefusedError(f"The server at {url} refused a request with status {status}.", why)
 
 
-def _said(error: APIStatusError, private: tuple[str, ...]) -> str:
+def _said(error: Any, private: tuple[str, ...]) -> str:
     body: Any = error.body
     while isinstance(body, dict):
         body = next((body[key] for key in ("message", "error", "detail") if key in body), "nothing")

@@ -1,0 +1,72 @@
+"""Part of the rim: a run's routed questions, read from the log and routed again."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from agent0.assembly.log.access import open_log
+from agent0.assembly.routing.strategies import entry_of, rules_of
+from agent0.errors import NotFoundError
+from agent0.experiments.reroute import reroute
+from agent0.settings import RoutingConfig, Settings
+from events.models import CallRouted, ModelCalled
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+Priced = Literal["as-run", "settings"]
+BLIND = (
+    "Answers that nobody asked for; whether another answer would have been right, and what the run would have done "
+    "with it."
+)
+
+
+@dataclass(frozen=True)
+class Reroute:
+    """What is asked: a run, the role whose questions are routed again, by which rules and prices."""
+
+    run: str
+    role: str
+    routing: RoutingConfig
+    prices: Priced = "as-run"
+
+
+async def reroute_run(settings: Settings, wanted: Reroute) -> dict[str, Any]:
+    """Route the questions of a run again; nothing is asked and nothing written. Amounts in nano-dollars.
+
+    Raises:
+        NotFoundError: no strategy routed questions of this role in the run.
+        ConfigError: no such strategy.
+    """
+    entry, rules = entry_of(wanted.routing.strategy), rules_of(wanted.routing)
+    async with open_log(settings) as log:
+        found, calls = await _read(log, wanted)
+    if not found:
+        fix = "Only a role with run.<role>.routing.strategy routes; shadow records the answers of all its models."
+        raise NotFoundError(f"No questions of the {wanted.role} were routed in {wanted.run}.", fix=fix)
+    costs = _costs(settings, calls) if wanted.prices == "settings" else {}
+    told = asdict(reroute(found, entry, rules, costs))
+    then = ", ".join(dict.fromkeys(event.strategy for event in found))
+    return {"run": wanted.run, "role": wanted.role, "then": then, "strategy": entry.name, **told, "cannot know": BLIND}
+
+
+async def _read(log: "Log", wanted: Reroute) -> tuple[list[CallRouted], list[tuple[ModelCalled, Any]]]:
+    found: list[CallRouted] = []
+    calls: list[tuple[ModelCalled, Any]] = []
+    async for recorded in log.read(wanted.run, (CallRouted.__name__, ModelCalled.__name__)):
+        match recorded.event:
+            case CallRouted() as event if event.role == wanted.role:
+                found.append(event)
+            case ModelCalled() as event if event.tokens and not event.error and event.cache != "hit":
+                calls.append((event, recorded.time))
+    return found, calls
+
+
+def _costs(settings: Settings, calls: list[tuple[ModelCalled, Any]]) -> dict[tuple[str, str], int]:
+    """What recorded tokens cost by the present price table and ``router.prices``."""
+    from infra.gateway.prices import Prices
+
+    prices, out = Prices(settings.router), {}
+    for event, at in calls:
+        if event.tokens and (price := prices.of(event.provider, event.asked, event.tokens, at)):
+            out[event.route, f"{event.provider}/{event.asked}"] = price.amount
+    return out

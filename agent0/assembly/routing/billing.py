@@ -1,0 +1,94 @@
+"""Part of the rim: which models cost money and by which vendor's prices, and which models stand in for others."""
+
+from collections.abc import Iterator, Mapping
+
+from agent0.assembly.routing.budgets import SCOPES
+from agent0.assembly.routing.strategies import check_strategy
+from agent0.assembly.runtime.stamping import now
+from agent0.errors import ConfigError, UnknownPriceError
+from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
+
+USAGE: Mapping[str, tuple[str, str]] = {"openai": ("openai", "chat"), "anthropic": ("anthropic", "default")}
+"""Providers whose models may cost money -> the format in which they count tokens, as the price table names it."""
+
+
+def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
+    """Name the vendor that charges for calls of ``actor``; empty where they are free.
+
+    A server on this machine or in a private network is free, unless ``router.prices`` names ``<provider>/<model>``.
+    """
+    if actor.provider not in USAGE:
+        return ""
+    if actor.provider == "anthropic" and not actor.base_url:
+        return "anthropic"
+    from infra.gateway.prices import vendor_of
+
+    named = actor.provider if f"{actor.provider}/{actor.model}" in router.prices else ""
+    return vendor_of(actor.base_url) or named
+
+
+def stand_ins(actor: ActorConfig, router: RouterSettings) -> list[ActorConfig]:
+    """The models that stand in for that of ``actor``, in order; they sample as it does.
+
+    Raises:
+        ConfigError: a name is no ``provider/model``.
+    """
+    return [_stand_in(actor, name, router) for name in getattr(actor, "fallback", ())]
+
+
+def _stand_in(actor: ActorConfig, name: str, router: RouterSettings) -> ActorConfig:
+    provider, slash, model = name.partition("/")
+    if not slash or not provider:
+        fix = "Write provider/model, as anthropic/claude-sonnet-5.5."
+        raise ConfigError(f"{name!r} names no model.", "run.<role>.fallback is a list of them.", fix)
+    server = router.servers.get(name) or router.servers.get(provider) or ServerSettings()
+    place = {"base_url": server.base_url, "key_env": server.key_env, "tokenizer": "", "fallback": ()}
+    return actor.model_copy(update={"provider": provider, "model": model, **place})
+
+
+def actors_of(settings: Settings) -> dict[str, ActorConfig]:
+    """Every model that a run of ``settings`` may ask, by role; those that stand in are numbered."""
+    run = settings.run
+    judge = {"judge": run.verification.judge} if run.verification.judge.provider else {}
+    named: dict[str, ActorConfig] = {"student": run.student, "teacher": run.teacher, **judge}
+    return {**named, **dict(_numbered(named, settings.router))}
+
+
+def _numbered(named: Mapping[str, ActorConfig], router: RouterSettings) -> Iterator[tuple[str, ActorConfig]]:
+    for role, actor in named.items():
+        for number, one in enumerate(stand_ins(actor, router), 1):
+            yield f"{role} fallback {number}", one
+
+
+def check_routing(settings: Settings) -> None:
+    """What may be asked must have a price where a budget is capped, and nothing may stand in where that is refused.
+
+    Raises:
+        ConfigError: ``router.pin`` refuses what a fallback is for.
+        UnknownPriceError: nobody knows what a model costs, and the settings name a cap.
+    """
+    router, judge = settings.router, settings.run.verification.judge
+    if not judge.provider and (judge.fallback or judge.routing.strategy):
+        fix = "Set run.verification.judge.provider, or leave them out."
+        raise ConfigError("The judge's fallback and routing have no effect.", "No judge is named.", fix)
+    for role, actor in actors_of(settings).items():
+        routing, count = getattr(actor, "routing", RoutingConfig()), len(getattr(actor, "fallback", ()))
+        check_strategy(role, routing if role in ("teacher", "judge") else RoutingConfig(), count)
+        if router.pin == "refuse" and count and not routing.strategy:
+            why = "router.pin = refuse holds a run to one model."
+            raise ConfigError(f"The {role}'s fallback has no effect.", why, "Take one of the two away.")
+        _check_price(actor, router)
+
+
+def _check_price(actor: ActorConfig, router: RouterSettings) -> None:
+    vendor = vendor_billing(actor, router)
+    capped = [scope for scope in SCOPES if getattr(router.caps, scope) is not None]
+    if not vendor or not capped:
+        return
+    from infra.gateway.prices import Prices
+
+    name = f"{vendor}/{actor.model}"
+    if Prices(router).rates(vendor, actor.model, now()) is None:
+        why = f"router.caps.{capped[0]} caps a budget, and the price table does not have this model."
+        fix = f'Name its prices by the setting router.prices."{name}" (input, output: US dollars a million tokens).'
+        raise UnknownPriceError(f"Nobody knows what a call to {name} costs.", why, fix)

@@ -1,0 +1,39 @@
+"""Part of the rim: the cache of answers that cost money."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from agent0.settings import Settings
+
+if TYPE_CHECKING:
+    from infra.gateway.cache import AnswerCache
+
+
+def open_cache(settings: Settings) -> "AnswerCache":
+    """The cache in the data folder; its file is made at the first look."""
+    from infra.gateway.cache import AnswerCache
+
+    plan = settings.router.cache
+    return AnswerCache(settings.home / "cache" / "answers.sqlite", plan.days, plan.mib)
+
+
+@contextmanager
+def _looked_into(settings: Settings) -> Iterator["AnswerCache"]:
+    found = open_cache(settings)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def cached_models(settings: Settings) -> list[dict[str, Any]]:
+    """What is kept of each model; amounts in nano-dollars."""
+    with _looked_into(settings) as found:
+        return found.models()
+
+
+def clear_cache(settings: Settings) -> int:
+    """Drop all answers that are kept; returns how many there were."""
+    with _looked_into(settings) as found:
+        return found.clear()

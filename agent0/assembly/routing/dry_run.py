@@ -1,0 +1,67 @@
+"""Part of the rim: what a strategy would do with a question, without a call."""
+
+from typing import Any
+
+from agent0.assembly.routing.billing import check_routing, stand_ins, vendor_billing
+from agent0.assembly.routing.strategies import entry_of, rules_of
+from agent0.assembly.runtime.stamping import now
+from agent0.errors import ConfigError
+from agent0.ports.models import GenerateRequest, Sampling
+from agent0.routing.budgets import most_cost
+from agent0.routing.strategies import Answer, Option
+from agent0.routing.walk import Recorded, walk
+from agent0.settings import ActorConfig, JudgeConfig, RouterSettings, Settings, TeacherConfig
+from events.base import sha256
+from events.values import Turn
+
+
+def dry_route(settings: Settings, role: str, text: str, confidence: float | None) -> dict[str, Any]:
+    """The models that ``text`` could be asked of, and the steps that the role's strategy would take if each answered
+    differently with ``confidence``. Amounts in nano-dollars.
+
+    Raises:
+        ConfigError: no such role, or it has no strategy.
+    """
+    actor = _actor(settings, role)
+    check_routing(settings)
+    request = GenerateRequest((Turn(role="user", content=text),), Sampling(max_tokens=actor.max_tokens))
+    chain = [actor, *stand_ins(actor, settings.router)]
+    options = tuple(_option(one, request, settings.router, actor.routing.right) for one in chain)
+    answers = {one.model: Answer(one.model, one.model, confidence, one.cost) for one in options}
+    draw = int(sha256(text)[:8], 16) / 2**32
+    walked = walk(entry_of(actor.routing.strategy).decide, Recorded(options, answers, draw), rules_of(actor.routing))
+    return {
+        "role": role,
+        "strategy": actor.routing.strategy,
+        "models": [{"model": one.model, "most": one.cost, "right": one.right} for one in options],
+        "steps": [{"ask": step.ask, "give": step.give, "reason": step.reason} for step in walked.steps],
+        "most": walked.cost,
+    }
+
+
+def _actor(settings: Settings, role: str) -> TeacherConfig | JudgeConfig:
+    known: dict[str, TeacherConfig | JudgeConfig] = {
+        "teacher": settings.run.teacher,
+        "judge": settings.run.verification.judge,
+    }
+    if role not in known:
+        raise ConfigError(f"A {role!r} has no strategy.", f"Known: {', '.join(known)}.")
+    if not known[role].routing.strategy:
+        place = "run.verification.judge" if role == "judge" else "run.teacher"
+        raise ConfigError(f"The {role} has no strategy.", "", f"Set {place}.routing.strategy: agent0 router strategies")
+    return known[role]
+
+
+def _option(actor: ActorConfig, request: GenerateRequest, router: RouterSettings, right: dict[str, float]) -> Option:
+    from infra.gateway.billed import prompt_bytes
+    from infra.gateway.prices import Prices
+
+    vendor = vendor_billing(actor, router)
+    name = f"{vendor or actor.provider}/{actor.model}".rstrip("/")
+    if not vendor:
+        return Option(name, 0, right.get(name))
+    rates = Prices(router).rates(vendor, actor.model, now())
+    if rates is None:
+        return Option(name, None, right.get(name))
+    most = most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
+    return Option(name, most, right.get(name))

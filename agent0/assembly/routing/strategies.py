@@ -1,0 +1,52 @@
+"""Part of the rim: strategies as settings name them."""
+
+from agent0.assembly.runtime.plugins import load_plugins
+from agent0.config.loading import nearest
+from agent0.errors import ConfigError
+from agent0.routing.budgets import in_nano
+from agent0.routing.confidence import FEATURES, is_whole
+from agent0.routing.strategies import Entry, Rules, strategies
+from agent0.settings import RoutingConfig
+
+
+def entry_of(name: str) -> Entry:
+    """The strategy of this name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    load_plugins()
+    known = strategies()
+    if name not in known:
+        raise ConfigError(f"There is no strategy {name!r}.", f"Known: {', '.join(known)}.", nearest(name, list(known)))
+    return known[name]
+
+
+def rules_of(routing: RoutingConfig) -> Rules:
+    """The numbers that ``routing`` gives a strategy, amounts in nano-dollars."""
+    allowance = None if routing.allowance_usd is None else in_nano(routing.allowance_usd)
+    return Rules(routing.threshold, in_nano(routing.worth_usd), routing.share, allowance)
+
+
+def check_strategy(role: str, routing: RoutingConfig, stand_ins: int) -> None:
+    """A strategy must exist, have models to choose from, and the numbers that it cannot do without.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    place = "run.verification.judge" if role == "judge" else f"run.{role}"
+    where = f"{place}.routing"
+    if not routing.strategy:
+        return
+    reads = entry_of(routing.strategy).reads
+    if not stand_ins:
+        raise ConfigError(f"{where}.strategy has nothing to choose from.", "", f"Name models in {place}.fallback.")
+    for model, plan in routing.calibrators.items():
+        if not set(plan.signal.split("+")) <= set(FEATURES) or not is_whole(plan):
+            what = f"{where}.calibrators.{model} is no whole calibrator of {' or '.join(FEATURES)}."
+            raise ConfigError(what, "", "Take one whole: agent0 reward calibrator MODEL --signal mean_token")
+    if "worth" in reads and not (routing.worth_usd and routing.right):
+        fix = f"Set {where}.worth_usd, and {where}.right for the models that stand in."
+        raise ConfigError(f"{routing.strategy} does not know what a right answer is worth.", "", fix)
+    if "allowance" in reads and routing.allowance_usd is None:
+        raise ConfigError(f"{routing.strategy} has no allowance.", "", f"Set {where}.allowance_usd.")

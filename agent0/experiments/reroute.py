@@ -1,0 +1,85 @@
+"""A run's routed questions under another strategy, from their recorded answers: no model is asked.
+
+What nobody asked stays unknown: such a question counts in no share, and its cost has a range.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent0.routing.strategies import Answer, Entry, Option, Rules
+from agent0.routing.walk import Recorded, Routed, walk_all
+from agent0.stats.intervals import wilson
+from events.models import CallRouted
+
+Costs = Mapping[tuple[str, str], int]
+"""(route, model) -> what its answer costs under other prices, in nano-dollars."""
+
+
+@dataclass(frozen=True)
+class Rerouted:
+    """What a run's questions would have come to.
+
+    ``known`` of ``questions`` are decided by recorded answers alone; ``unknown``: how often each model would have been
+    asked whose answer nobody recorded. ``cost`` is the range of what all would have cost in nano-dollars, None above
+    where nobody knows a price; ``cost_then`` what they did cost, at the same prices. ``same`` known questions would
+    have had the answer that was given, ``same95`` is the share's 95 % interval (Wilson).
+    """
+
+    questions: int
+    known: int
+    unknown: Mapping[str, int]
+    cost: tuple[int, int | None]
+    cost_then: int
+    same: int
+    same95: tuple[float, float]
+    asked: Mapping[str, int]
+    """How often each model's recorded answer would have been asked for."""
+
+
+def recorded_of(event: CallRouted, costs: Costs) -> Recorded:
+    """The question of ``event`` with its recorded answers; a model that could not be asked then has none."""
+    options = tuple(Option(one.model, one.cost, one.right) for one in event.options)
+    answers = {
+        one.model: Answer(one.model, one.key, one.confidence, costs.get((event.route, one.model), one.cost))
+        for one in event.answers
+    }
+    return Recorded(options, answers, event.draw)
+
+
+def reroute(events: Sequence[CallRouted], entry: Entry, rules: Rules, costs: Costs | None = None) -> Rerouted:
+    """Walk the strategy ``entry`` through the questions of ``events``, in order."""
+    questions = [recorded_of(event, costs or {}) for event in events]
+    routed = walk_all(entry.decide, questions, rules)
+    decided = [(event, one) for event, one in zip(events, routed, strict=True) if not one.missing]
+    same = sum(one.key == _key_then(event) for event, one in decided)
+    missing = [one.missing for one in routed if one.missing]
+    asked = [answer.model for one in routed for answer in one.answers]
+    return Rerouted(
+        questions=len(events),
+        known=len(decided),
+        unknown={model: missing.count(model) for model in dict.fromkeys(missing)},
+        cost=_range(questions, routed),
+        cost_then=sum(answer.cost or 0 for one in questions for answer in one.answers.values()),
+        same=same,
+        same95=wilson(same, len(decided)),
+        asked={model: asked.count(model) for model in dict.fromkeys(asked)},
+    )
+
+
+def _key_then(event: CallRouted) -> str:
+    return next((one.key for one in event.answers if one.model == event.given), "")
+
+
+def _range(questions: Sequence[Recorded], routed: Sequence[Routed]) -> tuple[int, int | None]:
+    """What all cost at least, and at most: an answer that nobody recorded may cost up to the most of its model, and the
+    models behind it as well."""
+    least = sum(one.cost for one in routed)
+    most: int | None = least
+    for question, one in zip(questions, routed, strict=True):
+        if not one.missing:
+            continue
+        asked = {answer.model for answer in one.answers}
+        open_costs = [option.cost for option in question.options if option.model not in asked]
+        known = [cost for cost in open_costs if cost is not None]
+        most = None if most is None or len(known) < len(open_costs) else most + sum(known)
+    return least, most

@@ -1,0 +1,42 @@
+"""A circuit breaker: a model that failed several times in a row is left alone for a while, then tried by one call.
+
+Pure: whoever uses it says what time it is, in seconds on a clock that never goes back.
+"""
+
+from dataclasses import dataclass
+
+LONGEST_S = 600.0
+
+
+@dataclass
+class Breaker:
+    """Opens after ``failures`` failed calls in a row, for ``first_s`` seconds, and twice as long after each failed
+    trial."""
+
+    failures: int
+    first_s: float
+    failed: int = 0
+    until: float = 0.0
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until a call may go through, 0 where one may now; the one that is the trial keeps others off."""
+        if self.failed < self.failures:
+            return 0.0
+        if now < self.until:
+            return self.until - now
+        self.until = now + self._open_s()
+        return 0.0
+
+    def succeed(self) -> None:
+        """Note a call that was answered."""
+        self.failed = 0
+
+    def fail(self, now: float) -> None:
+        """Note a call that failed."""
+        self.failed += 1
+        if self.failed >= self.failures:
+            self.until = now + self._open_s()
+
+    def _open_s(self) -> float:
+        doublings = min(self.failed - self.failures, 32)
+        return float(min(LONGEST_S, self.first_s * 2**doublings))

@@ -1,0 +1,140 @@
+"""Strategies: which model is asked next, and whose answer is given. One file each; a file here registers its own.
+
+A strategy is a pure function that is called again after every answer, so the same function routes live calls, shows
+what it would do, and replays recorded answers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from agent0.registry import Registry
+
+
+@dataclass(frozen=True)
+class Option:
+    """A model that may be asked. ``cost`` is the most that the call may cost in nano-dollars, None where nobody knows,
+    0 for one that runs here; ``right`` is how often it is right, as measured on verified tasks, None where nobody has.
+    """
+
+    model: str
+    cost: int | None = 0
+    right: float | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered. ``key`` is equal for equal answers; ``confidence`` is the probability that it is right,
+    None where the model gives nothing to tell it from; ``cost`` in nano-dollars."""
+
+    model: str
+    key: str
+    confidence: float | None = None
+    cost: int | None = 0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Numbers that strategies read: ``threshold`` of confidence from which an answer is given; ``worth`` of a right
+    answer in nano-dollars; ``share`` of questions in the B half; ``allowance`` in nano-dollars, None: any amount."""
+
+    threshold: float = 0.7
+    worth: int = 0
+    share: float = 0.5
+    allowance: int | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question on its way. ``options`` come in the order in which the settings name them, the model that is meant
+    first; ``answers`` in the order in which they came; ``spent`` is what earlier questions cost in nano-dollars;
+    ``draw`` in [0, 1) is the question's own number."""
+
+    options: tuple[Option, ...]
+    answers: tuple[Answer, ...] = ()
+    rules: Rules = Rules()
+    spent: int = 0
+    draw: float = 0.0
+
+    @property
+    def open(self) -> tuple[Option, ...]:
+        """The options that were not asked yet."""
+        asked = {one.model for one in self.answers}
+        return tuple(one for one in self.options if one.model not in asked)
+
+    def without(self, model: str) -> "Question":
+        """The question where ``model`` cannot be asked."""
+        return replace(self, options=tuple(one for one in self.options if one.model != model))
+
+    def answered(self, answer: Answer) -> "Question":
+        """The question with one more answer."""
+        return replace(self, answers=(*self.answers, answer))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do next: ask the model ``ask``, or where that is empty give the answer of ``give``; with neither, nothing
+    can be asked. ``aside``: it is asked for comparison only, and may fail. ``reason`` is for people."""
+
+    ask: str = ""
+    give: str = ""
+    reason: str = ""
+    aside: bool = False
+
+
+Strategy = Callable[[Question], Step]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A registered strategy: what it does in a line, and which rules it reads."""
+
+    name: str
+    decide: Strategy
+    what: str
+    reads: tuple[str, ...]
+
+
+_strategies = Registry[str, Entry]("strategies", __name__)
+
+
+def strategy(name: str, *reads: str) -> Callable[[Strategy], Strategy]:
+    """Register a strategy under ``name``; its docstring says what it does, ``reads`` names the rules it reads."""
+    return _strategies.adding(name, lambda fn: Entry(name, fn, (fn.__doc__ or "").partition("\n")[0], reads))
+
+
+def strategies() -> dict[str, Entry]:
+    """Return every registered strategy by name, in the order of names."""
+    return _strategies.all()
+
+
+def first(question: Question) -> Step:
+    """Ask the model that is meant, before any other one."""
+    return Step(ask=question.options[0].model, reason="it is asked first")
+
+
+def belief(answer: Answer, question: Question) -> float | None:
+    """Return how probably an answer is right: its confidence, else how often its model is; None: neither is known."""
+    if answer.confidence is not None:
+        return answer.confidence
+    return next((one.right for one in question.options if one.model == answer.model), None)
+
+
+def surest(question: Question) -> Answer:
+    """The answer that is most probably right. Of two that are equally so, or of which one is unknown, it is the later:
+    whoever asked another model did so to have its answer."""
+    best, held = question.answers[0], belief(question.answers[0], question)
+    for one in question.answers[1:]:
+        known = belief(one, question)
+        if held is None or known is None or known >= held:
+            best, held = one, known
+    return best
+
+
+def is_sure(answer: Answer, rules: Rules) -> bool:
+    """Whether the confidence reaches the threshold; one that is not known does not."""
+    return answer.confidence is not None and answer.confidence >= rules.threshold
+
+
+def shown(confidence: float | None) -> str:
+    """Format a confidence for people, also where it is unknown."""
+    return "unknown" if confidence is None else f"{confidence:.2f}"

@@ -1,0 +1,12 @@
+"""Strategy: two models, compared on different questions."""
+
+from agent0.routing.strategies import Question, Step, strategy
+
+
+@strategy("ab", "share")
+def ab(question: Question) -> Step:
+    """Ask the second model about a share of the questions, drawn by question, and the first about the others."""
+    if question.answers:
+        return Step(give=question.answers[-1].model, reason="it was drawn")
+    second = question.draw < question.rules.share and len(question.options) > 1
+    return Step(ask=question.options[int(second)].model, reason=f"drawn for {'B' if second else 'A'}")

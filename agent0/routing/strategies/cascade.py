@@ -1,0 +1,15 @@
+"""Strategy: from the cheapest model up, until one is sure (FrugalGPT, arXiv 2305.05176, section 3)."""
+
+from agent0.routing.strategies import Question, Step, is_sure, shown, strategy, surest
+
+
+@strategy("cascade", "threshold")
+def cascade(question: Question) -> Step:
+    """Ask one model after the other, the cheapest first, until a confidence reaches the threshold; else the surest."""
+    rules = question.rules
+    if question.answers and is_sure(last := question.answers[-1], rules):
+        return Step(give=last.model, reason=f"confidence {shown(last.confidence)} reaches {rules.threshold:.2f}")
+    if question.open:
+        cheapest = min(question.open, key=lambda one: (one.cost is None, one.cost or 0))
+        return Step(ask=cheapest.model, reason="the cheapest that was not asked")
+    return Step(give=surest(question).model, reason="none is sure; it is the surest")

@@ -1,0 +1,23 @@
+"""Strategy: money is spent where the expected gain is worth it."""
+
+from agent0.routing.strategies import Option, Question, Step, belief, first, strategy, surest
+
+
+@strategy("cost_aware", "worth")
+def cost_aware(question: Question) -> Step:
+    """Ask the model with the highest expected gain a cent, as long as that gain is worth more than the call."""
+    if not question.answers:
+        return first(question)
+    best = surest(question)
+    held = belief(best, question) or 0.0
+    gains = {one.model: (one.right - held) for one in question.open if one.right is not None}
+    worth = [one for one in question.open if _pays(one, gains.get(one.model, 0.0), question.rules.worth)]
+    if not worth:
+        return Step(give=best.model, reason=f"no call is worth more than {held:.2f} as it is")
+    chosen = max(worth, key=lambda one: gains[one.model] / max(1, one.cost or 0))
+    return Step(ask=chosen.model, reason=f"expected gain {gains[chosen.model]:.2f}")
+
+
+def _pays(option: Option, gain: float, worth: int) -> bool:
+    """Whether ``gain`` in probability is worth more than the most that the call may cost. An unknown price never is."""
+    return gain > 0 and option.cost is not None and gain * worth > option.cost

@@ -1,0 +1,15 @@
+"""Strategy: every model is asked, and the votes are weighed."""
+
+from agent0.routing.strategies import Question, Step, strategy
+from agent0.routing.vote import weigh
+
+
+@strategy("ensemble")
+def ensemble(question: Question) -> Step:
+    """Ask every model, and give the answer with the most weight: each vote counts by the log-odds of being right."""
+    if question.open:
+        return Step(ask=question.open[0].model, reason="every model is asked")
+    won = weigh(question.answers, {one.model: one.right for one in question.options})
+    return Step(
+        give=won.model, reason=f"{won.votes} of {len(question.answers)} votes, probability {won.probability:.2f}"
+    )

@@ -1,0 +1,12 @@
+"""Strategy: nothing is ever spent."""
+
+from agent0.routing.strategies import Question, Step, strategy
+
+
+@strategy("local_only")
+def local_only(question: Question) -> Step:
+    """Ask the first model that costs nothing, and give its answer."""
+    if question.answers:
+        return Step(give=question.answers[-1].model, reason="it costs nothing")
+    free = next((one for one in question.options if one.cost == 0), None)
+    return Step(ask=free.model, reason="it costs nothing") if free else Step(reason="every model costs money")

@@ -1,0 +1,161 @@
+"""A chain of models behind a strategy: it is called again after every answer, and each of its decisions is an event."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+from agent0.errors import Agent0Error, NotFoundError, RefusedError
+from agent0.ports.models import GenerateRequest, Generation, Model
+from agent0.routing.confidence import features, probability
+from agent0.routing.strategies import Answer, Entry, Option, Question, Rules, Step
+from agent0.settings import CalibratorConfig
+from events.base import sha256
+from events.models import CallRouted
+from events.values import RouteAnswer, RouteOption, RouteStep
+from infra.gateway.billed import Books
+from infra.gateway.gateway import ELSEWHERE, Gateway, Link, labelled
+from infra.gateway.records import request_json
+
+MOST_STEPS = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A strategy with its numbers, for one role. ``right``: how often each model is right, where that was measured;
+    ``calibrators``: what makes a probability of a model's features."""
+
+    role: str
+    entry: Entry
+    rules: Rules
+    right: Mapping[str, float]
+    calibrators: Mapping[str, CalibratorConfig] = field(default_factory=dict)
+
+
+class StrategyGateway(Gateway):
+    """The ``Model`` port in front of models that a strategy chooses from."""
+
+    def __init__(self, links: Sequence[Link], inner: Model, plan: Plan, books: Books) -> None:
+        super().__init__(links, inner)
+        self.plan, self._books = plan, books
+        self._spent: dict[str, int] = {}
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one turn, by the model that the strategy chooses.
+
+        Raises:
+            RefusedError: the strategy finds nothing to ask. Otherwise as ``Gateway.generate``.
+        """
+        talk = await _Conversation.begun(self, request)
+        while len(talk.steps) < MOST_STEPS:
+            step = self.plan.entry.decide(talk.question)
+            talk.steps.append(step)
+            if not step.ask:
+                return await self._given(talk, step)
+            await self._ask(talk, step)
+        raise RefusedError(f"The strategy {self.plan.entry.name} does not end.", f"It took {MOST_STEPS} steps.")
+
+    async def _ask(self, talk: "_Conversation", step: Step) -> None:
+        link = next(one for one in self._links if one.id == step.ask)
+        asked = talk.request if link is self._links[0] else replace(talk.request, adapter=None)
+        try:
+            priced = await link.ask(asked, talk.route, step.reason)
+        except ELSEWHERE as error:
+            talk.refuse(step, error)
+            return
+        talk.take(link.id, priced.answer, priced.cost)
+
+    async def _given(self, talk: "_Conversation", step: Step) -> Generation:
+        if step.give not in talk.written:
+            raise RefusedError(f"The strategy {self.plan.entry.name} finds no model to ask.", step.reason)
+        run = talk.request.group
+        self._spent[run] = talk.question.spent + sum(one.cost or 0 for one in talk.question.answers)
+        await self._note(talk, step)
+        written = talk.written[step.give]
+        return written if step.give == self._links[0].id else labelled(written, step.reason)
+
+    async def _note(self, talk: "_Conversation", last: Step) -> None:
+        plan = self.plan
+        event = CallRouted(
+            task=talk.request.task or "-",
+            attempt=talk.request.attempt or "-",
+            route=talk.route,
+            role=plan.role,
+            strategy=plan.entry.name,
+            rules={name: getattr(plan.rules, name) for name in plan.entry.reads},
+            options=tuple(
+                RouteOption(model=one.model, cost=one.cost, right=one.right, refused=talk.refused.get(one.model, ""))
+                for one in talk.options
+            ),
+            answers=tuple(talk.told(one) for one in talk.question.answers),
+            steps=tuple(RouteStep(ask=one.ask, give=one.give, reason=one.reason) for one in talk.steps),
+            given=last.give,
+            draw=talk.question.draw,
+        )
+        await self._books.log.append([self._books.stamp(talk.request.group or "outside", event)])
+
+    def options(self, request: GenerateRequest) -> tuple[Option, ...]:
+        """The models that ``request`` may be asked of, each with the most that it may cost."""
+        return tuple(Option(one.id, one.most(request), self.plan.right.get(one.id)) for one in self._links)
+
+    async def question(self, request: GenerateRequest) -> Question:
+        """The question as it stands before anybody was asked."""
+        draw = int(sha256(request_json(request))[:8], 16) / 2**32
+        return Question(self.options(request), (), self.plan.rules, await self._before(request.group), draw)
+
+    async def _before(self, run: str) -> int:
+        """What earlier questions of this role cost in ``run``, in nano-dollars, by the log at the first look."""
+        if run not in self._spent:
+            self._spent[run] = await self._logged(run) if run else 0
+        return self._spent[run]
+
+    async def _logged(self, run: str) -> int:
+        spent = 0
+        try:
+            async with aclosing(self._books.log.read(run, (CallRouted.__name__,))) as routed:  # type: ignore[type-var]
+                async for recorded in routed:
+                    event = recorded.event
+                    if isinstance(event, CallRouted) and event.role == self.plan.role:
+                        spent += sum(one.cost or 0 for one in event.answers)
+        except NotFoundError:  # in an archive
+            pass
+        return spent
+
+
+class _Conversation:
+    """One request on its way through a strategy."""
+
+    def __init__(self, plan: Plan, request: GenerateRequest, question: Question) -> None:
+        self.request, self.question, self.options, self.route = request, question, question.options, uuid4().hex
+        self._plan = plan
+        self.steps: list[Step] = []
+        self.written: dict[str, Generation] = {}
+        self.refused: dict[str, str] = {}
+        self._first: Agent0Error | None = None
+
+    @classmethod
+    async def begun(cls, gateway: StrategyGateway, request: GenerateRequest) -> "_Conversation":
+        return cls(gateway.plan, request, await gateway.question(request))
+
+    def take(self, model: str, written: Generation, cost: int | None) -> None:
+        """Take an answer in."""
+        self.written[model] = written
+        key = " ".join(written.text.split()).casefold()
+        sure = probability(features(written), self._plan.calibrators.get(model))
+        answer = Answer(model, sha256(key)[:16], sure, cost)
+        self.question = self.question.answered(answer)
+
+    def refuse(self, step: Step, error: Agent0Error) -> None:
+        """Go on without a model that failed; raises the first failure where none is left."""
+        self._first = self._first or error
+        self.refused[step.ask] = type(error).__name__
+        self.question = self.question.without(step.ask)
+        if not self.question.options and not self.question.answers:
+            raise self._first
+
+    def told(self, answer: Answer) -> RouteAnswer:
+        """An answer as the event has it."""
+        found = features(self.written[answer.model])
+        return RouteAnswer(
+            model=answer.model, key=answer.key, confidence=answer.confidence, features=found, cost=answer.cost
+        )

@@ -1,0 +1,1 @@
+"""Anthropic's models, through its official client."""

@@ -1,0 +1,108 @@
+"""Anthropic's Messages API: what is asked, and the parts of a streamed answer. No connection here.
+
+Tools are described in the text and called in it, as for every other server (``infra.models.tool_text``). A call that
+comes as a block of its own nevertheless is put back into the text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agent0.ports.models import GenerateRequest, Served
+from infra.models.tool_text import messages, with_calls
+
+CUT = ("max_tokens", "model_context_window_exceeded")
+"""Reasons for an end that is none of the model's choice."""
+
+
+def body(request: GenerateRequest, model: str) -> dict[str, Any]:
+    """The request as it is sent. It has one of temperature and top_p: newer models refuse both together, and no seed,
+    which the API does not have."""
+    told = messages(request.turns, request.tools)
+    system = [one["content"] for one in told if one["role"] == "system"]
+    sampling = request.sampling
+    held: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "stream": True}
+    held["messages"] = [one for one in told if one["role"] != "system"]
+    held |= {"system": "\n\n".join(system)} if system else {}
+    held |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {"temperature": sampling.temperature}
+    if request.schema:
+        held["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
+    return held
+
+
+@dataclass
+class _Block:
+    """One block of an answer so far. ``name`` is that of a tool that it calls."""
+
+    kind: str
+    name: str = ""
+    text: str = ""
+
+
+@dataclass
+class Reading:
+    """An answer as far as it has come. ``usage`` is that of its end: the beginning has a provisional one."""
+
+    stopped: str = ""
+    ended: bool = False
+    model: str = ""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    _blocks: dict[int, _Block] = field(default_factory=dict)
+    _first: Mapping[str, Any] = field(default_factory=dict)
+    _last: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was written."""
+        return bool(self._blocks)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has ended."""
+        return self.ended and bool(self.stopped)
+
+    @property
+    def finish(self) -> Literal["stop", "length"]:
+        """How it ended."""
+        return "length" if self.stopped in CUT else "stop"
+
+    @property
+    def text(self) -> str:
+        """What was written, calls behind it. A thought that comes in a block of its own is no part of it."""
+        blocks = [self._blocks[place] for place in sorted(self._blocks)]
+        calls = [(one.name, one.text or "{}") for one in blocks if one.kind == "tool_use"]
+        return with_calls("".join(one.text for one in blocks if one.kind == "text"), calls)
+
+    @property
+    def counted(self) -> Mapping[str, Any]:
+        """The server's own count of tokens; empty where its end has none."""
+        told = {name: count for name, count in self._last.items() if count is not None}
+        return {**self._first, **told} if "output_tokens" in told else {}
+
+    @property
+    def served(self) -> Served:
+        """What it says of itself."""
+        return Served(model=self.model, limits=self.limits)
+
+    def add(self, part: Any) -> None:
+        """Read one more part.
+
+        Raises:
+            KeyError, TypeError, ValueError, AttributeError: it is not what such a server answers.
+        """
+        match part["type"]:
+            case "message_start":
+                self.model = str(part["message"]["model"])
+                self._first = part["message"].get("usage") or {}
+            case "content_block_start":
+                block = part["content_block"]
+                told = str(block.get("text") or "")
+                self._blocks[part["index"]] = _Block(block["type"], str(block.get("name") or ""), told)
+            case "content_block_delta":
+                delta = part["delta"]
+                self._blocks[part["index"]].text += str(delta.get("text") or delta.get("partial_json") or "")
+            case "message_delta":
+                self.stopped = str(part["delta"].get("stop_reason") or "")
+                self._last = part.get("usage") or {}
+            case "message_stop":
+                self.ended = True

@@ -1,0 +1,135 @@
+"""Anthropic's models (Claude) through the official client. They give text only: no token ids, no log-probabilities."""
+
+import os
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import httpx2
+from anthropic import (
+    AnthropicError,
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    AsyncAnthropic,
+    AsyncStream,
+    DefaultAsyncHttpxClient,
+)
+
+from agent0.errors import AuthError, RefusedError, TransientError
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.settings import ActorConfig
+from events.values import Usage
+from infra.models.anthropic.messages import Reading, body
+from infra.models.calls.refusals import ClientErrors, refusal
+from infra.models.calls.slots import Slots
+from infra.models.calls.streams import rate_limits, timely
+
+ADDRESS = "https://api.anthropic.com"
+KEY = "ANTHROPIC_API_KEY"
+CONNECT_S = 5.0
+CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
+FAILURES = (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError)
+UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+TEXT_ONLY = "the server gives text only"
+
+
+class Anthropic:
+    """The ``Model`` port on one of Anthropic's models. Each request is sent once, whatever happens.
+
+    Raises:
+        AuthError: the variable that holds the key is not set.
+    """
+
+    def __init__(self, actor: ActorConfig, patient: bool = False) -> None:
+        self._actor, self._root = actor, (actor.base_url or ADDRESS).rstrip("/").removesuffix("/v1")
+        self.name = f"anthropic/{actor.model}"
+        self._key = key_of(actor)
+        timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
+        self._client = AsyncAnthropic(
+            api_key=self._key,
+            base_url=self._root,
+            timeout=timeout,
+            max_retries=0,
+            http_client=DefaultAsyncHttpxClient(timeout=timeout),
+        )
+        self._slots = Slots(f"The server at {self._root}", actor.parallel, actor.timeout_s if patient else 0)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Write one turn.
+
+        Raises:
+            AuthError: the server refused the key.
+            ServerBusyError: it takes no request now. DependencyError: nothing answers there, or it falls silent.
+            TransientError: it failed, broke off, or its first token took longer than ``timeout_s``.
+            RefusedError: it has no such model, or cannot do what is asked.
+        """
+        if request.prefill:
+            raise RefusedError("Anthropic's models cannot begin a turn with given text.", "The API refuses it.")
+        if request.adapter:
+            raise RefusedError("Anthropic's models load no adapters.", "", "Use another provider for this role.")
+        return await self._slots.call(lambda: self._written(request))
+
+    async def _written(self, request: GenerateRequest) -> Generation:
+        found, start, first = Reading(), time.monotonic(), None
+        parts = timely(self._parts(request, found), "The server of models", f"At {self._root}.", self._actor.timeout_s)
+        private = [turn.content for turn in request.turns]
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    found.add(part)
+                    first = first or (time.monotonic() if found.begun else None)
+        except (*FAILURES, *UNREADABLE) as error:
+            raise self._refusal(error, private) from None  # its text may quote what was written
+        if not found.whole:
+            raise TransientError("The server's answer ended before it was whole.", f"At {self._root}.")
+        return self._generation(found, start, first)
+
+    async def _parts(self, request: GenerateRequest, found: Reading) -> AsyncGenerator[object]:
+        kind: type[AsyncStream[object]] = AsyncStream[object]
+        content = body(request, self._actor.model)
+        stream = await self._client.post("/v1/messages", cast_to=object, body=content, stream=True, stream_cls=kind)
+        async with stream:
+            found.limits = rate_limits(stream.response.headers)
+            async for part in stream:
+                yield part
+
+    def _generation(self, found: Reading, start: float, first: float | None) -> Generation:
+        end, counted = time.monotonic(), found.counted
+        read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        usage = Usage(
+            prompt_tokens=sum(int(counted.get(name) or 0) for name in read),
+            completion_tokens=int(counted.get("output_tokens") or 0),
+            wall_s=end - start,
+            first_s=(first or end) - start,
+        )
+        return Generation(
+            text=found.text,
+            finish=found.finish,
+            usage=usage,
+            model=self.name,
+            capture="text",
+            untrainable=TEXT_ONLY,
+            counted=counted,
+            served=found.served,
+        )
+
+    def _refusal(self, error: Exception, private: Sequence[str]) -> Exception:
+        named = self._actor.key_env or KEY
+        return refusal(error, self._root, CLIENT, key_env=named, private=[self._key, *private])
+
+
+def key_of(actor: ActorConfig) -> str:
+    """The key in the variable that ``actor.key_env`` names, or in Anthropic's own.
+
+    Raises:
+        AuthError: that variable is not set.
+    """
+    named = actor.key_env or KEY
+    if key := os.environ.get(named, "").strip():
+        return key
+    raise AuthError("The key for Anthropic is missing.", f"{named} is not set.", f"export {named}=...")
