@@ -166,7 +166,8 @@ def _worth(found: Row, control: str, name: str) -> str:
 
 
 def _difference(row: Row) -> str:
-    return f"{points(row['mean'])} ({span(row)}): {conclusion(row['word'])}"
+    p = "" if row["adjusted_p"] is None else f" (adjusted p {row['adjusted_p']:.2g})"
+    return f"{points(row['mean'])} ({span(row)}): {conclusion(row['word'])}{p}"
 
 
 def _first(found: Row, measure: str) -> list[Row]:
