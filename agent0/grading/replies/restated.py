@@ -1,0 +1,134 @@
+"""Other readings of a reply, for golds that one value does not answer or that are said twice in two forms.
+
+Each says what the writer wrote: the last side of a chain, all of the values below one another, the letter of an option
+with its text. A value that is said in two forms counts in either where both are equal.
+"""
+
+# ruff: noqa: RUF001 (signs as they are written)
+import math
+import re
+from collections.abc import Callable, Iterator
+
+from agent0.grading.conclusions import concluded
+from agent0.grading.replies.layout import laid_out
+from agent0.grading.replies.set_off import sentences, set_off
+
+LONGEST, MOST_LINES = 2_000, 12
+Alike = Callable[[str, str], bool]
+"""Whether two answers are equal, the first being what is wanted."""
+_letter = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])\)?\}?\s*\$*\s*")
+_option = re.compile(
+    r"[\s$*]*(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?(?:option |choice )?\(?([A-J])[).:][\s}\\].*", re.S
+)
+_another = re.compile(r"\(\s*[A-J]\s*\)|\b[B-J]\b|\b(?:or|and) A\b|\b(?:not|wrong|incorrect)\b")
+_joint = re.compile(r"[,;]|\b(?:or|and)\b")
+_several = re.compile(r",|;|\\pm|±|\band\b|\bor\b|=.*=|\\\\")
+_line = re.compile(
+    r"[\s>*•+$`\-]*(?:\\\(|\\\[)?[\s*]*([A-Za-z](?:_\{?\w\}?|[₀-₉])?)[\s*]*=([^=<>≤≥]+?)[\s*$`,.;]*(?:\\\)|\\\])?[\s,.;$*]*"
+)
+_factorial = re.compile(r"(?<![\w.!)])(\d{1,2})!(?!!)")
+_sides = re.compile(r"(?<![<>!:=\\])=(?![=>])")
+_grouped = re.compile(
+    r"\s*(?:\\left\s*)?(?:\\\{|[(\[{]|\\begin|\\langle|⟨)|[-\d.\s\w*]*(?:\\(?:hat|vec|mathbf)|\b[ijk]\b)"
+)
+_congruent = re.compile(r"(.*?)(?:\\equiv|≡)(?:.*)((?:\\equiv|≡)[^≡]*)", re.S)
+_modulus = re.compile(r"\\pmod\s*\{?\s*(\d+)|mod\s*(\d+)")
+_linear = re.compile(r"\s*(\w+)\s*=\s*(?:(\d+)\s*\\?[a-z]\s*([+\-−])\s*(\d+)|(\d+)\s*([+\-−])\s*(\d+)\s*[a-z])\s*")
+_row_gap = re.compile(r"\\\\\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]")
+_vector = re.compile(r"\s*[-−+]?\s*\d*\s*i\s*[-−+]\s*\d*\s*j(?:\s*[-−+]\s*\d*\s*k)?\s*")
+_unit_vector = re.compile(r"(?<![A-Za-z])([ijk])(?![A-Za-z])")
+_components = re.compile(r"\b(?:components?|coordinates?|entries)\b", re.IGNORECASE)
+_pair = re.compile(
+    r"\s*([^,]+?)\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?)(?:\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?))?\s*"
+)
+_again = re.compile(
+    r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words"
+    r"|or in other words|which is(?: the same as)?|or)[,:]?\s+"
+)
+_degrees, _pi = re.compile(r"\\circ|°|degree"), re.compile(r"\\pi(?![A-Za-z])|π")
+_radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\}?\s*$")
+
+
+def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Iterator[str]:
+    """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is wanted."""
+    if said is not None and len(said) <= LONGEST:
+        yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), alike)
+    text = laid_out(reply[-LONGEST:])
+    if _several.search(gold):
+        yield from _assigned(text)
+    said_last = (sentences(set_off(text).text) or [""])[-1]
+    if said is not None and _components.search(said_last) and (found := _pair.fullmatch(said)):
+        yield f"({', '.join(part for part in found.groups() if part)})"
+    yield from _twice(gold, text, alike)
+
+
+def _of_answer(gold: str, said: str, alike: Alike) -> Iterator[str]:
+    """Other readings of the answer alone."""
+    if _letter.fullmatch(gold):
+        if (found := _option.fullmatch(said)) and not _another.search(said, found.end(1)):
+            yield found[1]
+        return
+    yield from _last_of(_factorial.sub(lambda found: str(math.factorial(int(found[1]))), said), alike)
+    yield from _congruence(gold, said)
+
+
+def _last_of(said: str, alike: Alike) -> Iterator[str]:
+    """The last side of a chain, or of an equation that is true or names what it writes out."""
+    sides = [side.strip(" .") for side in _sides.split(said)]
+    named = len(sides) == 2 and bool(_grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0]))
+    if any(_joint.search(side) for side in sides[1:-1]) or not all(sides):
+        return
+    if len(sides) > 2 or named or (len(sides) == 2 and alike(sides[1], sides[0])):
+        yield _unit_vector.sub(r"\\mathbf{\1}", sides[-1]) if _vector.fullmatch(sides[-1]) else sides[-1]
+    elif _vector.fullmatch(said):
+        yield _unit_vector.sub(r"\\mathbf{\1}", said)
+
+
+def _congruence(gold: str, said: str) -> Iterator[str]:
+    """The last step of a chain of congruences, and ``x = 5k + 2`` as one, where one is wanted."""
+    modulus = _modulus.search(gold)
+    if modulus and (found := _congruent.fullmatch(said)):
+        yield f"{found[1]}{found[2]}"
+    if modulus and (found := _linear.fullmatch(said)):
+        step, sign, rest = (found[2], found[3], found[4]) if found[2] else (found[7], found[6], found[5])
+        if (step == (modulus[1] or modulus[2])) and (found[2] or sign == "+"):
+            yield f"{found[1]} \\equiv {'-' if sign in '-−' and found[2] else ''}{rest} \\pmod{{{step}}}"
+
+
+def _assigned(text: str) -> Iterator[str]:
+    """The values of several names on the last lines, one on each."""
+    found: list[re.Match[str]] = []
+    lines = [line for line in text.rstrip().split("\n")[-2 * MOST_LINES :] if line.strip()]
+    for line in reversed(lines):
+        one = _line.fullmatch(line)
+        if one is None:
+            break
+        found.insert(0, one)
+    names = [one[1] for one in found]
+    if len(names) < 2 or len(set(names)) < len(names) or len(names) > MOST_LINES:
+        return
+    if len({name[0] for name in names}) == 1:
+        yield ", ".join(one[2].strip() for one in found)
+    else:
+        yield ", ".join(f"{one[1]} = {one[2].strip()}" for one in found)
+
+
+def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:
+    """Both forms of a value that the last statement says twice, where they are equal."""
+    held = set_off(text)
+    last = held.shown((sentences(held.text) or [""])[-1])
+    parts = _again.split(last)
+    if len(parts) != 2:
+        return
+    first = concluded(parts[0])
+    second = concluded(f"It is {re.split(r'[,)](?= |$)', parts[1])[0]}")
+    if first is None or second is None:
+        return
+    forms = [_in_degrees(one) if _degrees.search(gold) else one for one in (first, second)]
+    if alike(forms[0], forms[1]) or alike(forms[1], forms[0]):
+        yield from forms
+
+
+def _in_degrees(text: str) -> str:
+    """A multiple of pi as degrees."""
+    return f"({_pi.sub('(180)', _radians.sub('', text))})^\\circ" if _pi.search(text) else text
