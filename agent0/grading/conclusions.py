@@ -7,10 +7,17 @@ Only a statement counts that says one thing: what hedges, rejects, compares or l
 import itertools
 import re
 
+from agent0.grading.replies.claims import CLAUSE, HEDGE, TRUTH, claim, said_of_subject, verdict
 from agent0.grading.replies.set_off import BOLD, FORMULA, Text, sentences, set_off
 
 LONGEST, MOST_WORDS = 4_000, 60
 """Characters from the end that are looked at, words of a statement."""
+_heading = re.compile(
+    r"(?:final |short |full |detailed )?(?:solution|results?|answers?|explanation|conclusion|summary|reasoning"
+    r"|analysis|given"
+    r"|proof|approach|calculations?|derivation|details|work|steps|verification|check|method|setup|problem|overview)",
+    re.IGNORECASE,
+)
 _small_talk = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note"
     r"|feel)|happy to"
@@ -20,7 +27,8 @@ _small_talk = re.compile(
     re.IGNORECASE,
 )
 _remark = re.compile(
-    r"(?:\(.*\)|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check|proof check|comment|side note"
+    r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)?|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check"
+    r"|proof check|comment|side note"
     r"|fun fact)\b.*"
     r"|(?:to (?:check|verify|double-check)|(?:we can|let's|let us) (?:check|verify|double-check)|as a check"
     r"|this (?:matches|agrees|confirms|checks))\b.*"
@@ -60,35 +68,10 @@ _connector = re.compile(
     r"|which (?:leaves|gives|yields)|leaving(?: only| us with)?|giving|yielding|obtaining|meaning(?: that)?"
     r"|implying(?: that)?|that is"
     r"|(?:which )?(?:simplifies|reduces|evaluates|works out|rounds)(?: down| up)? to"
-    r"|implies(?: that)?|if and only if|iff)\b,?:?\s*"
+    r"|implies(?: that)?|if and only if|iff|but (?:it|this|that|the \w+)(?:['’]s| is| are| was)(?= (?:actually"
+    r"|really|in fact)\b)"
+    r"|(?:it|this) (?:seems|appears)(?: that)?|my (?:best )?guess is|i(?: would|['’]d) say(?: that)?)\b,?:?\s*"
     r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )",
-    re.IGNORECASE,
-)
-_clause = re.compile(
-    r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with|for (?:all|some|any|every))\b"
-    r"|,?\s+i\.e\."
-    r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely"
-    r"|after|in other words"
-    r"|as required|as desired|as claimed|not|and not|meaning|since|up to|it|this"
-    r"|they|he|she|we)\b"
-    r"|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|[^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
-    re.IGNORECASE,
-)
-_hedge = re.compile(
-    r"\?|n['’]t\b|n['’]est\b|不|\b(?:pas|nicht|kein\w*|sondern|non|no (?:es|son|está)|minore"
-    r"|maggiore|moins|plus de|не|нет"
-    r"|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear"
-    r"|cannot|unless|if"
-    r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error"
-    r"|try|wait"
-    r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than"
-    r"|exceeds?|between"
-    r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es"
-    r"|ed|ing) out|ruled|remov\w*|except|other than|but"
-    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times(?=[\s,]+\S)"
-    r"|twice|too"
-    r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
-    r"|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
 _apart = re.compile(
@@ -127,7 +110,8 @@ _CURRENCY = r"(?:USD|EUR|GBP|US\$|[$€£])"
 _mathy = re.compile(
     rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]"
     rf"|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
-    r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|infinity|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]|\([A-J]\)|p\.?m\.?"
+    r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|infinity|log_\w+|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]"
+    r"|\([A-J]\)|p\.?m\.?"
     r"|a\.?m\.?|noon|midnight",
 )
 _joint = re.compile(
@@ -136,32 +120,20 @@ _joint = re.compile(
     re.IGNORECASE,
 )
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
-_chooses = re.compile(
-    r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)"
-)
 _among = re.compile(r"(?:of|among|amongst|from) (?:all )?(?:the|these|those) [^,]{1,60}, ", re.IGNORECASE)
-_only = re.compile(r"(?:only|just) (?:option |choice |statement |answer )?\(?([A-J])\)? [a-z]+")
-_true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _afternoon = re.compile(r"\s*(?:in the (?:morning|afternoon|evening)|at night)\b", re.IGNORECASE)
-_truth = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
 _relation = re.compile(r"[=<>≤≥≠≈≡∈]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx)(?![A-Za-z])")
 _all_but = re.compile(
     r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
     re.I,
 )
+_bold = re.compile(f"{BOLD}(.)")
+_valued = re.compile(rf"[\d\ue000\W](?<![\s,'’-])|^{_NUMERALS}\b|^[A-Z]$|^(?:yes|no|true|false)$", re.IGNORECASE)
+_nearly = re.compile(r"(?<=[\ue010-\uf8ff\d)])((?:\s[A-Za-z]+)?)\s*≈\s*[\d.,]+(?:\s[A-Za-z]+)?$")
+_as_large = re.compile(r" times as (?:large|big|tall|long|many|much|heavy|fast|old|great|likely|wide|high)(?: as .*)?$")
 _times = re.compile(r"(?<=\w) times$", re.IGNORECASE)
 _equation = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=\s*([^=<>]+)")
-_none = re.compile(
-    r"\b(?:there (?:is|are|exists?)|has|have|having|admits?|with|possesses)\s+no\s+(?:(?:real|such|possible|valid)\s+)*"
-    r"(?:solutions?|((?:[a-z]+ )?[a-z]+))$",
-    re.IGNORECASE,
-)
-_said_of = re.compile(
-    r"(?:.*\b(?:is|are|was|were|becomes?|equals?|be|called|namely)|.*['’]s|[^:]*:)\s+(?:(?:always|therefore|thus|also|simply|exactly)\s+)?"
-    r"(?:(?:a|an|the)\s+)?(\S.*)",
-    re.IGNORECASE,
-)
-MOST_SAID = 8
+
 _by_cases = re.compile(
     "\ue000[^\ue000]{0,3}(?:if|for|when) \ue000"
     r"|\S+,? (?:if|for|when) [a-z] ?[<>≤≥=] ?\S+(?:,? and|[,;]) \S+,? (?:if|for|when) [a-z] ?[<>≤≥=]"
@@ -194,12 +166,13 @@ def _headline(statements: list[str], held: Text) -> str | None:
         return None
     said = held.shown(statements[0]).strip().rstrip(".!:").strip()
     first = statements[0].strip(" .!")
-    if (found := _truth.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
+    if (found := TRUTH.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
         return found[1]
     words = first.split()
     alone = (
         len(words) <= 3 and bool(words) and (_numeral.fullmatch(words[0]) or first[:1] == BOLD or words[0].isdigit())
     )
+    alone = alone and not _heading.fullmatch(said)
     return said if alone and not first.endswith(":") and not re.match(r"(?i)step|case|part|\w+:", said) else None
 
 
@@ -212,23 +185,28 @@ def _statement(said: str, held: Text) -> str | None:
         return held.shown(said)
     if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(BOLD) + said.count(FORMULA) == 1:
         return _whole(said, held)
+    said = _unbolded(said, held)
     if (bold := _emphasised(said, held)) is not None:
         return bold or None
+    if (found := verdict(said)) is not None:
+        return found
     said = _label.sub("", said, count=1) if _label.match(said) else said
     return _main_clause(_among.sub("", said[_last_end(_connector, said) :], count=1), held)
 
 
+def _unbolded(said: str, held: Text) -> str:
+    """``said`` with bold words as words where none of them says a value and something beside them does."""
+    bold = [held.pieces[ord(found[1]) - 0xE010] for found in _bold.finditer(said)]
+    if not bold or not re.search(f"[\\d{FORMULA}]", _bold.sub("", said)) or any(map(_valued.search, bold)):
+        return said
+    return _bold.sub(lambda found: held.pieces[ord(found[1]) - 0xE010], said)
+
+
 def _main_clause(main: str, held: Text) -> str | None:
     """What the main clause of a sentence states."""
-    if (found := _only.match(main)) and not _hedge.search(main):
-        return found[1]
-    if (found := _chooses.fullmatch(main)) and not _hedge.search(main):
-        return found[1]
-    if (found := _true.search(main)) and not _hedge.search(main) and not re.search("[\\d\ue000]", main):
-        return found[1]
-    if (found := _truth.match(main)) and main[len(found[0]) :].lstrip()[:1] in ("", ",", ";"):
-        return found[1]
-    return _system(main, held) or _value(main, held) or _complement(main, held)
+    if (claimed := claim(main)) is not None:
+        return claimed
+    return _system(main, held) or _value(main, held) or said_of_subject(main)
 
 
 def _system(main: str, held: Text) -> str | None:
@@ -236,22 +214,10 @@ def _system(main: str, held: Text) -> str | None:
     places = [ord(letter) - 0xE010 for letter in main if ord(letter) >= 0xE010 and ord(letter) <= 0xF8FF]
     found = [_equation.fullmatch(held.pieces[place]) for place in places if place < len(held.pieces)]
     names = {one[1] for one in found if one}
-    if len(found) < 2 or len(names) < len(found) or _subordinate.match(main) or _hedge.search(main):
+    if len(found) < 2 or len(names) < len(found) or _subordinate.match(main) or HEDGE.search(main):
         return None
     bare = {name[0] for name in names} if all("_" in name for name in names) else names
     return ", ".join((one[2] if len(bare) == 1 else one[0]).strip() for one in found if one)
-
-
-def _complement(main: str, held: Text) -> str | None:
-    """The words that a sentence without a value says of its subject: ``Paris`` of "The capital is Paris"."""
-    cut = _clause.search(main, 1)
-    main = (main[: cut.start()] if cut else main).strip()
-    if _hedge.search(main) or re.search("[\\d\ue000\ue001]", main):
-        return None
-    if found := _none.search(main):
-        return f"no {found[1]}" if found[1] else "no solution"
-    found = _said_of.search(main)
-    return found[1] if found and len(found[1].split()) <= MOST_SAID else None
 
 
 def _last_end(pattern: re.Pattern[str], text: str) -> int:
@@ -266,7 +232,7 @@ def _whole(said: str, held: Text) -> str | None:
         return held.pieces[place]
     inner = held.pieces[place].strip()
     found = _statement(inner, held) if re.search(r"[a-z]{3,} |: ", inner) else None
-    return found or (None if _hedge.search(inner) else held.shown(inner).rstrip(" .!"))
+    return found or (None if HEDGE.search(inner) else held.shown(inner).rstrip(" .!"))
 
 
 def _emphasised(said: str, held: Text) -> str | None:
@@ -281,9 +247,9 @@ def _emphasised(said: str, held: Text) -> str | None:
         return ""
     main = before[_last_end(_connector, before + "x") :] if _connector.search(before) else before
     after = said[last:]
-    cut = _clause.search(after)
+    cut = CLAUSE.search(after)
     tail = after[: cut.start()] if cut else after
-    if _hedge.search(main) or _apart.search(main) or _hedge.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
+    if HEDGE.search(main) or _apart.search(main) or HEDGE.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
         return ""
     inner = said[places[0] : last]
     if len(places) > 1:
@@ -293,10 +259,10 @@ def _emphasised(said: str, held: Text) -> str | None:
 
 def _value(main: str, held: Text) -> str | None:
     """The value that the main clause of a statement ends in or is about."""
-    cut = _clause.search(main, 1)
-    main = main[: cut.start()] if cut else main
+    cut = CLAUSE.search(main, 1)
+    main = _as_large.sub("", _nearly.sub(r"\1", main[: cut.start()] if cut else main))
     main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
-    if _hedge.search(main):
+    if HEDGE.search(main):
         return None
     words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", main)]
     run = _run(words)

@@ -10,6 +10,7 @@ from agent0.chat_format import boxed, unbraced_boxes
 from agent0.grading.conclusions import concluded
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.objects import answer_of_object
+from agent0.grading.replies.wording import written_out
 from agent0.grading.several_boxes import boxes_of_one_answer
 
 LONGEST, LAST = 200_000, 4_000
@@ -109,7 +110,7 @@ def answer_in(reply: str) -> str | None:
     is_object, found = answer_of_object(text[-LAST:])
     if is_object:
         return found
-    text = laid_out(text[-LAST:])
+    text = written_out(laid_out(text[-LAST:]))
     found = _unboxed(text, wary=True)
     return found if found is not None else concluded(text)
 

@@ -18,12 +18,16 @@ _beside = re.compile(
     rf"(?<=[{_letters}])(?=[\w$(\\*`−\-])(?![{_letters}])|(?<=[\w$)\\*`}}])(?<![{_letters}])(?=[{_letters}])"
 )
 _scripts = re.compile(r"<sup>(\w{1,9})</sup>\s*(?:⁄|/|&frasl;)\s*<sub>(\w{1,9})</sub>", re.IGNORECASE)
-_money = re.compile(r"\b(\d{1,9}) (dollars?|euros?|pounds?) and (\d{1,2}) (?:cents?|pence|pennies)\b", re.IGNORECASE)
-_SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_and_part = re.compile(rf"\b({'|'.join(_SMALL)}|\d{{1,3}}) and (?:a|one)[ -](half|third|quarter)\b", re.IGNORECASE)
-_out_of = re.compile(r"\b(\d{1,9}) out of (\d{1,9})\b")
-_PARTS = {"half": 2, "third": 3, "quarter": 4}
 _label = re.compile(r"^([ \t>*+•\-]*)\*\*([A-Za-z][^*:=\n]{0,40}?)(?::\*\*|\*\*\s*:)[ \t]*(?=\S)", re.MULTILINE)
+_tags = re.compile(
+    r"</?(?:output|solution|final|result|response|conclusion|final_solution)>|<\|[^|<>\n]{1,40}\|>", re.IGNORECASE
+)
+_thoughts = re.compile(r"<\|begin_of_(thought|reasoning)\|>.*?<\|end_of_\1\|>", re.IGNORECASE | re.DOTALL)
+_short = re.compile(
+    r"^([\s>*_#]*)(?:tl;?dr|(?:the )?(?:short|quick) answer|bottom line|in short)[*_]*(?:\s*[:—–-]"
+    r"|,)[*_]*\s*(?:is\s+)?",
+    re.IGNORECASE | re.MULTILINE,
+)
 _name = re.compile(r"\*\*([A-Za-z](?:_\w)?)\*\*(?=\s*=)")
 _printed = re.compile(
     r"```(?:text|txt|output|plaintext|console|result)?[ \t]*\n((?:(?!```).)+?)\n?[ \t]*```", re.DOTALL
@@ -38,21 +42,14 @@ def laid_out(text: str) -> str:
     if not text.isascii():
         text = _beside.sub(" ", _wrong.sub(" wrong ", _picture.sub("", _ticked(text))))
     if "<" in text:
-        text = _scripts.sub(r"\1/\2", text)
+        text = _tags.sub("\n", _thoughts.sub("\n", _scripts.sub(r"\1/\2", text)))
     if "```" in text:
         text = _printed.sub(_as_line, text)
     if "|" in text:
         text = _table.sub(_totalled, text)
     if "**" in text:
         text = _name.sub(r"\1", _label.sub(r"\1\2: ", text))
-    text = _out_of.sub(r"\1/\2", _and_part.sub(_mixed, text))
-    return _money.sub(lambda m: f"{m[1]}.{m[3]:0>2} {m[2]}", text)
-
-
-def _mixed(found: re.Match[str]) -> str:
-    """``one and a half`` as a mixed number."""
-    word = found[1].lower()
-    return f"{_SMALL.index(word) + 1 if word in _SMALL else word} 1/{_PARTS[found[2].lower()]}"
+    return _short.sub(r"\1Answer: ", text)
 
 
 def _ticked(text: str) -> str:

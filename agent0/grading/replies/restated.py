@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from agent0.grading.conclusions import concluded
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.set_off import sentences, set_off
+from agent0.grading.replies.wording import written_out
 
 LONGEST, MOST_LINES = 2_000, 12
 Alike = Callable[[str, str], bool]
@@ -24,7 +25,8 @@ _another = re.compile(r"\(\s*[A-J]\s*\)|\b[B-J]\b|\b(?:or|and) A\b|\b(?:not|wron
 _joint = re.compile(r"[,;]|\b(?:or|and)\b")
 _several = re.compile(r",|;|\\pm|±|\band\b|\bor\b|=.*=|\\\\")
 _line = re.compile(
-    r"[\s>*•+$`\-]*(?:\\\(|\\\[)?[\s*]*([A-Za-z](?:_\{?\w\}?|[₀-₉])?)[\s*]*=([^=<>≤≥]+?)[\s*$`,.;]*(?:\\\)|\\\])?[\s,.;$*]*"
+    r"[\s>*•+$`\-]*(?:\\\(|\\\[)?[\s*]*([A-Za-z](?:_\{?\w\}?|[₀-₉])?)[\s*]*=([^=<>≤≥]+?)[\s*$`,.;]*(?:\\\)"
+    r"|\\\])?[\s,.;$*]*"
 )
 _factorial = re.compile(r"(?<![\w.!)])(\d{1,2})!(?!!)")
 _sides = re.compile(r"(?<![<>!:=\\])=(?![=>])")
@@ -37,14 +39,32 @@ _linear = re.compile(r"\s*(\w+)\s*=\s*(?:(\d+)\s*\\?[a-z]\s*([+\-−])\s*(\d+)|(
 _row_gap = re.compile(r"\\\\\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]")
 _vector = re.compile(r"\s*[-−+]?\s*\d*\s*i\s*[-−+]\s*\d*\s*j(?:\s*[-−+]\s*\d*\s*k)?\s*")
 _unit_vector = re.compile(r"(?<![A-Za-z])([ijk])(?![A-Za-z])")
+_decimal = re.compile(r"(?:about |approximately |≈ ?)?(-?\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?")
+MOST_ROUNDED = 0.005
 _components = re.compile(r"\b(?:components?|coordinates?|entries)\b", re.IGNORECASE)
 _pair = re.compile(
     r"\s*([^,]+?)\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?)(?:\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?))?\s*"
 )
 _again = re.compile(
     r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words"
-    r"|or in other words|which is(?: the same as)?|or)[,:]?\s+"
+    r"|or in other words|which is(?: the same as)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
 )
+_function = re.compile(r"\s*([a-z](?=\^\{?-1|\s*\()|y)(?:\^\{?-1\}?)?\s*(?:\([a-z]\))?\s*=\s*([^=]+)")
+_free = re.compile(r"(?<![A-Za-z\\])([A-Zck])(?:(?![A-Za-z(])|(?=e\s*\^))")
+_repeated = re.compile(r"(.+?)\s*\(([-\d.,/]+)\)")
+_adjective = re.compile(
+    r"([a-z]+) (?:functions?|numbers?|integers?|matri(?:x|ces)|graphs?|sets?|triangles?|sequences?|series|relations?"
+    r"|operators?|events?|variables?|maps?|angles?|solids?|polygons?|vectors?|lines?|digits?)",
+    re.IGNORECASE,
+)
+_rate = re.compile(r"(.*\d.*?) (?:per|a|an|each|every) [a-z]+", re.IGNORECASE)
+_remainder = re.compile(r"((?:[^\\A-Za-z]|\\(?:cdot|times|equiv))*)(?:\\equiv|≡)\s*([-−]?\d+)\s*\(?\\?p?mod.*", re.S)
+_asian = re.compile(r"([^\u3040-\u30ff\u4e00-\u9fff]+)[\u3040-\u30ff\u4e00-\u9fff]{1,4}")
+_member = re.compile(r"\s*[A-Za-z]\s*(?:∈|\\in)\s*\\?\{([^{}]*?)\\?\}\s*")
+_joints = re.compile(r"\s*,\s*(?:and|or)\s+|\s*[,;]\s*|\s+(?:and|or)\s+|\s*\\text\s*\{\s*(?:and|or)\s*\}\s*")
+_chained = re.compile(r"\b([a-z])\s*=\s*([a-z])\s*=\s*([-−\d./]+)")
+_name = re.compile(r"\s*(?:([A-Za-z](?:_\{?\w+\}?|[₀-₉]+)?)\s*=)?\s*([^=<>≤≥]+?)\s*")
+_signs = re.compile(r"\s*(?:±|\\pm|\+/-)\s*(\w[^±]*)")
 _degrees, _pi = re.compile(r"\\circ|°|degree"), re.compile(r"\\pi(?![A-Za-z])|π")
 _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\}?\s*$")
 
@@ -53,7 +73,7 @@ def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Ite
     """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is wanted."""
     if said is not None and len(said) <= LONGEST:
         yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), alike)
-    text = laid_out(reply[-LONGEST:])
+    text = written_out(laid_out(reply[-LONGEST:]))
     if _several.search(gold):
         yield from _assigned(text)
     said_last = (sentences(set_off(text).text) or [""])[-1]
@@ -70,6 +90,10 @@ def _of_answer(gold: str, said: str, alike: Alike) -> Iterator[str]:
         return
     yield from _last_of(_factorial.sub(lambda found: str(math.factorial(int(found[1]))), said), alike)
     yield from _congruence(gold, said)
+    yield from _named_otherwise(gold, said)
+    yield from _pieces(gold, said, alike)
+    if _several.search(gold) and (listed := _values(said)):
+        yield listed
 
 
 def _last_of(said: str, alike: Alike) -> Iterator[str]:
@@ -78,10 +102,52 @@ def _last_of(said: str, alike: Alike) -> Iterator[str]:
     named = len(sides) == 2 and bool(_grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0]))
     if any(_joint.search(side) for side in sides[1:-1]) or not all(sides):
         return
-    if len(sides) > 2 or named or (len(sides) == 2 and alike(sides[1], sides[0])):
+    if len(sides) > 2 or named or (len(sides) == 2 and ("%" in sides[1] or alike(sides[1], sides[0]))):
         yield _unit_vector.sub(r"\\mathbf{\1}", sides[-1]) if _vector.fullmatch(sides[-1]) else sides[-1]
     elif _vector.fullmatch(said):
         yield _unit_vector.sub(r"\\mathbf{\1}", said)
+
+
+def _named_otherwise(gold: str, said: str) -> Iterator[str]:
+    """``y = R`` where ``f(x) = R`` is wanted or the other way round, and with the gold's letter for its constant."""
+    wanted, stated = _function.fullmatch(gold), _function.fullmatch(said)
+    if wanted and stated and (wanted[1] == stated[1] or {wanted[1], stated[1]} & {"y"} or "-1" in stated[0][:12]):
+        said = f"{gold[: wanted.start(2)]}{stated[2]}"
+        yield said
+    free = set(_free.findall(said)) - set(_free.findall(gold))
+    if "C" in _free.findall(gold) and "C" not in _free.findall(said) and len(free) == 1:
+        yield re.sub(rf"(?<![A-Za-z\\]){free.pop()}(?:(?![A-Za-z(])|(?=e\s*\^))", "C", said)
+
+
+def _pieces(gold: str, said: str, alike: Alike) -> Iterator[str]:
+    """A part of what is said that says it all: without a rate's unit, an adjective's noun, or its own repetition."""
+    if (found := _repeated.fullmatch(said)) and alike(found[1], found[2]):
+        yield found[2]
+    if (found := _adjective.fullmatch(said)) and gold.isalpha():
+        yield found[1]
+    if (found := _rate.fullmatch(said)) and not re.search(r"/|\bper\b|[a-z]{2}", gold):
+        yield found[1]
+    if gold.strip("-").isdigit() and (found := _remainder.fullmatch(said)) and not re.search("[A-Za-z]", found[1]):
+        yield found[2]
+    if found := _asian.fullmatch(said):
+        yield found[1]
+
+
+def _values(said: str) -> str | None:
+    """The values of a list, without the names before them, each of ``\\pm`` apart."""
+    if found := _member.fullmatch(said):
+        return found[1]
+    parts = [_name.fullmatch(part) for part in _joints.split(_chained.sub(r"\1=\3, \2=\3", said))]
+    if any(part is None for part in parts):
+        return None
+    named = {part[1] for part in parts if part and part[1]}
+    out: list[str] = []
+    for part in parts:
+        value, name = (part[2], part[1]) if part else ("", "")
+        signs = _signs.fullmatch(value)
+        each = [signs[1], f"-{signs[1]}"] if signs else [value]
+        out += each if len({one[0] for one in named}) <= 1 else [f"{name} = {one}" for one in each]
+    return ", ".join(out)
 
 
 def _congruence(gold: str, said: str) -> Iterator[str]:
@@ -125,8 +191,15 @@ def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:
     if first is None or second is None:
         return
     forms = [_in_degrees(one) if _degrees.search(gold) else one for one in (first, second)]
-    if alike(forms[0], forms[1]) or alike(forms[1], forms[0]):
+    if alike(forms[0], forms[1]) or alike(forms[1], forms[0]) or _near(forms[0], forms[1]):
         yield from forms
+
+
+def _near(one: str, other: str) -> bool:
+    """Whether one of two values is the other, rounded."""
+    found = [_decimal.fullmatch(text.strip(" $…")) for text in (one, other)]
+    values = [float(part[1]) / float(part[2] or 1) for part in found if part and float(part[2] or 1)]
+    return len(values) == 2 and abs(values[0] - values[1]) <= MOST_ROUNDED * abs(values[1])
 
 
 def _in_degrees(text: str) -> str:
