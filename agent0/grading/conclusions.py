@@ -7,7 +7,7 @@ Only a statement counts that says one thing: what hedges, rejects, compares or l
 import itertools
 import re
 
-from agent0.grading.replies.claims import CLAUSE, HEDGE, TRUTH, claim, said_of_subject, verdict
+from agent0.grading.replies.claims import CLAUSE, HEDGE, REFUTED, TRUTH, claim, said_of_subject, verdict
 from agent0.grading.replies.set_off import BOLD, FORMULA, Text, sentences, set_off
 
 LONGEST, MOST_WORDS = 4_000, 60
@@ -75,7 +75,7 @@ _connector = re.compile(
     re.IGNORECASE,
 )
 _apart = re.compile(
-    r"(?:\b(?:multiple|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each"
+    r"(?:\b(?:multiple|\w+est|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each"
     r"|any|both|one|some"
     r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|with"
     r"|without|past|adding"
@@ -87,11 +87,13 @@ _apart = re.compile(
 """What stands before a value that is no answer: a bound, a part, the second of two."""
 _behind = re.compile(
     r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
-    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,5}?(?:\s+(?:is|are|was"
+    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,7}?(?:\s+(?:is|are|was"
     r"|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
     r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made"
     r"|remaining|empty|red|blue"
-    r"|girls|boys|students)\b.*)?)?|\s*of (?:the|all|these|those|his|her|its|their)\b[^,;:]{1,80}",
+    r"|girls|boys|students)\b.*)?)?|\s*of (?:the|all|these|those|his|her|its|their)\b[^,;:]{1,80}"
+    r"|(?:\s+[a-z]+){0,3} (?:is|are|was|were|have been|has been|will be|must be|can be)"
+    r"(?: (?!(?:a|an|the|not)\b)[a-z]+){1,4}",
     re.IGNORECASE,
 )
 _subordinate = re.compile(
@@ -127,6 +129,10 @@ _all_but = re.compile(
     r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
     re.I,
 )
+_ordinal = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
+_group = re.compile(r"\(([^()]*)\)")
+_functions = re.compile(r"sin|cos|tan|log|sqrt|exp")
+_word = re.compile(r"[A-Za-z]{3,}")
 _bold = re.compile(f"{BOLD}(.)")
 _valued = re.compile(rf"[\d\ue000\W](?<![\s,'’-])|^{_NUMERALS}\b|^[A-Z]$|^(?:yes|no|true|false)$", re.IGNORECASE)
 _nearly = re.compile(r"(?<=[\ue010-\uf8ff\d)])((?:\s[A-Za-z]+)?)\s*≈\s*[\d.,]+(?:\s[A-Za-z]+)?$")
@@ -179,7 +185,7 @@ def _headline(statements: list[str], held: Text) -> str | None:
 def _statement(said: str, held: Text) -> str | None:
     """What one sentence states."""
     said = said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip()
-    if len(said.split()) > MOST_WORDS or "?" in said:
+    if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
         return None
     if _by_cases.search(said) or _all_but.match(said):
         return held.shown(said)
@@ -197,7 +203,12 @@ def _statement(said: str, held: Text) -> str | None:
 def _unbolded(said: str, held: Text) -> str:
     """``said`` with bold words as words where none of them says a value and something beside them does."""
     bold = [held.pieces[ord(found[1]) - 0xE010] for found in _bold.finditer(said)]
-    if not bold or not re.search(f"[\\d{FORMULA}]", _bold.sub("", said)) or any(map(_valued.search, bold)):
+    if (
+        not bold
+        or _verb.search(_bold.split(said)[0])
+        or not re.search(f"[\\d{FORMULA}]", _bold.sub("", said))
+        or any(map(_valued.search, bold))
+    ):
         return said
     return _bold.sub(lambda found: held.pieces[ord(found[1]) - 0xE010], said)
 
@@ -206,7 +217,20 @@ def _main_clause(main: str, held: Text) -> str | None:
     """What the main clause of a sentence states."""
     if (claimed := claim(main)) is not None:
         return claimed
-    return _system(main, held) or _value(main, held) or said_of_subject(main)
+    return _system(main, held) or _value(main, held) or _value(_cut(main), held) or said_of_subject(main)
+
+
+def _cut(main: str) -> str:
+    """``main`` up to a comma behind which no value stands."""
+    before, _, after = main.partition(", ")
+    return "" if not after or HEDGE.search(main) or re.search("[\\d\ue000\ue001]", after) else before
+
+
+def _joined(text: str) -> str:
+    """``text`` with each bracket without words as one word."""
+    return _group.sub(
+        lambda found: found[0] if _word.search(_functions.sub("", found[1])) else found[0].replace(" ", "\u2060"), text
+    )
 
 
 def _system(main: str, held: Text) -> str | None:
@@ -264,6 +288,7 @@ def _value(main: str, held: Text) -> str | None:
     main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
     if HEDGE.search(main):
         return None
+    main = _joined(main)
     words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", main)]
     run = _run(words)
     if run is None:
@@ -274,7 +299,7 @@ def _value(main: str, held: Text) -> str | None:
         return held.shown(value + noted[0])
     if len(after.split()) > 8 or not _stands_alone(before, value, after):
         return None
-    return _times.sub("", held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;"))) or None
+    return _times.sub("", held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")).replace("\u2060", " ")) or None
 
 
 def _stands_alone(before: str, value: str, after: str) -> bool:
@@ -289,7 +314,9 @@ def _stands_alone(before: str, value: str, after: str) -> bool:
 
 def _run(words: list[tuple[str, int, int]]) -> tuple[int, int] | None:
     """The last run of words that are mathematics, with joints inside of it: (first, one behind the last)."""
-    marks = [bool(_mathy.fullmatch(word) or _numeral.fullmatch(word)) for word, *_ in words]
+    marks = [
+        not _ordinal.fullmatch(word) and bool(_mathy.fullmatch(word) or _numeral.fullmatch(word)) for word, *_ in words
+    ]
     if not any(marks):
         return None
     end = len(marks) - marks[::-1].index(True)

@@ -8,6 +8,7 @@ import re
 
 from agent0.chat_format import boxed, unbraced_boxes
 from agent0.grading.conclusions import concluded
+from agent0.grading.replies.claims import REFUTED
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.objects import answer_of_object
 from agent0.grading.replies.wording import written_out
@@ -137,6 +138,8 @@ def _stated(text: str, *, wary: bool) -> str | None:
     for head in reversed(list(_head.finditer(text))):
         if wary and _doubted.search(text, max(0, head.start() - MOST_DOUBT), head.start()):
             return None
+        if wary and REFUTED.search(text[head.end() :].partition("\n")[0].partition(". ")[0]):
+            continue
         rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
         if (shown := _display.match(rest)) is not None:
             return _bare(shown[2] or shown[3])

@@ -5,6 +5,7 @@ import re
 
 CLAUSE = re.compile(
     r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with|for (?:all|some|any|every)"
+    r"|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"
     r"|when (?:it is |we )?(?:divided|divide|rounded|round|simplified|expressed|written|reduced))\b"
     r"|,?\s+i\.e\."
     r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely"
@@ -25,10 +26,11 @@ HEDGE = re.compile(
     r"|exceeds?|between"
     r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es"
     r"|ed|ing) out|ruled|remov\w*|except|other than|but"
-    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times(?=[\s,]+\S)"
+    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first(?! (?:\w+ )?(?:terms?"
+    r"|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?|times(?=[\s,]+\S)"
     r"|twice|too"
     r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
-    r"|out of|option [a-j] (?:and|or)|correct to)\b",
+    r"|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
 _chooses = re.compile(
@@ -49,6 +51,12 @@ _verdict = re.compile(
     r"(?:[:,;(]|[-–—]\s|$|because\b|since\b|as\b)",
     re.IGNORECASE,
 )
+REFUTED = re.compile(
+    r"\bwhich (?:is|are|was|were|would be) (?:\w+ )?(?:incorrect|wrong|not|false|impossible|invalid|mistaken)\b"
+    r"|\b(?:that|this|it) (?:is|was) (?:\w+ )?(?:incorrect|wrong|mistaken)\b|\bcommon (?:mistake|error|wrong)\b",
+    re.IGNORECASE,
+)
+"""What makes of a value before it no answer."""
 TRUTH = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
 _none = re.compile(
     r"\b(?:there (?:is|are|exists?)|has|have|having|admits?|with|possesses)\s+no\s+(?:(?:real|such|possible|valid)\s+)*"
@@ -56,7 +64,8 @@ _none = re.compile(
     re.IGNORECASE,
 )
 _said_of = re.compile(
-    r"(?:.*\b(?:is|are|was|were|becomes?|equals?|be|called|namely|(?:falls?|lands?|occurs?|happens?|takes place) on)"
+    r"(?:.*\b(?:is|are|was|were|becomes?|equals?|be|called|namely|prints?|returns?|outputs?|displays?|(?:falls?"
+    r"|lands?|occurs?|happens?|takes place) on)"
     r"|.*['’]s|[^:]*:)\s+(?:(?:always|therefore|thus|also|simply|exactly)\s+)?"
     r"(?:(?:a|an|the)\s+)?(\S.*)",
     re.IGNORECASE,

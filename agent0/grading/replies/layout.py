@@ -37,9 +37,13 @@ _table = re.compile(r"(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z))+", re.MULTILINE)
 _total = re.compile(r"(?:(?:grand|overall|final)\s+)?(?:total|answer|result|value)(?:\s+\w+)?|final", re.IGNORECASE)
 
 
+_LETTERS = str.maketrans({"ₙ": "_n", "ₖ": "_k", "ᵢ": "_i", "ⱼ": "_j", "ⁿ": "^n"})
+
+
 def laid_out(text: str) -> str:
     """Return ``text`` with its layout as words; linear in its length."""
     if not text.isascii():
+        text = text.translate(_LETTERS)
         text = _beside.sub(" ", _wrong.sub(" wrong ", _picture.sub("", _ticked(text))))
     if "<" in text:
         text = _tags.sub("\n", _thoughts.sub("\n", _scripts.sub(r"\1/\2", text)))
@@ -72,6 +76,13 @@ def _as_line(found: re.Match[str]) -> str:
 def _totalled(found: re.Match[str]) -> str:
     """The last row of a table where it is its total, else the table."""
     cells = [cell.strip(" *_") for cell in found[0].rstrip().rpartition("\n")[2].strip(" \t|").split("|")]
+    rows = [[cell.strip(" *_$") for cell in row.strip(" \t|").split("|")] for row in found[0].strip().split("\n")]
+    if (
+        len(rows) == len("hr1")
+        and all(len(name) == 1 and name.isalpha() for name in rows[0])
+        and len(cells) == len(rows[0])
+    ):
+        return f"{', '.join(f'{name} = {cell}' for name, cell in zip(rows[0], cells, strict=True))}\n"
     if len(cells) < 2 or not _total.fullmatch(cells[0].rstrip(":")) or any(cells[1:-1]):
         return found[0]
     return f"{cells[0]}: {cells[-1]}\n"

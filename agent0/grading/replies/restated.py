@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from agent0.grading.conclusions import concluded
+from agent0.grading.replies.claims import HEDGE, REFUTED
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.set_off import sentences, set_off
 from agent0.grading.replies.wording import written_out
@@ -36,11 +37,19 @@ _grouped = re.compile(
 _congruent = re.compile(r"(.*?)(?:\\equiv|≡)(?:.*)((?:\\equiv|≡)[^≡]*)", re.S)
 _modulus = re.compile(r"\\pmod\s*\{?\s*(\d+)|mod\s*(\d+)")
 _linear = re.compile(r"\s*(\w+)\s*=\s*(?:(\d+)\s*\\?[a-z]\s*([+\-−])\s*(\d+)|(\d+)\s*([+\-−])\s*(\d+)\s*[a-z])\s*")
+_named_option = re.compile(r"(?i:choice|option|answer) \(?([A-J])\b\)?")
+_capital = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z])")
+_subject = re.compile(
+    r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes"
+    r"|arrived|arrives"
+    r"|weighs|sits|lives|owns|scored|got|gets|did) [^,;]{1,60}"
+)
 _row_gap = re.compile(r"\\\\\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]")
 _vector = re.compile(r"\s*[-−+]?\s*\d*\s*i\s*[-−+]\s*\d*\s*j(?:\s*[-−+]\s*\d*\s*k)?\s*")
 _unit_vector = re.compile(r"(?<![A-Za-z])([ijk])(?![A-Za-z])")
 _decimal = re.compile(r"(?:about |approximately |≈ ?)?(-?\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?")
 MOST_ROUNDED = 0.005
+_calligraphic = re.compile(r"\\mathcal\s*\{?([A-Z])\}?")
 _components = re.compile(r"\b(?:components?|coordinates?|entries)\b", re.IGNORECASE)
 _pair = re.compile(
     r"\s*([^,]+?)\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?)(?:\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?))?\s*"
@@ -76,7 +85,9 @@ def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Ite
     text = written_out(laid_out(reply[-LONGEST:]))
     if _several.search(gold):
         yield from _assigned(text)
-    said_last = (sentences(set_off(text).text) or [""])[-1]
+    held = set_off(text)
+    said_last = (sentences(held.text) or [""])[-1]
+    yield from _in_words(gold, held.shown(said_last))
     if said is not None and _components.search(said_last) and (found := _pair.fullmatch(said)):
         yield f"({', '.join(part for part in found.groups() if part)})"
     yield from _twice(gold, text, alike)
@@ -106,6 +117,8 @@ def _last_of(said: str, alike: Alike) -> Iterator[str]:
         yield _unit_vector.sub(r"\\mathbf{\1}", sides[-1]) if _vector.fullmatch(sides[-1]) else sides[-1]
     elif _vector.fullmatch(said):
         yield _unit_vector.sub(r"\\mathbf{\1}", said)
+    if r"\mathcal" in said:
+        yield _calligraphic.sub(r"\1", said)
 
 
 def _named_otherwise(gold: str, said: str) -> Iterator[str]:
@@ -171,12 +184,24 @@ def _assigned(text: str) -> Iterator[str]:
             break
         found.insert(0, one)
     names = [one[1] for one in found]
-    if len(names) < 2 or len(set(names)) < len(names) or len(names) > MOST_LINES:
+    if not 2 <= len(names) <= MOST_LINES or 1 < len(set(names)) < len(names):
         return
     if len({name[0] for name in names}) == 1:
         yield ", ".join(one[2].strip() for one in found)
     else:
         yield ", ".join(f"{one[1]} = {one[2].strip()}" for one in found)
+
+
+def _in_words(gold: str, said: str) -> Iterator[str]:
+    """The one option that the last statement names, or the subject of it where a name is wanted."""
+    if HEDGE.search(said.replace(" first", "")) or REFUTED.search(said):
+        return
+    if _letter.fullmatch(gold):
+        named = _named_option.findall(said)
+        if len(set(named)) == 1 and not set(_capital.findall(said)) - {*named, "A", "I"}:
+            yield named[0]
+    elif gold.isalpha() and (found := _subject.fullmatch(said)):
+        yield found[1]
 
 
 def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:
