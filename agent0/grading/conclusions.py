@@ -77,11 +77,12 @@ _connector = re.compile(
 _apart = re.compile(
     r"(?:\b(?:multiple|\w+est|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each"
     r"|any|both|one|some"
-    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|with"
+    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|(?<!left )with"
     r"|without|past|adding"
     r"|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise|line"
     r"|case|theorem)|(?<!dropped)(?<!increased)(?<!decreased)(?<!reduced)(?<!rose)(?<!risen)(?<!fell)(?<!fallen)"
-    r"(?<!grew)(?<!grown)(?<!changed)(?<!shrank)(?<!gone up)(?<!went up)(?<!gone down)(?<!went down)\sby)\s*$",
+    r"(?<!grew)(?<!grown)(?<!changed)(?<!shrank)(?<!satisfied)"
+    r"(?<!gone up)(?<!went up)(?<!gone down)(?<!went down)\sby)\s*$",
     re.IGNORECASE,
 )
 """What stands before a value that is no answer: a bound, a part, the second of two."""
@@ -123,12 +124,19 @@ _joint = re.compile(
 )
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
 _among = re.compile(r"(?:of|among|amongst|from) (?:all )?(?:the|these|those) [^,]{1,60}, ", re.IGNORECASE)
+_intro = re.compile(
+    r"(?:together|combined|overall|in total|altogether|finally|now|clearly|indeed|in the end|in all|as a result"
+    r"|in summary"
+    r"|ultimately|in conclusion|to summarize|to sum up),\s+",
+    re.IGNORECASE,
+)
 _afternoon = re.compile(r"\s*(?:in the (?:morning|afternoon|evening)|at night)\b", re.IGNORECASE)
 _relation = re.compile(r"[=<>≤≥≠≈≡∈]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx)(?![A-Za-z])")
 _all_but = re.compile(
     r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
     re.I,
 )
+_one_of_many = re.compile(r"\b(?:a|an) $")
 _ordinal = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _group = re.compile(r"\(([^()]*)\)")
 _functions = re.compile(r"sin|cos|tan|log|sqrt|exp")
@@ -149,7 +157,7 @@ _ended = re.compile(
     r"|per cent of|full|will|on|at|from|by|to|in|as)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
-_SIGNS = ("=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
+_SIGNS = ("∪", "∩", "=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
 _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)
 
 
@@ -197,7 +205,9 @@ def _statement(said: str, held: Text) -> str | None:
     if (found := verdict(said)) is not None:
         return found
     said = _label.sub("", said, count=1) if _label.match(said) else said
-    return _main_clause(_among.sub("", said[_last_end(_connector, said) :], count=1), held)
+    main = _joined(said[_last_end(_connector, said) :])
+    among = _among.match(main) or _intro.match(main)
+    return _main_clause(main[among.end() :] if among else main, held)
 
 
 def _unbolded(said: str, held: Text) -> str:
@@ -288,7 +298,6 @@ def _value(main: str, held: Text) -> str | None:
     main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
     if HEDGE.search(main):
         return None
-    main = _joined(main)
     words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", main)]
     run = _run(words)
     if run is None:
@@ -304,6 +313,8 @@ def _value(main: str, held: Text) -> str | None:
 
 def _stands_alone(before: str, value: str, after: str) -> bool:
     """Whether ``value`` is what the clause says: a verb or nothing of its kind stands before it."""
+    if value.isdigit() and after.strip() and _one_of_many.search(before):
+        return False
     if re.search(r"[\d\ue000]", after) or _apart.search(before) or not _behind.fullmatch(after):
         return False
     if _verb.search(before.rstrip() + " ") or _verb.search(before.rstrip()):

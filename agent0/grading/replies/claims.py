@@ -4,7 +4,8 @@
 import re
 
 CLAUSE = re.compile(
-    r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with|for (?:all|some|any|every)"
+    r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with(?<!left with)"
+    r"|for (?:all|some|any|every)"
     r"|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"
     r"|when (?:it is |we )?(?:divided|divide|rounded|round|simplified|expressed|written|reduced))\b"
     r"|,?\s+i\.e\."
@@ -65,7 +66,7 @@ _none = re.compile(
 )
 _said_of = re.compile(
     r"(?:.*\b(?:is|are|was|were|becomes?|equals?|be|called|namely|prints?|returns?|outputs?|displays?|(?:falls?"
-    r"|lands?|occurs?|happens?|takes place) on)"
+    r"|lands?(?: us)?|occurs?|happens?|takes place) on)"
     r"|.*['’]s|[^:]*:)\s+(?:(?:always|therefore|thus|also|simply|exactly)\s+)?"
     r"(?:(?:a|an|the)\s+)?(\S.*)",
     re.IGNORECASE,

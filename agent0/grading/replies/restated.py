@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from agent0.grading.conclusions import concluded
-from agent0.grading.replies.claims import HEDGE, REFUTED
+from agent0.grading.replies.claims import HEDGE, REFUTED, said_of_subject
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.set_off import sentences, set_off
 from agent0.grading.replies.wording import written_out
@@ -37,6 +37,8 @@ _grouped = re.compile(
 _congruent = re.compile(r"(.*?)(?:\\equiv|≡)(?:.*)((?:\\equiv|≡)[^≡]*)", re.S)
 _modulus = re.compile(r"\\pmod\s*\{?\s*(\d+)|mod\s*(\d+)")
 _linear = re.compile(r"\s*(\w+)\s*=\s*(?:(\d+)\s*\\?[a-z]\s*([+\-−])\s*(\d+)|(\d+)\s*([+\-−])\s*(\d+)\s*[a-z])\s*")
+_listed = re.compile(r"\b(?:namely|(?:they|these|which) are)[:,]?\s+(.+)")
+_so_that = re.compile(r",? (?:so|and|which means) (?:that|this)(?:['’]s| is) ")
 _named_option = re.compile(r"(?i:choice|option|answer) \(?([A-J])\b\)?")
 _capital = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z])")
 _subject = re.compile(
@@ -70,6 +72,7 @@ _rate = re.compile(r"(.*\d.*?) (?:per|a|an|each|every) [a-z]+", re.IGNORECASE)
 _remainder = re.compile(r"((?:[^\\A-Za-z]|\\(?:cdot|times|equiv))*)(?:\\equiv|≡)\s*([-−]?\d+)\s*\(?\\?p?mod.*", re.S)
 _asian = re.compile(r"([^\u3040-\u30ff\u4e00-\u9fff]+)[\u3040-\u30ff\u4e00-\u9fff]{1,4}")
 _member = re.compile(r"\s*[A-Za-z]\s*(?:∈|\\in)\s*\\?\{([^{}]*?)\\?\}\s*")
+_braced = re.compile(r"\s*\\?\{([^{}]*?)\\?\}\s*")
 _joints = re.compile(r"\s*,\s*(?:and|or)\s+|\s*[,;]\s*|\s+(?:and|or)\s+|\s*\\text\s*\{\s*(?:and|or)\s*\}\s*")
 _chained = re.compile(r"\b([a-z])\s*=\s*([a-z])\s*=\s*([-−\d./]+)")
 _name = re.compile(r"\s*(?:([A-Za-z](?:_\{?\w+\}?|[₀-₉]+)?)\s*=)?\s*([^=<>≤≥]+?)\s*")
@@ -113,12 +116,20 @@ def _last_of(said: str, alike: Alike) -> Iterator[str]:
     named = len(sides) == 2 and bool(_grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0]))
     if any(_joint.search(side) for side in sides[1:-1]) or not all(sides):
         return
-    if len(sides) > 2 or named or (len(sides) == 2 and ("%" in sides[1] or alike(sides[1], sides[0]))):
+    if (
+        len(sides) > 2
+        or named
+        or (len(sides) == 2 and ("%" in sides[1] or _both_degrees(sides) or alike(sides[1], sides[0])))
+    ):
         yield _unit_vector.sub(r"\\mathbf{\1}", sides[-1]) if _vector.fullmatch(sides[-1]) else sides[-1]
     elif _vector.fullmatch(said):
         yield _unit_vector.sub(r"\\mathbf{\1}", said)
     if r"\mathcal" in said:
         yield _calligraphic.sub(r"\1", said)
+
+
+def _both_degrees(sides: list[str]) -> bool:
+    return all(map(_degrees.search, sides))
 
 
 def _named_otherwise(gold: str, said: str) -> Iterator[str]:
@@ -142,13 +153,16 @@ def _pieces(gold: str, said: str, alike: Alike) -> Iterator[str]:
         yield found[1]
     if gold.strip("-").isdigit() and (found := _remainder.fullmatch(said)) and not re.search("[A-Za-z]", found[1]):
         yield found[2]
+    both = said.split(" or ")
+    if len(both) == len("ab") and alike(both[0], both[1]):
+        yield both[0]
     if found := _asian.fullmatch(said):
         yield found[1]
 
 
 def _values(said: str) -> str | None:
     """The values of a list, without the names before them, each of ``\\pm`` apart."""
-    if found := _member.fullmatch(said):
+    if found := _member.fullmatch(said) or _braced.fullmatch(said):
         return found[1]
     parts = [_name.fullmatch(part) for part in _joints.split(_chained.sub(r"\1=\3, \2=\3", said))]
     if any(part is None for part in parts):
@@ -200,8 +214,15 @@ def _in_words(gold: str, said: str) -> Iterator[str]:
         named = _named_option.findall(said)
         if len(set(named)) == 1 and not set(_capital.findall(said)) - {*named, "A", "I"}:
             yield named[0]
-    elif gold.isalpha() and (found := _subject.fullmatch(said)):
+    if gold.isalpha() and (found := _subject.fullmatch(said)):
         yield found[1]
+    if gold.isalpha() and (word := said_of_subject(said.rstrip(".!"))):
+        yield word
+    parts = _so_that.split(said)
+    if len(parts) == len("ab") and not re.search(r"\d", parts[1]) and (before := concluded(parts[0])):
+        yield before
+    if _several.search(gold) and (found := _listed.search(said)) and (values := concluded(f"It is {found[1]}")):
+        yield values
 
 
 def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:

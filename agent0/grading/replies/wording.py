@@ -21,6 +21,7 @@ _RELATIONS = {
 }
 _NUMBER = r"(?:\$[^$\n]+\$|[-−]?\d+(?:[./]\d+)?)"
 _COUNT = rf"(?:{'|'.join(_SMALL)}|\d{{1,3}})"
+_DIGITS = ("zero", *_SMALL[:9])
 _relation = "|".join(_RELATIONS)
 _END = r"(?=\s*(?:[.,;]?\s*$|[.,;]\s))"
 _WORDINGS = (
@@ -42,12 +43,13 @@ _WORDINGS = (
 _wordings = [(re.compile(pattern, re.IGNORECASE), text) for pattern, text in _WORDINGS]
 _dozens = re.compile(rf"\b({_COUNT}) dozen\b", re.IGNORECASE)
 _and_part = re.compile(rf"\b({_COUNT}) and (?:a|one)[ -](half|third|quarter)\b", re.IGNORECASE)
+_point = re.compile(rf"\b({'|'.join(_DIGITS)}) point ((?:(?:{'|'.join(_DIGITS)})\b ?)+)", re.IGNORECASE)
 _bounded = re.compile(
     rf"(?<![\w$\\])\$?([a-z])\$? (?:is|must be|has to be|should be|needs to be) ({_relation}) ({_NUMBER}){_END}",
     re.IGNORECASE | re.MULTILINE,
 )
 _all_bounded = re.compile(
-    rf"\ball (?:the )?(?:real )?(?:numbers|values)(?: of \$?\w\$?)?(?: that are"
+    rf"\ball (?:the )?(?:real )?(?:numbers|values|\$?[a-z]\$?)(?: of \$?\w\$?)?(?: that are"
     rf"| which are)? ({_relation}) ({_NUMBER}){_END}",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -57,10 +59,17 @@ def written_out(text: str) -> str:
     """Return ``text`` with the values that it says in words as they are written."""
     for pattern, written in _wordings:
         text = pattern.sub(written, text)
+    text = _point.sub(_decimal, text)
     text = _dozens.sub(lambda found: str(12 * _count(found[1])), text)
     text = _and_part.sub(lambda found: f"{_count(found[1])} 1/{_PARTS[found[2].lower()]}", text)
     text = _all_bounded.sub(lambda found: f"x {_RELATIONS[found[1].lower()]} {found[2].strip('$')}", text)
     return _bounded.sub(lambda found: f"{found[1]} {_RELATIONS[found[2].lower()]} {found[3].strip('$')}", text)
+
+
+def _decimal(found: re.Match[str]) -> str:
+    """``one point five`` in figures."""
+    behind = "".join(str(_DIGITS.index(word)) for word in found[2].lower().split())
+    return f"{_DIGITS.index(found[1].lower())}.{behind}" + " " * found[2].endswith(" ")
 
 
 def _count(word: str) -> int:
