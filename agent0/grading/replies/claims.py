@@ -37,7 +37,7 @@ HEDGE = re.compile(
 _chooses = re.compile(
     r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)"
 )
-_only = re.compile(r"(?:only|just) (?:option |choice |statement |answer )?\(?([A-J])\)? [a-z]+")
+_only = re.compile(r"(?i:only|just) (?:option |choice |statement |answer )?\(?([A-J])\)? [a-z]+")
 _picked = re.compile(
     r"(?i:(?:i(?:['’]d| would|['’]ll| will)? |we |my )?(?:choose|pick|select|go with|chose|opt for|vote for))"
     r" (?i:option |choice |answer |letter )?\(?([A-J])\)?$"
