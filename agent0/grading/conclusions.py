@@ -75,7 +75,8 @@ _connector = re.compile(
     re.IGNORECASE,
 )
 _apart = re.compile(
-    r"(?:\b(?:multiple|\w+est|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each"
+    r"(?:\b(?:multiple|\w+est|factor|power|third|quarter|half|divisor|out|(?<!an )(?<!a )sum"
+    r"|(?<!an )(?<!a )product|root|square|(?<!an )(?<!a )average|(?<!an )(?<!a )mean|each"
     r"|any|both|one|some"
     r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|(?<!left )with"
     r"|without|past|adding"
@@ -137,6 +138,7 @@ _all_but = re.compile(
     re.I,
 )
 _one_of_many = re.compile(r"\b(?:a|an) $")
+_reason = re.compile(r"(?:since|because|as)\b[^,]{0,200},\s+", re.IGNORECASE)
 _ordinal = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _group = re.compile(r"\(([^()]*)\)")
 _functions = re.compile(r"sin|cos|tan|log|sqrt|exp")
@@ -293,6 +295,8 @@ def _emphasised(said: str, held: Text) -> str | None:
 
 def _value(main: str, held: Text) -> str | None:
     """The value that the main clause of a statement ends in or is about."""
+    reason = _reason.match(main)
+    main = main[reason.end() :] if reason else main
     cut = CLAUSE.search(main, 1)
     main = _as_large.sub("", _nearly.sub(r"\1", main[: cut.start()] if cut else main))
     main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
@@ -336,11 +340,10 @@ def _run(words: list[tuple[str, int, int]]) -> tuple[int, int] | None:
         start -= step
     while start < end - 1 and _wanting.fullmatch(words[start][0]):
         start += 1
+    while 0 < start < end - 1 and words[start][0] in _SIGNS and not words[start - 1][0].endswith((",", ":", ".")):
+        start -= 1
     while start < end - 1 and words[start][0] in _SIGNS:
-        if start == 0 or words[start - 1][0].endswith((",", ":", ".")):
-            start += 1
-        else:
-            start -= 1
+        start += 1
     return start, end
 
 

@@ -113,6 +113,8 @@ def answer_in(reply: str) -> str | None:
         return found
     text = written_out(laid_out(text[-LAST:]))
     found = _unboxed(text, wary=True)
+    if found is not None and _prose.match(found) and (said := concluded(found)):
+        return said
     return found if found is not None else concluded(text)
 
 

@@ -12,6 +12,7 @@ from events.values import ToolState
 
 WALL_S = 4.0
 ROOT = Root((), ("antlr4", "latex2sympy2_extended", "math_verify", "mpmath", "sympy"))
+_base, _argument = re.compile(r"\\?log_\{?e\}?(?![a-z])"), re.compile(r"\b(ln|log)\s+(\d+)")
 _function = re.compile(r"(?<![A-Za-z\\{])(ln|log|sin|cos|tan|exp|sqrt)(?![a-z])")
 _PROGRAM = r"""
 import importlib.metadata, json, logging
@@ -59,7 +60,7 @@ def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VA
     others = other_readings(gold, answer, said, lambda one, other: grade_as(kind, one, other, edition).correct is True)
     graded = (grade_as(kind, gold, other, edition) for other in others)
     right = next((one for one in graded if one.correct is True), None)
-    return right or replace(found, got=_function.sub(r"\\\1", found.got))
+    return right or replace(found, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", found.got))))
 
 
 async def warm(sandbox: Sandbox) -> None:

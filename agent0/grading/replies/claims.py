@@ -44,6 +44,7 @@ _picked = re.compile(
     r"|(?i:(?:i(?:['’]d| would|['’]ll| will)? |we )?(?:choose|pick|select|go with|chose|opt for)"
     r" (?:option|choice|answer|letter) \(?)([a-j])\)?$"
 )
+_it_is = re.compile(r"(?i:so,? |then,? )?\(?([A-J])\)? it is|(?i:i['’]m going with) \(?([A-J])\)?")
 _after_word = re.compile(r"\b(?i:choice|option|answer|letter|selection)\s*(?:is|:|→|=|->|-)\s*\(?([A-J])\)?$")
 _true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _verdict = re.compile(
@@ -78,6 +79,8 @@ def verdict(said: str) -> str | None:
     """Return the choice or truth value that a whole sentence begins with or ends in: ``A`` of "Final choice → A"."""
     if (found := _verdict.match(said)) and not HEDGE.search(found[0]):
         return found[1]
+    if found := _it_is.fullmatch(said):
+        return found[1] or found[2]
     found = _after_word.search(said)
     return found[1] if found and not HEDGE.search(said) else None
 

@@ -38,8 +38,9 @@ _congruent = re.compile(r"(.*?)(?:\\equiv|≡)(?:.*)((?:\\equiv|≡)[^≡]*)", r
 _modulus = re.compile(r"\\pmod\s*\{?\s*(\d+)|mod\s*(\d+)")
 _linear = re.compile(r"\s*(\w+)\s*=\s*(?:(\d+)\s*\\?[a-z]\s*([+\-−])\s*(\d+)|(\d+)\s*([+\-−])\s*(\d+)\s*[a-z])\s*")
 _listed = re.compile(r"\b(?:namely|(?:they|these|which) are)[:,]?\s+(.+)")
+_assignment = re.compile(r"(?<![A-Za-z\d_^)])([a-z])\*?\s*=\s*([-−]?\d+(?:[./]\d+)?)(?![\d.]*\s*[-+*/^=a-z(])")
 _so_that = re.compile(r",? (?:so|and|which means) (?:that|this)(?:['’]s| is) ")
-_named_option = re.compile(r"(?i:choice|option|answer) \(?([A-J])\b\)?")
+_named_option = re.compile(r"(?i:choice|option|answer|statement|graph|figure|in) \(?([A-J])\b\)?")
 _capital = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z])")
 _subject = re.compile(
     r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes"
@@ -70,8 +71,10 @@ _adjective = re.compile(
 )
 _rate = re.compile(r"(.*\d.*?) (?:per|a|an|each|every) [a-z]+", re.IGNORECASE)
 _remainder = re.compile(r"((?:[^\\A-Za-z]|\\(?:cdot|times|equiv))*)(?:\\equiv|≡)\s*([-−]?\d+)\s*\(?\\?p?mod.*", re.S)
+_o_clock = re.compile(r"(.*\d) o['’]?clock.*", re.IGNORECASE)
 _asian = re.compile(r"([^\u3040-\u30ff\u4e00-\u9fff]+)[\u3040-\u30ff\u4e00-\u9fff]{1,4}")
 _member = re.compile(r"\s*[A-Za-z]\s*(?:∈|\\in)\s*\\?\{([^{}]*?)\\?\}\s*")
+_either = re.compile(r"\bor\b")
 _braced = re.compile(r"\s*\\?\{([^{}]*?)\\?\}\s*")
 _joints = re.compile(r"\s*,\s*(?:and|or)\s+|\s*[,;]\s*|\s+(?:and|or)\s+|\s*\\text\s*\{\s*(?:and|or)\s*\}\s*")
 _chained = re.compile(r"\b([a-z])\s*=\s*([a-z])\s*=\s*([-−\d./]+)")
@@ -156,6 +159,8 @@ def _pieces(gold: str, said: str, alike: Alike) -> Iterator[str]:
     both = said.split(" or ")
     if len(both) == len("ab") and alike(both[0], both[1]):
         yield both[0]
+    if found := _o_clock.fullmatch(said):
+        yield found[1]
     if found := _asian.fullmatch(said):
         yield found[1]
 
@@ -168,6 +173,8 @@ def _values(said: str) -> str | None:
     if any(part is None for part in parts):
         return None
     named = {part[1] for part in parts if part and part[1]}
+    if len({name[0] for name in named}) > 1 and _either.search(said):
+        return None
     out: list[str] = []
     for part in parts:
         value, name = (part[2], part[1]) if part else ("", "")
@@ -207,21 +214,38 @@ def _assigned(text: str) -> Iterator[str]:
 
 
 def _in_words(gold: str, said: str) -> Iterator[str]:
-    """The one option that the last statement names, or the subject of it where a name is wanted."""
+    """What the last statement ``said`` says where an option, a word or several values are wanted."""
     if HEDGE.search(said.replace(" first", "")) or REFUTED.search(said):
         return
     if _letter.fullmatch(gold):
         named = _named_option.findall(said)
         if len(set(named)) == 1 and not set(_capital.findall(said)) - {*named, "A", "I"}:
             yield named[0]
-    if gold.isalpha() and (found := _subject.fullmatch(said)):
-        yield found[1]
-    if gold.isalpha() and (word := said_of_subject(said.rstrip(".!"))):
-        yield word
+    if gold.isalpha():
+        yield from _words_of(gold, said)
     parts = _so_that.split(said)
     if len(parts) == len("ab") and not re.search(r"\d", parts[1]) and (before := concluded(parts[0])):
         yield before
-    if _several.search(gold) and (found := _listed.search(said)) and (values := concluded(f"It is {found[1]}")):
+    if _several.search(gold):
+        yield from _values_of(said)
+
+
+def _words_of(gold: str, said: str) -> Iterator[str]:
+    """The subject of the statement, and what it says of it."""
+    if found := _subject.fullmatch(said):
+        yield found[1]
+    if word := said_of_subject(said.rstrip(".!")):
+        yield word
+    if gold.lower() == "none" and said.lower().startswith(("none of the", "none of these", "none of them")):
+        yield gold
+
+
+def _values_of(said: str) -> Iterator[str]:
+    """The values that the statement gives to names, or lists at its end."""
+    named = _assignment.findall(said)
+    if len(dict(named)) == len(named) > 1:
+        yield ", ".join(f"{name} = {value}" for name, value in named)
+    if (found := _listed.search(said)) and (values := concluded(f"It is {found[1]}")):
         yield values
 
 

@@ -32,6 +32,8 @@ _WORDINGS = (
     (r"\bthree[- ]quarters of a minute\b", "45 seconds"),
     (r"\ba quarter of an hour\b", "15 minutes"),
     (r"\ba quarter of a minute\b", "15 seconds"),
+    (rf"\b(?:the )?closed interval (?:from|between) ({_NUMBER}) (?:to|and) ({_NUMBER})", r"[\1, \2]"),
+    (rf"\b(?:the )?open interval (?:from|between) ({_NUMBER}) (?:to|and) ({_NUMBER})", r"(\1, \2)"),
     (r"\bhalf a percent\b|\bhalf of (?:a|one) percent\b", "0.5 percent"),
     (r"\b(\d{1,9}) out of (\d{1,9})\b", r"\1/\2"),
     (r"\b((?:probability|chance|likelihood)\b[^.\n\d]{0,60}?\b)(\d{1,9}) in (\d{1,9})\b", r"\1\2/\3"),
