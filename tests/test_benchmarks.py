@@ -112,6 +112,7 @@ async def test_an_empty_reply_is_wrong(name: str) -> None:
         ("\\boxed{B}", "B"), ("\\boxed{(b)}", "B"), ("\\boxed{\\text{B}}", "B"), ("B", "B"), ("B. the second", "B"),
         ("The answer is (B).", "B"), ("Answer: **B**", "B"), ("first A, but the answer is C", "C"), ("two", "B"),
         ("\\boxed{E}", None), ("A or B", None), ("Because", None), ("", None), ("\\boxed{A, B}", None),
+        ("A and C fail, which leaves (B).", "B"), ("Only C can be true.", "C"), ("I would rule out B.", None),
     ],
 )  # fmt: skip
 async def test_letters_are_read_from_what_is_said_last(reply: str, letter: str | None) -> None:

@@ -4,33 +4,20 @@ Only a statement counts that says one thing: what hedges, rejects, compares or l
 """
 
 # ruff: noqa: RUF001 (signs and dashes as they are written)
-import html
 import itertools
 import re
-from dataclasses import dataclass, field
 
-LONGEST, MOST, MOST_WORDS = 4_000, 1_000, 60
-"""Characters from the end that are looked at, set-off pieces in them, words of a statement."""
-_FORMULA, _BOLD = "\ue000", "\ue001"
-_held = re.compile("[\ue000-\uf8ff]")
-_entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
-_html_bold = re.compile(r"</?(?:b|strong)\s*>", re.IGNORECASE)
-_html = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6])(?:\s[^<>]{0,80})?/?>", re.IGNORECASE)
-_html_inline = re.compile(r"</?(?:i|em|u|span|code)(?:\s[^<>]{0,80})?>", re.IGNORECASE)
-_fence = re.compile(r"```[^\n`]*\n(?:(?!```).)*```", re.DOTALL)
-_block = re.compile(
-    r"\$\$(?P<a>(?:(?!\$\$).)+)\$\$|\\\[(?P<b>(?:(?!\\\]).)+)\\\]"
-    r"|\\begin\{(?P<n>align\*?|aligned|equation\*?|gather\*?)\}(?P<c>(?:(?!\\end)."
-    r"|\\end\{(?!(?P=n)))+)\\end\{(?P=n)\}",
-    re.DOTALL,
+from agent0.grading.replies.claims import CLAUSE, HEDGE, REFUTED, TRUTH, claim, said_of_subject, verdict
+from agent0.grading.replies.set_off import BOLD, FORMULA, Text, sentences, set_off
+
+LONGEST, MOST_WORDS = 4_000, 60
+"""Characters from the end that are looked at, words of a statement."""
+_heading = re.compile(
+    r"(?:final |short |full |detailed )?(?:solution|results?|answers?|explanation|conclusion|summary|reasoning"
+    r"|analysis|given"
+    r"|proof|approach|calculations?|derivation|details|work|steps|verification|check|method|setup|problem|overview)",
+    re.IGNORECASE,
 )
-_inline = re.compile(r"(?<!\\)\$(?P<a>[^$\n]+?)(?<!\\)\$(?!\d)|\\\((?P<b>(?:(?!\\\)).)+?)\\\)|`(?P<c>[^`\n]+)`")
-_bold = re.compile(r"\*\*(?P<a>(?:(?!\*\*)[^\n])+)\*\*|__(?P<b>(?:(?!__)[^\n])+)__")
-_stop = re.compile(
-    r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)[.!?。！？](?=[*_\"')]*(?:\s|\Z))"
-    r"|(?<=[。！])"
-)
-_abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|^\s*\d{1,2})\.$")
 _small_talk = re.compile(
     r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note"
     r"|feel)|happy to"
@@ -40,10 +27,16 @@ _small_talk = re.compile(
     re.IGNORECASE,
 )
 _remark = re.compile(
-    r"(?:\(.*\)|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check|proof check|comment|side note"
+    r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)?|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check"
+    r"|proof check|comment|side note"
     r"|fun fact)\b.*"
     r"|(?:to (?:check|verify|double-check)|(?:we can|let's|let us) (?:check|verify|double-check)|as a check"
     r"|this (?:matches|agrees|confirms|checks))\b.*"
+    r"|(?:(?:by |we )?(?:substitut|plug|check|verif|test|confirm|insert|put)\w*|indeed)\b"
+    r"(?!.*\b(?:wait|actually|but|not|oops|hmm|instead|fails?|wrong)\b).*(?:\b(?:match\w*|agrees?|checks? out"
+    r"|confirm\w*"
+    r"|verif\w*|satisf\w*|holds?|works|as (?:expected|required|desired)|(?:is|are) (?:correct|consistent|true|right))\b"
+    r"|[\u2713\u2714]).*"
     r"|[^\w\ue000-\uf8ff]*)[.!]?",
     re.IGNORECASE | re.DOTALL,
 )
@@ -53,7 +46,6 @@ _concludes = re.compile(
     re.IGNORECASE,
 )
 _revises = re.compile(r"\b(?:wait|actually|however|oops|hmm|correction|but (?:then|this|that))\b", re.IGNORECASE)
-_bullet = re.compile(r"^\s*(?:[-*+•>]\s+|#{1,6}\s+|\d{1,2}[.)]\s+(?=\D)|\([a-z]\)\s+)*")
 _label = re.compile(
     r"(?:(?:step|case|part) \w+|conclusion|result|answer|final answer|solution|total"
     r"|[A-Z][a-z]+(?: [a-z]+){0,3})\s*:\s*(?=\S)",
@@ -75,51 +67,35 @@ _connector = re.compile(
     r"|have)(?: that)?|that leaves"
     r"|which (?:leaves|gives|yields)|leaving(?: only| us with)?|giving|yielding|obtaining|meaning(?: that)?"
     r"|implying(?: that)?|that is"
-    r"|implies(?: that)?|if and only if|iff)\b,?:?\s*"
-    r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*",
-    re.IGNORECASE,
-)
-_clause = re.compile(
-    r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with)\b|,?\s+i\.e\."
-    r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely"
-    r"|after|in other words"
-    r"|as required|as desired|as claimed|not|and not|meaning|since|up to|for (?:all|some|any|every)|it|this"
-    r"|they|he|she|we)\b"
-    r"|;\s(?![^()]*\))|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|[^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
-    re.IGNORECASE,
-)
-_hedge = re.compile(
-    r"\?|n['’]t\b|\b(?:maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear"
-    r"|cannot|unless|if"
-    r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error"
-    r"|try|wait"
-    r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than"
-    r"|exceeds?|between"
-    r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es"
-    r"|ed|ing) out|ruled|remov\w*|except|other than|but"
-    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first|start(?:s|ed)?|times"
-    r"|twice|too"
-    r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
-    r"|out of|option [a-j] (?:and|or)|correct to)\b",
+    r"|(?:which )?(?:simplifies|reduces|evaluates|works out|rounds)(?: down| up)? to"
+    r"|implies(?: that)?|if and only if|iff|but (?:it|this|that|the \w+)(?:['’]s| is| are| was)(?= (?:actually"
+    r"|really|in fact)\b)"
+    r"|(?:it|this) (?:seems|appears)(?: that)?|my (?:best )?guess is|i(?: would|['’]d) say(?: that)?)\b,?:?\s*"
+    r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )",
     re.IGNORECASE,
 )
 _apart = re.compile(
-    r"(?:\b(?:multiple|factor|power|third|quarter|half|divisor|out|sum|product|root|square|average|mean|each"
+    r"(?:\b(?:multiple|\w+est|factor|power|third|quarter|half|divisor|out|(?<!an )(?<!a )sum"
+    r"|(?<!an )(?<!a )product|root|square|(?<!an )(?<!a )average|(?<!an )(?<!a )mean|each"
     r"|any|both|one|some"
-    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|by|from|with"
+    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|(?<!left )with"
     r"|without|past|adding"
     r"|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise|line"
-    r"|equation|case|theorem))\s*$",
+    r"|case|theorem)|(?<!dropped)(?<!increased)(?<!decreased)(?<!reduced)(?<!rose)(?<!risen)(?<!fell)(?<!fallen)"
+    r"(?<!grew)(?<!grown)(?<!changed)(?<!shrank)(?<!satisfied)"
+    r"(?<!gone up)(?<!went up)(?<!gone down)(?<!went down)\sby)\s*$",
     re.IGNORECASE,
 )
 """What stands before a value that is no answer: a bound, a part, the second of two."""
 _behind = re.compile(
     r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
-    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,5}?(?:\s+(?:is|are|was"
+    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,7}?(?:\s+(?:is|are|was"
     r"|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
     r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made"
     r"|remaining|empty|red|blue"
-    r"|girls|boys|students)\b.*)?)?",
+    r"|girls|boys|students)\b.*)?)?|\s*of (?:the|all|these|those|his|her|its|their)\b[^,;:]{1,80}"
+    r"|(?:\s+[a-z]+){0,3} (?:is|are|was|were|have been|has been|will be|must be|can be)"
+    r"(?: (?!(?:a|an|the|not)\b)[a-z]+){1,4}",
     re.IGNORECASE,
 )
 _subordinate = re.compile(
@@ -138,7 +114,8 @@ _CURRENCY = r"(?:USD|EUR|GBP|US\$|[$€£])"
 _mathy = re.compile(
     rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]"
     rf"|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
-    r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]|\([A-J]\)|p\.?m\.?"
+    r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|infinity|log_\w+|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]"
+    r"|\([A-J]\)|p\.?m\.?"
     r"|a\.?m\.?|noon|midnight",
 )
 _joint = re.compile(
@@ -147,62 +124,49 @@ _joint = re.compile(
     re.IGNORECASE,
 )
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
-_chooses = re.compile(
-    r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)"
+_among = re.compile(r"(?:of|among|amongst|from) (?:all )?(?:the|these|those) [^,]{1,60}, ", re.IGNORECASE)
+_intro = re.compile(
+    r"(?:together|combined|overall|in total|altogether|finally|now|clearly|indeed|in the end|in all|as a result"
+    r"|in summary"
+    r"|ultimately|in conclusion|to summarize|to sum up),\s+",
+    re.IGNORECASE,
 )
-_true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _afternoon = re.compile(r"\s*(?:in the (?:morning|afternoon|evening)|at night)\b", re.IGNORECASE)
-_truth = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
 _relation = re.compile(r"[=<>≤≥≠≈≡∈]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx)(?![A-Za-z])")
 _all_but = re.compile(
     r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
     re.I,
 )
-_sign_off = re.compile(r"\\(?:blacksquare|square|qed|checkmark|Box)\b[.]?|∎")
-_equation = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=\s*[^=<>]+")
-_by_cases = re.compile("\ue000[^\ue000]{0,3}(?:if|for|when) \ue000")
+_one_of_many = re.compile(r"\b(?:a|an) $")
+_reason = re.compile(r"(?:since|because|as)\b[^,]{0,200},\s+", re.IGNORECASE)
+_ordinal = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
+_group = re.compile(r"\(([^()]*)\)")
+_functions = re.compile(r"sin|cos|tan|log|sqrt|exp")
+_word = re.compile(r"[A-Za-z]{3,}")
+_bold = re.compile(f"{BOLD}(.)")
+_valued = re.compile(rf"[\d\ue000\W](?<![\s,'’-])|^{_NUMERALS}\b|^[A-Z]$|^(?:yes|no|true|false)$", re.IGNORECASE)
+_nearly = re.compile(r"(?<=[\ue010-\uf8ff\d)])((?:\s[A-Za-z]+)?)\s*≈\s*[\d.,]+(?:\s[A-Za-z]+)?$")
+_as_large = re.compile(r" times as (?:large|big|tall|long|many|much|heavy|fast|old|great|likely|wide|high)(?: as .*)?$")
+_times = re.compile(r"(?<=\w) times$", re.IGNORECASE)
+_equation = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=\s*([^=<>]+)")
+
+_by_cases = re.compile(
+    "\ue000[^\ue000]{0,3}(?:if|for|when) \ue000"
+    r"|\S+,? (?:if|for|when) [a-z] ?[<>≤≥=] ?\S+(?:,? and|[,;]) \S+,? (?:if|for|when) [a-z] ?[<>≤≥=]"
+)
 _ended = re.compile(
     r"\s+(?:is|are|was|were|have|has|had|remain|remains|needed|each|left|in total|altogether|of|for"
     r"|per cent of|full|will|on|at|from|by|to|in|as)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
-_SIGNS = ("=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
+_SIGNS = ("∪", "∩", "=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
 _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)
-
-
-@dataclass
-class _Text:
-    """``text`` with one private character for each set-off piece; ``pieces`` are their contents, ``bold`` which of them
-    are set in bold."""
-
-    text: str
-    pieces: list[str] = field(default_factory=list)
-    bold: list[bool] = field(default_factory=list)
-
-    def shown(self, text: str) -> str:
-        """``text`` with the pieces in their places."""
-        for _ in range(4):
-            if not _held.search(text):
-                break
-            text = _held.sub(lambda found: self._piece(found[0]), text)
-        return text
-
-    def _piece(self, letter: str) -> str:
-        return self.pieces[ord(letter) - 0xE010] if ord(letter) >= 0xE010 else ""
-
-    def hold(self, content: str, bold: bool) -> str:
-        """The characters that stand for ``content``: what kind it is, and which one."""
-        if len(self.pieces) >= MOST:
-            return " "
-        self.pieces.append(content.strip())
-        self.bold.append(bold)
-        return (_BOLD if bold else _FORMULA) + chr(0xE010 + len(self.pieces) - 1)
 
 
 def concluded(reply: str) -> str | None:
     """Return what the last statement of ``reply`` says, or its first one where that is a value alone ("Seven. The
     primes are …") and nothing is concluded below; None where neither says one thing. Linear time."""
-    held = _masked(reply[-LONGEST:])
+    held = set_off(reply[-LONGEST:])
     said = [one for one in sentences(held.text) if not _small_talk.match(one.lstrip("*_ "))]
     while len(said) > 1 and _remark.fullmatch(said[-1].strip()):
         said.pop()
@@ -212,98 +176,84 @@ def concluded(reply: str) -> str | None:
     return first or _statement(said[-1], held)
 
 
-def _masked(text: str) -> _Text:
-    text = _held.sub("", text)
-    if "&" in text:
-        text = _entity.sub(lambda found: html.unescape(found[0]), text)
-    if "<" in text:
-        text = _html_inline.sub("", _html.sub("\n", _html_bold.sub("**", text)))
-    text = _fence.sub("\n", text)
-    held = _Text("")
-    text = _block.sub(lambda f: f" {held.hold(_last_row(f), False)}\n", text)
-    text = _inline.sub(
-        lambda f: "" if _sign_off.fullmatch((f["a"] or "").strip()) else held.hold(f["a"] or f["b"] or f["c"], False),
-        text,
-    )
-    held.text = _bold.sub(lambda f: held.hold(f["a"] or f["b"], True) + _ending(f), text)
-    return held
-
-
-def _ending(found: re.Match[str]) -> str:
-    """The stop that ends a sentence in bold."""
-    inside = (found["a"] or found["b"]).rstrip()
-    return ". " if inside.endswith((".", "!")) and not _abbreviated.search(inside) else ""
-
-
-def _last_row(found: re.Match[str]) -> str:
-    """A display's content; of several lines the last, with the first one's left side where it has none."""
-    body = (found["a"] or found["b"] or found["c"]).strip()
-    inner = re.fullmatch(r"\\begin\{(aligned|align\*?|gathered|split)\}(.*)\\end\{\1\}", body, re.DOTALL)
-    if not (found["c"] or inner):
-        return body
-    rows = [row.strip() for row in re.split(r"\\\\(?:\[[^\]]*\])?", inner[2] if inner else body) if row.strip()]
-    return rows[-1].replace("&", " ").strip(" ,.;") if rows else ""
-
-
-def sentences(text: str) -> list[str]:
-    """Cut ``text`` into lines and sentences, each without the marks of a list; those without words are left out."""
-    out = []
-    for line in text.split("\n"):
-        start = 0
-        for stop in _stop.finditer(line):
-            if not _abbreviated.search(line[start : stop.end()]) or stop.end() == len(line.rstrip()):
-                out.append(line[start : stop.end()])
-                start = stop.end()
-        out.append(line[start:])
-    cut = [_bullet.sub("", said, count=1).strip() for said in out]
-    return [said for said in cut if re.search(r"[\w\ue000-\uf8ff]", said)]
-
-
-def _headline(statements: list[str], held: _Text) -> str | None:
+def _headline(statements: list[str], held: Text) -> str | None:
     """The first sentence where it is a value alone and nothing below concludes or revises."""
     if len(statements) < 2 or any(_concludes.search(said) or _revises.search(said) for said in statements[1:]):
         return None
     said = held.shown(statements[0]).strip().rstrip(".!:").strip()
     first = statements[0].strip(" .!")
-    if (found := _truth.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
+    if (found := TRUTH.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
         return found[1]
     words = first.split()
     alone = (
-        len(words) <= 3 and bool(words) and (_numeral.fullmatch(words[0]) or first[:1] == _BOLD or words[0].isdigit())
+        len(words) <= 3 and bool(words) and (_numeral.fullmatch(words[0]) or first[:1] == BOLD or words[0].isdigit())
     )
+    alone = alone and not _heading.fullmatch(said)
     return said if alone and not first.endswith(":") and not re.match(r"(?i)step|case|part|\w+:", said) else None
 
 
-def _statement(said: str, held: _Text) -> str | None:
+def _statement(said: str, held: Text) -> str | None:
     """What one sentence states."""
     said = said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip()
-    if len(said.split()) > MOST_WORDS or "?" in said:
+    if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
         return None
     if _by_cases.search(said) or _all_but.match(said):
         return held.shown(said)
-    if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(_BOLD) + said.count(_FORMULA) == 1:
+    if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(BOLD) + said.count(FORMULA) == 1:
         return _whole(said, held)
+    said = _unbolded(said, held)
     if (bold := _emphasised(said, held)) is not None:
         return bold or None
+    if (found := verdict(said)) is not None:
+        return found
     said = _label.sub("", said, count=1) if _label.match(said) else said
-    main = said[_last_end(_connector, said) :]
-    if (found := _chooses.fullmatch(main)) and not _hedge.search(main):
-        return found[1]
-    if (found := _true.search(main)) and not _hedge.search(main) and not re.search("[\\d\ue000]", main):
-        return found[1]
-    if (found := _truth.match(main)) and main[len(found[0]) :].lstrip()[:1] in ("", ",", ";"):
-        return found[1]
-    return _system(main, held) or _value(main, held)
+    main = _joined(said[_last_end(_connector, said) :])
+    among = _among.match(main) or _intro.match(main)
+    return _main_clause(main[among.end() :] if among else main, held)
 
 
-def _system(main: str, held: _Text) -> str | None:
+def _unbolded(said: str, held: Text) -> str:
+    """``said`` with bold words as words where none of them says a value and something beside them does."""
+    bold = [held.pieces[ord(found[1]) - 0xE010] for found in _bold.finditer(said)]
+    if (
+        not bold
+        or _verb.search(_bold.split(said)[0])
+        or not re.search(f"[\\d{FORMULA}]", _bold.sub("", said))
+        or any(map(_valued.search, bold))
+    ):
+        return said
+    return _bold.sub(lambda found: held.pieces[ord(found[1]) - 0xE010], said)
+
+
+def _main_clause(main: str, held: Text) -> str | None:
+    """What the main clause of a sentence states."""
+    if (claimed := claim(main)) is not None:
+        return claimed
+    return _system(main, held) or _value(main, held) or _value(_cut(main), held) or said_of_subject(main)
+
+
+def _cut(main: str) -> str:
+    """``main`` up to a comma behind which no value stands."""
+    before, _, after = main.partition(", ")
+    return "" if not after or HEDGE.search(main) or re.search("[\\d\ue000\ue001]", after) else before
+
+
+def _joined(text: str) -> str:
+    """``text`` with each bracket without words as one word."""
+    return _group.sub(
+        lambda found: found[0] if _word.search(_functions.sub("", found[1])) else found[0].replace(" ", "\u2060"), text
+    )
+
+
+def _system(main: str, held: Text) -> str | None:
     """Values of several names, each in a formula of its own: ``b = -3`` and ``a = 1``."""
     places = [ord(letter) - 0xE010 for letter in main if ord(letter) >= 0xE010 and ord(letter) <= 0xF8FF]
     found = [_equation.fullmatch(held.pieces[place]) for place in places if place < len(held.pieces)]
     names = {one[1] for one in found if one}
-    if len(found) < 2 or len(names) < len(found) or _subordinate.match(main) or _hedge.search(main):
+    if len(found) < 2 or len(names) < len(found) or _subordinate.match(main) or HEDGE.search(main):
         return None
-    return ", ".join(one[0].strip() for one in found if one)
+    bare = {name[0] for name in names} if all("_" in name for name in names) else names
+    return ", ".join((one[2] if len(bare) == 1 else one[0]).strip() for one in found if one)
 
 
 def _last_end(pattern: re.Pattern[str], text: str) -> int:
@@ -311,20 +261,20 @@ def _last_end(pattern: re.Pattern[str], text: str) -> int:
     return max((m.end() for m in pattern.finditer(text) if re.search(r"[\w\ue000-\uf8ff]", text[m.end() :])), default=0)
 
 
-def _whole(said: str, held: _Text) -> str | None:
+def _whole(said: str, held: Text) -> str | None:
     """The only piece of a statement: a formula, or a statement in bold."""
     place = ord(said[1]) - 0xE010
     if not held.bold[place]:
         return held.pieces[place]
     inner = held.pieces[place].strip()
     found = _statement(inner, held) if re.search(r"[a-z]{3,} |: ", inner) else None
-    return found or (None if _hedge.search(inner) else held.shown(inner).rstrip(" .!"))
+    return found or (None if HEDGE.search(inner) else held.shown(inner).rstrip(" .!"))
 
 
-def _emphasised(said: str, held: _Text) -> str | None:
+def _emphasised(said: str, held: Text) -> str | None:
     """What stands in bold, or in several bold pieces that only commas and joints part; empty where that is rejected or
     stands apart, None where nothing does."""
-    places = [n for n, letter in enumerate(said) if letter == _BOLD]
+    places = [n for n, letter in enumerate(said) if letter == BOLD]
     if not places:
         return None
     before, last = said[: places[0]], places[-1] + 2
@@ -333,9 +283,9 @@ def _emphasised(said: str, held: _Text) -> str | None:
         return ""
     main = before[_last_end(_connector, before + "x") :] if _connector.search(before) else before
     after = said[last:]
-    cut = _clause.search(after)
+    cut = CLAUSE.search(after)
     tail = after[: cut.start()] if cut else after
-    if _hedge.search(main) or _apart.search(main) or _hedge.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
+    if HEDGE.search(main) or _apart.search(main) or HEDGE.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
         return ""
     inner = said[places[0] : last]
     if len(places) > 1:
@@ -343,12 +293,14 @@ def _emphasised(said: str, held: _Text) -> str | None:
     return _whole(inner, held) or ""
 
 
-def _value(main: str, held: _Text) -> str | None:
+def _value(main: str, held: Text) -> str | None:
     """The value that the main clause of a statement ends in or is about."""
-    cut = _clause.search(main, 1)
-    main = main[: cut.start()] if cut else main
+    reason = _reason.match(main)
+    main = main[reason.end() :] if reason else main
+    cut = CLAUSE.search(main, 1)
+    main = _as_large.sub("", _nearly.sub(r"\1", main[: cut.start()] if cut else main))
     main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
-    if _hedge.search(main):
+    if HEDGE.search(main):
         return None
     words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", main)]
     run = _run(words)
@@ -360,11 +312,13 @@ def _value(main: str, held: _Text) -> str | None:
         return held.shown(value + noted[0])
     if len(after.split()) > 8 or not _stands_alone(before, value, after):
         return None
-    return held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")) or None
+    return _times.sub("", held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")).replace("\u2060", " ")) or None
 
 
 def _stands_alone(before: str, value: str, after: str) -> bool:
     """Whether ``value`` is what the clause says: a verb or nothing of its kind stands before it."""
+    if value.isdigit() and after.strip() and _one_of_many.search(before):
+        return False
     if re.search(r"[\d\ue000]", after) or _apart.search(before) or not _behind.fullmatch(after):
         return False
     if _verb.search(before.rstrip() + " ") or _verb.search(before.rstrip()):
@@ -375,7 +329,9 @@ def _stands_alone(before: str, value: str, after: str) -> bool:
 
 def _run(words: list[tuple[str, int, int]]) -> tuple[int, int] | None:
     """The last run of words that are mathematics, with joints inside of it: (first, one behind the last)."""
-    marks = [bool(_mathy.fullmatch(word) or _numeral.fullmatch(word)) for word, *_ in words]
+    marks = [
+        not _ordinal.fullmatch(word) and bool(_mathy.fullmatch(word) or _numeral.fullmatch(word)) for word, *_ in words
+    ]
     if not any(marks):
         return None
     end = len(marks) - marks[::-1].index(True)
@@ -384,11 +340,10 @@ def _run(words: list[tuple[str, int, int]]) -> tuple[int, int] | None:
         start -= step
     while start < end - 1 and _wanting.fullmatch(words[start][0]):
         start += 1
+    while 0 < start < end - 1 and words[start][0] in _SIGNS and not words[start - 1][0].endswith((",", ":", ".")):
+        start -= 1
     while start < end - 1 and words[start][0] in _SIGNS:
-        if start == 0 or words[start - 1][0].endswith((",", ":", ".")):
-            start += 1
-        else:
-            start -= 1
+        start += 1
     return start, end
 
 

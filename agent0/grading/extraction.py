@@ -8,6 +8,10 @@ import re
 
 from agent0.chat_format import boxed, unbraced_boxes
 from agent0.grading.conclusions import concluded
+from agent0.grading.replies.claims import REFUTED
+from agent0.grading.replies.layout import laid_out
+from agent0.grading.replies.objects import answer_of_object
+from agent0.grading.replies.wording import written_out
 from agent0.grading.several_boxes import boxes_of_one_answer
 
 LONGEST, LAST = 200_000, 4_000
@@ -50,6 +54,21 @@ _clause = re.compile(
     r"|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))",
     re.IGNORECASE,
 )
+_any_clause = re.compile(
+    rf"{_clause.pattern}|,?\s+(?:(?:even )?though|although|with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))"
+    r"|,\s+(?:i\.e\.|or (?:about|roughly|approximately)|leaving)\s",
+    re.IGNORECASE,
+)
+_doubted = re.compile(
+    r"(?:whether|not (?:yet )?(?:clear|sure|certain|true|obvious|known|the case)(?: (?:if|that))?"
+    r"|doubt(?:ful)?(?: that| if)?"
+    r"|n['\u2019]t (?:think|believe|know|say|tell|mean)(?: that| if)?|cannot (?:say|tell)(?: that| if)?"
+    r"|(?:false|wrong|incorrect|untrue) (?:that|to say)|(?:suppose|assume|pretend|if)(?: that)?)"
+    r"[,:]?\s+(?:(?:the|my|our|this|that|its?|your|first|final|correct|right|best)\s+){0,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before "the answer is" in a sentence that does not say so."""
+MOST_DOUBT = 80
 _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
@@ -63,7 +82,11 @@ def extract(reply: str) -> str | None:
     text = visible(reply[-LONGEST:])
     if (found := boxed(text)) is not None:
         return found.strip() or None
-    text = text[-LAST:]
+    return _unboxed(text[-LAST:])
+
+
+def _unboxed(text: str, *, wary: bool = False) -> str | None:
+    """What ``extract`` finds in ``text`` without boxes; ``wary``: no sentence that doubts what it states counts."""
     if tags := _tagged.findall(text):
         return _bare(tags[-1][1])
     if fields := _field.findall(text):
@@ -71,18 +94,27 @@ def extract(reply: str) -> str | None:
         return _bare(quoted or fields[-1][2])
     text = _entity.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
-    return _bare(marked[-1]) if marked else _stated(text)
+    return _bare(marked[-1]) if marked else _stated(text, wary=wary)
 
 
 def answer_in(reply: str) -> str | None:
-    r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``) or what the last
-    statement says. Several boxes of one sentence are one answer, and so is a statement below that repeats them all.
-    Version 4 of the verification rules."""
+    r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``), the answer of a JSON
+    object that ends the reply, or what the last statement says. Several boxes of one sentence are one answer, and so
+    is a statement below that repeats them all. Version 4 of the verification rules."""
     text = _bold_stop.sub(r"\1.", visible(reply[-LONGEST:]))
-    found = boxes_of_one_answer(text[-LAST:])
-    if found is None and boxed(text) is None and (bare := unbraced_boxes(text[-LAST:])):
+    if found := boxes_of_one_answer(text[-LAST:]):
+        return found
+    if (found := boxed(text)) is not None:
+        return found.strip() or None
+    if bare := unbraced_boxes(text[-LAST:]):
         return bare[-1]
-    found = found or extract(text)
+    is_object, found = answer_of_object(text[-LAST:])
+    if is_object:
+        return found
+    text = written_out(laid_out(text[-LAST:]))
+    found = _unboxed(text, wary=True)
+    if found is not None and _prose.match(found) and (said := concluded(found)):
+        return said
     return found if found is not None else concluded(text)
 
 
@@ -102,22 +134,27 @@ def visible(text: str) -> str:
     return "".join([*kept, text[place:]])
 
 
-def _stated(text: str) -> str | None:
+def _stated(text: str, *, wary: bool) -> str | None:
     """What the last sentence or heading states that is no remark on the answer."""
+    clause = _any_clause if wary else _clause
     for head in reversed(list(_head.finditer(text))):
+        if wary and _doubted.search(text, max(0, head.start() - MOST_DOUBT), head.start()):
+            return None
+        if wary and REFUTED.search(text[head.end() :].partition("\n")[0].partition(". ")[0]):
+            continue
         rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
         if (shown := _display.match(rest)) is not None:
             return _bare(shown[2] or shown[3])
-        if (said := _bare(sentence := _sentence(rest))) and not _comment.match(said):
+        if (said := _bare(sentence := _sentence(rest, clause))) and not _comment.match(said):
             marked = _marked.findall(sentence) if _prose.match(said) else []
             return _bare(marked[0]) if len(marked) == 1 else said
     last = _taken.fullmatch(text.strip().rpartition("\n")[2].strip(" *"))
     return last[1] or last[2] if last else None
 
 
-def _sentence(text: str) -> str:
+def _sentence(text: str, clause: re.Pattern[str]) -> str:
     """``text`` up to its first stop, line end or clause that only explains, outside of brackets and formulas."""
-    ends = sorted({*(m.start() for m in _stop.finditer(text)), *(m.start() for m in _clause.finditer(text))})
+    ends = sorted({*(m.start() for m in _stop.finditer(text)), *(m.start() for m in clause.finditer(text))})
     depth = place = 0
     money = text.partition("\n")[0].count("$") % 2  # a sign of its own begins no formula
     for end in [*ends, len(text)]:

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 from agent0.chat_format import Box, boxes
-from agent0.grading.conclusions import sentences
+from agent0.grading.replies.set_off import sentences
 
 _repeats = re.compile(
     r"(?:solutions?|roots?|values?|answers?|zeros?)\b[^.=]{0,40}?\b(?:are|is)(?: given by)?:?\s+(.+)", re.IGNORECASE

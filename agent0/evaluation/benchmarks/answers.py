@@ -3,7 +3,7 @@
 from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.grading import Grade, extract
+from agent0.grading import Grade, answer_in
 from agent0.grading.answer_types.value import undone_number
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox
@@ -24,12 +24,13 @@ def _aime(row: Row) -> Item:
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """Grade the extracted answer by value; the reply's own last answer where none was extracted.
+    """Grade the extracted answer by value; where none was extracted, what is read of the reply as its answer.
 
     Where the gold is a number, the answer must be one too: ``76*26+89`` is not right for 2065.
     """
-    said = answer if answer is not None else extract(reply)
-    return undone_number(item.gold, said) or await decide(item.gold, said, sandbox)
+    if answer is not None:
+        return undone_number(item.gold, answer) or await decide(item.gold, answer, sandbox)
+    return undone_number(item.gold, answer_in(reply)) or await decide(item.gold, reply, sandbox, reply=True)
 
 
 _maths = partial(Benchmark, domain="math", fields=_FIELDS, read=_solved, judge=judge)

@@ -1,18 +1,19 @@
 """Questions with lettered choices: science questions, and how an everyday story goes on.
 
-The letter is what is inside the last box, else what follows the last "answer is", else a reply that is a letter alone.
+The letter is what is inside the last box, else a reply that is a letter or a choice's text alone, else what a reply
+states as its answer (``agent0.grading.answer_in``).
 """
 
 import re
 from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
-from agent0.grading import Grade
+from agent0.grading import Grade, answer_in
 from agent0.ports.sandbox import Sandbox
 
 _FIELDS = ("id", "question", "choices", "labels", "answer")
 _LISTS = ("choices", "labels")
-_stated = re.compile(r"(?:answer|choice|option)\s*(?:is|:)?\s*\**\(?\s*([A-Za-z0-9])\s*\)?(?![A-Za-z0-9])")
+_word = re.compile(r"^\W*(?:option|choice|answer)\s+(?=\(?[A-Za-z0-9]\b)", re.IGNORECASE)
 _letter = re.compile(r"^\W*(?:\\text\w*\{)?\W*([A-Za-z0-9])\W*\}?(?:[.):]\s.*)?\W*$", re.DOTALL)
 ASK = "Answer with the letter of the right choice."
 
@@ -58,10 +59,8 @@ def _unmarked(text: str) -> str:
 
 def letter(item: Item, reply: str, answer: str | None) -> str | None:
     """Read the chosen label from a reply, None where none can be read. A choice's whole text counts as its letter."""
-    for text in (answer, reply if answer is None else None):
-        if text is None:
-            continue
-        found = _letter.match(text) or (None if answer is not None else (_stated.findall(text) and _last(text)))
+    for text in [answer] if answer is not None else [reply, _word.sub("", answer_in(reply) or "")]:
+        found = _letter.match(text)
         if found and found[1].upper() in item.labels:
             return str(found[1].upper())
         told = [
@@ -70,13 +69,6 @@ def letter(item: Item, reply: str, answer: str | None) -> str | None:
         if len(told) == 1:
             return told[0]
     return None
-
-
-def _last(text: str) -> "re.Match[str] | None":
-    found = None
-    for found in _stated.finditer(text):  # noqa: B007 (the last one counts)
-        pass
-    return found
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:

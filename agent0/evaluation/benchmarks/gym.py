@@ -144,7 +144,9 @@ def _item(family: str, module: str, seed: int, place: int, entry: dict[str, Any]
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """Grade by the family's scorer: right is its full score; a scorer that does not end leaves it undecided."""
+    """Grade by the family's scorer: right is its full score; a scorer that does not end leaves it undecided.
+
+    The questions want a box: a reply without one is read as strictly as ``extract`` reads."""
     said = answer if answer is not None else extract(reply)
     if said is None or not said.strip():
         return Grade(False, "no answer", item.gold)

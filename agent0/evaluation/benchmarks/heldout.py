@@ -5,7 +5,7 @@ import random
 from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
-from agent0.grading import Grade, extract
+from agent0.grading import Grade, answer_in
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, task_of
@@ -37,7 +37,7 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     """Grade as a run's own verifier decides, from what the question says."""
     task = task_of(families()[item.facts["family"]], item.question)
     assert task is not None  # noqa: S101 - made from a question that reads so
-    said = answer if answer is not None else extract(reply)
+    said = answer if answer is not None else answer_in(reply)
     found = (await verifier_for(task).judge(task, [said], sandbox))[0]
     return Grade(found.correct, found.reason, found.expected, found.got)
 

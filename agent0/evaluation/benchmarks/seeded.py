@@ -38,7 +38,8 @@ def _tries(name: str, make: Kind, kind: str, seed: int, place: int) -> Iterator[
 
 
 async def exactly(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """Grade by value where the gold is a number, else by the text itself, but for case and spaces."""
+    """Grade by value where the gold is a number, else by the text itself, but for case and spaces. The questions want a
+    box: a reply without one is read as strictly as ``extract`` reads."""
     said = answer if answer is not None else extract(reply)
     if said is None or not said.strip():
         return Grade(False, "no answer", item.gold)

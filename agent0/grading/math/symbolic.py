@@ -1,15 +1,19 @@
 """The last word on answers that exact comparison cannot settle: math-verify, in the sandbox and under its limits."""
 
 import json
+import re
 from dataclasses import replace
 
 from agent0.grading import NEWEST, SPELLED, Grade, answer_in, extract
 from agent0.grading.answer_types import VALUE, grade_as
+from agent0.grading.replies.restated import other_readings
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from events.values import ToolState
 
 WALL_S = 4.0
 ROOT = Root((), ("antlr4", "latex2sympy2_extended", "math_verify", "mpmath", "sympy"))
+_base, _argument = re.compile(r"\\?log_\{?e\}?(?![a-z])"), re.compile(r"\b(ln|log)\s+(\d+)")
+_function = re.compile(r"(?<![A-Za-z\\{])(ln|log|sin|cos|tan|exp|sqrt)(?![a-z])")
 _PROGRAM = r"""
 import importlib.metadata, json, logging
 importlib.metadata.version = lambda _: '4.13.2'  # antlr's, as pinned; its metadata is not in the sandbox
@@ -45,9 +49,18 @@ def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VA
 
     ``reply``: ``said`` is a whole reply, whose answer is extracted first.
     """
-    if reply and said is not None:
-        said = answer_in(said) if edition > SPELLED else extract(said)
-    return grade_as(kind, gold, said, edition)
+    if not reply or said is None:
+        return grade_as(kind, gold, said, edition)
+    if edition <= SPELLED:
+        return grade_as(kind, gold, extract(said), edition)
+    answer = answer_in(said)
+    found = grade_as(kind, gold, answer, edition)
+    if found.correct is True:
+        return found
+    others = other_readings(gold, answer, said, lambda one, other: grade_as(kind, one, other, edition).correct is True)
+    graded = (grade_as(kind, gold, other, edition) for other in others)
+    right = next((one for one in graded if one.correct is True), None)
+    return right or replace(found, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", found.got))))
 
 
 async def warm(sandbox: Sandbox) -> None:

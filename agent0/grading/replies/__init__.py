@@ -1,0 +1,1 @@
+"""Whole replies of language models, brought into the form in which their last statement can be read."""

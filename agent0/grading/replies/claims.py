@@ -1,0 +1,112 @@
+"""What a clause claims in words: a choice, that something is true or false, a word for its subject."""
+
+# ruff: noqa: RUF001 (signs and dashes as they are written)
+import re
+
+CLAUSE = re.compile(
+    r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with(?<!left with)"
+    r"|for (?:all|some|any|every)"
+    r"|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"
+    r"|when (?:it is |we )?(?:divided|divide|rounded|round|simplified|expressed|written|reduced))\b"
+    r"|,?\s+i\.e\."
+    r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely"
+    r"|after|in other words"
+    r"|as required|as desired|as claimed|not|and not|meaning|since|up to|it|this"
+    r"|they|he|she|we)\b"
+    r"|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|[^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
+    re.IGNORECASE,
+)
+HEDGE = re.compile(
+    r"\?|n['’]t\b|n['’]est\b|不|\b(?:pas|nicht|kein\w*|sondern|non|no (?:es|son|está)|minore"
+    r"|maggiore|moins|plus de|не|нет"
+    r"|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear"
+    r"|cannot|unless|if"
+    r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error"
+    r"|try|wait"
+    r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than"
+    r"|exceeds?|between"
+    r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es"
+    r"|ed|ing) out|ruled|remov\w*|except|other than|but"
+    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first(?! (?:\w+ )?(?:terms?"
+    r"|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?|times(?=[\s,]+\S)"
+    r"|twice|too"
+    r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
+    r"|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
+    re.IGNORECASE,
+)
+_chooses = re.compile(
+    r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)"
+)
+_only = re.compile(r"(?i:only|just) (?:option |choice |statement |answer )?\(?([A-J])\)? [a-z]+")
+_picked = re.compile(
+    r"(?i:(?:i(?:['’]d| would|['’]ll| will)? |we |my )?(?:choose|pick|select|go with|chose|opt for|vote for))"
+    r" (?i:option |choice |answer |letter )?\(?([A-J])\)?$"
+    r"|(?i:(?:i(?:['’]d| would|['’]ll| will)? |we )?(?:choose|pick|select|go with|chose|opt for)"
+    r" (?:option|choice|answer|letter) \(?)([a-j])\)?$"
+)
+_it_is = re.compile(r"(?i:so,? |then,? )?\(?([A-J])\)? it is|(?i:i['’]m going with) \(?([A-J])\)?")
+_after_word = re.compile(r"\b(?i:choice|option|answer|letter|selection)\s*(?:is|:|→|=|->|-)\s*\(?([A-J])\)?$")
+_true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
+_verdict = re.compile(
+    r"(?:^|.*\b)(?:statement|claim|assertion|proposition|conjecture|converse|inequality|identity|it|this|that|answer)"
+    r" (?:is|must be) (?:therefore |thus |indeed |clearly )?(true|false)\b\s*"
+    r"(?:[:,;(]|[-–—]\s|$|because\b|since\b|as\b)",
+    re.IGNORECASE,
+)
+REFUTED = re.compile(
+    r"\bwhich (?:is|are|was|were|would be) (?:\w+ )?(?:incorrect|wrong|not|false|impossible|invalid|mistaken)\b"
+    r"|\b(?:that|this|it) (?:is|was) (?:\w+ )?(?:incorrect|wrong|mistaken)\b|\bcommon (?:mistake|error|wrong)\b",
+    re.IGNORECASE,
+)
+"""What makes of a value before it no answer."""
+TRUTH = re.compile(r"(yes|no|true|false)\b", re.IGNORECASE)
+_none = re.compile(
+    r"\b(?:there (?:is|are|exists?)|has|have|having|admits?|with|possesses)\s+no\s+(?:(?:real|such|possible|valid)\s+)*"
+    r"(?:solutions?|((?:[a-z]+ )?[a-z]+))$",
+    re.IGNORECASE,
+)
+_said_of = re.compile(
+    r"(?:.*\b(?:is|are|was|were|becomes?|equals?|be|called|namely|prints?|returns?|outputs?|displays?|(?:falls?"
+    r"|lands?(?: us)?|occurs?|happens?|takes place) on)"
+    r"|.*['’]s|[^:]*:)\s+(?:(?:always|therefore|thus|also|simply|exactly)\s+)?"
+    r"(?:(?:a|an|the)\s+)?(\S.*)",
+    re.IGNORECASE,
+)
+MOST_SAID = 8
+
+
+def verdict(said: str) -> str | None:
+    """Return the choice or truth value that a whole sentence begins with or ends in: ``A`` of "Final choice → A"."""
+    if (found := _verdict.match(said)) and not HEDGE.search(found[0]):
+        return found[1]
+    if found := _it_is.fullmatch(said):
+        return found[1] or found[2]
+    found = _after_word.search(said)
+    return found[1] if found and not HEDGE.search(said) else None
+
+
+def claim(main: str) -> str | None:
+    """Return the choice or truth value that a clause states."""
+    if (found := TRUTH.match(main)) and main[len(found[0]) :].lstrip()[:1] in ("", ",", ";"):
+        return found[1]
+    if picked := _picked.fullmatch(main):
+        return (picked[1] or picked[2]).upper()
+    if HEDGE.search(main):
+        return None
+    found = _only.match(main) or _chooses.fullmatch(main)
+    if found is None and not re.search("[\\d\ue000]", main):
+        found = _true.search(main)
+    return found[1] if found else None
+
+
+def said_of_subject(main: str) -> str | None:
+    """Return the words that a sentence without a value says of its subject: ``Paris`` of "The capital is Paris"."""
+    cut = CLAUSE.search(main, 1)
+    main = (main[: cut.start()] if cut else main).strip()
+    if HEDGE.search(main):
+        return None
+    if found := _none.search(main):
+        return f"no {found[1]}" if found[1] else "no solution"
+    found = _said_of.search(main)
+    said = found[1] if found else ""
+    return None if not said or re.search("[\\d\ue000\ue001]", said) or len(said.split()) > MOST_SAID else said
