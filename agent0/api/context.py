@@ -1,0 +1,85 @@
+"""What the routes share: the settings, the tables as they are or as they were, and what may be written."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+
+from agent0.api.keys import Key, KeyFile
+from agent0.api.past import PastTables
+from agent0.assembly.runtime.read_models import reading
+from agent0.errors import NotFoundError, OperationError
+from agent0.settings import Settings
+from infra.storage.artifacts import FileArtifacts
+from projections import position
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+
+@dataclass
+class ApiContext:
+    """One server's data folder. ``log`` is None where nothing may be written; ``models`` answers chats, where it is
+    there. ``ending`` is set when the server ends, so that streams end with it."""
+
+    settings: Settings
+    keys: KeyFile
+    past: PastTables
+    log: "Log | None" = None
+    loopback: bool = True
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def artifacts(self) -> FileArtifacts:
+        """The store of what is too long for an event."""
+        return FileArtifacts(self.settings.home)
+
+    @contextmanager
+    def tables(self, at: int = 0) -> Iterator[sqlite3.Connection]:
+        """A read-only connection to the tables; with ``at``, to the tables as they were behind that event.
+
+        Raises:
+            NotFoundError: there are none yet, or no event ``at``.
+        """
+        if at:
+            with self.past.reading(at) as db:
+                yield db
+            return
+        with reading(self.settings) as db:
+            yield db
+
+    def require_log(self) -> "Log":
+        """The log, to append to.
+
+        Raises:
+            OperationError: the server only reads.
+        """
+        if self.log is None:
+            why = "It was started by `agent0 view`."
+            raise OperationError("This server only reads.", why, "Start `agent0 up` on a data folder to write.")
+        return self.log
+
+
+def context_of(request: Request) -> ApiContext:
+    """The context of the application that ``request`` came to."""
+    found: ApiContext = request.app.state.context
+    return found
+
+
+Context = Annotated[ApiContext, Depends(context_of)]
+
+
+def key_of(request: Request) -> Key | None:
+    """The key of ``request``; None where the server has none and asks for none."""
+    found: Key | None = request.scope.get("agent0.key")
+    return found
+
+
+def require_reached(db: sqlite3.Connection, seq: int) -> None:
+    """Raises NotFoundError where ``seq`` is a cursor from the future."""
+    if seq > (end := position(db).seq):
+        raise NotFoundError(f"There is no event {seq} yet.", f"The tables end at event {end}.")
