@@ -13,6 +13,8 @@ from starlette.responses import Response
 from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.guard import Guard
+from agent0.api.pages import login, routes
+from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import events, lists, runs
 from agent0.errors import Agent0Error, OperationError, escaped
@@ -41,7 +43,7 @@ def create_app(context: ApiContext) -> FastAPI:
     )
     app.state.context = context
     app.add_middleware(Guard, context=context)
-    for router in (runs.router, events.router, lists.router):
+    for router in (runs.router, events.router, lists.router, login.router, routes.router):
         app.include_router(router)
     app.add_api_route("/healthz", _healthy, operation_id="be_healthy", tags=["server"])
     app.add_api_route("/version", _version, operation_id="show_version", tags=["server"])
@@ -128,6 +130,4 @@ def _shown(request: Request, found: Problem, headers: Mapping[str, str] = {}) ->
     """For a program a problem document, for a person a page that says so."""
     if not is_page(request):
         return response_of(found, headers)
-    from agent0.api.pages.rendering import problem_page
-
     return problem_page(request, found, headers)

@@ -1,6 +1,10 @@
 """Examples of every command, as its help shows them. A test reads each of them as the command line does."""
 
 EXAMPLES = """\
+agent0 api key add laptop --scope submit
+agent0 api key list
+agent0 api key remove laptop
+agent0 api openapi
 agent0 artifacts verify
 agent0 artifacts gc --delete
 agent0 bench list --data rows

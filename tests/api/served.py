@@ -1,7 +1,13 @@
-"""Data folders for tests of the server."""
+"""Data folders for tests of the server, and servers on a free port."""
 
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from agent0.api import server
+from agent0.settings import ApiSettings, Settings
 from events.base import Recorded
 from infra.storage import sqlite
 from projections import Projector, tables
@@ -17,3 +23,34 @@ def stored(home: Path, events: list[Recorded]) -> Path:
     projector.apply(bodies(events))
     projector.close()
     return home
+
+
+@contextmanager
+def viewed(home: Path) -> Iterator[str]:
+    """`agent0 view` of ``home`` on a free port, in a thread with a loop of its own; its address."""
+    settings = Settings(home=home, api=ApiSettings(port=0))
+    said: list[str] = []
+    stands, loop = threading.Event(), asyncio.new_event_loop()
+
+    def say(address: str) -> None:
+        said.append(address)
+        stands.set()
+
+    task = loop.create_task(server.view(settings, say))
+    thread = threading.Thread(target=_run, args=(loop, task), name="view")
+    thread.start()
+    try:
+        stands.wait()
+        yield said[0]
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+
+
+def _run(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[None]") -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
