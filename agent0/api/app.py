@@ -36,7 +36,6 @@ def create_app(context: ApiContext) -> FastAPI:
         docs_url=None,  # both fetch scripts from elsewhere
         redoc_url=None,
         openapi_url="/openapi.json",
-        max_body_size=context.settings.api.max_body,
         exception_handlers=_handlers(),
         redirect_slashes=False,
         telemetry={"tracing": False},

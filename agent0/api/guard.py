@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent0.api.context import ApiContext
@@ -57,7 +58,7 @@ class Guard:
                 return
             await response_of(problem_of(error, scope["path"]))(scope, receive, dressed)
             return
-        await self._app(scope, receive, dressed)
+        await self._app(scope, _limited(receive, self._context.settings.api.max_body), dressed)
 
     def _admit(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
         """The key of a request that may be answered; None where no key is asked for.
@@ -95,6 +96,21 @@ class Guard:
         if not found.may(needed := scope_needed(method, path)):
             raise AuthError(f"The key {found.name} may not do this.", f"It takes the scope {needed}.")
         return found
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """``receive`` that gives out so many bytes of a body, whatever a header said of its length."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise HTTPException(413, f"A body has {most:,} bytes at most (api.max_body).")
+        return message
+
+    return counted
 
 
 def scope_needed(method: str, path: str) -> str:

@@ -18,7 +18,7 @@ ADDRESS = "http://127.0.0.1:8650"
 
 def stored(home: Path, events: list[Recorded]) -> Path:
     """``home`` with tables that hold ``events``; more can be added."""
-    (home / "tables").mkdir(exist_ok=True)
+    (home / "tables").mkdir(parents=True, exist_ok=True)
     projector = Projector(home / "tables" / "view.db", sqlite.connect, tables(), "stream")
     projector.apply(bodies(events))
     projector.close()

@@ -16,7 +16,7 @@ from projections.budgets import list_budgets
 from projections.checkpoints import find_checkpoint, registry
 from projections.evaluations import list_evaluations
 from projections.experiments import list_experiments, show_experiment
-from projections.failures import list_failures
+from projections.failures import list_missing
 from projections.runs import resolve
 
 Row = dict[str, Any]
@@ -114,10 +114,10 @@ async def durables(context: Context) -> Page:
 
 @router.get("/admin/failures", operation_id="list_failures", tags=["admin"])
 def failures(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "") -> Page:
-    """Reactions that were given up and wait for a decision."""
+    """Reactions that were given up: those that wait for a decision, and those that a run went on without."""
     with context.tables() as db:
         run = resolve(db, of) if of else ""
-        return counted_page(lambda n: list_failures(db, run, limit=n), after, limit)
+        return counted_page(lambda n: list_missing(db, run, n), after, limit)
 
 
 router.include_router(tagged)

@@ -1,0 +1,99 @@
+"""The stream: ids are sequences, whoever comes back loses and repeats nothing, and a reader that leaves is let go."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import httpx2
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent0.api.context import ApiContext
+from agent0.api.v1.events import Wanted, stream
+from infra.storage import sqlite
+from projections import Projector, tables
+from tests.api.served import stored, viewed
+from tests.story import bodies, whole_run
+
+STREAM = {"Accept": "text/event-stream"}
+
+
+def frames(text: str) -> list[tuple[int, dict[str, object]]]:
+    found = []
+    for block in text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            found.append((int(lines["id"]), json.loads(lines["data"])))
+    return found
+
+
+@settings(max_examples=10)
+@given(cuts=st.sets(st.integers(1, 402), max_size=6))
+def test_whoever_comes_back_loses_and_repeats_nothing(client: TestClient, cuts: set[int]) -> None:
+    whole = client.get("/v1/events", params={"limit": 1000}).json()["data"]
+    seen, last = [], ""
+    for until in (*sorted(cuts), len(whole)):
+        text = client.get("/v1/events", params={"until": until}, headers={**STREAM, "Last-Event-ID": last}).text
+        seen += frames(text)
+        last = str(seen[-1][0])
+    assert [body for _, body in seen] == whole
+    assert [seq for seq, _ in seen] == [body["seq"] for body in whole]
+
+
+def test_a_stream_can_be_narrowed(client: TestClient) -> None:
+    wanted = {"run": "LAST", "type": "TaskAccepted"}
+    page = client.get("/v1/events", params={**wanted, "limit": 1000}).json()["data"]
+    sent = frames(client.get("/v1/events", params={**wanted, "until": 403}, headers=STREAM).text)
+    assert [body for _, body in sent] == page and {body["type"] for body in page} == {"TaskAccepted"}
+
+
+def test_a_cursor_from_the_future_is_refused(client: TestClient) -> None:
+    assert client.get("/v1/events", headers={**STREAM, "Last-Event-ID": "999999"}).status_code == 404
+    assert client.get("/v1/events", headers={**STREAM, "Last-Event-ID": "x"}).status_code == 422
+
+
+def test_it_tells_what_happens_and_goes_on_in_rebuilt_tables(tmp_path: Path) -> None:
+    """Over a real socket: events come as they are written, also to tables that a rebuild put in place."""
+    story = whole_run(iterations=1)
+    stored(tmp_path, story[:20])
+    with viewed(tmp_path) as url, httpx2.stream("GET", f"{url}/v1/events?after=15", headers=STREAM, timeout=60) as sent:
+        lines = sent.iter_lines()
+        seen = [_next(lines) for _ in range(5)]
+        stored(tmp_path, story[:25])
+        seen += [_next(lines) for _ in range(5)]
+        other = Projector(tmp_path / "tables" / "view-2.db", sqlite.connect, tables(), "stream")
+        other.apply(bodies(story[:30]))
+        other.close()
+        (tmp_path / "tables" / "view-2.db").replace(tmp_path / "tables" / "view.db")
+        seen += [_next(lines) for _ in range(5)]
+    assert seen == [*range(16, 31)]
+
+
+def _next(lines: Iterator[str]) -> int:
+    for line in lines:
+        if line.startswith("id: "):
+            return int(line[4:])
+    raise AssertionError("the stream ended")
+
+
+async def test_a_reader_that_leaves_is_let_go(context: ApiContext) -> None:
+    before = len(asyncio.all_tasks())
+    async with aclosing(stream(context, Wanted("", "", ""), 400)) as sent:
+        assert [one async for one, _ in _both(sent, range(4))][-1].startswith(b"data: ")
+    assert len(asyncio.all_tasks()) == before
+
+
+async def _both(source: AsyncIterator[bytes], numbers: range) -> AsyncIterator[tuple[bytes, int]]:
+    for number in numbers:
+        yield await anext(source), number
+
+
+async def test_streams_end_with_their_server(context: ApiContext) -> None:
+    context.ending.set()
+    try:
+        assert [one async for one in stream(context, Wanted("", "", ""), 403)] == [b": ping\n\n"]
+    finally:
+        context.ending.clear()
