@@ -13,6 +13,7 @@ from starlette.responses import Response
 from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.guard import Guard
+from agent0.api.openai import routes as chats
 from agent0.api.pages import login, routes
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
@@ -22,6 +23,8 @@ from agent0.errors import Agent0Error, OperationError, escaped
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
 id of a streamed one, and `at`, which shows anything as it was behind that event. Errors are problem documents
 (RFC 9457), `type` as the command line's exit codes have it."""
+CHATS = ("/v1/chat/", "/v1/models")
+"""Paths that clients of OpenAI's API call."""
 SHOWN = 300
 """Characters of a value that does not fit."""
 Answer = Callable[[Request, Any], Coroutine[Any, Any, Response]]
@@ -42,7 +45,7 @@ def create_app(context: ApiContext) -> FastAPI:
     )
     app.state.context = context
     app.add_middleware(Guard, context=context)
-    for router in (runs.router, events.router, lists.router, login.router, routes.router):
+    for router in (runs.router, events.router, lists.router, chats.router, login.router, routes.router):
         app.include_router(router)
     app.add_api_route("/healthz", _healthy, operation_id="be_healthy", tags=["server"])
     app.add_api_route("/version", _version, operation_id="show_version", tags=["server"])
@@ -127,6 +130,8 @@ async def _defect(request: Request, _: Exception) -> Response:
 
 def _shown(request: Request, found: Problem, headers: Mapping[str, str] = {}) -> Response:
     """For a program a problem document, for a person a page that says so."""
+    if request.url.path.startswith(CHATS):  # where its clients look
+        found = found.model_copy(update={"error": {"message": found.title, "type": found.type, "code": found.status}})
     if not is_page(request):
         return response_of(found, headers)
     return problem_page(request, found, headers)

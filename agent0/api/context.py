@@ -13,6 +13,7 @@ from agent0.api.keys import Key, KeyFile
 from agent0.api.past import PastTables
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import NotFoundError, OperationError
+from agent0.ports.models import Models
 from agent0.settings import Settings
 from infra.storage.artifacts import FileArtifacts
 from projections import position
@@ -30,6 +31,7 @@ class ApiContext:
     keys: KeyFile
     past: PastTables
     log: "Log | None" = None
+    models: Models | None = None
     loopback: bool = True
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -51,6 +53,16 @@ class ApiContext:
             return
         with reading(self.settings) as db:
             yield db
+
+    def require_models(self) -> Models:
+        """What opens models.
+
+        Raises:
+            OperationError: the server was made without.
+        """
+        if self.models is None:
+            raise OperationError("This server opens no models.", fix="Start it by `agent0 up` or `agent0 view`.")
+        return self.models
 
     def require_log(self) -> "Log":
         """The log, to append to.

@@ -18,7 +18,8 @@ STATUS: Mapping[type[Agent0Error], int] = {BudgetExhaustedError: 402}
 
 
 class Problem(BaseModel):
-    """A problem document. ``fix`` is what to do next, ``errors`` what of a request does not fit."""
+    """A problem document. ``fix`` is what to do next, ``errors`` what of a request does not fit, ``error`` the same for
+    clients of OpenAI's API."""
 
     type: str = Field(examples=["urn:agent0:problem:not_found"])
     title: str
@@ -27,6 +28,7 @@ class Problem(BaseModel):
     fix: str = ""
     instance: str = ""
     errors: list[dict[str, Any]] = []
+    error: dict[str, Any] | None = None
 
 
 class UnknownKeyError(AuthError):
@@ -65,7 +67,7 @@ def response_of(found: Problem, headers: Mapping[str, str] = {}) -> Response:
     more = {"Retry-After": str(RETRY_S)} if found.status == 503 else {}
     if found.status == 401:
         more["WWW-Authenticate"] = "Bearer"
-    body = json.dumps(found.model_dump(), ensure_ascii=True)
+    body = json.dumps(found.model_dump(exclude_none=True), ensure_ascii=True)
     return Response(body, found.status, {**more, **headers}, MEDIA)
 
 

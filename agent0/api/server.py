@@ -20,9 +20,12 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.log.restore import bring_artifacts, require_whole
 from agent0.assembly.replay.tables_at import Build, build
 from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
+from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.assembly.runtime.read_models import catch_up, live_path, run_projector
 from agent0.errors import AuthError, NotFoundError, OperationError
+from agent0.ports.models import Models
 from agent0.settings import Settings
+from infra.storage.artifacts import FileArtifacts
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
@@ -44,22 +47,33 @@ async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
         Agent0Error: what the handlers need is not there.
     """
     with listening(settings) as sock:
-        async with _working(settings, handlers) as (log, works):
+        async with _working(settings, handlers) as (log, works, models):
             await catch_up(settings, log)
-            context = _context(settings, sock, log)
+            context = _context(settings, sock, models, log)
             say(address_of(sock))
             await until_cancelled(*works, run_projector(settings, log), serve(context, sock))
 
 
 @asynccontextmanager
-async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple["Log", list[Any]]]:
-    """The log, and the endless works besides the tables."""
+async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple["Log", list[Any], Models]]:
+    """The log, the endless works besides the tables, and what opens models: the handlers', where they are here."""
     async with AsyncExitStack() as stack:
         if handlers:
             app = await stack.enter_async_context(open_app(settings))
-            yield app.log, [run_handlers(app)]
+            yield app.log, [run_handlers(app)], app.ports["models"]
         else:
-            yield await stack.enter_async_context(open_log(settings, make=True)), []
+            log = await stack.enter_async_context(open_log(settings, make=True))
+            yield log, [], await stack.enter_async_context(_opening(settings, log))
+
+
+@asynccontextmanager
+async def _opening(settings: Settings, log: "Log | None" = None) -> AsyncIterator[Models]:
+    """Models that are opened when they are asked for, and closed at the end."""
+    models = OpenModels(settings, FileArtifacts(settings.home), log)
+    try:
+        yield models
+    finally:
+        await models.close()
 
 
 async def view(settings: Settings, say: Say) -> None:
@@ -72,8 +86,9 @@ async def view(settings: Settings, say: Say) -> None:
         why = f"{settings.home} holds no tables."
         raise NotFoundError("There is nothing to view.", why, "Name a data folder, an archive or a run.")
     with listening(settings) as sock:
-        say(address_of(sock))
-        await serve(_context(settings, sock), sock)
+        async with _opening(settings) as models:
+            say(address_of(sock))
+            await serve(_context(settings, sock, models), sock)
 
 
 @asynccontextmanager
@@ -146,9 +161,9 @@ def address_of(sock: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _context(settings: Settings, sock: socket.socket, log: "Log | None" = None) -> ApiContext:
+def _context(settings: Settings, sock: socket.socket, models: Models, log: "Log | None" = None) -> ApiContext:
     loopback = is_loopback(sock.getsockname()[0])
-    return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, loopback)
+    return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, models, loopback)
 
 
 async def serve(context: ApiContext, sock: socket.socket) -> None:
