@@ -14,10 +14,10 @@ from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.guard import Guard
 from agent0.api.openai import routes as chats
-from agent0.api.pages import login, routes
+from agent0.api.pages import forms, login, routes
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
-from agent0.api.v1 import events, lists, runs
+from agent0.api.v1 import events, lists, runs, writes
 from agent0.errors import Agent0Error, OperationError, escaped
 
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
@@ -45,7 +45,16 @@ def create_app(context: ApiContext) -> FastAPI:
     )
     app.state.context = context
     app.add_middleware(Guard, context=context)
-    for router in (runs.router, events.router, lists.router, chats.router, login.router, routes.router):
+    for router in (
+        writes.router,
+        runs.router,
+        events.router,
+        lists.router,
+        chats.router,
+        forms.router,
+        login.router,
+        routes.router,
+    ):
         app.include_router(router)
     app.add_api_route("/healthz", _healthy, operation_id="be_healthy", tags=["server"])
     app.add_api_route("/version", _version, operation_id="show_version", tags=["server"])

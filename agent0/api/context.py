@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @dataclass
 class ApiContext:
     """One server's data folder. ``log`` is None where nothing may be written; ``models`` answers chats, where it is
-    there. ``ending`` is set when the server ends, so that streams end with it."""
+    there; ``handlers``: whether they run in this process. ``ending`` is set when the server ends, so that streams end
+    with it."""
 
     settings: Settings
     keys: KeyFile
@@ -33,6 +34,7 @@ class ApiContext:
     log: "Log | None" = None
     models: Models | None = None
     loopback: bool = True
+    handlers: bool = False
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

@@ -49,7 +49,7 @@ async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
     with listening(settings) as sock:
         async with _working(settings, handlers) as (log, works, models):
             await catch_up(settings, log)
-            context = _context(settings, sock, models, log)
+            context = _context(settings, sock, models, log, handlers=handlers)
             say(address_of(sock))
             await until_cancelled(*works, run_projector(settings, log), serve(context, sock))
 
@@ -161,9 +161,11 @@ def address_of(sock: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _context(settings: Settings, sock: socket.socket, models: Models, log: "Log | None" = None) -> ApiContext:
+def _context(
+    settings: Settings, sock: socket.socket, models: Models, log: "Log | None" = None, *, handlers: bool = False
+) -> ApiContext:
     loopback = is_loopback(sock.getsockname()[0])
-    return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, models, loopback)
+    return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, models, loopback, handlers)
 
 
 async def serve(context: ApiContext, sock: socket.socket) -> None:

@@ -16,7 +16,7 @@ from projections.checkpoints import find_checkpoint, list_checkpoints
 from projections.evaluations import list_evaluations
 from projections.events import event_stats, extent_of, iteration_starts, list_events
 from projections.rewards import explain_rewards
-from projections.runs import resolve
+from projections.runs import resolve, show_run
 from projections.tasks import list_tasks, show_task
 
 Row = dict[str, Any]
@@ -62,6 +62,12 @@ def moments(db: sqlite3.Connection, run: str) -> Row:
     name = resolve(db, run)
     first, last = extent_of(db, name)
     return {"first": first, "last": last, "iterations": iteration_starts(db, name)}
+
+
+def fork_points(db: sqlite3.Connection, run: str) -> dict[int, int]:
+    """The event before each iteration, counted from 1; none of a fork, whose first iterations are its parent's."""
+    row = show_run(db, run)
+    return {} if row["parent"] else dict(enumerate(iteration_starts(db, row["run"]), 1))
 
 
 def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | None, high: float | None) -> Row:

@@ -1,5 +1,6 @@
 """The pages and their twins: a page shows what its twin, the same address with ``.json``, sends."""
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from agent0.api.pages.rendering import MEDIA, linker, page, static_files
 from agent0.api.status import consumers, status
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.runtime.read_models import NothingError
-from agent0.config.loading import config_of, leaves, public
+from agent0.config.loading import config_of, leaves, profiles, public
 from agent0.errors import NotFoundError
 from projections.checkpoints import registry
 from projections.events import event_stats, show_event
@@ -80,7 +81,8 @@ def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) ->
     except NothingError:
         rows = []
     found = keyed_page(carried(context.settings, rows), limit, "run")
-    return Shown({"runs": found.data, "next": found.next, "home": str(context.settings.home)}, at)
+    more = {"profiles": profiles() if context.log else [], "again": secrets.token_urlsafe(16)}
+    return Shown({"runs": found.data, "next": found.next, "home": str(context.settings.home)}, at, more)
 
 
 @twin("/runs/{run}", "run.html.jinja")
@@ -97,8 +99,11 @@ def iteration(context: Context, run: str, number: int, low: Number = None, high:
     """One iteration, counted from 1: its rewards, its tasks, what was refused, what was not trained on."""
     with context.tables(at) as db:
         data = readings.iteration_data(db, run, number, low, high)
+        begins = readings.fork_points(db, run)
     bars = histogram([one["reward"] for one in data["attempts"] if one["reward"] is not None])
-    return Shown(data, at, {"bars": bars, "link": linker(data["run"], at)})
+    begin = begins.get(number) if context.log else None
+    forked = {"begin": begin, "again": secrets.token_urlsafe(16)}
+    return Shown(data, at, {"bars": bars, "link": linker(data["run"], at), **forked})
 
 
 @twin("/runs/{run}/tasks/{task}", "group.html.jinja")
