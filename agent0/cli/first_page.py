@@ -11,7 +11,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "config": "Show and check settings and profiles.",
     },
     "Look": {
-        "up": "Open runs in a browser, and execute them: one command for everything.",
+        "up": "Open runs in a browser, and execute them: all in one command.",
         "view": "Open a data folder, a run or an archive in a browser, to read.",
         "report": "Write a page on what came of a run: answers, tables, pictures.",
         "task": "List the tasks that a teacher proposed; review answers to them.",

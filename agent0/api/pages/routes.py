@@ -43,11 +43,11 @@ def twin(path: str, template: str, *, tagged: bool = True) -> Callable[[Callable
     def register(read: Callable[..., Any]) -> Callable[..., Any]:
         held = Annotated[Shown, Depends(read)]
 
-        def as_json(shown: held) -> Row:  # type: ignore[valid-type]
-            return shown.data  # type: ignore[attr-defined,no-any-return]
+        def as_json(shown: held) -> Row:
+            return shown.data
 
-        def as_page(request: Request, shown: held) -> Response:  # type: ignore[valid-type]
-            return page(request, template, shown.at, **shown.data, **shown.more)  # type: ignore[attr-defined]
+        def as_page(request: Request, shown: held) -> Response:
+            return page(request, template, shown.at, **shown.data, **shown.more)
 
         given = [Tagged] if tagged else []
         router.add_api_route(f"{path}.json", as_json, dependencies=given, response_class=JSONResponse)
