@@ -31,7 +31,7 @@ Answer = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 
 
 def create_app(context: ApiContext) -> FastAPI:
-    """The application that serves ``context``."""
+    """Make the application that serves the data folder of ``context``."""
     app = FastAPI(
         title="Agent0",
         version=version("agent0"),

@@ -27,7 +27,7 @@ class Page(BaseModel):
 
 
 class NotModified(Exception):  # noqa: N818 - no error
-    """The client has what would be sent."""
+    """Raised where the client has already what would be sent to it."""
 
     def __init__(self, tag: str) -> None:
         self.tag = tag

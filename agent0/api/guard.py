@@ -1,5 +1,5 @@
 """Who is let in, before any route is asked: by the name under which the server was called, by the page that asks, by
-key; and what browsers are told not to do with what comes back."""
+key; and what browsers may not do with what comes back."""
 
 import ipaddress
 import secrets
@@ -33,7 +33,7 @@ _FIXED = {
 
 
 class Guard:
-    """Middleware around the whole application."""
+    """Middleware around the application that decides who is answered."""
 
     def __init__(self, app: ASGIApp, context: ApiContext) -> None:
         self._app, self._context = app, context

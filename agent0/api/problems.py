@@ -36,7 +36,7 @@ class UnknownKeyError(AuthError):
 
 
 def status_of(error: Agent0Error) -> int:
-    """The status of the response to ``error``."""
+    """Return the status of HTTP with which ``error`` is answered."""
     if isinstance(error, UnknownKeyError):
         return 401
     return STATUS.get(type(error), error.kind.status)
@@ -63,7 +63,7 @@ def plain_problem(status: int, title: str, path: str = "", **more: Any) -> Probl
 
 
 def response_of(found: Problem, headers: Mapping[str, str] = {}) -> Response:
-    """The response that carries a problem document."""
+    """Make the response that carries the problem document ``found``."""
     more = {"Retry-After": str(RETRY_S)} if found.status == 503 else {}
     if found.status == 401:
         more["WWW-Authenticate"] = "Bearer"

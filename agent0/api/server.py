@@ -148,7 +148,7 @@ def _taken(host: str, port: int, error: OSError) -> OperationError:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches ``host``."""
+    """Whether nobody but this machine can reach ``host``."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -156,7 +156,7 @@ def is_loopback(host: str) -> bool:
 
 
 def address_of(sock: socket.socket) -> str:
-    """The address that a browser opens."""
+    """Make the address under which a browser opens the server."""
     host, port = sock.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

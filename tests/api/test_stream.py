@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.api.context import ApiContext
-from agent0.api.v1.events import Wanted, stream
+from agent0.api.v1.events import EventFilter, stream
 from infra.storage import sqlite
 from projections import Projector, tables
 from tests.api.served import stored, viewed
@@ -81,7 +81,7 @@ def _next(lines: Iterator[str]) -> int:
 
 async def test_a_reader_that_leaves_is_let_go(context: ApiContext) -> None:
     before = len(asyncio.all_tasks())
-    async with aclosing(stream(context, Wanted("", "", ""), 400)) as sent:
+    async with aclosing(stream(context, EventFilter("", "", ""), 400)) as sent:
         assert [one async for one, _ in _both(sent, range(4))][-1].startswith(b"data: ")
     assert len(asyncio.all_tasks()) == before
 
@@ -94,6 +94,6 @@ async def _both(source: AsyncIterator[bytes], numbers: range) -> AsyncIterator[t
 async def test_streams_end_with_their_server(context: ApiContext) -> None:
     context.ending.set()
     try:
-        assert [one async for one in stream(context, Wanted("", "", ""), 403)] == [b": ping\n\n"]
+        assert [one async for one in stream(context, EventFilter("", "", ""), 403)] == [b": ping\n\n"]
     finally:
         context.ending.clear()

@@ -19,7 +19,7 @@ def whole(asked: ChatRequest, head: Row, written: Sequence[Generation]) -> Row:
 
 
 def parts(asked: ChatRequest, head: Row, written: Sequence[Generation]) -> Iterator[Row]:
-    """The same in parts, a token each where the provider tells tokens apart. A turn is written whole before its first
+    """The same in parts, a token each where the provider separates tokens. A turn is written whole before its first
     part is sent: nothing has to be taken back."""
     head = {**head, "object": "chat.completion.chunk"}
     ids = {"prompt_token_ids": [*written[0].prompt_ids]} if asked.return_token_ids else {}

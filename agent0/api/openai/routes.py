@@ -43,7 +43,7 @@ def models(context: Context) -> Row:
 
 @router.get("/models/{model:path}", operation_id="show_model")
 def model(context: Context, model: Annotated[str, Path(max_length=200)]) -> Row:
-    """One of them."""
+    """One student, by any name that `model` of a chat accepts."""
     with context.tables() as db:
         run, held = _student(db, model)
     return _model(f"{run}/{held['checkpoint']}", held.get("trained"))

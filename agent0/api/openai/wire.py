@@ -22,7 +22,7 @@ class _Shape(BaseModel):
 
 
 class Text(_Shape):
-    """A part of a message."""
+    """A part of a message, the one kind that is read."""
 
     type: Literal["text"]
     text: str
@@ -36,7 +36,7 @@ class Called(_Shape):
 
 
 class ToolCall(_Shape):
-    """A tool call of an earlier turn."""
+    """A tool call that an earlier assistant turn made."""
 
     id: str = ""
     type: Literal["function"] = "function"
@@ -44,7 +44,7 @@ class ToolCall(_Shape):
 
 
 class Message(_Shape):
-    """A message of the conversation so far."""
+    """A message of the conversation so far, in OpenAI's roles."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[Text] | None = None
@@ -58,7 +58,7 @@ class Message(_Shape):
 
 
 class Function(_Shape):
-    """A tool that the model may call."""
+    """A tool that the model may call, with its schema."""
 
     name: Name
     description: str = ""
@@ -66,14 +66,14 @@ class Function(_Shape):
 
 
 class Tool(_Shape):
-    """A tool as OpenAI's API wraps it."""
+    """A tool, wrapped as OpenAI's API wraps a function."""
 
     type: Literal["function"] = "function"
     function: Function
 
 
 class Format(_Shape):
-    """What an answer is to be: text."""
+    """What an answer is to be: text, nothing else."""
 
     type: Literal["text"]
 
@@ -120,7 +120,7 @@ class ChatRequest(_Shape):
         )
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools that the model is told of."""
+        """The tools that are described to the model."""
         if self.tool_choice == "none":
             return ()
         held = [one.function for one in self.tools or ()]

@@ -17,7 +17,7 @@ Fields = dict[str, str]
 
 @router.post("/runs")
 async def start(request: Request, context: Context) -> Response:
-    """Start a run, then show it."""
+    """Start the run that a form describes, then show it."""
     given = await _fields(request)
     try:
         asked = StartRequest(name=given["name"], profile=given["profile"], settings=_settings(given))
@@ -29,7 +29,7 @@ async def start(request: Request, context: Context) -> Response:
 
 @router.post("/runs/{run}/forks")
 async def fork(request: Request, context: Context, run: str) -> Response:
-    """Fork a run, then show the fork."""
+    """Fork a run as a form describes, then show the fork."""
     given = await _fields(request)
     try:
         asked = ForkRequest(name=given["name"], at=int(given["at"] or "0"), settings=_settings(given))

@@ -16,13 +16,13 @@ KEPT_S = 30 * 86_400
 
 @router.get("/login")
 def ask(request: Request) -> Response:
-    """The form."""
+    """Show the form that asks for a key."""
     return page(request, "login.html.jinja")
 
 
 @router.post("/login")
 async def take(request: Request, context: Context) -> Response:
-    """Keep a key that is known."""
+    """Keep a key that is known in a cookie of the browser."""
     given = parse_qs((await request.body()).decode("utf-8", "replace")).get("key", [""])[0].strip()
     if not given or context.keys.find(given) is None:
         raise UnknownKeyError("That key is not known.", fix="Make one: agent0 api key add NAME")

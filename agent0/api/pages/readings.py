@@ -27,7 +27,7 @@ VERDICTS = {None: "undecided", 0: "wrong", 1: "right"}
 
 
 def run_data(db: sqlite3.Connection, run: str) -> Row:
-    """Everything on a run's page."""
+    """Collect everything that a run's page shows, newest events included."""
     found = overview(db, run)
     name, why = found["run"], found["why"]
     last = extent_of(db, name)[1]
@@ -145,7 +145,7 @@ def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attem
 
 
 def model_data(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
-    """One checkpoint with its scores."""
+    """Collect one checkpoint with every score that it has."""
     held = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
     scores = [one for one in list_evaluations(db, held["run"]) if one["checkpoint"] == held["checkpoint"]]
     return {"checkpoint": held, "evaluations": scores}

@@ -23,7 +23,7 @@ MEDIA = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8
 
 @cache
 def templates() -> Environment:
-    """The templates of pages and reports."""
+    """Make the environment with templates of pages and reports."""
     return environment(FOLDER / "templates")
 
 
@@ -61,7 +61,7 @@ def page(request: Request, template: str, at: int = 0, code: int = 200, **held: 
 
 
 def problem_page(request: Request, found: Problem, headers: Mapping[str, str]) -> Response:
-    """A problem for a person."""
+    """Make the page that shows a problem to a person."""
     made = page(request, "problem.html.jinja", code=found.status, found=found)
     made.headers.update({name: value for name, value in headers.items() if name.lower() != "content-type"})
     return made

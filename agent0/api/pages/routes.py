@@ -59,7 +59,7 @@ def twin(path: str, template: str, *, tagged: bool = True) -> Callable[[Callable
 
 @router.get("/")
 def root() -> Response:
-    """The first page."""
+    """Lead to the first page, the list of runs."""
     return RedirectResponse("/runs", 307)
 
 
@@ -74,7 +74,7 @@ def static(name: str) -> Response:
 
 @twin("/runs", "runs.html.jinja", tagged=False)
 def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) -> Shown:
-    """All runs, newest first."""
+    """Show all runs, newest first, and a form for another."""
     try:
         with context.tables(at) as db:
             rows = list_runs(db, limit + 1, after)
@@ -116,7 +116,7 @@ def group(context: Context, run: str, task: str, at: At = 0) -> Shown:
 
 @twin("/runs/{run}/trajectories/{attempt}", "trajectory.html.jinja")
 def trajectory(context: Context, run: str, attempt: str, at: At = 0) -> Shown:
-    """One attempt turn by turn."""
+    """Show one attempt turn by turn, with verdicts and rewards."""
     with context.tables(at) as db:
         data = readings.trajectory_data(context, db, run, attempt)
     return Shown(data, at, {"link": linker(data["run"], at)})
@@ -146,14 +146,14 @@ def event(context: Context, event: str) -> Shown:
 
 @twin("/config", "config.html.jinja", tagged=False)
 def config(context: Context) -> Shown:
-    """The settings in effect, without secrets."""
+    """Show the settings in effect, without the secrets among them."""
     rows = [{"key": key, "value": value} for key, value in leaves(public(context.settings))]
     return Shown({"settings": rows, "profile": context.settings.profile, "sha": config_of(context.settings.run)[1]})
 
 
 @twin("/admin", "admin.html.jinja", tagged=False)
 async def admin(context: Context) -> Shown:
-    """Log, tables, handlers' consumers, failures."""
+    """Show log, tables, consumers of handlers, and failures that wait."""
     found = await status(context.settings, context.log)
     durables = await consumers(context.settings, context.log) if context.log else []
     counts: list[Row] = []

@@ -34,8 +34,8 @@ _STREAMED: dict[int | str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which events are asked for; empty: all."""
+class EventFilter:
+    """Which events are asked for; what is empty filters nothing."""
 
     run: str
     type: str
@@ -70,7 +70,7 @@ def events(
     begin = int(last_event_id or after) if streamed else after
     with context.tables() as db:
         require_reached(db, max(begin, until))
-        wanted = Wanted(_token(db, run), _known(type), task)
+        wanted = EventFilter(_token(db, run), _known(type), task)
         rows = [] if streamed else wanted.rows(db, begin, until, limit + 1)
     if streamed:
         return EventSourceResponse(stream(context, wanted, begin, until), headers={"X-Accel-Buffering": "no"})
@@ -85,7 +85,7 @@ def event(context: Context, event: Annotated[str, Path(max_length=64, descriptio
         return show_event(db, event)
 
 
-async def stream(context: ApiContext, wanted: Wanted, after: int, until: int = 0) -> AsyncIterator[bytes]:
+async def stream(context: ApiContext, wanted: EventFilter, after: int, until: int = 0) -> AsyncIterator[bytes]:
     """Events behind ``after`` as they reach the tables, up to ``until`` (0: without an end). Each look opens the tables
     anew, so a stream holds nothing while it waits, and goes on in tables that a rebuild put in place."""
 

@@ -52,7 +52,7 @@ def checkpoint(context: Context, run: Name, checkpoint: Name) -> Row:
 
 @tagged.get("/experiments", operation_id="list_experiments", tags=["experiments"])
 def experiments(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "") -> Page:
-    """Experiments, newest first."""
+    """Experiments with what they were made of, newest first."""
     with context.tables() as db:
         run = resolve(db, of) if of else ""
         return counted_page(lambda n: list_experiments(db, run, n), after, limit)
@@ -67,7 +67,7 @@ def experiment(context: Context, experiment: Name) -> Row:
 
 @tagged.get("/benchmarks", operation_id="list_benchmarks", tags=["benchmarks"])
 def benchmarks(context: Context, limit: Limit = LIMIT, after: Counted = "") -> Page:
-    """Benchmark runs, oldest first."""
+    """Benchmark runs with what they scored, oldest first."""
     with context.tables() as db:
         return counted_page(lambda n: list_benchmark_runs(db)[:n], after, limit)
 
@@ -88,7 +88,7 @@ def budgets(context: Context, scope: BudgetScope | None = None, limit: Limit = L
 
 @tagged.get("/alarms", operation_id="list_alarms", tags=["admin"])
 def alarms(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "") -> Page:
-    """Alarms that stand, newest first."""
+    """Alarms that stand, those raised last before others."""
     with context.tables() as db:
         run = resolve(db, of) if of else ""
         return counted_page(lambda n: list_alarms(db, run, limit=n), after, limit)
@@ -96,7 +96,7 @@ def alarms(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted =
 
 @router.get("/config", operation_id="show_config", tags=["admin"])
 def config(context: Context) -> Row:
-    """The settings in effect; secrets are masked."""
+    """The settings in effect in this server; secrets are masked."""
     return {**public(context.settings), "config_sha": config_of(context.settings.run)[1]}
 
 

@@ -56,7 +56,7 @@ def curve(context: Context, run: Run, at: At = 0) -> Page:
 
 
 @router.get("/{run}/story", operation_id="tell_story")
-def told(context: Context, run: Run, at: At = 0) -> Page:
+def chain(context: Context, run: Run, at: At = 0) -> Page:
     """The chain of causes from a run's start over a trained checkpoint to its end."""
     with context.tables(at) as db:
         return Page(data=story(db, resolve(db, run)))

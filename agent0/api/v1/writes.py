@@ -52,7 +52,7 @@ class _Asked(BaseModel):
 
 
 class StartRequest(_Asked):
-    """A run to start."""
+    """A run to start: its profile, other settings, and its name."""
 
     profile: str = Field("", max_length=64, description="empty: that of the server")
 
