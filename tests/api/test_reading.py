@@ -46,7 +46,7 @@ def test_it_sends_what_commands_print(client: TestClient, home: Path, path: str)
     assert (sent["data"] if "next" in sent else sent) == printed
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(path=st.sampled_from(LISTS), limit=st.integers(13, 120))
 def test_pages_join_up(client: TestClient, path: str, limit: int) -> None:
     whole = client.get(path, params={"limit": 1000}).json()["data"]

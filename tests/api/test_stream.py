@@ -30,7 +30,7 @@ def frames(text: str) -> list[tuple[int, dict[str, object]]]:
     return found
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(cuts=st.sets(st.integers(1, 402), max_size=6))
 def test_whoever_comes_back_loses_and_repeats_nothing(client: TestClient, cuts: set[int]) -> None:
     whole = client.get("/v1/events", params={"limit": 1000}).json()["data"]
