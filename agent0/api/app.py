@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
-from agent0.api.guard import Guard
+from agent0.api.guard import Guard, dress
 from agent0.api.openai import routes as chats
 from agent0.api.pages import forms, login, routes
 from agent0.api.pages.rendering import problem_page
@@ -132,9 +132,10 @@ async def _tables(request: Request, error: sqlite3.Error) -> Response:
 
 async def _defect(request: Request, _: Exception) -> Response:
     """A mistake of ours: what it was is in the server's log, not in the response."""
-    return _shown(
-        request, plain_problem(500, "Agent0 made a mistake.", request.url.path, detail="See the server's log.")
-    )
+    found = plain_problem(500, "Agent0 made a mistake.", request.url.path, detail="See the server's log.")
+    answer = _shown(request, found)
+    dress(answer.headers, request.scope["agent0.nonce"])  # it is made outside of the guard
+    return answer
 
 
 def _shown(request: Request, found: Problem, headers: Mapping[str, str] = {}) -> Response:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
@@ -21,6 +22,9 @@ from projections import position
 if TYPE_CHECKING:
     from infra.log.event_log import Log
 
+LOOK_S = 0.2
+"""How often streams look into the tables, which lag by as much."""
+
 
 @dataclass
 class ApiContext:
@@ -36,6 +40,8 @@ class ApiContext:
     loopback: bool = True
     handlers: bool = False
     ending: asyncio.Event = field(default_factory=asyncio.Event)
+    _end: int = 0
+    _looked: float = 0.0
 
     @property
     def artifacts(self) -> FileArtifacts:
@@ -55,6 +61,17 @@ class ApiContext:
             return
         with reading(self.settings) as db:
             yield db
+
+    async def end(self) -> int:
+        """How far the tables have come, looked up once for all streams that ask at the same time."""
+        if monotonic() >= self._looked + LOOK_S:
+            self._looked = monotonic()
+            self._end = await asyncio.to_thread(self._position)
+        return self._end
+
+    def _position(self) -> int:
+        with self.tables() as db:
+            return position(db).seq
 
     def require_models(self) -> Models:
         """What opens models.

@@ -47,7 +47,7 @@ class Guard:
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _dress(MutableHeaders(scope=message), nonce)
+                dress(MutableHeaders(scope=message), nonce)
             await send(message)
 
         try:
@@ -170,8 +170,8 @@ async def _to_login(scope: Scope, receive: Receive, send: Send) -> None:
     await RedirectResponse("/login", 303)(scope, receive, send)
 
 
-def _dress(headers: MutableHeaders, nonce: str) -> None:
-    """Headers of every response: no page may load, send or be framed by anything but this server."""
+def dress(headers: MutableHeaders, nonce: str) -> None:
+    """Set the headers of every response: no page may load, send or be framed by anything but this server."""
     source = f"'nonce-{nonce}'"
     policy = {
         "default-src": "'none'",

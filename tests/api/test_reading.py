@@ -134,4 +134,5 @@ def test_a_mistake_of_ours_tells_nothing(client: TestClient, monkeypatch: pytest
     monkeypatch.setattr("agent0.api.v1.runs.overview", broken)
     found = client.get("/v1/runs/r1")
     assert found.status_code == 500 and "canary" not in found.text
+    assert found.headers["content-security-policy"].startswith("default-src 'none'")
     assert found.headers["content-type"] == "application/problem+json"

@@ -82,6 +82,7 @@ def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) ->
         rows = []
     found = keyed_page(carried(context.settings, rows), limit, "run")
     more = {"profiles": profiles() if context.log else [], "again": secrets.token_urlsafe(16)}
+    more["profile"] = context.settings.profile
     return Shown({"runs": found.data, "next": found.next, "home": str(context.settings.home)}, at, more)
 
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 
 from agent0.api.conditional import LIMIT, Limit, Page, Tagged
-from agent0.api.context import ApiContext, Context, require_reached
+from agent0.api.context import LOOK_S, ApiContext, Context, require_reached
 from agent0.api.problems import responses
 from agent0.config.loading import nearest
 from agent0.errors import NotFoundError
@@ -22,8 +22,6 @@ from projections.events import extent_of, show_event, stored_events
 from projections.runs import resolve
 
 router = APIRouter(prefix="/v1/events", tags=["events"], responses=responses())
-LOOK_S = 0.2
-"""How often a stream looks into the tables, which lag by as much."""
 PING_S = 15.0
 CHUNK = 200
 STREAM = "text/event-stream"
@@ -87,16 +85,18 @@ def event(context: Context, event: Annotated[str, Path(max_length=64, descriptio
 
 async def stream(context: ApiContext, wanted: EventFilter, after: int, until: int = 0) -> AsyncIterator[bytes]:
     """Events behind ``after`` as they reach the tables, up to ``until`` (0: without an end). Each look opens the tables
-    anew, so a stream holds nothing while it waits, and goes on in tables that a rebuild put in place."""
+    anew, so a stream holds nothing while it waits, and goes on in tables that a rebuild put in place. While they stand
+    still, only their position is read, once for all streams."""
 
     def look(behind: int) -> list[tuple[int, str]]:
         with context.tables() as db:
             return wanted.rows(db, behind, until, CHUNK)
 
     yield KEEPALIVE_COMMENT  # so that a client knows at once that it is connected
-    silent = 0.0
+    silent, seen = 0.0, -1
     while not context.ending.is_set() and (not until or after < until):
-        rows = await asyncio.to_thread(look, after)
+        end = await context.end()
+        rows = await asyncio.to_thread(look, after) if end != seen else []
         for seq, body in rows:
             after, silent = seq, 0.0
             yield format_sse_event(data_str=body, id=str(seq))
@@ -104,6 +104,7 @@ async def stream(context: ApiContext, wanted: EventFilter, after: int, until: in
             continue
         if until:
             return
+        seen = end
         silent += await _rest(context)
         if silent >= PING_S:
             silent = 0.0
