@@ -14,7 +14,7 @@ from agent0.report.overview import overview, rows_for_people
 from projections.attempts import list_attempts
 from projections.checkpoints import find_checkpoint, list_checkpoints
 from projections.evaluations import list_evaluations
-from projections.events import event_stats, extent_of, iteration_starts, list_events
+from projections.events import extent_of, iteration_starts, list_events
 from projections.rewards import explain_rewards
 from projections.runs import resolve, show_run
 from projections.tasks import list_tasks, show_task
@@ -39,7 +39,6 @@ def run_data(db: sqlite3.Connection, run: str) -> Row:
         "alarms": alarms,
         "scores": rows_for_people(found),
         "checkpoints": list_checkpoints(db, name),
-        "events": event_stats(db, name),
         "feed": list_events(db, name, after=_behind(db, name, last), limit=FEED)[::-1],
         "last": last,
     }
