@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
 import httpx2
+import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +73,28 @@ def test_it_tells_what_happens_and_goes_on_in_rebuilt_tables(tmp_path: Path) -> 
         (tmp_path / "tables" / "view-2.db").replace(tmp_path / "tables" / "view.db")
         seen += [_next(lines) for _ in range(5)]
     assert seen == [*range(16, 31)]
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    """`agent0 view` as a process, killed in mid-stream 20 times; the client goes on behind the last id that it saw."""
+    story = whole_run(iterations=3)
+    home, last, seen = stored(tmp_path, story), "", list[int]()
+    while len(seen) < len(story):
+        command = [sys.executable, "-m", "agent0", "view", str(home), "--port", "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout
+            url = process.stdout.readline().strip().removesuffix("/runs")
+            more = min(len(seen) + 20, len(story))
+            with httpx2.stream(
+                "GET", f"{url}/v1/events", headers={**STREAM, "Last-Event-ID": last}, timeout=60
+            ) as sent:
+                lines = sent.iter_lines()
+                while len(seen) < more:
+                    seen.append(_next(lines))
+                    last = str(seen[-1])
+                process.kill()
+    assert seen == [*range(1, len(story) + 1)]
 
 
 def _next(lines: Iterator[str]) -> int:
