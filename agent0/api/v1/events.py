@@ -97,10 +97,9 @@ async def stream(context: ApiContext, wanted: EventFilter, after: int, until: in
     while not context.ending.is_set() and (not until or after < until):
         end = await context.end()
         rows = await asyncio.to_thread(look, after) if end != seen else []
-        for seq, body in rows:
-            after, silent = seq, 0.0
-            yield format_sse_event(data_str=body, id=str(seq))
-        if rows:
+        if rows:  # sent at once: between two sends it is noticed that a reader has left
+            after, silent = rows[-1][0], 0.0
+            yield b"".join(format_sse_event(data_str=body, id=str(seq)) for seq, body in rows)
             continue
         if until:
             return
