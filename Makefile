@@ -9,11 +9,13 @@
 #   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty and
 #                 a teacher that writes its tasks are worth (writes search.md, curriculum.md, schedules.md,
 #                 uncertainty.md and teacher.md of docs/results/; goes on where it was stopped)
-#   make bench    what everyday commands, event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
+#   make bench    what everyday commands, pages, event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make sinks    install what W&B, TensorBoard and MLflow keep runs with (the extra `sinks`), and read what
 #                 `agent0 run export` writes back from the store of each, offline (make test skips what is not installed)
+#   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
+#                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps pictures
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
 #                 tests of the sandbox: every attack through the product's own door and on the other backends
 #   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes
@@ -50,7 +52,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks knockout crash mutants soak clean linux bubblewrap
+.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks browser knockout crash mutants soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -95,6 +97,7 @@ arms: setup
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli
+	$(BIN)/python -m benchmarks.pages
 	$(BIN)/python -m benchmarks.spine
 	$(BIN)/python -m benchmarks.projection
 	$(BIN)/python -m benchmarks.evidence
@@ -115,6 +118,16 @@ sinks: linux .venv/.ready-dev
 	$(INSTALL) -e '.[train,dev,sinks]'
 	$(BIN)/python -c 'import mlflow.tracking, tensorboard, wandb'
 	WANDB_MODE=offline $(BIN)/python -m pytest -rs tests/test_tracking.py
+
+browser: linux .venv/.ready-dev build/axe.min.js
+	$(INSTALL) -e '.[train,dev,browser]'
+	$(BIN)/python -m pytest -m "slow or not slow" -rs tests/api
+
+# Without npm the pages are opened all the same; contrast and labels are not looked at.
+build/axe.min.js:
+	mkdir -p build
+	cd build && npm pack --silent axe-core@4.14.1 >/dev/null && tar -xzOf axe-core-4.14.1.tgz package/axe.min.js >axe.min.js \
+		|| { rm -f axe.min.js; echo "axe-core cannot be fetched" >&2; }
 
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout

@@ -1,4 +1,4 @@
-"""The tree of Agent0's errors. ``kind`` alone decides exit code, retry and metric label.
+"""The tree of Agent0's errors. ``kind`` alone decides exit code, status of HTTP, retry and metric label.
 
 Agent0Error
 ├── ConfigError              2  settings, flags or ids that a user gave are wrong
@@ -31,20 +31,21 @@ _OBEYED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 class Kind(Enum):
-    """The kind of an error: slug for metrics and APIs, exit code of the CLI, whether a retry can help."""
+    """The kind of an error: slug for metrics and APIs, exit code of the CLI, whether a retry can help, status of an
+    HTTP response."""
 
-    CONFIG = ("config_invalid", 2, False)
-    NOT_FOUND = ("not_found", 1, False)
-    OPERATION = ("operation_failed", 1, False)
-    GATE = ("gate_failed", 3, False)
-    AUTH = ("auth_denied", 4, False)
-    DEPENDENCY = ("dependency_unreachable", 5, True)
-    RUN_FAILED = ("run_failed", 6, False)
-    LOG = ("log_refused", 1, False)
-    TRANSIENT = ("transient", 1, True)
+    CONFIG = ("config_invalid", 2, False, 422)
+    NOT_FOUND = ("not_found", 1, False, 404)
+    OPERATION = ("operation_failed", 1, False, 409)
+    GATE = ("gate_failed", 3, False, 409)
+    AUTH = ("auth_denied", 4, False, 403)
+    DEPENDENCY = ("dependency_unreachable", 5, True, 503)
+    RUN_FAILED = ("run_failed", 6, False, 409)
+    LOG = ("log_refused", 1, False, 500)
+    TRANSIENT = ("transient", 1, True, 503)
 
-    def __init__(self, slug: str, exit_code: int, retryable: bool) -> None:
-        self.slug, self.exit_code, self.retryable = slug, exit_code, retryable
+    def __init__(self, slug: str, exit_code: int, retryable: bool, status: int) -> None:
+        self.slug, self.exit_code, self.retryable, self.status = slug, exit_code, retryable, status
 
 
 class Agent0Error(Exception):

@@ -9,7 +9,7 @@ from agent0.evaluation.calibration_report import SAMPLED
 from events import alarms
 from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, as_json, find, projection, select, stamp
+from projections.base import Row, as_json, behind_row, find, projection, select, stamp
 from projections.calibrators import confidence
 from projections.tool_calls import numbered
 
@@ -111,15 +111,23 @@ def list_attempts(
     iteration: int | None = None,
     correct: bool | None = None,
     limit: int = 100,
+    after: str = "",
 ) -> list[Row]:
-    """List attempts of a run in the order they were requested, filtered by the arguments given."""
+    """List attempts of a run in the order they were requested, filtered by the arguments given; those behind the
+    attempt ``after`` where it is named.
+
+    Raises:
+        NotFoundError: there is no such attempt.
+    """
+    order = ("iteration", "task", "number")
     return find(
         db,
         "SELECT attempt, task, iteration, student, status, answer, correct, credit, reward, turns, tool_calls, tool_ok,"
         " grounded, end, wall_s FROM attempts",
         {"run": run, "task": task, "iteration": iteration, "correct": correct},
-        order="iteration, task, number",
+        order=", ".join(order),
         limit=limit,
+        behind=behind_row(db, "attempts", {"run": run, "attempt": after}, order) if after else ("", ()),
     )
 
 

@@ -13,11 +13,14 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from agent0.errors import NotFoundError
 from agent0.registry import Registry
 from events.base import Event, Recorded
 
 Row = dict[str, Any]
 Columns = Mapping[str, type]
+Behind = tuple[str, Sequence[object]]
+"""A condition with its parameters; no text: none."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +155,28 @@ def find(
     limit: int = -1,
     parse: Sequence[str] = (),
     params: Sequence[object] = (),
+    behind: Behind = ("", ()),
 ) -> list[Row]:
     """Run ``query`` with a WHERE clause: columns equal those values of ``wanted`` that are given (not None, not empty).
 
-    ``params`` are those of ``query`` itself; ``limit`` -1 means all.
+    ``params`` are those of ``query`` itself; ``limit`` -1 means all; ``behind`` is what ``behind_row`` gives.
     """
     given = {name: value for name, value in wanted.items() if value not in (None, "")}
-    clause = " WHERE " + " AND ".join(f"{name} = ?" for name in given) if given else ""
-    return select(db, f"{query}{clause} ORDER BY {order} LIMIT ?", [*params, *given.values(), limit], parse)
+    parts = [*(f"{name} = ?" for name in given), *([behind[0]] if behind[0] else [])]
+    clause = " WHERE " + " AND ".join(parts) if parts else ""
+    return select(db, f"{query}{clause} ORDER BY {order} LIMIT ?", [*params, *given.values(), *behind[1], limit], parse)
+
+
+def behind_row(db: sqlite3.Connection, table: str, key: Mapping[str, object], order: Sequence[str]) -> Behind:
+    """The condition of rows that stand behind the row of ``key`` where ``table`` is ordered by ``order``: so a page
+    goes on where the one before it ended, whatever was added meanwhile.
+
+    Raises:
+        NotFoundError: there is no such row.
+    """
+    names = ", ".join(order)
+    found = find(db, f"SELECT {names} FROM {table}", key, names, 1)  # noqa: S608 - names of our own
+    if not found:
+        name = str([*key.values()][-1])[:80]
+        raise NotFoundError(f"There is no {name!r} to go on from.", fix="Begin without a cursor.")
+    return f"({names}) > ({', '.join('?' * len(order))})", tuple(found[0].values())

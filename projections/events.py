@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
+from agent0.settings import LARGEST
 from events.base import Recorded
 from projections.base import Row, find, projection, select, stamp
 from projections.wording import describe
@@ -70,6 +71,23 @@ def list_events(
     return find(db, _LATER, {"run": run, "type": type, "task": task}, "seq", limit, params=(after,))
 
 
+def stored_events(
+    db: sqlite3.Connection,
+    run: str = "",
+    type: str = "",
+    task: str = "",
+    after: int = 0,
+    until: int = 0,
+    limit: int = -1,
+) -> list[Row]:
+    """Events after a sequence up to another (0: the end), oldest first: ``seq``, ``text`` and the stored ``body``."""
+    wanted = {"run": run, "type": type, "task": task}
+    until = until or LARGEST
+    return find(
+        db, "SELECT seq, text, body FROM events", wanted, "seq", limit, behind=("seq > ? AND seq <= ?", (after, until))
+    )
+
+
 def list_named(db: sqlite3.Connection, run: str, seqs: Sequence[int]) -> list[Row]:
     """Events of ``run`` by their sequences, without bodies."""
     return select(db, _AMONG, (run, json.dumps([*seqs])))
@@ -79,6 +97,12 @@ def newest_events(db: sqlite3.Connection, run: str = "", type: str = "", limit: 
     """(sequence, body) of the newest events, the oldest of them first."""
     rows = find(db, "SELECT seq, body FROM events", {"run": run, "type": type}, "seq DESC", limit)
     return [(row["seq"], str(row["body"]).encode()) for row in reversed(rows)]
+
+
+def extent(db: sqlite3.Connection) -> tuple[int, int]:
+    """Sequences of the first and the last event that the tables hold; 0 where they hold none."""
+    row = select(db, "SELECT (SELECT min(seq) FROM events) AS first, (SELECT max(seq) FROM events) AS last")[0]
+    return row["first"] or 0, row["last"] or 0
 
 
 def extent_of(db: sqlite3.Connection, run: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from agent0.errors import NotFoundError
 from events import alarms, benchmarks, budgets, checkpoints, experiments, policies, tasks
 from events import runs as facts
 from events.base import Event, Recorded
-from projections.base import Row, as_json, projection, select, stamp
+from projections.base import Row, as_json, behind_row, projection, select, stamp
 
 _NO_RUNS = (policies.RUN, alarms.LOG)
 _NO_RUN = (experiments.PREFIX, budgets.PREFIX)
@@ -121,10 +121,16 @@ SELECT *, CASE WHEN status = 'running' THEN (
 """Runs; ``waits_for`` says which handlers of a running one wait for what, and why. NULL where none does."""
 
 
-def list_runs(db: sqlite3.Connection, limit: int = 100) -> list[Row]:
-    """List runs that have started, newest first, without their configuration."""
-    query = f"{_RUNS} WHERE started IS NOT NULL ORDER BY started DESC, run DESC LIMIT ?"
-    rows = select(db, query, (limit,))
+def list_runs(db: sqlite3.Connection, limit: int = 100, after: str = "") -> list[Row]:
+    """List runs that have started, newest first, without their configuration; those that started before ``after``
+    where it is named.
+
+    Raises:
+        NotFoundError: there is no run ``after``.
+    """
+    _, before = behind_row(db, "runs", {"run": after}, ("started", "run")) if after else ("", ("~", ""))
+    query = f"{_RUNS} WHERE started IS NOT NULL AND (started, run) < (?, ?) ORDER BY started DESC, run DESC LIMIT ?"
+    rows = select(db, query, (*before, limit))
     return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
 
 

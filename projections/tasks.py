@@ -8,7 +8,7 @@ from events import alarms
 from events import tasks as facts
 from events.base import Recorded
 from events.values import Task
-from projections.base import Row, as_json, find, projection, select, stamp
+from projections.base import Row, as_json, behind_row, find, projection, select, stamp
 from projections.reviews import list_reviews
 
 
@@ -104,10 +104,21 @@ def _asked(task: Task | None) -> Row:
 
 
 def list_tasks(
-    db: sqlite3.Connection, run: str, iteration: int | None = None, status: str = "", domain: str = "", limit: int = 100
+    db: sqlite3.Connection,
+    run: str,
+    iteration: int | None = None,
+    status: str = "",
+    domain: str = "",
+    limit: int = 100,
+    after: str = "",
 ) -> list[Row]:
-    """Tasks of a run in the order they were asked for; ``solved``: by one of its attempts; ``credit`` is the mean share
-    of right steps of long ones, apart from how often they were solved."""
+    """Tasks of a run in the order they were asked for, those behind the task ``after`` where it is named; ``solved``:
+    by one of its attempts; ``credit`` is the mean share of right steps of long ones, apart from how often they were
+    solved.
+
+    Raises:
+        NotFoundError: there is no such task.
+    """
     return find(
         db,
         "SELECT task, iteration, slot, domain, family, level, status, question, novelty, reason, detail, attempts,"
@@ -117,6 +128,7 @@ def list_tasks(
         {"run": run, "iteration": iteration, "status": status, "domain": domain},
         order="iteration, slot",
         limit=limit,
+        behind=behind_row(db, "tasks", {"run": run, "task": after}, ("iteration", "slot")) if after else ("", ()),
     )
 
 

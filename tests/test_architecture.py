@@ -68,10 +68,10 @@ RIM_KNOWS = {
     "assembly/api": {*INNER, "config", "events", "infra", "projections", "report"},
     "report": {*INNER, "config", "events", "projections"},
 }
-"""What the rooms of the rim import besides themselves; the command line imports everything. The Python API is a room of
-the assembly that also shows results."""
+"""What the rooms of the rim import besides themselves; the command line and the server import everything. The
+Python API is a room of the assembly that also shows results."""
 
-RIM = ("agent0/config/*", "agent0/assembly/*", "agent0/report/*", "agent0/cli/*", "agent0/__main__.py")
+RIM = ("agent0/config/*", "agent0/assembly/*", "agent0/report/*", "agent0/api/*", "agent0/cli/*", "agent0/__main__.py")
 """May import all rooms, is imported by none."""
 
 FRONT = "agent0/__init__.py"
@@ -84,6 +84,7 @@ OUTSIDERS = {
     "bcrypt": ("infra/log/nats_server.py",),
     "dotenv": ("agent0/config/sources.py",),
     "faiss": ("infra/embeddings/worker.py", "infra/embeddings/vector_index.py"),
+    "fastapi": ("agent0/api/*",),
     "faststream": ("infra/bus/*",),
     "genai_prices": ("infra/gateway/prices.py",),
     "gguf": ("infra/weights/gguf.py",),
@@ -96,9 +97,9 @@ OUTSIDERS = {
         "infra/models/openai/*.py",
         "infra/models/calls/refusals.py",
     ),
-    "jinja2": ("agent0/report/*", "infra/engine/*"),
+    "jinja2": ("agent0/api/*", "agent0/report/*", "infra/engine/*"),
     "jsonschema": ("infra/mcp/schema.py",),
-    "markupsafe": ("agent0/report/*",),
+    "markupsafe": ("agent0/api/*", "agent0/report/*"),
     "matplotlib": ("agent0/report/*",),
     "mcp": ("infra/mcp/http.py",),
     "mcp_types": ("infra/mcp/http.py", "infra/mcp/messages.py"),
@@ -122,6 +123,7 @@ OUTSIDERS = {
     "prometheus_client": ("agent0/assembly/runtime/prometheus.py",),
     "pydantic": (
         "events/*",
+        "agent0/api/*",
         "agent0/settings/*",
         "agent0/config/loading.py",
         "agent0/tools/*",
@@ -143,11 +145,13 @@ OUTSIDERS = {
         *RIM,
     ),
     "sqlite_utils": ("projections/*", "infra/storage/sqlite.py"),
+    "starlette": ("agent0/api/*",),
     "tenacity": ("infra/gateway/retries.py",),
     "tokenizers": ("infra/engine/*", "infra/models/llama_server.py", "infra/training/*", "infra/tiny/*"),
     "torch": ("infra/engine/*", "infra/training/*", "infra/tiny/*", "agent0/training/objectives/*"),
     "transformers": ("infra/engine/*", "infra/training/*", "infra/embeddings/worker.py", "infra/tiny/*"),
     "typer": ("agent0/cli/*",),
+    "uvicorn": ("agent0/api/*",),
     "xllamacpp": ("infra/engine/llama_process.py",),
     "zstandard": ("infra/integrity/archive.py",),
 }
@@ -253,7 +257,7 @@ def directions(file: Source) -> Iterator[str]:
         if mine in RIM_KNOWS:
             if top in ROOMS and mine != theirs and (theirs or top) not in known:
                 yield f"imports {module}, which {mine} does without"
-        elif theirs in INNER and theirs != mine and mine not in ("cli", "__init__", "__main__"):
+        elif theirs in INNER and theirs != mine and mine not in ("api", "cli", "__init__", "__main__"):
             pairs = {(file.path, theirs), (f"{room}/{inner}", theirs)}
             if INNER[theirs] > INNER.get(mine, REACH.get(room, -1)) and not pairs & PAIRS:
                 yield f"imports {module}, which stands above it"

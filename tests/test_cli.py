@@ -61,9 +61,10 @@ def test_every_command_and_option_is_explained(path, command):
 def test_everything_that_shows_data_speaks_json():
     talks = {path for path, command in EVERY if not hasattr(command, "commands")}
     silent = {path for path, command in EVERY if path in talks and "as_json" not in {p.name for p in command.params}}
-    processes = {("handlers", "run"), ("projections", "run"), ("metrics", "serve")}
+    processes = {("handlers", "run"), ("projections", "run"), ("metrics", "serve"), ("up",), ("view",)}
     # formats of their own
     lines = {("tutorial",), ("trajectory", "export"), ("tool", "serve"), ("metrics", "show"), ("model", "card")}
+    lines |= {("api", "openapi")}
     assert {path for path in silent if path[0] not in ("report", "tiny")} == processes | lines
 
 

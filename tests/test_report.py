@@ -30,7 +30,7 @@ from projections import Projector, tables
 from tests.story import benchmark_run, bodies, whole_run
 from tests.terminal import agent0
 
-VOID = {"meta", "br", "img", "link"}
+VOID = {"meta", "br", "img", "link", "input"}
 NASTY = (
     '</pre></details><script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}{% raw %} $\\frac{}$ '
     "\x1b[2J\x00\u202egnirts &lt; ]]> --> <!-- <style>*{display:none}</style>"

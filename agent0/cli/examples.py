@@ -1,6 +1,10 @@
 """Examples of every command, as its help shows them. A test reads each of them as the command line does."""
 
 EXAMPLES = """\
+agent0 api key add laptop --scope submit
+agent0 api key list
+agent0 api key remove laptop
+agent0 api openapi
 agent0 artifacts verify
 agent0 artifacts gc --delete
 agent0 bench list --data rows
@@ -122,6 +126,7 @@ agent0 sandbox allow module sympy
 agent0 sandbox deny module sympy
 agent0 sandbox list
 agent0 sandbox test "ls -l"
+agent0 status --json
 agent0 task list LAST --status rejected
 agent0 task show t0-003 LAST
 agent0 task review LAST t0-003-a0 --correct --reviewer me
@@ -136,7 +141,11 @@ agent0 trajectory list LAST --wrong
 agent0 trajectory show t0-003-a0 LAST
 agent0 trajectory export LAST --format trl
 agent0 tutorial
+agent0 up --port 8651
+agent0 up --no-handlers
 agent0 verify pairs pyproject.toml
+agent0 view LAST
+agent0 view run.tar
 """.splitlines()
 """Command lines; those of one command stand together."""
 

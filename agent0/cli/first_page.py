@@ -11,6 +11,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "config": "Show and check settings and profiles.",
     },
     "Look": {
+        "up": "Open runs in a browser, and execute them: all in one command.",
+        "view": "Open a data folder, a run or an archive in a browser, to read.",
         "report": "Write a page on what came of a run: answers, tables, pictures.",
         "task": "List the tasks that a teacher proposed; review answers to them.",
         "trajectory": "Read attempts turn by turn; export them as training data.",
@@ -34,6 +36,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "tool": "Tools of a student: list them, call one, serve calls.",
     },
     "Operate": {
+        "status": "What stands and works: log, tables, processes, runs.",
+        "api": "Keys and description of the HTTP API.",
         "handlers": "Run reactions as processes of their own.",
         "log": "Make and check the event log's streams.",
         "artifacts": "Verify what events name, throw away what none names.",

@@ -14,6 +14,7 @@ from agent0.settings.base import LARGEST, Frozen
 from agent0.settings.curriculum import CurriculumConfig
 from agent0.settings.evaluation import Action, EnergyConfig, EvaluationConfig, GuardConfig, VerificationConfig
 from agent0.settings.process import (
+    ApiSettings,
     BenchmarkSettings,
     HandlerSettings,
     McpServer,
@@ -47,6 +48,7 @@ __all__ = [
     "LATER",
     "Action",
     "ActorConfig",
+    "ApiSettings",
     "BenchmarkSettings",
     "CacheSettings",
     "CalibratorConfig",
@@ -156,3 +158,4 @@ class Settings(Frozen):
     models: ModelSettings = ModelSettings()
     benchmarks: BenchmarkSettings = BenchmarkSettings()
     router: RouterSettings = RouterSettings()
+    api: ApiSettings = ApiSettings()

@@ -105,3 +105,12 @@ class ModelSettings(Frozen):
     threads: int = Field(1, ge=1, le=4096, description="torch threads of a model or training process")
     max_batch: int = Field(256, ge=1, le=1_000_000, description="largest generation batch")
     ollama_url: str = Field("http://127.0.0.1:11434", pattern=MODEL_ADDRESS, description="ollama server")
+
+
+class ApiSettings(Frozen):
+    """The server of `agent0 up` and `agent0 view`: where it listens, whom it answers, what it takes."""
+
+    host: str = Field("127.0.0.1", description="address to listen on; any but a loopback one needs a key")
+    port: int = Field(8650, ge=0, le=65535, description="port; 0 takes a free one")
+    hosts: tuple[str, ...] = Field((), description="other names under which browsers may reach it")
+    max_body: int = Field(1 << 20, ge=1024, le=1 << 30, description="largest request body, bytes")

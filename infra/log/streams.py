@@ -4,9 +4,9 @@
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from nats.aio.client import Client
 from nats.errors import Error
@@ -219,6 +219,32 @@ async def check_durables(client: Client, topology: Topology, handlers: Iterable[
     with _answered():
         for on, durable in topology.durables(handlers):
             _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
+
+
+async def standing(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> list[dict[str, Any]]:
+    """How each durable consumer stands: events that ``wait``, that are ``in_hand`` and that came ``again``; one that is
+    missing has None.
+
+    Raises:
+        DependencyError: no answer.
+    """
+    found = []
+    for on, durable in topology.durables(handlers):
+        row: dict[str, Any] = {
+            "consumer": durable.name,
+            "stream": on,
+            "wait": None,
+            "in_hand": None,
+            "again": None,
+            "acked": None,
+        }
+        with _answered(), suppress(NotFoundError):
+            info = await apart(client.jsm().consumer_info(on, durable.name or ""))
+            acked = info.ack_floor.stream_seq if info.ack_floor else 0
+            counts = {"wait": info.num_pending, "in_hand": info.num_ack_pending, "again": info.num_redelivered}
+            row |= {**counts, "acked": acked}
+        found.append(row)
+    return found
 
 
 @contextmanager

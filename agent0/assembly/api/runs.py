@@ -154,12 +154,10 @@ class Run:
 
     def events(self, type: str = "", task: str = "", after: int = 0) -> Iterator[Recorded]:
         """Its events in the order of the log, typed; of one ``type`` or ``task`` where named, after a sequence."""
-        from projections.base import find
+        from projections.events import stored_events
 
-        query = "SELECT seq, body FROM (SELECT * FROM events WHERE seq > ?)"
-        wanted = {"run": self.id, "type": type, "task": task}
         with self.folder.tables() as db:
-            rows = find(db, query, wanted, "seq", params=(after,))
+            rows = stored_events(db, self.id, type, task, after)
         for row in rows:
             yield decode(row["body"], row["seq"])
 

@@ -44,7 +44,7 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
         await _require_empty(settings)
         try:
             await _restore(settings, made, place, manifest)
-            _bring_artifacts(settings, place, manifest)
+            bring_artifacts(settings, place, manifest)
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
             raise
@@ -149,7 +149,12 @@ async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Ma
         await server.stop()
 
 
-def _bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") -> None:
+def bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") -> None:
+    """Copy the artifacts of the archive at ``place`` into the data folder.
+
+    Raises:
+        LogError: one is not what its digest says.
+    """
     from infra.integrity.archive import artifact_name
     from infra.integrity.archive_place import read
     from infra.storage.artifacts import FileArtifacts

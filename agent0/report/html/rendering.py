@@ -19,8 +19,13 @@ LONGEST = 4000
 
 def render(template: str, **held: Any) -> str:
     """The page that ``template`` of this folder makes."""
+    return with_contents(environment().get_template(template).render(**held))
+
+
+def environment(*folders: Path) -> Environment:
+    """Templates of ``folders`` and of this one, every text escaped."""
     made = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader([*folders, FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
@@ -29,7 +34,7 @@ def render(template: str, **held: Any) -> str:
     )
     made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
     made.filters["iteration"] = shown_iteration
-    return with_contents(made.get_template(template).render(**held))
+    return made
 
 
 CONTENTS = "<!-- contents -->"

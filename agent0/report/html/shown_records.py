@@ -18,7 +18,8 @@ MOST = 24
 """Tasks and attempts that are shown for being named; a page that names more shows the first."""
 EVENTS = 60
 """Events of a task that are listed; the log has the rest."""
-_NAMED = re.compile(r"\b(?:(?P<attempt>t\d+-\d{3,}-a\d+)|(?P<task>t\d+-\d{3,})|event (?P<event>\d+))\b")
+NAMED = re.compile(r"\b(?:(?P<attempt>t\d+-\d{3,}-a\d+)|(?P<task>t\d+-\d{3,})|event (?P<event>\d+))\b")
+"""Attempts, tasks and events as texts name them."""
 
 
 def shown_records(db: sqlite3.Connection, run: str, picked: Sequence[str], texts: Iterable[str]) -> Row:
@@ -27,7 +28,7 @@ def shown_records(db: sqlite3.Connection, run: str, picked: Sequence[str], texts
 
     Returns ``attempts``, ``tasks``, ``events`` (rows each) and ``link``, which makes the names in a text lead there.
     """
-    named = [found for text in texts for found in _NAMED.finditer(text)]
+    named = [found for text in texts for found in NAMED.finditer(text)]
     known = {kind: [one[kind] for one in named if one[kind]] for kind in ("attempt", "task", "event")}
     shown = dict.fromkeys([*picked, *_there(db, run, "attempts", "attempt", known["attempt"])])
     attempts = [{**show_attempt(db, run, one), "receipts": _receipts(db, run, attempt=one)} for one in shown]
@@ -83,7 +84,7 @@ def _linker(anchors: set[str]) -> Callable[[Any], Markup]:
 
     def link(text: Any) -> Markup:
         safe = str(Markup.escape(visible(str(text))))
-        return Markup(_NAMED.sub(lead, safe))  # noqa: S704 - escaped before, and what is added is made of digits
+        return Markup(NAMED.sub(lead, safe))  # noqa: S704 - escaped before, and what is added is made of digits
 
     return link
 

@@ -1,0 +1,147 @@
+"""Puts the application together: routes, the guard around them, and every error as a problem document."""
+
+import sqlite3
+from collections.abc import Callable, Coroutine, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from agent0.api.conditional import NotModified
+from agent0.api.context import ApiContext
+from agent0.api.guard import Guard, dress
+from agent0.api.openai import routes as chats
+from agent0.api.pages import forms, login, routes
+from agent0.api.pages.rendering import problem_page
+from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
+from agent0.api.v1 import events, lists, runs, writes
+from agent0.errors import Agent0Error, OperationError, escaped
+
+DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
+id of a streamed one, and `at`, which shows anything as it was behind that event. Errors are problem documents
+(RFC 9457), `type` as the command line's exit codes have it."""
+CHATS = ("/v1/chat/", "/v1/models")
+"""Paths that clients of OpenAI's API call."""
+SHOWN = 300
+"""Characters of a value that does not fit."""
+Answer = Callable[[Request, Any], Coroutine[Any, Any, Response]]
+
+
+def create_app(context: ApiContext) -> FastAPI:
+    """Make the application that serves the data folder of ``context``."""
+    app = FastAPI(
+        title="Agent0",
+        version=version("agent0"),
+        description=DESCRIPTION,
+        docs_url=None,  # both fetch scripts from elsewhere
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        exception_handlers=_handlers(),
+        redirect_slashes=False,
+        telemetry={"tracing": False},
+    )
+    app.state.context = context
+    app.add_middleware(Guard, context=context)
+    for router in (
+        writes.router,
+        runs.router,
+        events.router,
+        lists.router,
+        chats.router,
+        forms.router,
+        login.router,
+        routes.router,
+    ):
+        app.include_router(router)
+    app.add_api_route("/healthz", _healthy, operation_id="be_healthy", tags=["server"])
+    app.add_api_route("/version", _version, operation_id="show_version", tags=["server"])
+    _describe(app)
+    return app
+
+
+def _healthy() -> dict[str, str]:
+    """The server answers."""
+    return {"status": "ok"}
+
+
+def _version() -> dict[str, str]:
+    """Which Agent0 this is."""
+    return {"version": version("agent0")}
+
+
+def _describe(app: FastAPI) -> None:
+    """Let the description of the API know problem documents and keys, of which no route speaks."""
+    made = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = made()
+            parts = schema.setdefault("components", {})
+            known = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            parts.setdefault("schemas", {})["Problem"] = known
+            parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            schema["security"] = [{}, {"key": []}]
+        found: dict[str, Any] = app.openapi_schema or {}
+        return found
+
+    app.openapi = described  # type: ignore[method-assign]
+
+
+def _handlers() -> dict[int | type[Exception], Answer]:
+    return {
+        Agent0Error: _known,
+        NotModified: _same,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        sqlite3.Error: _tables,
+        500: _defect,
+    }
+
+
+async def _known(request: Request, error: Agent0Error) -> Response:
+    return _shown(request, problem_of(error, request.url.path))
+
+
+async def _same(_: Request, found: NotModified) -> Response:
+    return Response(status_code=304, headers={"ETag": found.tag})
+
+
+async def _invalid(request: Request, error: RequestValidationError) -> Response:
+    wrong = [
+        {"where": ".".join(map(str, one["loc"])), "why": one["msg"], "given": repr(one.get("input"))[:SHOWN]}
+        for one in error.errors()
+    ]
+    title = "The request does not fit."
+    return _shown(request, plain_problem(422, title, request.url.path, detail=wrong[0]["why"], errors=wrong))
+
+
+async def _http(request: Request, error: HTTPException) -> Response:
+    title = {404: "There is nothing here.", 405: "This cannot be done here."}.get(error.status_code, "")
+    found = plain_problem(error.status_code, title, request.url.path, detail=escaped(str(error.detail or ""))[:SHOWN])
+    return _shown(request, found, error.headers or {})
+
+
+async def _tables(request: Request, error: sqlite3.Error) -> Response:
+    fix = "Run `agent0 projections rebuild`: the log has all."
+    found = OperationError("The tables cannot be read.", f"SQLite says: {error}.", fix)
+    return _shown(request, problem_of(found, request.url.path).model_copy(update={"status": 500}))
+
+
+async def _defect(request: Request, _: Exception) -> Response:
+    """A mistake of ours: what it was is in the server's log, not in the response."""
+    found = plain_problem(500, "Agent0 made a mistake.", request.url.path, detail="See the server's log.")
+    answer = _shown(request, found)
+    dress(answer.headers, request.scope["agent0.nonce"])  # it is made outside of the guard
+    return answer
+
+
+def _shown(request: Request, found: Problem, headers: Mapping[str, str] = {}) -> Response:
+    """For a program a problem document, for a person a page that says so."""
+    if request.url.path.startswith(CHATS):  # where its clients look
+        found = found.model_copy(update={"error": {"message": found.title, "type": found.type, "code": found.status}})
+    if not is_page(request):
+        return response_of(found, headers)
+    return problem_page(request, found, headers)

@@ -1,0 +1,116 @@
+"""What the routes share: the settings, the tables as they are or as they were, and what may be written."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+
+from agent0.api.keys import Key, KeyFile
+from agent0.api.past import PastTables
+from agent0.assembly.runtime.read_models import reading
+from agent0.errors import NotFoundError, OperationError
+from agent0.ports.models import Models
+from agent0.settings import Settings
+from infra.storage.artifacts import FileArtifacts
+from projections import position
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+LOOK_S = 0.2
+"""How often streams look into the tables, which lag by as much."""
+
+
+@dataclass
+class ApiContext:
+    """One server's data folder. ``log`` is None where nothing may be written; ``models`` answers chats, where it is
+    there; ``handlers``: whether they run in this process. ``ending`` is set when the server ends, so that streams end
+    with it."""
+
+    settings: Settings
+    keys: KeyFile
+    past: PastTables
+    log: "Log | None" = None
+    models: Models | None = None
+    loopback: bool = True
+    handlers: bool = False
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    _end: int = 0
+    _looked: float = 0.0
+
+    @property
+    def artifacts(self) -> FileArtifacts:
+        """The store of what is too long for an event."""
+        return FileArtifacts(self.settings.home)
+
+    @contextmanager
+    def tables(self, at: int = 0) -> Iterator[sqlite3.Connection]:
+        """A read-only connection to the tables; with ``at``, to the tables as they were behind that event.
+
+        Raises:
+            NotFoundError: there are none yet, or no event ``at``.
+        """
+        if at:
+            with self.past.reading(at) as db:
+                yield db
+            return
+        with reading(self.settings) as db:
+            yield db
+
+    async def end(self) -> int:
+        """How far the tables have come, looked up once for all streams that ask at the same time."""
+        if monotonic() >= self._looked + LOOK_S:
+            self._looked = monotonic()
+            self._end = await asyncio.to_thread(self._position)
+        return self._end
+
+    def _position(self) -> int:
+        with self.tables() as db:
+            return position(db).seq
+
+    def require_models(self) -> Models:
+        """What opens models.
+
+        Raises:
+            OperationError: the server was made without.
+        """
+        if self.models is None:
+            raise OperationError("This server opens no models.", fix="Start it by `agent0 up` or `agent0 view`.")
+        return self.models
+
+    def require_log(self) -> "Log":
+        """The log, to append to.
+
+        Raises:
+            OperationError: the server only reads.
+        """
+        if self.log is None:
+            why = "It was started by `agent0 view`."
+            raise OperationError("This server only reads.", why, "Start `agent0 up` on a data folder to write.")
+        return self.log
+
+
+def context_of(request: Request) -> ApiContext:
+    """The context of the application that ``request`` came to."""
+    found: ApiContext = request.app.state.context
+    return found
+
+
+Context = Annotated[ApiContext, Depends(context_of)]
+
+
+def key_of(request: Request) -> Key | None:
+    """The key of ``request``; None where the server has none and asks for none."""
+    found: Key | None = request.scope.get("agent0.key")
+    return found
+
+
+def require_reached(db: sqlite3.Connection, seq: int) -> None:
+    """Raises NotFoundError where ``seq`` is a cursor from the future."""
+    if seq > (end := position(db).seq):
+        raise NotFoundError(f"There is no event {seq} yet.", f"The tables end at event {end}.")

@@ -1,0 +1,189 @@
+"""Who is let in, before any route is asked: by the name under which the server was called, by the page that asks, by
+key; and what browsers may not do with what comes back."""
+
+import ipaddress
+import secrets
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent0.api.context import ApiContext
+from agent0.api.keys import Key
+from agent0.api.problems import UnknownKeyError, problem_of, response_of
+from agent0.errors import Agent0Error, AuthError
+
+COOKIE = "agent0_key"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+OPEN = ("/healthz", "/version", "/login", "/static/")
+"""What anybody may ask for: nothing of it is about the data."""
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_FIXED = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), interest-cohort=()",
+}
+
+
+class Guard:
+    """Middleware around the application that decides who is answered."""
+
+    def __init__(self, app: ASGIApp, context: ApiContext) -> None:
+        self._app, self._context = app, context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with a problem, or pass on; the response gets its headers either way."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        nonce = scope["agent0.nonce"] = secrets.token_urlsafe(16)
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                dress(MutableHeaders(scope=message), nonce)
+            await send(message)
+
+        try:
+            scope["agent0.key"] = self._admit(scope, Headers(scope=scope))
+        except Agent0Error as error:
+            if isinstance(error, UnknownKeyError) and _wants_page(scope):
+                await _to_login(scope, receive, dressed)
+                return
+            await response_of(problem_of(error, scope["path"]))(scope, receive, dressed)
+            return
+        await self._app(scope, _limited(receive, self._context.settings.api.max_body), dressed)
+
+    def _admit(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
+        """The key of a request that may be answered; None where no key is asked for.
+
+        Raises:
+            AuthError: it may not.
+        """
+        host = headers.get("host", "")
+        if not self._is_ours(name_of(host)):
+            fix = "Call it by its address, or name the host in api.hosts."
+            raise AuthError("This server is not called so.", f"The Host header says {host[:80]!r}.", fix)
+        if not _same_origin(headers, host):
+            raise AuthError(
+                "A page of another site asks.", "The Origin header names it.", "Open the server's own page."
+            )
+        return self._key(scope, headers)
+
+    def _is_ours(self, name: str) -> bool:
+        settings = self._context.settings.api
+        if name in LOOPBACK or name in (settings.host, *settings.hosts):
+            return True
+        return not self._context.loopback and _is_address(name)  # an address cannot be bound to another one by DNS
+
+    def _key(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
+        keys, path, method = self._context.keys, str(scope["path"]), str(scope["method"])
+        if path.startswith(OPEN) or (not keys.read() and self._context.loopback):
+            return None
+        given, by_cookie = _given(headers)
+        found = keys.find(given) if given else None
+        if found is None:
+            why = "The key that came is not known." if given else "No key came."
+            raise UnknownKeyError("This server asks for a key.", why, "Send it as: Authorization: Bearer KEY")
+        if method not in READS and by_cookie and not headers.get("origin"):
+            raise AuthError("It cannot be told which page asks.", "A cookie came without an Origin header.")
+        if not found.may(needed := scope_needed(method, path)):
+            raise AuthError(f"The key {found.name} may not do this.", f"It takes the scope {needed}.")
+        return found
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """``receive`` that gives out so many bytes of a body, whatever a header said of its length."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise HTTPException(413, f"A body has {most:,} bytes at most (api.max_body).")
+        return message
+
+    return counted
+
+
+def scope_needed(method: str, path: str) -> str:
+    """What a key must be allowed to for a request."""
+    if path.startswith(("/v1/admin", "/admin", "/v1/config", "/config")):
+        return "admin"
+    return "read" if method in READS else "submit"
+
+
+def name_of(host: str) -> str:
+    """The name in a Host header, without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _given(headers: Headers) -> tuple[str, bool]:
+    """The key in a request, and whether it came by cookie."""
+    kind, _, text = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return text.strip(), False
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return "", False
+    return (found.value, True) if found else ("", False)
+
+
+def _same_origin(headers: Headers, host: str) -> bool:
+    """Whether no page of another site asks. Programs send neither header."""
+    origin = headers.get("origin")
+    if origin is not None:
+        _, slashes, place = origin.partition("://")
+        return bool(slashes) and place.lower() == host.lower()
+    return headers.get("sec-fetch-site", "none") in ("none", "same-origin") or (
+        headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _wants_page(scope: Mapping[str, Any]) -> bool:
+    accepts = Headers(raw=scope["headers"]).get("accept", "")
+    return scope["method"] == "GET" and "text/html" in accepts and not str(scope["path"]).startswith("/v1")
+
+
+async def _to_login(scope: Scope, receive: Receive, send: Send) -> None:
+    from starlette.responses import RedirectResponse
+
+    await RedirectResponse("/login", 303)(scope, receive, send)
+
+
+def dress(headers: MutableHeaders, nonce: str) -> None:
+    """Set the headers of every response: no page may load, send or be framed by anything but this server."""
+    source = f"'nonce-{nonce}'"
+    policy = {
+        "default-src": "'none'",
+        "script-src": source,
+        "style-src": source,
+        "img-src": "'self' data:",
+        "connect-src": "'self'",
+        "form-action": "'self'",
+        "frame-ancestors": "'none'",
+        "base-uri": "'none'",
+    }
+    headers["Content-Security-Policy"] = "; ".join(f"{name} {value}" for name, value in policy.items())
+    for name, value in _FIXED.items():
+        headers[name] = value
+    headers.setdefault("Cache-Control", "private, no-cache")

@@ -1,0 +1,99 @@
+"""Pictures whose parts are links: the learning curve, whose points open their iterations, and the histogram of rewards,
+whose bars open what lies in them. Places and sizes only; templates draw."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WIDE, HIGH, LEFT, BOTTOM = 640.0, 240.0, 44.0, 30.0
+BINS = 12
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A score: where it is drawn, its interval, and what it is of. ``iteration`` as in rows, -1 being untrained."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    iteration: int
+    value: float
+    promoted: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points, the line through them, and the band of their intervals, as SVG attributes."""
+
+    points: tuple[Point, ...]
+    line: str
+    band: str
+    ticks: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The rewards from ``low`` to ``high`` (the last bar's end included): how many, and where they are drawn."""
+
+    low: float
+    high: float
+    count: int
+    x: float
+    y: float
+    wide: float
+    tall: float
+
+
+def curve(rows: Sequence[Row]) -> Curve | None:
+    """The learning curve of ``rows``; None where nothing was evaluated."""
+    held = [row for row in rows if row["validation"] is not None]
+    if not held:
+        return None
+    step = (WIDE - LEFT - 20) / max(1, len(held) - 1)
+    points = tuple(
+        Point(
+            x=round(LEFT + 10 + n * step, 1),
+            y=_height(row["validation"]),
+            low=_height(row["lower95"] if row["lower95"] is not None else row["validation"]),
+            high=_height(row["upper95"] if row["upper95"] is not None else row["validation"]),
+            iteration=row["iteration"],
+            value=row["validation"],
+            promoted=row["promoted"] != 0,
+        )
+        for n, row in enumerate(held)
+    )
+    line = " ".join(f"{p.x},{p.y}" for p in points)
+    band = " ".join([*(f"{p.x},{p.high}" for p in points), *(f"{p.x},{p.low}" for p in reversed(points))])
+    ticks = tuple((_height(share / 4), f"{share * 25} %") for share in range(5))
+    return Curve(points, line, band, ticks)
+
+
+def histogram(values: Sequence[float]) -> tuple[Bar, ...]:
+    """Bars of equal width over ``values``; none where there are none."""
+    if not values:
+        return ()
+    low, high = min(values), max(values)
+    size = (high - low) / BINS or 1.0
+    counts = [0] * (BINS if high > low else 1)
+    for value in values:
+        counts[min(int((value - low) / size), len(counts) - 1)] += 1
+    wide, most = (WIDE - LEFT - 10) / len(counts), max(counts)
+    scale = (HIGH - BOTTOM - 20) / most
+    return tuple(
+        Bar(
+            low=low + n * size,
+            high=low + (n + 1) * size if n < len(counts) - 1 else high,
+            count=count,
+            x=round(LEFT + n * wide, 1),
+            y=round(HIGH - BOTTOM - count * scale, 1),
+            wide=round(wide - 2, 1),
+            tall=round(count * scale, 1),
+        )
+        for n, count in enumerate(counts)
+    )
+
+
+def _height(share: float) -> float:
+    return round((HIGH - BOTTOM) - share * (HIGH - BOTTOM - 12), 1)

@@ -1,0 +1,170 @@
+"""What pages show that no single query gives: queries put together, nothing asked anew in SQL."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from agent0.api.context import ApiContext
+from agent0.api.v1.runs import whole_attempt
+from agent0.errors import NotFoundError
+from agent0.report.alarm_groups import shown_by
+from agent0.report.diagnosis.findings import observation_lines, step_words
+from agent0.report.overview import overview, rows_for_people
+from projections.attempts import list_attempts
+from projections.checkpoints import find_checkpoint, list_checkpoints
+from projections.evaluations import list_evaluations
+from projections.events import extent_of, iteration_starts, list_events
+from projections.rewards import explain_rewards
+from projections.runs import resolve, show_run
+from projections.tasks import list_tasks, show_task
+
+Row = dict[str, Any]
+ALL = -1
+FEED = 30
+"""Events that a run's page begins with."""
+VERDICTS = {None: "undecided", 0: "wrong", 1: "right"}
+
+
+def run_data(db: sqlite3.Connection, run: str) -> Row:
+    """Collect everything that a run's page shows, newest events included."""
+    found = overview(db, run)
+    name, why = found["run"], found["why"]
+    last = extent_of(db, name)[1]
+    told = {} if why["well"] else {"step": step_words(why["step"]), "evidence": observation_lines(why["evidence"])}
+    alarms = [{**one, "evidence": shown_by(one)} for one in found["alarms"]]
+    return {
+        "run": found,
+        "why": {**why, **told},
+        "alarms": alarms,
+        "scores": rows_for_people(found),
+        "checkpoints": list_checkpoints(db, name),
+        "feed": list_events(db, name, after=_behind(db, name, last), limit=FEED)[::-1],
+        "last": last,
+    }
+
+
+def _behind(db: sqlite3.Connection, run: str, last: int) -> int:
+    """A sequence behind which few events of the run are: other runs' events lie between them."""
+    first, after, span = extent_of(db, run)[0], last, FEED
+    while after >= first:
+        after = max(last - span, first - 1, 0)
+        if after < first or len(list_events(db, run, after=after, limit=FEED + 1)) >= FEED:
+            break
+        span *= 2
+    seqs = [row["seq"] for row in list_events(db, run, after=after, limit=ALL)]
+    return seqs[-FEED] - 1 if len(seqs) >= FEED else after
+
+
+def moments(db: sqlite3.Connection, run: str) -> Row:
+    """From which event to which a run can be looked at, and where its iterations began."""
+    name = resolve(db, run)
+    first, last = extent_of(db, name)
+    return {"first": first, "last": last, "iterations": iteration_starts(db, name)}
+
+
+def fork_points(db: sqlite3.Connection, run: str) -> dict[int, int]:
+    """The event before each iteration, counted from 1; none of a fork, whose first iterations are its parent's."""
+    row = show_run(db, run)
+    return {} if row["parent"] else dict(enumerate(iteration_starts(db, row["run"]), 1))
+
+
+def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | None, high: float | None) -> Row:
+    """One iteration, counted from 1: attempts (``chosen``: with a reward in that range), tasks, what was refused, and
+    what its training left out and why.
+
+    Raises:
+        NotFoundError: the run has not begun it.
+    """
+    name = resolve(db, run)
+    tasks = list_tasks(db, name, number - 1, limit=ALL)
+    if not tasks:
+        raise NotFoundError(f"Run {name} has not begun iteration {number}.", fix=f"See: agent0 run show {name} --full")
+    attempts = list_attempts(db, name, iteration=number - 1, limit=ALL)
+    ranged = low is not None or high is not None
+    chosen = [one for one in attempts if not ranged or _within(one["reward"], low, high)]
+    return {
+        "run": name,
+        "number": number,
+        "tasks": [one for one in tasks if one["status"] != "rejected"],
+        "refused": [one for one in tasks if one["status"] == "rejected"],
+        "attempts": attempts,
+        "chosen": [{**one, "verdict": VERDICTS[one["correct"]]} for one in chosen],
+        "low": low,
+        "high": high,
+        "trained": [_trained(db, name, one) for one in list_checkpoints(db, name) if one["iteration"] == number - 1],
+        "ended": _counts(attempts),
+    }
+
+
+def _within(reward: float | None, low: float | None, high: float | None) -> bool:
+    if reward is None:
+        return False
+    return (low is None or reward >= low) and (high is None or reward <= high)
+
+
+def _trained(db: sqlite3.Connection, run: str, row: Mapping[str, Any]) -> Row:
+    held = find_checkpoint(db, f"{run}/{row['checkpoint']}")
+    names = ("checkpoint", "role", "status", "samples", "lessons", "reason")
+    return {**{name: held[name] for name in names}, "left_out": held["skipped"] or {}}
+
+
+def _counts(attempts: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """How attempts ended: those that the machine ended apart from wrong answers."""
+    counts: dict[tuple[str, str], int] = {}
+    for one in attempts:
+        key = (one["end"] or one["status"], VERDICTS[one["correct"]])
+        counts[key] = counts.get(key, 0) + 1
+    return [{"end": end, "verdict": verdict, "attempts": n} for (end, verdict), n in sorted(counts.items())]
+
+
+def group_data(context: ApiContext, db: sqlite3.Connection, run: str, task: str) -> Row:
+    """A task and all attempts at it, their own turns side by side."""
+    name = resolve(db, run)
+    held = show_task(db, name, task)
+    attempts = [whole_attempt(context, db, name, one["attempt"]) for one in held["attempts"]]
+    receipts = [one for one in explain_rewards(db, name, task) if one["role"] == "teacher"]
+    own = [_own_turns(one["transcript"]) for one in attempts]
+    rows = [list(turns) for turns in zip_longest(*own)]
+    return {"run": name, "task": held, "attempts": attempts, "turns": rows, "receipts": receipts}
+
+
+def _own_turns(transcript: list[Row]) -> list[Row]:
+    """What comes behind the last turn that all attempts share: the student's first."""
+    first = next((n for n, turn in enumerate(transcript) if turn["role"] == "assistant"), len(transcript))
+    return transcript[first:]
+
+
+def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
+    """One attempt with its neighbours in the group."""
+    name = resolve(db, run)
+    found = whole_attempt(context, db, name, attempt)
+    siblings = [one["attempt"] for one in list_attempts(db, name, found["task"], limit=ALL)]
+    return {"run": name, "attempt": found, "siblings": siblings}
+
+
+def model_data(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
+    """Collect one checkpoint with every score that it has."""
+    held = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
+    scores = [one for one in list_evaluations(db, held["run"]) if one["checkpoint"] == held["checkpoint"]]
+    return {"checkpoint": held, "evaluations": scores}
+
+
+def lineage(db: sqlite3.Connection, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """For each run of ``rows`` its checkpoints as a tree: ``run``, ``depth`` and the checkpoint, parents first."""
+    runs = dict.fromkeys(str(row["model"]).partition("/")[0] for row in rows)
+    return [one for run in runs for one in _tree(run, list_checkpoints(db, run))]
+
+
+def _tree(run: str, rows: list[Row]) -> list[Row]:
+    names = {row["checkpoint"] for row in rows}
+    below: dict[str, list[Row]] = {}
+    for row in rows:
+        below.setdefault(row["parent"] if row["parent"] in names else "", []).append(row)
+    out: list[Row] = []
+    waiting = [(row, 0) for row in reversed(below.get("", []))]
+    while waiting:
+        row, depth = waiting.pop()
+        out.append({"run": run, "depth": depth, **row})
+        waiting += [(child, depth + 1) for child in reversed(below.get(row["checkpoint"], []))]
+    return out

@@ -1,0 +1,97 @@
+"""How a page is made: templates that share style and parts with the reports, one style sheet and one script."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi import Request
+from jinja2 import Environment
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
+
+from agent0.api.problems import Problem
+from agent0.report.html.rendering import environment, visible
+from agent0.report.html.shown_records import NAMED
+
+FOLDER = Path(__file__).parent
+MEDIA = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+
+
+@cache
+def templates() -> Environment:
+    """Make the environment with templates of pages and reports."""
+    return environment(FOLDER / "templates")
+
+
+@cache
+def static_files() -> Mapping[str, bytes]:
+    """What pages load, by name. The style sheet begins with that of the reports."""
+    style = templates().get_template("style.css.jinja").render()
+    own = (FOLDER / "static" / "pages.css").read_text(encoding="utf-8")
+    script = (FOLDER / "static" / "pages.js").read_bytes()
+    return {"pages.css": f"{style}\n{own}".encode(), "pages.js": script}
+
+
+@cache
+def _place(name: str) -> str:
+    """The address of a static file: another one for another content."""
+    return f"/static/{name}?v={hashlib.sha256(static_files()[name]).hexdigest()[:16]}"
+
+
+def page(request: Request, template: str, at: int = 0, code: int = 200, **held: Any) -> Response:
+    """The page that ``template`` makes of ``held``; links on it stay at the moment ``at``."""
+    text = (
+        templates()
+        .get_template(template)
+        .render(
+            nonce=request.scope["agent0.nonce"],
+            style=_place("pages.css"),
+            script=_place("pages.js"),
+            path="/" + request.url.path.lstrip("/"),
+            at=at,
+            href=_hrefs(at),
+            **held,
+        )
+    )
+    return HTMLResponse(text, code)
+
+
+def problem_page(request: Request, found: Problem, headers: Mapping[str, str]) -> Response:
+    """Make the page that shows a problem to a person."""
+    made = page(request, "problem.html.jinja", code=found.status, found=found)
+    made.headers.update({name: value for name, value in headers.items() if name.lower() != "content-type"})
+    return made
+
+
+def _hrefs(at: int) -> Callable[..., str]:
+    """A function that makes an address of a path's parts and a query, as of the same moment."""
+
+    def href(*parts: object, **query: object) -> str:
+        path = "/".join(quote(str(part), safe="") for part in parts)
+        given = {name: str(value) for name, value in query.items() if value not in (None, "")}
+        words = urlencode({**given, **({"at": str(at)} if at else {})})
+        return f"/{path}?{words}" if words else f"/{path}"
+
+    return href
+
+
+def linker(run: str, at: int) -> Callable[[Any], Markup]:
+    """A function that escapes a text and makes the attempts, tasks and events that it names lead to their pages."""
+    href = _hrefs(at)
+
+    def lead(found: re.Match[str]) -> str:
+        if found["event"]:
+            where = href("events", found["event"])
+        else:
+            where = href("runs", run, "trajectories" if found["attempt"] else "tasks", found[0])
+        return f'<a href="{Markup.escape(where)}">{found[0]}</a>'
+
+    def link(text: Any) -> Markup:
+        safe = str(Markup.escape(visible(str(text))))
+        return Markup(NAMED.sub(lead, safe))  # noqa: S704 - escaped before, and what is added is made of digits
+
+    return link

@@ -1,0 +1,165 @@
+"""The pages and their twins: a page shows what its twin, the same address with ``.json``, sends."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from agent0.api.conditional import LIMIT, At, Limit, Tagged, keyed_page
+from agent0.api.context import Context
+from agent0.api.pages import readings
+from agent0.api.pages.drawing import curve, histogram
+from agent0.api.pages.rendering import MEDIA, linker, page, static_files
+from agent0.api.status import consumers, status
+from agent0.assembly.log.carriers import carried
+from agent0.assembly.runtime.read_models import NothingError
+from agent0.config.loading import config_of, leaves, profiles, public
+from agent0.errors import NotFoundError
+from projections.checkpoints import registry
+from projections.events import event_stats, show_event
+from projections.failures import list_failures
+from projections.runs import list_runs
+
+Row = dict[str, Any]
+Number = Annotated[float | None, Query(allow_inf_nan=False)]
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass
+class Shown:
+    """What a page shows: ``data`` is its twin, ``more`` what only its template needs."""
+
+    data: Row
+    at: int = 0
+    more: Row = field(default_factory=dict)
+
+
+def twin(path: str, template: str, *, tagged: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: what the function gives is the page at ``path`` and, with ``.json`` behind it, its twin."""
+
+    def register(read: Callable[..., Any]) -> Callable[..., Any]:
+        held = Annotated[Shown, Depends(read)]
+
+        def as_json(shown: held) -> Row:
+            return shown.data
+
+        def as_page(request: Request, shown: held) -> Response:
+            return page(request, template, shown.at, **shown.data, **shown.more)
+
+        given = [Tagged] if tagged else []
+        router.add_api_route(f"{path}.json", as_json, dependencies=given, response_class=JSONResponse)
+        router.add_api_route(path, as_page)
+        return read
+
+    return register
+
+
+@router.get("/")
+def root() -> Response:
+    """Lead to the first page, the list of runs."""
+    return RedirectResponse("/runs", 307)
+
+
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """The style sheet or the script; their addresses change with them."""
+    if name not in static_files():
+        raise NotFoundError("There is no such file.")
+    keep = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(static_files()[name], headers=keep, media_type=MEDIA[name.rpartition(".")[2]])
+
+
+@twin("/runs", "runs.html.jinja", tagged=False)
+def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) -> Shown:
+    """Show all runs, newest first, and a form for another."""
+    try:
+        with context.tables(at) as db:
+            rows = list_runs(db, limit + 1, after)
+    except NothingError:
+        rows = []
+    found = keyed_page(carried(context.settings, rows), limit, "run")
+    more = {"profiles": profiles() if context.log else [], "again": secrets.token_urlsafe(16)}
+    more["profile"] = context.settings.profile
+    return Shown({"runs": found.data, "next": found.next, "home": str(context.settings.home)}, at, more)
+
+
+@twin("/runs/{run}", "run.html.jinja")
+def run(context: Context, run: str, at: At = 0) -> Shown:
+    """One run: answer, why, curve, scores, what happens now."""
+    with context.tables() as live, context.tables(at) as db:
+        data, end = readings.run_data(db, run), readings.moments(live, run)
+    more = {"curve": curve(data["run"]["validation"]), "moments": end, "link": linker(data["run"]["run"], at)}
+    return Shown(data, at, more)
+
+
+@twin("/runs/{run}/iterations/{number}", "iteration.html.jinja")
+def iteration(context: Context, run: str, number: int, low: Number = None, high: Number = None, at: At = 0) -> Shown:
+    """One iteration, counted from 1: its rewards, its tasks, what was refused, what was not trained on."""
+    with context.tables(at) as db:
+        data = readings.iteration_data(db, run, number, low, high)
+        begins = readings.fork_points(db, run)
+    bars = histogram([one["reward"] for one in data["attempts"] if one["reward"] is not None])
+    begin = begins.get(number) if context.log else None
+    forked = {"begin": begin, "again": secrets.token_urlsafe(16)}
+    return Shown(data, at, {"bars": bars, "link": linker(data["run"], at), **forked})
+
+
+@twin("/runs/{run}/tasks/{task}", "group.html.jinja")
+def group(context: Context, run: str, task: str, at: At = 0) -> Shown:
+    """All attempts at a task side by side."""
+    with context.tables(at) as db:
+        data = readings.group_data(context, db, run, task)
+    return Shown(data, at, {"link": linker(data["run"], at)})
+
+
+@twin("/runs/{run}/trajectories/{attempt}", "trajectory.html.jinja")
+def trajectory(context: Context, run: str, attempt: str, at: At = 0) -> Shown:
+    """Show one attempt turn by turn, with verdicts and rewards."""
+    with context.tables(at) as db:
+        data = readings.trajectory_data(context, db, run, attempt)
+    return Shown(data, at, {"link": linker(data["run"], at)})
+
+
+@twin("/models", "models.html.jinja")
+def models(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
+    """Checkpoints of all runs, and what each was trained from."""
+    with context.tables(at) as db:
+        rows = registry(db, limit=limit)
+        return Shown({"checkpoints": rows, "lineage": readings.lineage(db, rows)}, at)
+
+
+@twin("/models/{run}/{checkpoint}", "model.html.jinja")
+def model(context: Context, run: str, checkpoint: str, at: At = 0) -> Shown:
+    """One checkpoint: what it was made of, how it was judged, its scores."""
+    with context.tables(at) as db:
+        return Shown(readings.model_data(db, run, checkpoint), at)
+
+
+@twin("/events/{event}", "event.html.jinja")
+def event(context: Context, event: str) -> Shown:
+    """One event with everything in it, and what it caused."""
+    with context.tables() as db:
+        return Shown({"event": show_event(db, event)})
+
+
+@twin("/config", "config.html.jinja", tagged=False)
+def config(context: Context) -> Shown:
+    """Show the settings in effect, without the secrets among them."""
+    rows = [{"key": key, "value": value} for key, value in leaves(public(context.settings))]
+    return Shown({"settings": rows, "profile": context.settings.profile, "sha": config_of(context.settings.run)[1]})
+
+
+@twin("/admin", "admin.html.jinja", tagged=False)
+async def admin(context: Context) -> Shown:
+    """Show log, tables, consumers of handlers, and failures that wait."""
+    found = await status(context.settings, context.log)
+    durables = await consumers(context.settings, context.log) if context.log else []
+    counts: list[Row] = []
+    failures: list[Row] = []
+    if found["tables"] is not None:
+        with context.tables() as db:
+            counts, failures = event_stats(db), list_failures(db)
+    return Shown({"status": found, "consumers": durables, "failures": failures, "events": counts})

@@ -1,0 +1,86 @@
+"""Errors as problem documents (RFC 9457), from the one tree of errors."""
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from agent0.errors import Agent0Error, AuthError, BudgetExhaustedError, Kind
+
+MEDIA = "application/problem+json"
+RETRY_S = 5
+STATUS: Mapping[type[Agent0Error], int] = {BudgetExhaustedError: 402}
+"""Errors whose status says more than that of their kind."""
+
+
+class Problem(BaseModel):
+    """A problem document. ``fix`` is what to do next, ``errors`` what of a request does not fit, ``error`` the same for
+    clients of OpenAI's API."""
+
+    type: str = Field(examples=["urn:agent0:problem:not_found"])
+    title: str
+    status: int
+    detail: str = ""
+    fix: str = ""
+    instance: str = ""
+    errors: list[dict[str, Any]] = []
+    error: dict[str, Any] | None = None
+
+
+class UnknownKeyError(AuthError):
+    """No key came, or none that is known."""
+
+
+def status_of(error: Agent0Error) -> int:
+    """Return the status of HTTP with which ``error`` is answered."""
+    if isinstance(error, UnknownKeyError):
+        return 401
+    return STATUS.get(type(error), error.kind.status)
+
+
+def problem_of(error: Agent0Error, path: str = "") -> Problem:
+    """``error`` as a problem document about the resource at ``path``."""
+    slug = "auth_missing" if isinstance(error, UnknownKeyError) else error.kind.slug
+    return Problem(
+        type=f"urn:agent0:problem:{slug}",
+        title=error.what,
+        status=status_of(error),
+        detail=error.why,
+        fix=error.fix,
+        instance=path,
+    )
+
+
+def plain_problem(status: int, title: str, path: str = "", **more: Any) -> Problem:
+    """A problem of HTTP itself: no such path, a method that is not allowed, a body that does not fit."""
+    slug = {404: Kind.NOT_FOUND.slug, 422: Kind.CONFIG.slug}.get(status, "")
+    kind = f"urn:agent0:problem:{slug}" if slug else "about:blank"
+    return Problem(type=kind, title=title or HTTPStatus(status).phrase, status=status, instance=path, **more)
+
+
+def response_of(found: Problem, headers: Mapping[str, str] = {}) -> Response:
+    """Make the response that carries the problem document ``found``."""
+    more = {"Retry-After": str(RETRY_S)} if found.status == 503 else {}
+    if found.status == 401:
+        more["WWW-Authenticate"] = "Bearer"
+    body = json.dumps(found.model_dump(exclude_none=True), ensure_ascii=True)
+    return Response(body, found.status, {**more, **headers}, MEDIA)
+
+
+def is_page(request: Request) -> bool:
+    """Whether ``request`` is that of a person's browser for a page."""
+    path = request.url.path
+    return (
+        not path.startswith("/v1") and not path.endswith(".json") and "text/html" in request.headers.get("accept", "")
+    )
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route documents, besides those that any may give."""
+    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    known = sorted({400, 401, 403, 404, 409, 413, 422, 500, 503, *statuses})
+    return {one: {"description": HTTPStatus(one).phrase, "content": {MEDIA: schema}} for one in known}

@@ -1,0 +1,202 @@
+"""Listens: on loopback, or elsewhere once there is a key; with handlers and tables in one process, or to read only."""
+
+import asyncio
+import errno
+import ipaddress
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from agent0.api.app import create_app
+from agent0.api.context import ApiContext
+from agent0.api.keys import KeyFile
+from agent0.api.past import PastTables
+from agent0.assembly.log.access import open_log
+from agent0.assembly.log.restore import bring_artifacts, require_whole
+from agent0.assembly.replay.tables_at import Build, build
+from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
+from agent0.assembly.runtime.model_ports import OpenModels
+from agent0.assembly.runtime.read_models import catch_up, live_path, run_projector
+from agent0.errors import AuthError, NotFoundError, OperationError
+from agent0.ports.models import Models
+from agent0.settings import Settings
+from infra.storage.artifacts import FileArtifacts
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+Say = Callable[[str], None]
+GRACE_S = 2
+"""Seconds in which answers under way may end; streams end by themselves."""
+CONNECTIONS = 512
+PRIVATE = 0o700
+
+
+async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
+    """Serve the data folder of ``settings`` until cancelled: its log, the handlers (unless other processes run them),
+    the tables, the API and the pages. ``say`` is told the address once all of it stands.
+
+    Raises:
+        OperationError: the port is taken.
+        AuthError: it would listen elsewhere than on loopback without a key.
+        Agent0Error: what the handlers need is not there.
+    """
+    with listening(settings) as sock:
+        async with _working(settings, handlers) as (log, works, models):
+            await catch_up(settings, log)
+            context = _context(settings, sock, models, log, handlers=handlers)
+            say(address_of(sock))
+            await until_cancelled(*works, run_projector(settings, log), serve(context, sock))
+
+
+@asynccontextmanager
+async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple["Log", list[Any], Models]]:
+    """The log, the endless works besides the tables, and what opens models: the handlers', where they are here."""
+    async with AsyncExitStack() as stack:
+        if handlers:
+            app = await stack.enter_async_context(open_app(settings))
+            yield app.log, [run_handlers(app)], app.ports["models"]
+        else:
+            log = await stack.enter_async_context(open_log(settings, make=True))
+            yield log, [], await stack.enter_async_context(_opening(settings, log))
+
+
+@asynccontextmanager
+async def _opening(settings: Settings, log: "Log | None" = None) -> AsyncIterator[Models]:
+    """Models that are opened when they are asked for, and closed at the end."""
+    models = OpenModels(settings, FileArtifacts(settings.home), log)
+    try:
+        yield models
+    finally:
+        await models.close()
+
+
+async def view(settings: Settings, say: Say) -> None:
+    """Serve the tables of a data folder as they are until cancelled: no server of a log is started, nothing is written.
+
+    Raises:
+        NotFoundError: the folder holds no tables.
+    """
+    if not live_path(settings).exists():
+        why = f"{settings.home} holds no tables."
+        raise NotFoundError("There is nothing to view.", why, "Name a data folder, an archive or a run.")
+    with listening(settings) as sock:
+        async with _opening(settings) as models:
+            say(address_of(sock))
+            await serve(_context(settings, sock, models), sock)
+
+
+@asynccontextmanager
+async def archived(settings: Settings, archive: Path) -> AsyncIterator[Settings]:
+    """Settings whose data folder is made of ``archive``, for as long as it is looked at.
+
+    Raises:
+        DamagedError: it is not what it was.
+    """
+    from infra.integrity.archive import manifest_of
+    from infra.integrity.archive_place import open_archive
+
+    with tempfile.TemporaryDirectory(prefix="agent0-view-") as folder:
+        own = settings.model_copy(update={"home": Path(folder)})
+        live_path(own).parent.mkdir(mode=PRIVATE)
+        place = open_archive(archive)
+        manifest = manifest_of(place)
+        require_whole(place, manifest)
+        await build(settings, Build(live_path(own), archive=archive))
+        bring_artifacts(own, place, manifest)
+        yield own
+
+
+def is_data_folder(path: Path) -> bool:
+    """Whether ``path`` holds what runs leave behind, rather than an archive."""
+    return any((path / name).exists() for name in ("tables", "nats", "seals.jsonl"))
+
+
+@contextmanager
+def listening(settings: Settings) -> Iterator[socket.socket]:
+    """A socket that listens where ``settings.api`` says.
+
+    Raises:
+        AuthError: that is not a loopback address, and there is no key.
+        OperationError: the port is taken, or the address is none of this machine's.
+    """
+    host, port = settings.api.host, settings.api.port
+    if not is_loopback(host) and not KeyFile(settings.home).read():
+        why = "Whoever reaches that address could read and start everything."
+        fix = "Make a key first: agent0 api key add NAME --scope submit"
+        raise AuthError(f"The server does not listen on {host} without a key.", why, fix)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((host, port))
+            sock.listen(128)
+        except OSError as error:
+            raise _taken(host, port, error) from error
+        yield sock
+
+
+def _taken(host: str, port: int, error: OSError) -> OperationError:
+    if error.errno == errno.EADDRINUSE:
+        fix = "Open it in a browser, or take another port: --port 0 takes a free one."
+        return OperationError(f"Port {port} of {host} is taken.", "Another server listens there.", fix)
+    return OperationError(f"The server cannot listen on {host}:{port}.", f"{error.strerror}.", "Name another --host.")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine can reach ``host``."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def address_of(sock: socket.socket) -> str:
+    """Make the address under which a browser opens the server."""
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _context(
+    settings: Settings, sock: socket.socket, models: Models, log: "Log | None" = None, *, handlers: bool = False
+) -> ApiContext:
+    loopback = is_loopback(sock.getsockname()[0])
+    return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, models, loopback, handlers)
+
+
+async def serve(context: ApiContext, sock: socket.socket) -> None:
+    """Answer requests until cancelled; then streams end, and what is under way may."""
+    config = uvicorn.Config(
+        create_app(context),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,  # addresses may hold what nobody should read in a log
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = _Server(config)
+    answering = asyncio.ensure_future(server.serve(sockets=[sock]))
+    try:
+        await asyncio.shield(answering)
+    finally:
+        context.ending.set()
+        server.should_exit = True
+        await asyncio.wait([answering])
+        context.past.close()
+
+
+class _Server(uvicorn.Server):
+    """Signals are the command's business."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them as they are."""
+        yield

@@ -1,0 +1,88 @@
+"""How a data folder fares, in one object: ``agent0 status`` prints it and the server sends it."""
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.log.carriers import carriers
+from agent0.assembly.log.integrity import topology
+from agent0.assembly.runtime.plugins import known_handlers
+from agent0.assembly.runtime.read_models import NothingError, live_path, reading, reading_log
+from agent0.errors import Agent0Error
+from agent0.settings import Settings
+from infra.log import server_proof
+from projections import position
+from projections.alarms import list_alarms
+from projections.failures import list_failures
+from projections.runs import list_runs, under_way
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+Row = dict[str, Any]
+ALL = -1
+
+
+async def status(settings: Settings, log: "Log | None" = None) -> Row:
+    """Say what stands and works: the ``log`` and its end, the ``tables`` and how far they are behind (``lag``; None
+    where the log is at rest or does not answer), processes that execute runs, runs and attempts under way, failures and
+    alarms. No server is started for it.
+    """
+    held, said = _tables(settings), await _log(settings, log)
+    end = said.get("last")
+    found = carriers(settings)
+    return {
+        "version": version("agent0"),
+        "home": str(settings.home),
+        "log": said,
+        "tables": held["seq"],
+        "lag": None if end is None or held["seq"] is None else max(0, end - held["seq"]),
+        "processes": None if found is None else [vars(one) for one in found],
+        **{name: value for name, value in held.items() if name != "seq"},
+    }
+
+
+async def consumers(settings: Settings, log: "Log") -> list[Row]:
+    """How each handler's durable consumer stands.
+
+    Raises:
+        DependencyError: the log does not answer.
+    """
+    from infra.log.streams import standing
+
+    return await standing(log.client, topology(settings), known_handlers().values())
+
+
+def _tables(settings: Settings) -> Row:
+    if not live_path(settings).exists():
+        return {"seq": None, "runs": 0, "running": 0, "attempts": 0, "failures": 0, "alarms": 0}
+    with reading(settings) as db:
+        running, attempts = under_way(db)
+        return {
+            "seq": position(db).seq,
+            "runs": len(list_runs(db, ALL)),
+            "running": running,
+            "attempts": attempts,
+            "failures": len(list_failures(db, limit=ALL)),
+            "alarms": len(list_alarms(db, limit=ALL)),
+        }
+
+
+async def _log(settings: Settings, log: "Log | None") -> Row:
+    """``state``: answers, at rest (its server is not running) or unreachable, with the reason."""
+    try:
+        if log is not None:
+            return await _extent(log)
+        if not settings.nats.url and not server_proof.running_pid(settings.home / "nats"):
+            return {"state": "at rest"}
+        async with reading_log(settings) as opened:
+            return await _extent(opened)
+    except NothingError:
+        return {"state": "at rest"}
+    except Agent0Error as error:
+        return {"state": "unreachable", "why": str(error)}
+
+
+async def _extent(log: "Log") -> Row:
+    info = await log.info()
+    extent = {"first": info.first_seq, "last": info.last_seq, "bytes": info.bytes, "max_bytes": info.max_bytes}
+    return {"state": "answers", **extent}

@@ -1,0 +1,123 @@
+"""Runs, their tasks and trajectories, now or at any past event."""
+
+import sqlite3
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from agent0.api.conditional import LIMIT, After, At, Limit, Page, Tagged, keyed_page
+from agent0.api.context import ApiContext, Context
+from agent0.api.problems import responses
+from agent0.assembly.api.trajectories import transcript_of
+from agent0.assembly.log.carriers import carried
+from agent0.report.diagnosis.findings import diagnosis
+from agent0.report.overview import overview
+from agent0.settings import LARGEST
+from projections.attempts import list_attempts, show_attempt
+from projections.evaluations import learning_curve
+from projections.events import story
+from projections.rewards import explain_rewards
+from projections.runs import list_runs, resolve
+from projections.tasks import list_tasks, show_task
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(), dependencies=[Tagged])
+Row = dict[str, Any]
+Run = Annotated[str, Path(max_length=200, description="id, unique beginning of it, name, LAST or LAST~1")]
+Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one iteration only, counted from 0 as in rows")]
+
+
+@router.get("", operation_id="list_runs")
+def runs(context: Context, limit: Limit = LIMIT, after: After = "", at: At = 0) -> Page:
+    """Runs, newest first; `carried` says whether a process executes a running one."""
+    with context.tables(at) as db:
+        rows = list_runs(db, limit + 1, after)
+    return keyed_page(carried(context.settings, rows), limit, "run")
+
+
+@router.get("/{run}", operation_id="show_run")
+def run(context: Context, run: Run, at: At = 0) -> Row:
+    """What a run came to: counts, learning curve (`validation`), test scores, targets, alarms, `why` it went badly."""
+    with context.tables(at) as db:
+        return overview(db, run)
+
+
+@router.get("/{run}/why", operation_id="explain_run")
+def why(context: Context, run: Run, at: At = 0) -> Row:
+    """Why a run went badly: the cause, the first bad step, what shows it, and what mends it."""
+    with context.tables(at) as db:
+        return diagnosis(db, run)
+
+
+@router.get("/{run}/curve", operation_id="show_curve")
+def curve(context: Context, run: Run, at: At = 0) -> Page:
+    """The learning curve: a row an iteration, -1 being the untrained student."""
+    with context.tables(at) as db:
+        return Page(data=learning_curve(db, resolve(db, run)))
+
+
+@router.get("/{run}/story", operation_id="tell_story")
+def chain(context: Context, run: Run, at: At = 0) -> Page:
+    """The chain of causes from a run's start over a trained checkpoint to its end."""
+    with context.tables(at) as db:
+        return Page(data=story(db, resolve(db, run)))
+
+
+@router.get("/{run}/tasks", operation_id="list_tasks")
+def tasks(
+    context: Context,
+    run: Run,
+    iteration: Iteration = None,
+    status: Annotated[str, Query(max_length=40)] = "",
+    domain: Annotated[str, Query(max_length=80)] = "",
+    limit: Limit = LIMIT,
+    after: After = "",
+    at: At = 0,
+) -> Page:
+    """Tasks in the order they were asked for, with what became of them."""
+    with context.tables(at) as db:
+        rows = list_tasks(db, resolve(db, run), iteration, status, domain, limit + 1, after)
+    return keyed_page(rows, limit, "task")
+
+
+@router.get("/{run}/tasks/{task}", operation_id="show_task")
+def task(context: Context, run: Run, task: Annotated[str, Path(max_length=80)], at: At = 0) -> Row:
+    """One task with its attempts, the teacher's receipts and its reviews."""
+    with context.tables(at) as db:
+        name = resolve(db, run)
+        return {**show_task(db, name, task), "receipts": explain_rewards(db, name, task)}
+
+
+@router.get("/{run}/trajectories", operation_id="list_trajectories")
+def trajectories(
+    context: Context,
+    run: Run,
+    task: Annotated[str, Query(max_length=80)] = "",
+    iteration: Iteration = None,
+    correct: bool | None = None,
+    limit: Limit = LIMIT,
+    after: After = "",
+    at: At = 0,
+) -> Page:
+    """Attempts in the order they were asked for."""
+    with context.tables(at) as db:
+        rows = list_attempts(db, resolve(db, run), task, iteration, correct, limit + 1, after)
+    return keyed_page(rows, limit, "attempt")
+
+
+@router.get("/{run}/trajectories/{attempt}", operation_id="show_trajectory")
+def trajectory(context: Context, run: Run, attempt: Annotated[str, Path(max_length=80)], at: At = 0) -> Row:
+    """One attempt with transcript, tool calls, verdicts and receipts."""
+    with context.tables(at) as db:
+        return whole_attempt(context, db, resolve(db, run), attempt)
+
+
+def whole_attempt(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
+    """Everything of an attempt, as `agent0 trajectory show --json` prints it.
+
+    Raises:
+        NotFoundError: there is none, or its transcript is gone.
+    """
+    found = show_attempt(db, run, attempt)
+    found["receipts"] = explain_rewards(db, run, attempt=attempt)
+    found["transcript"] = transcript_of(context.settings, found)
+    return found

@@ -1,0 +1,193 @@
+"""What starts: runs and forks. Each is one event, and a request that is sent again under its key is that same event."""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent0.api.context import ApiContext, Context, key_of
+from agent0.api.keys import Key
+from agent0.api.problems import responses
+from agent0.assembly.replay.forks import fork
+from agent0.assembly.runtime.app import started
+from agent0.assembly.runtime.execution import prepared
+from agent0.assembly.runtime.plugins import with_plugin_files
+from agent0.config.loading import load
+from agent0.errors import AuthError, ConfigError, NotFoundError, OperationError
+from agent0.settings import LARGEST, Settings
+from events.base import NAMESPACE, Recorded
+from events.runs import RunStarted
+from projections import position
+from projections.events import show_event
+from projections.runs import resolve
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
+REACHES_OUT = (".base_url", ".key_env")
+"""Settings that say whom a run calls, and with which secret."""
+_PROFILE = re.compile(r"[A-Za-z0-9_-]{0,64}")
+_SUFFIX = 6
+SOON, LOOK_S = 40, 0.05
+"""Looks into the tables, and seconds between two."""
+Again = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        pattern="^[!-~]*$",
+        description="a request that comes again under it starts nothing new",
+    ),
+]
+Text = Annotated[str, Field(max_length=2000)]
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field("", max_length=100, description="for people; the run's id is made from it")
+    settings: dict[str, Text] = Field({}, max_length=200, description="settings of a run, as after --set")
+
+
+class StartRequest(_Asked):
+    """A run to start: its profile, other settings, and its name."""
+
+    profile: str = Field("", max_length=64, description="empty: that of the server")
+
+
+class ForkRequest(_Asked):
+    """A run to start in the middle of another."""
+
+    at: int = Field(0, ge=0, le=LARGEST, description="behind this event; 0: its end")
+
+
+class Begun(BaseModel):
+    """What began: its run, the event that says so, and the event's sequence, from which its stream can be read."""
+
+    run: str
+    event: str
+    seq: int
+
+
+@router.post("", operation_id="start_run", status_code=202)
+async def start(
+    request: Request, response: Response, context: Context, asked: StartRequest, idempotency_key: Again = ""
+) -> Begun:
+    """Start a run; handlers execute it. `Location` is where to watch it."""
+    found = await start_run(context, asked, idempotency_key, key_of(request))
+    response.headers["Location"] = f"/v1/runs/{found.run}"
+    return found
+
+
+@router.post("/{run}/forks", operation_id="fork_run", status_code=202)
+async def fork_(
+    request: Request,
+    response: Response,
+    context: Context,
+    run: Annotated[str, Path(max_length=200)],
+    asked: ForkRequest,
+    idempotency_key: Again = "",
+) -> Begun:
+    """Start a run in the middle of another, under other settings; the past is shared."""
+    found = await fork_run(context, run, asked, idempotency_key, key_of(request))
+    response.headers["Location"] = f"/v1/runs/{found.run}"
+    return found
+
+
+async def start_run(context: ApiContext, asked: StartRequest, again: str, key: Key | None) -> Begun:
+    """Append the beginning of a run.
+
+    Raises:
+        OperationError: the server only reads, or ``again`` was the key of another request.
+        ConfigError: settings that do not fit. RequirementsError: something is missing.
+        AuthError: ``key`` may not set what was set.
+    """
+    context.require_log()
+    held = await prepared(_settings(context, asked, key), here=context.handlers)
+    return await _append(context, started(held, asked.name), again)
+
+
+async def fork_run(context: ApiContext, run: str, asked: ForkRequest, again: str, key: Key | None) -> Begun:
+    """Append the beginning of a fork of ``run``.
+
+    Raises:
+        NotFoundError: no such run or event; otherwise as ``start_run``.
+    """
+    log = context.require_log()
+    _check(asked.settings, key)
+    with context.tables() as db:
+        source = resolve(db, run)
+    begin = await fork(context.settings, log, source, asked.at, asked.settings, asked.name)
+    return await _append(context, begin, again)
+
+
+def _settings(context: ApiContext, asked: StartRequest, key: Key | None) -> Settings:
+    """The server's settings with those of the request: those of runs only, since others would reach this process."""
+    if not _PROFILE.fullmatch(asked.profile):
+        raise ConfigError("A profile is named, no file is.", fix="See: agent0 config show --profile NAME")
+    if others := [name for name in asked.settings if not name.startswith("run.")]:
+        raise ConfigError(f"{others[0][:80]!r} is no setting of a run.", "Their names begin with `run.`.")
+    _check(asked.settings, key)
+    profile = asked.profile or context.settings.profile
+    return with_plugin_files(load(profile, {**asked.settings, "home": str(context.settings.home)}))
+
+
+def _check(settings: Mapping[str, str], key: Key | None) -> None:
+    """Whom a run calls, and with which secret, is for who administers the server to say."""
+    named = [name for name in settings if name.endswith(REACHES_OUT)]
+    if named and key is not None and not key.may("admin"):
+        raise AuthError(f"The key {key.name} may not set {named[0]}.", "It takes the scope admin.")
+
+
+async def _append(context: ApiContext, begin: Recorded, again: str) -> Begun:
+    """Append ``begin`` under the id that its key has; where that is stored, it is what was asked for before."""
+    if again:
+        begin = _named(begin, again)
+        if (known := _stored(context, begin)) is not None:
+            return known
+    seqs = await context.require_log().append([begin])
+    await _shown(context, seqs[0])
+    return Begun(run=begin.run, event=begin.id, seq=seqs[0])
+
+
+async def _shown(context: ApiContext, seq: int) -> None:
+    """Wait a moment for the tables to have it, so that whoever began it finds it there."""
+
+    def reached() -> bool:
+        with context.tables() as db:
+            return position(db).seq >= seq
+
+    for _ in range(SOON):
+        if await asyncio.to_thread(reached):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+def _named(begin: Recorded, again: str) -> Recorded:
+    """``begin`` under the id of its key, its run's token ending in the same."""
+    id = uuid.uuid5(NAMESPACE, f"api/{again}")
+    return begin.model_copy(update={"id": str(id), "run": f"{begin.run[:-_SUFFIX]}{id.hex[:_SUFFIX]}"})
+
+
+def _stored(context: ApiContext, begin: Recorded) -> Begun | None:
+    """What the key began before.
+
+    Raises:
+        OperationError: something else.
+    """
+    try:
+        with context.tables() as db:
+            row = show_event(db, begin.id)
+    except NotFoundError:
+        return None
+    before, now = row["body"]["data"], begin.event
+    same = isinstance(now, RunStarted) and all(before.get(name) == getattr(now, name) for name in _DECIDE)
+    if row["type"] != begin.type or not same:
+        why = f"It began run {row['run']}, which is another."
+        raise OperationError("This Idempotency-Key was used for another request.", why, "Send a new key.")
+    return Begun(run=row["run"], event=begin.id, seq=row["seq"])
+
+
+_DECIDE = ("name", "profile", "config_sha", "parent", "parent_seq")

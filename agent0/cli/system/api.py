@@ -1,0 +1,63 @@
+"""The API of `agent0 up`: its keys, and its description."""
+
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import typer
+
+from agent0.cli import console
+
+app = typer.Typer(help="The API of `agent0 up`: its keys, and its description as OpenAPI.")
+key = typer.Typer(help="Keys: whoever has one may ask. Without any key only this machine is answered.")
+app.add_typer(key, name="key", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose it is, or what for.")]
+
+
+@key.command()
+def add(
+    name: Name,
+    scope: Annotated[
+        Literal["read", "submit", "admin"],
+        typer.Option(help="read: look; submit: also start runs and chat; admin: everything."),
+    ] = "read",
+    as_json: console.Json = False,
+) -> None:
+    """Make a key and print it, once: the data folder keeps only its digest. From then on each request needs a key."""
+    from agent0.api.keys import KeyFile
+
+    text = KeyFile(console.settings().home).add(name, scope)
+    if as_json:
+        console.data({"name": name, "scope": scope, "key": text})
+        return
+    console.text(text)
+    console.say("It is shown this once. Send it as: Authorization: Bearer KEY")
+
+
+@key.command("list")
+def list_(as_json: console.Json = False) -> None:
+    """The names of all keys, what they may do, and when they were made."""
+    from agent0.api.keys import KeyFile
+
+    rows = [asdict(one) for one in KeyFile(console.settings().home).read()]
+    console.table([{name: row[name] for name in ("name", "scope", "created")} for row in rows], as_json)
+
+
+@key.command()
+def remove(name: Name, as_json: console.Json = False) -> None:
+    """Forget a key: whoever has it is refused from now on."""
+    from agent0.api.keys import KeyFile
+
+    KeyFile(console.settings().home).remove(name)
+    console.record({"removed": name}, as_json)
+
+
+@app.command()
+def openapi() -> None:
+    """Print the description of the API as OpenAPI 3.1 in JSON."""
+    from agent0.api.app import create_app
+    from agent0.api.context import ApiContext
+    from agent0.api.keys import KeyFile
+    from agent0.api.past import PastTables
+
+    held = console.settings()
+    console.data(create_app(ApiContext(held, KeyFile(held.home), PastTables(held))).openapi())

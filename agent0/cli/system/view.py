@@ -1,0 +1,55 @@
+"""Look at a data folder, a run or an archive in a browser; nothing is written."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.system.up import Host, Port
+
+if TYPE_CHECKING:
+    from agent0.settings import Settings
+
+
+def register(root: typer.Typer) -> None:
+    """A verb of its own: it has no noun."""
+    root.command("view")(view)
+
+
+def view(
+    target: Annotated[
+        str, typer.Argument(metavar="[PATH|RUN]", help="A data folder, an archive of `events export`, or a run.")
+    ] = "",
+    port: Port = None,
+    host: Host = None,
+) -> None:
+    """Open a data folder, one run or an exported archive in a browser, to read only: no server of a log is started,
+    nothing is written."""
+    held, path = console.settings(api__port=port, api__host=host), Path(target)
+    if target and path.exists():
+        console.run_async(lambda: _at(held, path.absolute()))
+        return
+    page = f"/runs/{console.run_id(target, held)}" if target else "/runs"
+    console.run_async(lambda: _shown(held, page))
+
+
+async def _at(held: "Settings", path: Path) -> None:
+    from agent0.api.server import archived, is_data_folder
+
+    if is_data_folder(path):
+        await _shown(held.model_copy(update={"home": path}), "/runs")
+        return
+    console.say(f"Reading {path.name} …")
+    async with archived(held, path) as own:
+        await _shown(own, "/runs")
+
+
+async def _shown(held: "Settings", page: str) -> None:
+    from agent0.api.server import view as serve
+
+    def say(address: str) -> None:
+        console.text(address + page)
+        console.say("To read only. Ctrl-C stops.")
+
+    await serve(held, say)

@@ -1,0 +1,124 @@
+"""The pages in Chromium, headless: every page loads and asks nobody else, no page scrolls sideways at 380 pixels, text
+has contrast in the dark, what is live is live. `make browser` runs them; they are skipped where there is no browser."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.served import stored, viewed
+from tests.api.test_pages import PAGES
+from tests.story import whole_run
+from tests.test_report import poisoned
+
+pytestmark = pytest.mark.slow
+SEEN = (*PAGES, "/runs/r1?at=150", "/login", "/nothing")
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+AXE = Path(os.environ.get("AGENT0_AXE", Path(__file__).parents[2] / "build" / "axe.min.js"))
+"""axe-core, which `make browser` fetches; without it contrast and labels are not looked at."""
+SHOTS = Path(os.environ.get("AGENT0_SHOTS", ""))
+WIDE, NARROW = {"width": 1100, "height": 900}, {"width": 380, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make browser")
+    if BROWSER is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module", params=["plain", "hostile"])
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    told = whole_run(iterations=3)
+    story = [poisoned(one) for one in told] if request.param == "hostile" else told
+    with viewed(stored(tmp_path_factory.mktemp(request.param), story)) as held:
+        yield held
+
+
+def opened(chromium: Any, **options: Any) -> tuple[Any, list[str], list[str]]:
+    """A page, the addresses that it asks, and what goes wrong on it."""
+    context = chromium.new_context(**options)
+    page, asked, wrong = context.new_page(), list[str](), list[str]()
+    page.on("request", lambda one: asked.append(one.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    return page, asked, wrong
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", NARROW)])
+def test_every_page_stands(chromium: Any, address: str, scheme: str, size: dict[str, int]) -> None:
+    page, asked, wrong = opened(chromium, color_scheme=scheme, viewport=size)
+    found: dict[str, Any] = {}
+    for path in SEEN:
+        page.goto(address + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
+        found[path] = _axe(page)
+        if SHOTS.name:
+            name = path.strip("/").replace("/", "-").replace("?", "-")
+            page.screenshot(path=str(SHOTS / f"{name}-{scheme}.png"), full_page=True)
+    assert {path: broken for path, broken in found.items() if broken} == {}
+    assert [one for one in asked if not one.startswith((address, "data:"))] == []
+    assert [one for one in wrong if "status of 404" not in one] == []  # of /nothing
+
+
+def _axe(page: Any) -> list[Any]:
+    """What axe-core finds, of WCAG A and AA; nothing where it is not there."""
+    if not AXE.is_file():
+        return []
+    session = page.context.new_cdp_session(page)
+    run = "axe.run().then(r => JSON.stringify(r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)])))"
+    given = {"expression": f"{AXE.read_text()};{run}", "awaitPromise": True}
+    found: list[Any] = json.loads(session.send("Runtime.evaluate", given)["result"]["value"])
+    return found
+
+
+def test_a_point_of_the_curve_opens_its_rollouts(chromium: Any, address: str) -> None:
+    """Curve, iteration, histogram, trajectory, group: by clicks alone."""
+    page, _, wrong = opened(chromium, viewport=WIDE)
+    page.goto(f"{address}/runs/r1")
+    page.click("figure a[href*='iterations/2'] circle.point, figure a[href*='iterations/2'] circle.refused")
+    page.wait_for_url("**/iterations/2")
+    page.click("figure a rect >> nth=0")
+    page.wait_for_url("**low=*")
+    page.click("main td a[href*='trajectories/t1-'] >> nth=0")
+    page.click("nav.crumbs a[href*='tasks/t1-']")
+    assert page.locator("table.group thead a").count() == 3 and wrong == []
+
+
+def test_without_scripts_everything_is_there(chromium: Any, address: str) -> None:
+    page, _, _ = opened(chromium, viewport=WIDE, java_script_enabled=False)
+    page.goto(f"{address}/runs/r1")
+    assert page.locator("ol.feed li").count() > 5 and page.locator("figure a").count() == 3
+    page.fill("input[name=at]", "150")
+    page.click("form.moment button")
+    assert "at=150" in page.url and "As it was behind" in page.inner_text("main")
+
+
+def test_keys_move_through_time(chromium: Any, address: str) -> None:
+    page, _, _ = opened(chromium, viewport=WIDE)
+    page.goto(f"{address}/runs/r1?at=150")
+    page.keyboard.press(".")
+    page.wait_for_url("**at=151")
+    page.keyboard.press(",")
+    page.wait_for_url("**at=150")
+
+
+def test_what_happens_shows_at_once(chromium: Any, tmp_path: Path) -> None:
+    story = [poisoned(one) for one in whole_run(iterations=1)]
+    stored(tmp_path, story[:40])
+    with viewed(tmp_path) as address:
+        page, _, wrong = opened(chromium, viewport=WIDE)
+        page.goto(f"{address}/runs/r1")
+        stored(tmp_path, story)
+        page.locator(f"ol.feed li:first-child >> text=/^{len(story)} /").wait_for()
+        assert page.locator("#news").is_visible() and wrong == []
+        assert page.locator("ol.feed script, ol.feed img").count() == 0

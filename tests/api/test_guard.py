@@ -1,0 +1,163 @@
+"""Who is let in: by host, by the page that asks, by key; and what is never told."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import SecretStr
+
+from agent0.api import server
+from agent0.api.app import create_app
+from agent0.api.context import ApiContext
+from agent0.api.guard import COOKIE
+from agent0.api.keys import SCOPES, KeyFile
+from agent0.api.past import PastTables
+from agent0.errors import AuthError, ConfigError, LogError, NotFoundError, OperationError
+from agent0.settings import ApiSettings, NatsSettings, Settings
+from tests.api.served import ADDRESS, stored
+from tests.story import whole_run
+from tests.terminal import agent0 as call
+
+PATHS = ("/v1/runs", "/runs", "/healthz", "/nothing", "/static/pages.css", "/login", "/runs.json")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return stored(tmp_path, whole_run(iterations=1)[:30])
+
+
+def client_of(folder: Path, loopback: bool = True, **api: object) -> TestClient:
+    settings = Settings(home=folder, api=ApiSettings(**api), nats=NatsSettings(password=SecretStr("sk-canary")))
+    context = ApiContext(settings, KeyFile(folder), PastTables(settings), loopback=loopback)
+    return TestClient(create_app(context), base_url=ADDRESS, raise_server_exceptions=False, follow_redirects=False)
+
+
+@pytest.fixture
+def client(folder: Path) -> Iterator[TestClient]:
+    with client_of(folder) as held:
+        yield held
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_another_name_or_page_is_refused(client: TestClient, path: str) -> None:
+    for headers in (
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example:8650"},
+        {"Host": "192.168.0.7"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    ):
+        found = client.get(path, headers=headers)
+        assert found.status_code == 403, headers
+        assert found.json()["type"] == "urn:agent0:problem:auth_denied"
+
+
+def test_its_own_names_and_pages_are_answered(client: TestClient, folder: Path) -> None:
+    for headers in (
+        {"Host": "localhost:8650"},
+        {"Host": "[::1]:8650"},
+        {"Origin": ADDRESS},
+        {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    ):
+        assert client.get("/v1/runs", headers=headers).status_code == 200, headers
+    named = client_of(folder, hosts=("lab.example",))
+    assert named.get("/v1/runs", headers={"Host": "lab.example"}).status_code == 200
+
+
+def test_every_response_forbids_what_pages_do_not_need(client: TestClient) -> None:
+    nonces = set()
+    for path in PATHS:
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'nonce-") and "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff" and headers["x-frame-options"] == "DENY"
+        nonces.add(policy)
+    assert len(nonces) == len(PATHS)
+
+
+def test_keys_open_what_their_scope_says(folder: Path) -> None:
+    keys, client = KeyFile(folder), client_of(folder)
+    held = {scope: keys.add(scope, scope) for scope in SCOPES}
+    allowed = {"/v1/runs": set(SCOPES), "/runs": set(SCOPES), "/v1/config": {"admin"}, "/admin": {"admin"}}
+    for path, scopes in allowed.items():
+        for scope, key in held.items():
+            found = client.get(path, headers={"Authorization": f"Bearer {key}"})
+            assert found.status_code == (200 if scope in scopes else 403), (path, scope)
+        for wrong in ({}, {"Authorization": "Bearer a0_x"}, {"Authorization": "Basic eA=="}):
+            found = client.get(path, headers={**wrong, "Accept": "application/json"})
+            assert found.status_code == 401 and found.headers["www-authenticate"] == "Bearer"
+    assert client.post("/v1/runs", json={}, headers={"Authorization": f"Bearer {held['read']}"}).status_code == 403
+    assert client.get("/healthz").status_code == 200
+    keys.remove("read")
+    assert client.get("/v1/runs", headers={"Authorization": f"Bearer {held['read']}"}).status_code == 401
+
+
+def test_a_browser_brings_its_key_by_a_form(folder: Path) -> None:
+    key, client = KeyFile(folder).add("me", "submit"), client_of(folder)
+    page = client.get("/runs", headers={"Accept": "text/html"})
+    assert (page.status_code, page.headers["location"]) == (303, "/login")
+    assert client.post("/login", data={"key": "a0_no"}).status_code == 401
+    done = client.post("/login", data={"key": key}, headers={"Origin": ADDRESS})
+    assert {"httponly", "samesite=strict"} <= {part.strip().lower() for part in done.headers["set-cookie"].split(";")}
+    assert client.get("/runs").status_code == 200 and client.cookies[COOKIE] == key
+    assert client.post("/v1/runs", json={}).json()["title"] == "It cannot be told which page asks."
+
+
+def test_the_folder_holds_digests_only(folder: Path) -> None:
+    key = call("api", "key", "add", "me", "--json", home=folder).json["key"]
+    path = folder / "api-keys.json"
+    assert key not in path.read_text() and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [row["name"] for row in call("api", "key", "list", "--json", home=folder).json] == ["me"]
+    for name, scope in (("me", "read"), ("a/b", "read"), ("you", "all")):
+        with pytest.raises(ConfigError):
+            KeyFile(folder).add(name, scope)
+    assert call("api", "key", "remove", "me", home=folder).code == 0
+    with pytest.raises(NotFoundError):
+        KeyFile(folder).remove("me")
+
+
+def test_a_damaged_file_of_keys_lets_nobody_in(folder: Path) -> None:
+    (folder / "api-keys.json").write_text("[{}]")
+    assert client_of(folder).get("/v1/runs").status_code == 500
+    with pytest.raises(LogError):
+        KeyFile(folder).read()
+
+
+def test_a_body_has_a_limit(folder: Path) -> None:
+    client = client_of(folder, max_body=1024)
+    for body in (b"x" * 2000, (b"x" * 100 for _ in range(20))):
+        found = client.post("/login", content=body, headers={"Origin": ADDRESS})
+        assert found.status_code == 413 and found.headers["content-type"] == "application/problem+json"
+
+
+def test_no_secret_is_shown(client: TestClient) -> None:
+    for path in ("/v1/config", "/config", "/config.json", "/v1/status", "/admin"):
+        text = client.get(path).text
+        assert "sk-canary" not in text and len(text) > 100
+
+
+def test_it_listens_elsewhere_with_a_key_only(folder: Path) -> None:
+    settings = Settings(home=folder, api=ApiSettings(host="0.0.0.0", port=0))
+    with pytest.raises(AuthError, match="without a key"), server.listening(settings):
+        pass
+    KeyFile(folder).add("me", "read")
+    with server.listening(settings) as sock:
+        assert sock.getsockname()[1]
+    bare = client_of(folder, loopback=False)
+    KeyFile(folder).remove("me")  # while it runs: nobody is let in then
+    assert bare.get("/v1/runs", headers={"Host": "10.0.0.1"}).status_code == 401
+
+
+def test_a_port_that_is_taken_is_told(folder: Path) -> None:
+    with server.listening(Settings(home=folder, api=ApiSettings(port=0))) as sock:
+        port = sock.getsockname()[1]
+        taken = Settings(home=folder, api=ApiSettings(port=port))
+        with pytest.raises(OperationError, match=f"Port {port} of 127.0.0.1 is taken"), server.listening(taken):
+            pass

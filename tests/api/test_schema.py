@@ -1,0 +1,37 @@
+"""The description of the API is true: schemathesis asks every route with what it allows and with what it does not."""
+
+import schemathesis
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from schemathesis import GenerationMode
+
+EXAMPLES = 3
+
+
+def test_each_route_does_what_its_description_says(app: FastAPI) -> None:
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    wrong: dict[str, BaseException] = {}
+    for operation in (found.ok() for found in schema.get_all_operations()):
+        modes = GenerationMode if [*operation.iter_parameters()] or operation.body else [GenerationMode.POSITIVE]
+        for mode in modes:  # where nothing is taken, nothing can be wrong
+
+            @settings(max_examples=EXAMPLES)
+            @given(operation.as_strategy(generation_mode=mode))
+            def ask(case: schemathesis.Case) -> None:
+                if case.headers:
+                    case.headers.pop("accept", None)  # a stream has no end
+                case.call_and_validate()
+
+            try:
+                ask()
+            except (AssertionError, BaseExceptionGroup) as error:
+                wrong[f"{operation.label} {mode.value}"] = error
+    assert wrong == {}
+
+
+def test_every_route_has_a_name_and_says_what_it_does(client: TestClient) -> None:
+    routes = [one for path in client.get("/openapi.json").json()["paths"].values() for one in path.values()]
+    assert all(one["description"] and one["operationId"] for one in routes)
+    names = [one["operationId"] for one in routes]
+    assert len(names) == len({*names}) and all("_" in name for name in names)
