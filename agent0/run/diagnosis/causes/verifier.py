@@ -22,8 +22,8 @@ def verifier(case: Case) -> Cause | None:
             told += _whose(case, one)
             seen = tuple(one.examples[key] for key in (example,) if key in one.examples)
             return _found(case, one.number, told, seen, plugin=bool(one.foreign))
-    if found := _never(case):
-        return found
+    if (never := _never(case)) is not None:
+        return never
     held: Held | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
     if held is None:
         return None
