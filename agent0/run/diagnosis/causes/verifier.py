@@ -58,6 +58,7 @@ def _seen(one: Iteration) -> tuple[str, str] | None:
         return f"the verifier cannot decide: {of(one.undecided, judged)} verdicts are undecided", "undecided"
     if one.misjudged and one.misjudged >= MISJUDGED * one.wrong:
         told = f"the verifier is broken: {of(one.misjudged, one.wrong)} answers that it calls wrong are what it expects"
+        told = told.replace("what it expects", "right") if one.foreign else told
         return told, "misjudged"
     if faults := measures.get("verifier_faults", 0.0):
         return f"the verifier is broken: it misjudges {faults:.0%} of the answers that are known", "wrong"
