@@ -7,6 +7,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.runtime.retries import Retries
 from agent0.provenance.fork_history import past_of
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
@@ -66,6 +67,8 @@ class Pace:
     """How far the checkpoint in training is."""
     waits: str = ""
     """What the run waits for; empty where it does not."""
+    failing: str = ""
+    """The handler that fails again and again, and why; ``left_s`` is None then. Empty where none does."""
 
 
 @dataclass
@@ -78,6 +81,7 @@ class Progress:
     """Checkpoints asked for and not made yet, with the seed of each."""
     waiting: dict[str, str] = field(default_factory=dict)
     """What is waited for now, by the handler that waits."""
+    retries: Retries = field(default_factory=Retries)
     _since: datetime | None = None
     _entered: datetime | None = None
     """When the present phase began."""
@@ -107,7 +111,9 @@ class Progress:
         self._since = self._since or recorded.time
         if self._entered is None or before is None or before.phase != self.state.phase:
             self._entered = recorded.time
+            self.retries.clear()
         self._note(recorded)
+        self.retries.feed(recorded)
         if before is None or not _moved_on(before, self.state):
             return None
         return self._complete(before, recorded.time)
@@ -125,8 +131,9 @@ class Progress:
             done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
         spent = max((now - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
         rate = done / spent if spent else 0.0
-        left = (total - done) / rate if rate else None
-        return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state))
+        failing = self.retries.told()
+        left = (total - done) / rate if rate and not failing else None
+        return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state), failing=failing)
 
     def _waits(self, state: RunState) -> str:
         if state.status == "paused":
