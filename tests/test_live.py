@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from agent0.assembly.runtime.progress import Milestone, Pace, Progress, milestone_line
-from agent0.assembly.runtime.retries import Retries
+from agent0.assembly.runtime.progress import Milestone, Pace, Progress, Retries, milestone_line
 from agent0.cli.runs.live import _refresh, describe, training
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
@@ -63,15 +62,15 @@ def tried(cause: str, outcome: str = "failed") -> Recorded:
 def test_a_handler_that_fails_again_and_again_is_named_and_no_time_is_left() -> None:
     retries = Retries()
     retries.feed(tried("a"))
-    assert retries.told() == "", "one failure mostly passes"
+    assert retries.text() == "", "one failure mostly passes"
     retries.feed(tried("b"))
     retries.feed(tried("b", "begun"))
     retries.feed(tried("a"))
-    assert retries.told() == "verify_result failed 3 times: ValueError: no digits, tries again"
+    assert retries.text() == "verify_result failed 3 times: ValueError: no digits, tries again"
     retries.feed(record(RunPaused(), run="r1", time=NOON, cause="a", handler="attempt_task"))
-    assert "3 times" in retries.told(), "another handler's effect"
+    assert "3 times" in retries.text(), "another handler's effect"
     retries.feed(record(RunPaused(), run="r1", time=NOON, cause="a", handler="verify_result"))
-    assert retries.told() == "", "what had effects is done"
+    assert retries.text() == "", "what had effects is done"
 
 
 def test_progress_says_which_handler_fails_until_its_phase_is_over() -> None:

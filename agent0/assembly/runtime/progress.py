@@ -7,7 +7,6 @@ from datetime import datetime
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.runtime.retries import Retries
 from agent0.provenance.fork_history import past_of
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
 
 PROPOSING = "proposing"
 """A phase for people: of ``tasks``, the part before the first attempt."""
+SEVERAL = 2
+"""Failed tries of a handler from which it is told of: a single one mostly passes."""
+LONGEST = 160
+"""Characters of what the handler failed of."""
 OVER = ("finished", "failed", "cancelled")
 _UNTRAINED = "nothing to learn from"
 GIVEN_UP = {
@@ -69,6 +72,39 @@ class Pace:
     """What the run waits for; empty where it does not."""
     failing: str = ""
     """The handler that fails again and again, and why; ``left_s`` is None then. Empty where none does."""
+
+
+@dataclass
+class Retries:
+    """The reactions whose last try failed: (handler, id of the cause) -> how often they failed, and of what."""
+
+    _open: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+
+    def feed(self, recorded: Recorded) -> None:
+        """Take one event in: a try that failed, or an effect, with which a reaction is done."""
+        match recorded.event:
+            case alarms.ReactionTried(outcome="failed") as tried:
+                key = tried.tried_handler, tried.cause_id
+                why = " ".join(f"{tried.error}: {tried.message}".split()).removesuffix(":").rstrip(".")
+                self._open[key] = (self._open.get(key, (0, ""))[0] + 1, why)
+            case _:
+                self._open.pop((recorded.handler, recorded.cause), None)
+
+    def clear(self) -> None:
+        """Forget them: what fails still is noted at its next try."""
+        self._open.clear()
+
+    def text(self) -> str:
+        """The handler that failed most often, and why; empty where none failed several times."""
+        counts: dict[str, int] = {}
+        for (name, _), (count, _) in self._open.items():
+            counts[name] = counts.get(name, 0) + count
+        worst = max(counts, key=lambda name: counts[name], default="")
+        if counts.get(worst, 0) < SEVERAL:
+            return ""
+        why = [why for (name, _), (_, why) in self._open.items() if name == worst][-1]
+        why = why if len(why) <= LONGEST else f"{why[:LONGEST]}…"
+        return f"{worst} failed {counts[worst]:,} times: {why}, tries again"
 
 
 @dataclass
@@ -131,7 +167,7 @@ class Progress:
             done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
         spent = max((now - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
         rate = done / spent if spent else 0.0
-        failing = self.retries.told()
+        failing = self.retries.text()
         left = (total - done) / rate if rate and not failing else None
         return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state), failing=failing)
 
