@@ -2,7 +2,8 @@
 
 Agent0Error
 ├── ConfigError              2  settings, flags or ids that a user gave are wrong
-│   └── UnknownPriceError       nobody knows what a call costs, and a budget is capped
+│   ├── UnknownPriceError       nobody knows what a call costs, and a budget is capped
+│   └── RewardError             a reward gives what is no finite number
 ├── NotFoundError            1  a run, task or event does not exist
 ├── OperationError           1  the requested operation cannot be done
 │   ├── RefusedError            a model was not asked, or its server refused before a word was written: it is free
@@ -69,6 +70,10 @@ class ConfigError(Agent0Error):
 
 class UnknownPriceError(ConfigError):
     """Nobody knows what a call costs, and a budget that it would be charged to is capped."""
+
+
+class RewardError(ConfigError):
+    """A part of a reward, or what its set makes of the parts, is no finite number. Another try gives the same."""
 
 
 class NotFoundError(Agent0Error):

@@ -16,6 +16,10 @@ LOADED: dict[str, str] = {}
 """Files of users whose declarations this process has registered: name without .py -> sha256."""
 
 
+PREFIX = "agent0_plugin_"
+"""What the modules' names of such files begin with."""
+
+
 class TakenError(ValueError):
     """A name is registered already, by something else."""
 
@@ -84,3 +88,9 @@ def import_all(package: str) -> None:
     """Import every module that lies directly in the package of this dotted name, by name."""
     for found in sorted(m.name for m in pkgutil.iter_modules(importlib.import_module(package).__path__)):
         importlib.import_module(f"{package}.{found}")
+
+
+def declared_in(function: Callable[..., Any]) -> str:
+    """Where a function is declared: ``plugin my_reward.py`` for a user's file, else the dotted name of its module."""
+    module = str(getattr(function, "__module__", ""))
+    return f"plugin {module.removeprefix(PREFIX)}.py" if module.startswith(PREFIX) else module

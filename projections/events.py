@@ -105,6 +105,11 @@ def extent(db: sqlite3.Connection) -> tuple[int, int]:
     return row["first"] or 0, row["last"] or 0
 
 
+def count_events(db: sqlite3.Connection, run: str = "", type: str = "") -> int:
+    """Count the events of ``run`` and ``type``; empty: of all."""
+    return int(find(db, "SELECT count(*) AS n FROM events", {"run": run, "type": type}, "n")[0]["n"])
+
+
 def extent_of(db: sqlite3.Connection, run: str) -> tuple[int, int]:
     """Sequences of the first and the last event of ``run``."""
     row = select(db, "SELECT min(seq) AS first, max(seq) AS last FROM events WHERE run = ?", (run,))[0]
@@ -138,7 +143,9 @@ def show_event(db: sqlite3.Connection, wanted: str) -> Row:
     column = "seq" if wanted.isdigit() else "id"
     found = find(db, "SELECT * FROM events", {column: wanted}, "seq", parse=("body",))
     if not found:
-        raise NotFoundError(f"There is no event {wanted!r}.", fix="`agent0 events grep WORDS` finds events by text.")
+        row = select(db, "SELECT min(seq) AS first, max(seq) AS last FROM events")[0]
+        why = f"There are events {row['first']} to {row['last']}." if row["last"] else "There are no events yet."
+        raise NotFoundError(f"There is no event {wanted!r}.", why, "`agent0 events grep WORDS` finds events by text.")
     effects = find(db, f"{_LINE} events", {"run": found[0]["run"], "cause": found[0]["id"]}, "seq")
     return {**found[0], "effects": effects}
 

@@ -3,13 +3,19 @@
 import asyncio
 import json
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
-from agent0.assembly.runtime.progress import Milestone, Pace, Progress, milestone_line
+from agent0.assembly.runtime.progress import Milestone, Pace, Progress, Retries, milestone_line
 from agent0.cli.runs.live import _refresh, describe, training
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
+from events.alarms import ReactionTried
+from events.base import Recorded, record
+from events.runs import RunPaused
 from infra.training.lora_trainer import pace_of, progress_file_name
+from tests.test_run import played
+from tests.world import NOON
 
 
 @dataclass
@@ -45,3 +51,44 @@ async def test_a_training_under_way_is_shown_with_its_steps(tmp_path: Path) -> N
     for odd in ("", "[", "{}x", '{"unknown": 1}'):  # half-written by another version, say
         file.write_text(odd)
         assert pace_of(tmp_path, "student-1", 7) is None
+
+
+def tried(cause: str, outcome: str = "failed") -> Recorded:
+    event = ReactionTried(cause_id=cause, cause_seq=1, cause_type="TaskAttempted", tried_handler="verify_result",
+                          outcome=outcome, error="ValueError", message="no\ndigits.")  # fmt: skip
+    return record(event, run="r1", time=NOON, cause=cause)
+
+
+def test_a_handler_that_fails_again_and_again_is_named_and_no_time_is_left() -> None:
+    retries = Retries()
+    retries.feed(tried("a"))
+    assert retries.text() == "", "one failure mostly passes"
+    retries.feed(tried("b"))
+    retries.feed(tried("b", "begun"))
+    retries.feed(tried("a"))
+    assert retries.text() == "verify_result failed 3 times: ValueError: no digits, tries again"
+    retries.feed(record(RunPaused(), run="r1", time=NOON, cause="a", handler="attempt_task"))
+    assert "3 times" in retries.text(), "another handler's effect"
+    retries.feed(record(RunPaused(), run="r1", time=NOON, cause="a", handler="verify_result"))
+    assert retries.text() == "", "what had effects is done"
+
+
+def test_progress_says_which_handler_fails_until_its_phase_is_over() -> None:
+    begun = played()
+    first = next(n for n, one in enumerate(begun) if one.type == "ResultVerified")
+    progress = Progress()
+    for one in begun[: first + 3]:
+        progress.feed(one)
+    later = NOON + timedelta(seconds=60)
+    sound = progress.pace(later)
+    assert sound and sound.left_s is not None and ", about " in describe(sound)
+    for _ in range(3):
+        progress.feed(tried("x"))
+    failing = progress.pace(later)
+    assert failing and failing.left_s is None
+    assert describe(failing).endswith(": verify_result failed 3 times: ValueError: no digits, tries again")
+    assert f" {failing.done}/{failing.total}: " in describe(failing)
+    for one in begun[first + 3 :]:
+        progress.feed(one)
+    over = progress.pace(later)
+    assert over and not over.failing

@@ -119,6 +119,24 @@ def test_a_place_that_is_none_is_refused_with_the_range(lone: Path, at: str, cod
     assert told.code == code and said in told.err
 
 
+def test_an_event_is_shown_by_its_place_in_a_run_or_refused_with_the_range(lone: Path) -> None:
+    begun = call("events", "show", "+0", "--run", "one", "--json", home=lone).json
+    assert begun["type"] == "RunStarted" and begun["run"].startswith("one")
+    assert call("events", "show", "iteration:2", "--run", "one", home=lone).code == 0
+    beyond = call("events", "show", "+99999", home=lone)
+    assert beyond.code == 1 and "It has +0 to +" in beyond.err
+    nowhere = call("events", "show", "99999", home=lone)
+    assert nowhere.code == 1 and "There are events 1 to " in nowhere.err
+
+
+def test_the_newest_events_are_told_of_how_many(lone: Path) -> None:
+    events = len(call("events", "tail", "--run", "one", "-n", "99999", "--json", home=lone).lines)
+    few = call("events", "tail", "--run", "one", "-n", "3", home=lone)
+    assert len(few.out.splitlines()) == 3 and f"3 of {events:,}; --limit shows more." in few.err
+    assert "--limit" not in call("events", "tail", "--run", "one", "-n", "99999", home=lone).err
+    assert "--limit" not in call("events", "tail", "--run", "one", "-n", "3", "--json", home=lone).err
+
+
 # --- without the server ----------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.assembly.replay.forks import check_run
 from agent0.config.loading import config_of
 from agent0.errors import Kind
 from agent0.run.lifecycle import decide
@@ -19,7 +20,7 @@ from events.alarms import DependencyLost
 from events.base import Event, Recorded, record
 from handlers import Handler
 from tests.kept_open import attached
-from tests.play import play
+from tests.play import Played, play
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
 from tests.test_run import _stable, failing, full_run, played, sound, states
@@ -54,9 +55,17 @@ def test_a_run_that_gave_up_too_many_attempts_trains_on_none_of_them() -> None:
     told = played(small(tasks=4), failing("attempt_task", [2, 5]))
     ended = failed(told)
     assert (ended.cause_kind, ended.iteration) == ("given_up", 0)
-    assert ended.reason.startswith("2 of 6 attempts of iteration 0 were given up")
+    assert ended.reason.startswith("2 of 6 attempts of iteration 1 were given up")
     assert "attempt_task: Broken: by the test" in ended.reason
     assert not trained(told)
+
+
+def test_a_failure_that_an_earlier_version_worded_otherwise_is_decided_alike_today() -> None:
+    *told, last = played(small(tasks=4), failing("attempt_task", [2, 5]))
+    for change, alike in (({"reason": "2 of 6 attempts of iteration 0"}, True), ({"cause_kind": "untrained"}, False)):
+        event = last.event.model_copy(update=change)
+        found = asyncio.run(check_run(Played([*told, last.model_copy(update={"event": event})]), "r1"))  # type: ignore[arg-type]
+        assert (found.first is None) is alike
 
 
 @pytest.mark.parametrize(("limit", "fails"), [(0.0, True), (0.16, True), (0.17, False), (1.0, False)])
@@ -89,7 +98,7 @@ def test_two_iterations_with_nothing_to_train_on_fail_a_run() -> None:
     told = played(small(iterations=3, **BARREN))
     ended = failed(told)
     assert (ended.cause_kind, ended.iteration) == ("untrained", 1)
-    assert "off_frontier" in ended.reason
+    assert "off_frontier" in ended.reason and "for 2 iterations in a row, the last of them 2 (" in ended.reason
     assert trained(told) == ["student-0", "student-1"]
     assert played(small(iterations=1, **BARREN))[-1].type == "RunFinished"
 

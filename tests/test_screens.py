@@ -34,6 +34,7 @@ COMMANDS = (
     "events grep t0-000 --limit 8",
     "experiment list",
     "model list",
+    "model show r1/student-0",
     "failures list --status all",
 )
 WIDTHS = (80, 120)
@@ -102,6 +103,11 @@ def test_times_are_short_on_a_terminal_and_whole_elsewhere() -> None:
     rows = [{"seq": 1, "time": "2026-01-02T01:15:31.250Z", "started": "2026-01-02T03:04:00Z"}]
     last = table_lines(rows, list(rows[0]), Screen(80, NOW))[-1]
     assert "01:15:31" in last and "36 min ago" in last and "2026" not in last
+    assert layout.record_lines(rows[0], Screen(80, NOW))[1:] == [
+        "time     01:15:31, 2 h ago",
+        "started  03:04:00, 36 min ago",
+    ]
+    assert layout.record_lines(rows[0], None)[1] == "time\t2026-01-02T01:15:31.250Z"
     assert table_lines(rows, list(rows[0]), None)[-1] == "1\t2026-01-02T01:15:31.250Z\t2026-01-02T03:04:00Z"
     yesterday = (NOW - timedelta(days=1, minutes=1)).isoformat()
     assert layout.clock(yesterday, NOW) == "01-01 03:39:10" and layout.ago(yesterday, NOW) == "1 d ago"
@@ -137,7 +143,8 @@ def test_people_are_told_of_how_many_a_limit_shows(home: Path) -> None:
 
 
 def _file(command: str, width: int) -> Path:
-    return SCREENS / f"{command.replace(' --', '-').replace(' ', '-')}.{width}.txt"
+    name = command.replace(" --", "-").replace(" ", "-").replace("/", "-")
+    return SCREENS / f"{name}.{width}.txt"
 
 
 def _written() -> Iterator[Path]:

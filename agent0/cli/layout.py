@@ -83,7 +83,8 @@ def table_lines(
 
 
 def record_lines(values: Mapping[str, Any], screen: Screen | None) -> list[str]:
-    """Lay one object out, name and value a line; on a terminal long values go on below, cut between words."""
+    """Lay one object out, name and value a line; on a terminal long values go on below, cut between words, and
+    times are short."""
     names = {name: name.replace("_", " ") for name in values}
     wide = max((len(name) for name in names.values()), default=0)
     out = []
@@ -93,7 +94,7 @@ def record_lines(values: Mapping[str, Any], screen: Screen | None) -> list[str]:
             out += [f"{names[name]}\t{lines[0]}", *(f"\t{line}" for line in lines[1:])]
             continue
         if isinstance(value, str) and _TIME.fullmatch(value):
-            lines = [f"{value} ({ago(value, screen.now)})"]
+            lines = [f"{clock(value, screen.now)}, {ago(value, screen.now)}"]
         room = max(screen.width - wide - len(GAP), LEAST)
         lines = [short(line) if _DIGEST.fullmatch(line) and len(line) > room else line for line in lines]
         cut = [part for line in lines for part in wrapped(line, room)]

@@ -4,11 +4,14 @@ A part is a pure function of features, bounded in [-1, 1], and leaves a receipt 
 count and how they are combined. A ``value`` of None means that a part could not be scored, which is not zero.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
-from agent0.registry import Registry
+from agent0.errors import RewardError
+from agent0.registry import Registry, declared_in
 from agent0.settings import RewardConfig
 from events.values import RewardPart, Role
 
@@ -101,28 +104,43 @@ def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
 
 
 def receipt(
-    role: Role, facts: Features, weights: Mapping[str, float], set: str = AGENT0
+    role: Role, facts: Features, weights: Mapping[str, float], set: str = AGENT0, of: str = ""
 ) -> tuple[tuple[RewardPart, ...], float]:
     """Score every part of ``role``'s reward: returns the parts with the inputs they read, and their total.
 
     ``weights`` overrides default weights by part name; parts of weight 0 are left out, parts without a value do not
-    count.
+    count. ``of`` is the task or attempt that errors name.
+
+    Raises:
+        RewardError: a part, or the total, is no finite number.
     """
     parts = []
     for entry in rewards(role, set).values():
         weight = weights.get(entry.name, entry.weight)
         if weight:
             inputs = {key: facts.get(key) for key in entry.reads}
-            parts.append(RewardPart(name=entry.name, inputs=inputs, value=_scored(entry, inputs), weight=weight))
-    return tuple(parts), total(role, parts, set)
+            value = _scored(entry, inputs, of)
+            parts.append(RewardPart(name=entry.name, inputs=inputs, value=value, weight=weight))
+    whole = total(role, parts, set)
+    if not math.isfinite(whole):
+        raise _not_finite(f"set {set}", reward_sets()[set].combine, role, whole, of)
+    return tuple(parts), whole
 
 
-def _scored(entry: Reward, inputs: Features) -> float | None:
+def _scored(entry: Reward, inputs: Features, of: str) -> float | None:
     try:
-        return entry.score(inputs)
+        value: Any = entry.score(inputs)
     except Exception as error:
         error.add_note(f"It was the {entry.role}'s reward {entry.name}.")
         raise
+    if value is None or (isinstance(value, Real) and math.isfinite(value)):
+        return None if value is None else float(value)
+    raise _not_finite(entry.name, entry.score, entry.role, value, of)
+
+
+def _not_finite(name: str, function: Callable[..., Any], role: Role, value: object, of: str) -> RewardError:
+    what = f"The {role}'s reward {name} ({declared_in(function)}) gave {value!r:.40} for {of or 'a task'}."
+    return RewardError(what, "A reward is a finite number, or None where it cannot be told.", "Correct its function.")
 
 
 def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:

@@ -44,7 +44,8 @@ class PendingReward:
         chosen, held = registered_set(rules), run.tasks[self.task]
         context = RewardContext(run, rules, held, held.attempts.get(self.attempt))
         facts = {**self.facts, **compute_features(role, features_read(role, rules.weights, chosen), context)}
-        parts, raw = receipt(role, facts, rules.weights, chosen)
+        of = self.task if self.attempt == "-" else self.attempt
+        parts, raw = receipt(role, facts, rules.weights, chosen, of)
         total, how = _scaled(run, rules, role, raw)
         return RewardAssigned(
             task=self.task,

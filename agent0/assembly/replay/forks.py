@@ -18,10 +18,10 @@ from agent0.run.forking import has_another_base, redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import suite_key
-from events.alarms import EventRedacted
+from events.alarms import AlarmRaised, EventRedacted
 from events.base import Event, Recorded, effect_id
 from events.checkpoints import EvaluationItemRequested, EvaluationRequested
-from events.runs import IterationMeasured, RunStarted
+from events.runs import IterationMeasured, RunFailed, RunStarted
 
 if TYPE_CHECKING:
     from handlers import Handler
@@ -178,11 +178,14 @@ class _Check:
 
 def _decided(event: Event, other: Event) -> str:
     """What ``event`` decided, as JSON. Measures decide nothing by themselves, and versions have others: of these only
-    those that ``other`` has, too."""
+    those that ``other`` has, too. Nor do sentences for people, which versions word otherwise."""
     if isinstance(event, IterationMeasured) and isinstance(other, IterationMeasured):
         both = {name: value for name, value in event.measures.items() if name in other.measures}
         event = event.model_copy(update={"measures": both})
-    return event.model_dump_json()
+    return event.model_dump_json(exclude=_WORDING.get(type(event)))
+
+
+_WORDING: dict[type[Event], set[str]] = {RunFailed: {"reason"}, AlarmRaised: {"message"}}
 
 
 def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, Any], dict[str, Any]]:

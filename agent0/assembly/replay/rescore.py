@@ -12,7 +12,7 @@ from agent0.assembly.runtime.plugins import check_plugins
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.rewards import amended_rules
-from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.errors import ConfigError, NotFoundError, OperationError, RewardError
 from agent0.experiments.compare_runs import Side, side_of
 from agent0.experiments.receipt_diff import (
     Receipt,
@@ -120,6 +120,7 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
         NotFoundError: no such run, or no such experiment's verdicts.
         OperationError: an experiment of this name asked something else.
         ConfigError: rules that cannot be, or the run's own rules need a plugin that is not loaded.
+        RewardError: a reward gives what is no finite number.
     """
     name = experiment_id(request.name)
     async with open_log(settings) if request.commit else sound_log(settings) as log:
@@ -131,6 +132,7 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
             check_same(name, begun, start)
         verdicts = await verdicts_of_source(log, request.run, request.verdicts)
         found = await _recompute(log, request, verdicts, start.until, report)
+        _check_finite(found)
         outcome = {
             "experiment": name,
             "run": request.run,
@@ -138,12 +140,19 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
             "events": found.read,
             **summary(found.pairs()),
             "failed": len(found.troubles),
+            "first_failure": f"{found.troubles[0].error}: {found.troubles[0].message}" if found.troubles else "",
             "redacted": found.redacted,
             "committed": False,
         }
         if request.commit:
             await _commit(log, name, start, found, outcome)
     return outcome
+
+
+def _check_finite(found: _Found) -> None:
+    troubles = [one for one in found.troubles if one.error == RewardError.__name__]
+    if troubles:
+        raise RewardError(troubles[0].message, f"It is the first of {len(troubles):,} such rewards.")
 
 
 def _resolved(request: Rescore, plan: RunConfig) -> Rescore:

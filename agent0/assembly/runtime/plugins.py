@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.runtime.moved_paths import follow_moves, moved
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
-from agent0.registry import LOADED, REGISTRIES, Registry, TakenError
+from agent0.registry import LOADED, PREFIX, REGISTRIES, Registry, TakenError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class _Held(SourceLoader):
 
 def _execute(path: Path, source: bytes) -> None:
     """Import ``source`` as a module of its own."""
-    name, loader = f"agent0_plugin_{path.stem}", _Held(path, source)
+    name, loader = f"{PREFIX}{path.stem}", _Held(path, source)
     spec = spec_from_loader(name, loader)
     if spec is None or not path.stem.isidentifier():
         why = "A name like my_reward.py is needed: letters, digits, underscores, then .py."

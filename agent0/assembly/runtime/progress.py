@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 PROPOSING = "proposing"
 """A phase for people: of ``tasks``, the part before the first attempt."""
+SEVERAL = 2
+"""Failed tries of a handler from which it is told of: a single one mostly passes."""
+LONGEST = 160
+"""Characters of what the handler failed of."""
 OVER = ("finished", "failed", "cancelled")
 _UNTRAINED = "nothing to learn from"
 GIVEN_UP = {
@@ -66,6 +70,41 @@ class Pace:
     """How far the checkpoint in training is."""
     waits: str = ""
     """What the run waits for; empty where it does not."""
+    failing: str = ""
+    """The handler that fails again and again, and why; ``left_s`` is None then. Empty where none does."""
+
+
+@dataclass
+class Retries:
+    """The reactions whose last try failed: (handler, id of the cause) -> how often they failed, and of what."""
+
+    _open: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+
+    def feed(self, recorded: Recorded) -> None:
+        """Take one event in: a try that failed, or an effect, with which a reaction is done."""
+        match recorded.event:
+            case alarms.ReactionTried(outcome="failed") as tried:
+                key = tried.tried_handler, tried.cause_id
+                why = " ".join(f"{tried.error}: {tried.message}".split()).removesuffix(":").rstrip(".")
+                self._open[key] = (self._open.get(key, (0, ""))[0] + 1, why)
+            case _:
+                self._open.pop((recorded.handler, recorded.cause), None)
+
+    def clear(self) -> None:
+        """Forget them: what fails still is noted at its next try."""
+        self._open.clear()
+
+    def text(self) -> str:
+        """The handler that failed most often, and why; empty where none failed several times."""
+        counts: dict[str, int] = {}
+        for (name, _), (count, _) in self._open.items():
+            counts[name] = counts.get(name, 0) + count
+        worst = max(counts, key=lambda name: counts[name], default="")
+        if counts.get(worst, 0) < SEVERAL:
+            return ""
+        why = [why for (name, _), (_, why) in self._open.items() if name == worst][-1]
+        why = why if len(why) <= LONGEST else f"{why[:LONGEST]}…"
+        return f"{worst} failed {counts[worst]:,} times: {why}, tries again"
 
 
 @dataclass
@@ -78,6 +117,7 @@ class Progress:
     """Checkpoints asked for and not made yet, with the seed of each."""
     waiting: dict[str, str] = field(default_factory=dict)
     """What is waited for now, by the handler that waits."""
+    retries: Retries = field(default_factory=Retries)
     _since: datetime | None = None
     _entered: datetime | None = None
     """When the present phase began."""
@@ -107,7 +147,9 @@ class Progress:
         self._since = self._since or recorded.time
         if self._entered is None or before is None or before.phase != self.state.phase:
             self._entered = recorded.time
+            self.retries.clear()
         self._note(recorded)
+        self.retries.feed(recorded)
         if before is None or not _moved_on(before, self.state):
             return None
         return self._complete(before, recorded.time)
@@ -125,8 +167,9 @@ class Progress:
             done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
         spent = max((now - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
         rate = done / spent if spent else 0.0
-        left = (total - done) / rate if rate else None
-        return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state))
+        failing = self.retries.text()
+        left = (total - done) / rate if rate and not failing else None
+        return Pace(phase, state.iteration, done, total, rate, left, waits=self._waits(state), failing=failing)
 
     def _waits(self, state: RunState) -> str:
         if state.status == "paused":

@@ -342,7 +342,7 @@ def _show(found: dict[str, Any]) -> None:
     if sides:
         console.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
     if found["failed"]:
-        console.text(f"{found['failed']} rewards could not be computed.")
+        console.text(f"{found['failed']} rewards could not be computed, the first: {found['first_failure']}")
     if found["redacted"]:
         console.text(f"{found['redacted']} events of the run were redacted: their content is left out.")
     _show_end(found)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.runs import positions
 
 if TYPE_CHECKING:
     from agent0.settings import Settings
@@ -41,7 +42,7 @@ def _on_disk(held: "Settings", run: str, type: str, limit: int, as_json: bool) -
     from agent0.assembly.log.table_freshness import server_answers, tables_current
     from agent0.assembly.runtime.read_models import BEHIND, live_path, reading
     from events.base import decode
-    from projections.events import newest_events
+    from projections.events import count_events, newest_events
 
     current = tables_current(held)
     if not current and (not live_path(held).exists() or server_answers(held)):
@@ -49,9 +50,17 @@ def _on_disk(held: "Settings", run: str, type: str, limit: int, as_json: bool) -
     if not current:
         console.say(BEHIND, "yellow")
     with reading(held) as db:
-        for seq, body in newest_events(db, run, type, limit):
+        found = newest_events(db, run, type, limit)
+        for seq, body in found:
             _print(decode(body, seq), as_json)
+        if not as_json:
+            _tell_left(len(found), count_events(db, run, type))
     return True
+
+
+def _tell_left(shown: int, all_: int) -> None:
+    if shown < all_:
+        console.say(f"{shown:,} of {all_:,}; --limit shows more.")
 
 
 async def _read(held: "Settings", run: str, type: str, limit: int, follow: bool, as_json: bool) -> None:
@@ -60,9 +69,11 @@ async def _read(held: "Settings", run: str, type: str, limit: int, follow: bool,
     async with reading_log(held) as log:
         end = await log.last_seq()
         kinds = (type,) if type else ()
-        before = [r async for r in log.read(run, kinds, until=end)][-limit:] if limit and end else []
-        for one in before:
+        before = [r async for r in log.read(run, kinds, until=end)] if limit and end else []
+        for one in before[-limit:]:
             _print(one, as_json)
+        if not as_json:
+            _tell_left(min(limit, len(before)), len(before))
         if follow:
             async for one in log.tail(end, run, kinds):
                 _print(one, as_json)
@@ -70,12 +81,17 @@ async def _read(held: "Settings", run: str, type: str, limit: int, follow: bool,
 
 @app.command()
 def show(
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="Sequence number or id.")],
+    event: Annotated[
+        str, typer.Argument(metavar="EVENT", help=f"Its id, or {positions.HELP}: of the newest run, or of --run.")
+    ],
+    run: Of = "",
     as_json: console.Json = False,
 ) -> None:
     """One event with everything in it, and the events it caused."""
     from projections.events import show_event
 
+    if event.startswith(("+", "iteration:")):
+        event = str(positions.sequence(console.run_id(run or "LAST"), event, "EVENT"))
     with console.tables() as db:
         found = show_event(db, event)
     if as_json:

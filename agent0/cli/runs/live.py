@@ -228,6 +228,8 @@ def describe(pace: Pace) -> str:
     where = f"iteration {pace.iteration + 1}: {words}" if pace.iteration >= 0 else words
     if pace.waits:
         return f"{where}: {pace.waits}"
+    if pace.failing:
+        return f"{where}{f' {pace.done}/{pace.total}' if pace.total else ''}: {pace.failing}"
     if not pace.total:
         return f"{where}: {pace.training}" if pace.training else where
     left = f", about {duration(pace.left_s)} left" if pace.left_s is not None else ""

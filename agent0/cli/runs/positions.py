@@ -12,7 +12,7 @@ HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where 
 _SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
 
 
-def sequence(run: str, at: str) -> int:
+def sequence(run: str, at: str, option: str = "--at") -> int:
     """The sequence of the event that ``at`` names in the run with the id ``run``; 0, where it says so, is its end.
 
     Raises:
@@ -23,7 +23,7 @@ def sequence(run: str, at: str) -> int:
 
     found = _SHAPE.fullmatch(at)
     if found is None:
-        raise ConfigError(f"--at {at[:80]!r} names no event.", fix=f"Write {HELP}.")
+        raise ConfigError(f"{option} {at[:80]!r} names no event.", fix=f"Write {HELP}.")
     if found["seq"] is not None:
         return int(found["seq"])
     with console.tables() as db:

@@ -25,7 +25,7 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = N
     row = show_run(db, run)
     name, config = str(row["run"]), recorded_config(row["config"])
     marks = _milestones(db, name)
-    iterations = iterations_of(db, name)
+    iterations = iterations_of(db, name, plugins=bool(config and config.plugins))
     ended = marks["RunFailed"][-1] if marks["RunFailed"] and row["status"] == "failed" else None
     return Case(
         run=name,

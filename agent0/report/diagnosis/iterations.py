@@ -11,13 +11,18 @@ _ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without
 Counts = dict[int, dict[str, Any]]
 
 
-def iterations_of(db: sqlite3.Connection, run: str) -> tuple[Iteration, ...]:
-    """Count the tasks, attempts and tool calls of a run's iterations, oldest first."""
+def iterations_of(db: sqlite3.Connection, run: str, plugins: bool = False) -> tuple[Iteration, ...]:
+    """Count the tasks, attempts and tool calls of a run's iterations, oldest first; with ``plugins``, what verifiers of
+    theirs said of answers, too."""
     found: Counts = defaultdict(lambda: {"refused": {}, "ends": {}, "calls": {}, "examples": {}})
     _tasks(db, run, found)
     _attempts(db, run, found)
     _outcomes(db, run, found)
     _misjudged(db, run, found)
+    if plugins:  # what reads families and verifiers takes longer to import than all else here
+        from agent0.report.diagnosis.plugin_verdicts import count_plugin_verdicts
+
+        count_plugin_verdicts(db, run, found)
     _calls(db, run, found)
     for row in select(db, "SELECT * FROM iterations WHERE run = ?", (run,)):
         if row["iteration"] in found:

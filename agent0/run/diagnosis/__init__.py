@@ -38,13 +38,15 @@ def registered_causes() -> dict[str, tuple[int, Look]]:
 def diagnose(case: Case) -> Sequence[Cause]:
     """Find the causes of what went badly in a run, the root cause first; none where nothing did.
 
-    Those that ended the run, or left it with nothing learned, come before those that only did harm; then what the run
-    lacked (``WORLD``), then what is direct evidence or blames a setting that differs, then the rest; then the earlier.
+    Those that ended the run, or left it with nothing learned, or that a setting which differs explains by itself, come
+    before those that only did harm; then what the run lacked (``WORLD``), then what a setting explains, then what is
+    direct evidence or blames a setting that differs, then the rest; then the earlier.
     """
     found = [(one, rank) for rank, look in registered_causes().values() if (one := look(case))]
     return [one for one, _ in sorted(found, key=lambda held: _order(*held))]
 
 
-def _order(one: Cause, rank: int) -> tuple[bool, int, int, int]:
+def _order(one: Cause, rank: int) -> tuple[bool, int, bool, int, int]:
     weak = rank >= INDIRECT and not one.settings
-    return not one.fatal, 0 if rank < WORLD else 1 + weak, one.iteration, rank
+    tier = 0 if rank < WORLD else 1 if one.explained else 2 + weak
+    return not (one.fatal or one.explained), tier, not one.fatal, one.iteration, rank

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from agent0.settings import RunConfig
 
+PLUGINS = "run.plugins."
 NEVER = -1
 """Iteration of what came before the first."""
 
@@ -57,6 +58,8 @@ class Cause:
     checkpoint: str = ""
     event: int = 0
     """Sequence of the event at which it began; 0: unknown."""
+    explained: bool = False
+    """Whether ``settings`` bring about what was seen by themselves, so that no other cause is needed."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class Iteration:
     undecided: int = 0
     misjudged: int = 0
     """Answers called wrong that are the expected text."""
+    foreign: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Verifier that is not of Agent0 itself, a plugin's -> attempts that it called right, and wrong."""
     given_up: int = 0
     all_right: int = 0
     all_wrong: int = 0
@@ -237,9 +242,18 @@ class Case:
     def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
         with ``values`` by dotted key."""
-        pairs = {one.key: one.other for one in settings if one.other is not None} | dict(values or {})
+        known = (one for one in settings if one.other is not None and not one.key.startswith(PLUGINS))
+        pairs = {one.key: one.other for one in known} | dict(values or {})
         sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
-        return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip()
+        return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip() + self._plugins()
+
+    def go_on(self) -> str:
+        """The command that goes on with it as it is."""
+        return f"agent0 run resume {self.run}{self._plugins()}"
+
+    def _plugins(self) -> str:
+        """The files that the run was given, which are recorded without their folders."""
+        return "".join(f" --plugin PATH/{name}.py" for name in self.config.plugins)
 
 
 def _word(value: Any) -> str:

@@ -1,7 +1,7 @@
 """A training that ruined the student: it answers no more, or solves far less than the one it was trained from."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, Training, blamed, of, short
+from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, Setting, Training, blamed, of, short
 
 SILENT = 0.5
 """Of the share of attempts with an answer before: below it afterwards."""
@@ -12,6 +12,9 @@ ENOUGH = 8
 LOST = 4
 """Validation items lost, and four times as many as gained."""
 KEYS = ("run.training.student.lr", "run.training.student.")
+ACTING = ("run.student.max_turns", "run.student.max_calls", "run.student.max_tokens", "run.student.temperature",
+          "run.student.top_p", "run.student.tools", "run.student.")  # fmt: skip
+"""Settings under which the attempts are made that it is trained on, and scored by."""
 
 
 @cause(41)
@@ -21,19 +24,25 @@ def broken_student(case: Case) -> Cause | None:
     if not found:
         return None
     made, what, more = min(found, key=lambda held: held[0].iteration)
-    settings = case.changed(*KEYS)
-    name = "learning rate" if not settings or settings[0].key == KEYS[0] else "training"
-    told = f"the student's {name} ruined {made.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
+    settings = case.changed(*KEYS) or case.changed(*ACTING)
+    told = f"{_blames(settings)} ruined {made.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
     loss = [f"loss {made.metrics['loss']:.3g} in its training"] if "loss" in made.metrics else []
     seen = tuple(
         Observation(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one
     )
     lr = case.value(KEYS[0])
-    at = max(case.started, made.requested - 1) if made.requested else 0
+    trained = not settings or settings[0].key.startswith(KEYS[1])
+    at = max(case.started, made.requested - 1) if made.requested and trained else 0
     mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})
     advice = "" if settings else f"A tenth of its learning rate ({short(lr)}) is the usual remedy."
     return Cause("broken_student", made.iteration, told, (*seen, *more), mend, advice, settings=settings,
-                 checkpoint=made.checkpoint, event=made.requested)  # fmt: skip
+                 checkpoint=made.checkpoint, event=made.requested, explained=bool(settings) and trained)  # fmt: skip
+
+
+def _blames(settings: tuple[Setting, ...]) -> str:
+    if not settings or settings[0].key == KEYS[0]:
+        return "the student's learning rate"
+    return "the student's training" if settings[0].key.startswith(KEYS[1]) else "how the student attempts tasks"
 
 
 Found = tuple[Training, str, tuple[Observation, ...]]

@@ -47,4 +47,4 @@ def _broken(case: Case, made: Training, before: Iteration, now: Iteration) -> Ca
     mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})
     advice = "" if settings else f"A tenth of its learning rate ({short(lr)}) is the usual remedy."
     return Cause("broken_teacher", made.iteration, told, seen, mend, advice, settings=settings,
-                 checkpoint=made.checkpoint, event=made.requested)  # fmt: skip
+                 checkpoint=made.checkpoint, event=made.requested, explained=bool(settings))  # fmt: skip

@@ -1,12 +1,20 @@
 """Nothing to learn from, though there are tasks and verdicts: all are solved, none is, or all rewards are the same."""
 
+from typing import Any
+
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, Setting, Training, blamed, of
+from agent0.settings.training import RecipeConfig
 
 NEARLY = 0.9
 CURRICULUM = ("run.curriculum.levels", "run.curriculum.families", "run.curriculum.mastered", "run.curriculum.ahead",
               "run.curriculum.kind", "run.student.model", "run.student.")  # fmt: skip
 BAND = ("run.curriculum.band",)
+SAMPLED = ("run.student.temperature", "run.student.top_p", "run.student.")
+COMPARING = frozenset({"off_frontier", "no_contrast", "no_spread"})
+"""Why attempts were left out that compare them with the others at their task."""
+TRIES = 8
+"""Attempts a task that tell solve rates apart."""
 REWARDS = ("run.rewards.weights", "run.rewards.", "run.training.student.objective")
 
 
@@ -29,14 +37,16 @@ def _found(case: Case, one: Iteration, made: Training) -> Cause:
         Observation(f"left out of its training: {skipped}", checkpoint=made.checkpoint, event=made.requested),
     )
     seen += tuple(one.examples[key] for key in (example,) if key in one.examples)
-    mend = case.again(settings) if settings else f"agent0 curriculum show {case.run}"
-    advice = "" if settings else "Other levels or families (run.curriculum), or more attempts a task."
+    mend = case.again(settings, values=None if settings else _other(case, one, keys))
+    advice = "" if settings else "Or other levels and families (run.curriculum), or more attempts a task."
     return Cause("contrast", one.number, told, seen, mend, advice, settings=settings, checkpoint=made.checkpoint,
                  event=made.requested, fatal=not case.recovered(one.number))  # fmt: skip
 
 
 def _words(case: Case, one: Iteration, made: Training) -> tuple[str, tuple[str, ...], str]:
     """What is the same everywhere, the settings that may be to blame, and what shows it."""
+    if case.config.attempts == 1 and not COMPARING.isdisjoint(made.skipped):
+        return "one attempt a task has nothing to be compared with", ("run.attempts",), ""
     if case.config.training.student.objective == "none":
         return "the student's objective trains nothing", ("run.training.student.objective",), "wrong"
     tasks = one.all_right + one.all_wrong + one.mixed
@@ -44,7 +54,21 @@ def _words(case: Case, one: Iteration, made: Training) -> tuple[str, tuple[str, 
         return f"no attempt solves {of(one.all_wrong, tasks)} tasks: too hard", CURRICULUM, "wrong"
     if one.all_right >= NEARLY * tasks:
         return f"all attempts solve {of(one.all_right, tasks)} tasks: too easy", CURRICULUM, "right"
+    if one.alike >= NEARLY * one.repeated > 0:
+        return f"at {of(one.alike, one.repeated)} tasks all attempts give the same answer", SAMPLED, ""
     if made.skipped.get("off_frontier", 0) >= max(made.skipped.values(), default=0):
         inside = f"{one.mixed:,} tasks are solved by some attempts and not by others"
         return f"no task's solve rate is inside the learnable band ({inside})", BAND, "wrong"
     return "the rewards of a task's attempts are all the same", REWARDS, "wrong"
+
+
+def _other(case: Case, one: Iteration, keys: tuple[str, ...]) -> dict[str, Any]:
+    """A setting to try another value of, where none differs from elsewhere."""
+    levels = case.config.curriculum.levels
+    if keys is SAMPLED:
+        return {keys[0]: 1.0, "run.student.top_p": 1.0}
+    if keys is CURRICULUM and len(levels) > 1:
+        return {keys[0]: [max(levels) if one.all_right > one.all_wrong else min(levels)]}
+    if keys[0] == "run.training.student.objective":
+        return {keys[0]: RecipeConfig.model_fields["objective"].default}
+    return {"run.attempts": max(TRIES, 2 * case.config.attempts)}

@@ -1,5 +1,7 @@
 """A student that ends no better than it began, or of which no checkpoint was promoted, for no cause that is known."""
 
+from typing import Any
+
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Observation
 
@@ -41,6 +43,13 @@ def _worse(first: Held, last: Held) -> str:
 def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], keys: tuple[str, ...]) -> Cause:
     settings = case.changed(*keys)
     told = f"{told} ({'; '.join(map(str, settings[:2]))})" if settings else told
-    mend = case.again(settings) if settings else f"agent0 report {case.run}"
+    mend = case.again(settings, values=None if settings else _other(case, told))
     step = (seen[0].checkpoint, seen[0].event) if seen else ("", 0)
     return Cause("decline", iteration, told, seen, mend, "", False, settings, *step)
+
+
+def _other(case: Case, told: str) -> dict[str, Any]:
+    """A setting to try another value of, where none differs: smaller steps, or more tasks where nothing was learned."""
+    if told.startswith("nothing was learned"):
+        return {"run.tasks": 2 * case.config.tasks}
+    return {GATE[3]: case.value(GATE[3]) / 10}

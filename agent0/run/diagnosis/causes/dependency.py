@@ -9,7 +9,7 @@ def dependency(case: Case) -> Cause | None:
     """Report what handlers of an unfinished run wait for, or for which it failed."""
     if case.status not in ("running", "paused", "failed"):
         return None
-    go_on = f"agent0 run resume {case.run}"
+    go_on = case.go_on()
     if away := case.here.get("log"):
         told = f"the log's server (NATS) is away: {away}"
         return Cause("dependency", case.iteration, told, (), go_on, "Start it, or correct nats.url.", event=case.last)

@@ -35,7 +35,7 @@ def disk(case: Case) -> Cause | None:
         advice = "Free disk space first; nothing is lost."
     else:
         return None
-    return Cause("disk", case.iteration, told, met, f"agent0 run resume {case.run}", advice, event=case.last)
+    return Cause("disk", case.iteration, told, met, case.go_on(), advice, event=case.last)
 
 
 def _met(case: Case) -> tuple[Observation, ...]:

@@ -1,9 +1,11 @@
 """Held-out tasks that measure nothing: none at all, all solved by the base, or none solved by any checkpoint."""
 
 from dataclasses import replace
+from typing import Any
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Observation, blamed, of
+from agent0.settings.evaluation import EvaluationConfig
 
 SOLVED = 0.95
 KEYS = ("run.evaluation.levels", "run.evaluation.", "run.curriculum.levels", "run.curriculum.families",
@@ -45,6 +47,15 @@ def _found(case: Case, told: str, held: Held, *, fatal: bool) -> Cause:
     settings = case.changed(*KEYS)
     seen = (Observation(f"{held.evaluation}: {held.n} items", checkpoint=held.checkpoint, event=held.event),)
     told = f"{told} ({blamed(case, settings, 'run.evaluation.levels', 'run.curriculum.levels')})"
-    mend = case.again(settings) if settings else "agent0 config docs"
-    advice = "" if settings else "Name other levels or families in run.evaluation and run.curriculum."
+    mend = case.again(settings, values=None if settings else _other(case, held))
+    advice = "" if settings else "Or name other levels and families in run.evaluation and run.curriculum."
     return Cause("evaluation", NEVER, told, seen, mend, advice, fatal, settings, held.checkpoint, held.event)
+
+
+def _other(case: Case, held: Held) -> dict[str, Any]:
+    """Settings to try other values of, where none differs: as many tasks as usual, or harder, or easier ones."""
+    if not held.n:
+        return {f"run.evaluation.{held.split}": EvaluationConfig.model_fields[held.split].default}
+    levels = case.config.curriculum.levels
+    level = max(levels) + (len(levels) == 1) if (held.accuracy or 0.0) >= SOLVED else min(levels)
+    return {"run.evaluation.levels": [level], "run.curriculum.levels": [level]}

@@ -4,6 +4,8 @@ from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, blamed, of
 
 HOT, COLD = 1.5, 0.2
+NARROW = 0.1
+"""Of top_p: only the likeliest token is left, nearly always."""
 BAD = 0.5
 """Share of texts without a task, or of attempts without an answer."""
 ALIKE = 0.9
@@ -27,12 +29,13 @@ def sampling(case: Case) -> Cause | None:
             return _found(case, one, "student", share, "end:length", "end:no_answer", "wrong")
         if _repeats(case, one):
             share = f"at {of(one.alike, one.repeated)} tasks all attempts give the same answer, so none teaches"
-            return _found(case, one, "student", share)
+            narrow = case.config.student.temperature > COLD
+            return _found(case, one, "student", share, key="top_p" if narrow else "temperature")
     return None
 
 
 def _repeats(case: Case, one: Iteration) -> bool:
-    cold = case.config.student.temperature <= COLD
+    cold = case.config.student.temperature <= COLD or case.config.student.top_p <= NARROW
     return cold and 0 < ALIKE * one.repeated <= one.alike and one.mixed <= FEW * one.repeated
 
 
@@ -43,11 +46,11 @@ def _hot(case: Case, role: str) -> bool:
     return actor.temperature > HOT or bool(sampled and actor.temperature > 1 and not longer)
 
 
-def _found(case: Case, one: Iteration, role: str, share: str, *examples: str) -> Cause:
-    key = f"run.{role}.temperature"
+def _found(case: Case, one: Iteration, role: str, share: str, *examples: str, key: str = "temperature") -> Cause:
+    words, key = key, f"run.{role}.{key}"
     settings = case.changed(key, f"run.{role}.top_p")
-    told = f"the {role}'s temperature: {share} ({blamed(case, settings, key)})"
+    told = f"the {role}'s {words}: {share} ({blamed(case, settings, key)})"
     seen: tuple[Observation, ...] = tuple(one.examples[name] for name in examples if name in one.examples)
     mend = case.again(settings) if settings else case.again(values={key: 1.0})
     return Cause("sampling", one.number, told, seen, mend, settings=settings, checkpoint=getattr(one, role),
-                 fatal=not case.recovered(one.number))  # fmt: skip
+                 fatal=not case.recovered(one.number), explained=bool(settings))  # fmt: skip

@@ -12,7 +12,7 @@ def stopped(case: Case) -> Cause | None:
     """Report that the run was paused or cancelled, failed, or has had no event for minutes."""
     why = f": {case.reason}" if case.reason else " by hand"
     idle = case.here.get("idle_s", 0.0)
-    go_on = f"agent0 run resume {case.run}"
+    go_on = case.go_on()
     seen = (Observation("its last event", event=case.last),)
     match case.status:
         case "paused":

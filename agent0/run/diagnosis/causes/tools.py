@@ -2,10 +2,12 @@
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
+from agent0.settings import RunConfig
 
 SHARE, LEAST = 0.3, 2
 LOW = 0.5
 """Share of right attempts, below which a run without tool calls is told of."""
+USUAL = RunConfig().student.tools
 KEYS = ("run.student.tools", "run.student.tool_prompt", "run.student.max_calls", "run.policy.")
 
 
@@ -20,7 +22,7 @@ def tools(case: Case) -> Cause | None:
             listed = "; ".join(map(str, settings[:2])) or blamed(case, (), "run.student.tools")
             told = f"the list of tools is wrong: {share} ({listed})"
             seen = tuple(one.examples[key] for key in (f"call:{state}",) if key in one.examples)
-            mend = case.again(settings) if settings else "agent0 tool list"
+            mend = case.again(settings, values=None if settings else {KEYS[0]: USUAL})
             return Cause("tools", one.number, told, seen, mend, fatal=state != "none", settings=settings)
     return None
 

@@ -6,6 +6,8 @@ from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation,
 UNDECIDED = 0.5
 MISJUDGED = 0.2
 """Share of answers called wrong that are, to the letter, what was expected."""
+ENOUGH = 8
+"""Verdicts of a plugin's verifier, none of which is right."""
 LEAK, LOSS = 0.03, 0.1
 """Of known answers: wrong ones accepted, right ones refused."""
 KEYS = ("run.verification.", "run.curriculum.families")
@@ -17,13 +19,37 @@ def verifier(case: Case) -> Cause | None:
     for one in case.iterations:
         if found := _seen(one):
             told, example = found
+            told += _whose(case, one)
             seen = tuple(one.examples[key] for key in (example,) if key in one.examples)
-            return _found(case, one.number, told, seen)
+            return _found(case, one.number, told, seen, plugin=bool(one.foreign))
+    if (never := _never(case)) is not None:
+        return never
     held: Held | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
     if held is None:
         return None
     told = f"the verifier cannot decide: {of(held.undecided, held.n)} items of {held.evaluation} are undecided"
     return _found(case, held.iteration, told, ())
+
+
+def _never(case: Case) -> Cause | None:
+    """A verifier of a plugin that called nothing right in the whole run."""
+    for first in case.iterations:
+        for name in first.foreign:
+            said = [one.foreign.get(name, (0, 0)) for one in case.iterations]
+            wrong = sum(no for _, no in said)
+            if wrong >= ENOUGH and not any(yes for yes, _ in said):
+                told = f"the verifier calls every answer wrong, {wrong:,} of {wrong:,}{_whose(case, first)}"
+                seen = tuple(first.examples[key] for key in ("wrong",) if key in first.examples)
+                return _found(case, first.number, told, seen, plugin=True)
+    return None
+
+
+def _whose(case: Case, one: Iteration) -> str:
+    """Which verifiers are not of Agent0 itself, and the files that may hold them."""
+    if not one.foreign:
+        return ""
+    files = " or ".join(f"{name}.py" for name in case.config.plugins) or "an installed one"
+    return f" (verifier {', '.join(sorted(one.foreign))} of plugin {files})"
 
 
 def _seen(one: Iteration) -> tuple[str, str] | None:
@@ -32,6 +58,7 @@ def _seen(one: Iteration) -> tuple[str, str] | None:
         return f"the verifier cannot decide: {of(one.undecided, judged)} verdicts are undecided", "undecided"
     if one.misjudged and one.misjudged >= MISJUDGED * one.wrong:
         told = f"the verifier is broken: {of(one.misjudged, one.wrong)} answers that it calls wrong are what it expects"
+        told = told.replace("what it expects", "right") if one.foreign else told
         return told, "misjudged"
     if faults := measures.get("verifier_faults", 0.0):
         return f"the verifier is broken: it misjudges {faults:.0%} of the answers that are known", "wrong"
@@ -42,8 +69,12 @@ def _seen(one: Iteration) -> tuple[str, str] | None:
     return None
 
 
-def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...]) -> Cause:
-    settings = case.changed(*KEYS, "run.training.student.leak", "run.training.student.verdicts")
+def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], *, plugin: bool = False) -> Cause:
+    if plugin:
+        advice = "Correct the plugin first; agent0 experiment reverify judges the whole run again."
+        return Cause("verifier", iteration, told, seen, case.again(), advice)
+    keys = (*KEYS, "run.training.student.leak", "run.training.student.verdicts")
+    settings = case.changed(*keys)
     if settings:
         told = f"{told} ({'; '.join(map(str, settings[:2]))})"
     mend = case.again(settings) if settings else f"agent0 experiment reverify {case.run}"

@@ -1,0 +1,141 @@
+"""A setting that explains by itself what was seen is named first, and what is said to mend a run changes something."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent0.assembly.runtime import plugins
+from agent0.report.diagnosis.findings import why_lines
+from agent0.run.diagnosis import diagnose
+from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Setting, Training
+from agent0.settings import RunConfig
+from tests.plugin_files import forgotten
+from tests.test_run import played
+from tests.test_why import PARTS, SCORES, TRAININGS, why
+from tests.world import small
+
+VERIFIER = '''
+import agent0
+
+
+@agent0.verifier("strict", applies=lambda task: True, rank=-1)
+async def strict(task: agent0.Task, answers: list[str | None], sandbox: agent0.Sandbox) -> list[agent0.Verdict]:
+    """Nothing is right."""
+    return [agent0.Verdict(False, "no") for _ in answers]
+'''
+UNLEARNT = Training("student-0", "student", 0, "base", "unchanged", skipped={"off_frontier": 60})
+RUINED = Training("student-0", "student", 0, "base", "rejected", samples=20, metrics={"loss": 0.2}, requested=50)
+FELL = (
+    Held("base", "base", -1, "validation", True, 30, 0.4, outcomes="1" * 12 + "0" * 18),
+    Held("new", "student-0", 0, "validation", True, 30, 0.1, outcomes="1" * 3 + "0" * 27),
+)
+
+
+def differing(**student: Any) -> dict[str, Any]:
+    """The run's settings, the student's changed, and the list of these."""
+    usual = RunConfig().student
+    changes = tuple(Setting(f"run.student.{k}", v, getattr(usual, k), "profile tiny") for k, v in student.items())
+    config = RunConfig.model_validate({"student": student, "max_untrained": 0})
+    return {"config": config, "changes": changes}
+
+
+def found(iteration: Mapping[str, Any], **held: Any) -> list[Cause]:
+    config = held.pop("config", RunConfig())
+    return [*diagnose(Case("r1", "tiny", "finished", config, iterations=(Iteration(0, **iteration),), **held))]
+
+
+MIXED = {"attempts": 64, "answered": 64, "right": 30, "wrong": 34, "all_right": 6, "all_wrong": 6, "mixed": 4}
+
+
+def test_one_turn_is_to_blame_and_not_the_learning_rate_that_the_profile_has() -> None:
+    seen = {**MIXED, "answered": 56, "ends": {"answered": 56, "turn_limit": 8}}
+    held = {"trainings": (RUINED,), "scores": FELL}
+    assert found(MIXED, **held)[0].conclusion.startswith("the student's learning rate ruined student-0: ")
+    first = found(seen, **held, **differing(max_turns=1))[0]
+    assert first.conclusion.startswith("8 of 64 attempts are truncated at their limit of turns"), first
+    assert first.mend.endswith("--set run.student.max_turns=3") or "run.student.max_turns=" in first.mend
+
+
+def test_a_student_that_attempts_otherwise_is_not_ruined_by_the_usual_learning_rate() -> None:
+    first = found(MIXED, trainings=(RUINED,), scores=FELL, **differing(max_calls=1))[0]
+    assert first.conclusion.startswith("how the student attempts tasks ruined student-0: it scores 0.100")
+    assert "run.student.max_calls is 1, in profile tiny" in first.conclusion and "max_calls=" in first.mend
+    both = differing(max_calls=1)
+    both["changes"] += (Setting("run.training.student.lr", 3.0, 0.0025, "profile tiny"),)
+    first = found(MIXED, trainings=(RUINED,), scores=FELL, **both)[0]
+    assert first.conclusion.startswith("the student's learning rate ruined student-0: ")
+
+
+@pytest.mark.parametrize(
+    ("student", "line"),
+    [
+        ({"top_p": 0.0001}, "the student's top_p: at 16 of 16 tasks all attempts give the same answer"),
+        ({"temperature": 0.1}, "the student's temperature: at 16 of 16 tasks all attempts give the same answer"),
+        ({}, "no contrast, so nothing to learn from: at 16 of 16 tasks all attempts give the same answer"),
+    ],
+)
+def test_attempts_that_are_all_the_same_are_blamed_on_how_they_are_sampled(student: dict[str, Any], line: str) -> None:
+    seen = {**MIXED, "all_right": 8, "all_wrong": 8, "mixed": 0, "repeated": 16, "alike": 16}
+    first = found(seen, trainings=(UNLEARNT,), **differing(**student))[0]
+    assert first.conclusion.startswith(line) and "--set run.student." in first.mend
+
+
+def test_one_attempt_a_task_has_no_contrast() -> None:
+    said = why_lines(why(played(small(attempts=1, max_untrained=0))))
+    what = "one attempt a task has nothing to be compared with (run.attempts is 1, in profile scripted"
+    assert said[0].startswith(f"r1: no contrast, so nothing to learn from: {what}"), said
+    assert "--set run.attempts=" in said[2]
+
+
+def test_a_verifier_of_a_plugin_that_calls_right_answers_wrong_is_named_with_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "my_verifier.py"
+    file.write_text(VERIFIER)
+    with forgotten():
+        digest = plugins.load_plugin_file(file)
+        events = played(small(plugins={"my_verifier": digest}, max_untrained=0))
+    for loaded in (True, False):
+        with forgotten():
+            if loaded:
+                plugins.load_plugin_file(file)
+            held = why(events)
+        said = why_lines(held)
+        assert said[0].startswith("r1: the verifier is broken: ") and held["cause"] == "verifier"
+        assert "(verifier strict of plugin my_verifier.py)" in said[0]
+        assert "is right by its family" in held["evidence"][0]["text"] and held["evidence"][0]["attempt"]
+        assert said[2].endswith(" --plugin PATH/my_verifier.py")
+
+
+def test_a_verifier_of_a_plugin_that_never_says_right_is_named() -> None:
+    config = RunConfig.model_validate({"plugins": {"mine": "0" * 64}})
+    seen = {
+        **MIXED,
+        "right": 0,
+        "wrong": 64,
+        "all_right": 0,
+        "mixed": 0,
+        "all_wrong": 16,
+        "foreign": {"strict": (0, 64)},
+    }
+    first = found(seen, config=config, trainings=(UNLEARNT,))[0]
+    said = "the verifier calls every answer wrong, 64 of 64 (verifier strict of plugin mine.py)"
+    assert first.conclusion == said
+    seen |= {"right": 1, "wrong": 63, "foreign": {"strict": (1, 63)}}
+    assert found(seen, config=config, trainings=(UNLEARNT,))[0].name == "contrast"
+
+
+@given(st.lists(PARTS, max_size=3), st.lists(TRAININGS, max_size=3), st.lists(SCORES, max_size=3), st.booleans())
+def test_what_mends_a_run_changes_it_and_can_be_run(
+    parts: list[dict[str, Any]], trainings: list[Training], scores: list[Held], mine: bool
+) -> None:
+    config = RunConfig.model_validate({"plugins": {"my_reward": "0" * 64} if mine else {}})
+    counted = tuple(Iteration(number=n, **one) for n, one in enumerate(parts))
+    case = Case("r1", "x", "failed", config, iterations=counted, trainings=tuple(trainings), scores=tuple(scores))
+    for one in diagnose(case):
+        assert not one.mend.startswith(("agent0 curriculum", "agent0 report", "agent0 config", "agent0 tool"))
+        assert one.name not in ("contrast", "decline", "evaluation") or "--set" in one.mend
+        again = "run fork" in one.mend or "run resume" in one.mend
+        assert ("--plugin PATH/my_reward.py" in one.mend) == (mine and again)
