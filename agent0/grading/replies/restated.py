@@ -17,7 +17,7 @@ from agent0.grading.replies.wording import written_out
 
 LONGEST, MOST_LINES = 2_000, 12
 Alike = Callable[[str, str], bool]
-"""Whether two answers are equal, the first being what is wanted."""
+"""Whether two answers are equal, the first being what is expected."""
 _letter = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])\)?\}?\s*\$*\s*")
 _option = re.compile(
     r"[\s$*]*(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?(?:option |choice )?\(?([A-J])[).:][\s}\\].*", re.S
@@ -85,7 +85,7 @@ _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\
 
 
 def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Iterator[str]:
-    """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is wanted."""
+    """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is expected."""
     if said is not None and len(said) <= LONGEST:
         yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), alike)
     text = written_out(laid_out(reply[-LONGEST:]))
@@ -136,7 +136,7 @@ def _both_degrees(sides: list[str]) -> bool:
 
 
 def _named_otherwise(gold: str, said: str) -> Iterator[str]:
-    """``y = R`` where ``f(x) = R`` is wanted or the other way round, and with the gold's letter for its constant."""
+    """``y = R`` where ``f(x) = R`` is expected or the other way round, and with the gold's letter for its constant."""
     wanted, stated = _function.fullmatch(gold), _function.fullmatch(said)
     if wanted and stated and (wanted[1] == stated[1] or {wanted[1], stated[1]} & {"y"} or "-1" in stated[0][:12]):
         said = f"{gold[: wanted.start(2)]}{stated[2]}"
@@ -185,7 +185,7 @@ def _values(said: str) -> str | None:
 
 
 def _congruence(gold: str, said: str) -> Iterator[str]:
-    """The last step of a chain of congruences, and ``x = 5k + 2`` as one, where one is wanted."""
+    """The last step of a chain of congruences, and ``x = 5k + 2`` as one, where one is expected."""
     modulus = _modulus.search(gold)
     if modulus and (found := _congruent.fullmatch(said)):
         yield f"{found[1]}{found[2]}"
@@ -214,7 +214,7 @@ def _assigned(text: str) -> Iterator[str]:
 
 
 def _in_words(gold: str, said: str) -> Iterator[str]:
-    """What the last statement ``said`` says where an option, a word or several values are wanted."""
+    """What the last statement ``said`` says where an option, a word or several values are expected."""
     if HEDGE.search(said.replace(" first", "")) or REFUTED.search(said):
         return
     if _letter.fullmatch(gold):
