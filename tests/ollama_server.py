@@ -45,7 +45,8 @@ class OllamaServer:
     capabilities: tuple[str, ...] = ("completion", "tools")
     offers_logprobs: bool = True
     fail: int = 0
-    """A status that every chat ends with."""
+    """A status that every chat ends with, and what it says then."""
+    failing: str = "made to fail"
     full: int = 0
     """So many chats are refused as if the queue were full."""
     stall: threading.Event | None = None
@@ -91,7 +92,7 @@ class OllamaServer:
         if self.stall:
             self.stall.wait(20)
         if self.fail:
-            return self.fail, {"error": "made to fail"}
+            return self.fail, {"error": self.failing}
         if body["model"] not in self.models:
             return 404, {"error": f"model '{body['model']}' not found"}
         if not body["messages"]:

@@ -1,6 +1,7 @@
 """The Ollama provider over a server that fails, is busy, or would cut a prompt."""
 
 import threading
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -78,6 +79,17 @@ async def test_refusals(student: Ollama, server: OllamaServer, status: int, erro
     server.fail = status
     with pytest.raises(error, match="made to fail"):
         await student.generate(ask())
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_an_error_does_not_repeat_what_was_asked(student: Ollama, server: OllamaServer, status: int) -> None:
+    server.fail, server.failing = status, "template: 7: no role in [{user What is 12+30, and a secret besides?}]"
+    asked = GenerateRequest((Turn(role="user", content="What is 12+30, and a secret besides?"),))
+    with pytest.raises((OperationError, TransientError), match="quotes the request") as caught:
+        await student.generate(asked)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+    if status == 400:
+        assert isinstance(caught.value, OperationError) and "ollama show --template" in caught.value.fix
 
 
 async def test_a_slow_answer_is_tried_again_later(server: OllamaServer) -> None:

@@ -132,7 +132,7 @@ def test_alarms_name_a_few_disputes_and_who_is_waited_for() -> None:
     assert verdict_alarms(split, run(0)) == [] == verdict_alarms(verdict(), run(1))
     waits = AlarmRaised(
         alarm="review-wanted-2", severity="warning",
-        message="iteration 2 waits for a person's verdicts: agent0 task review r",
+        message="iteration 3 waits for a person's verdicts: agent0 task review r",
     )  # fmt: skip
     assert verdict_alarms(verdict(), run(0, "a")) == [waits] and verdict_alarms(verdict(), run(0, "ab")) == []
     for other in (verdict(correct=True), verdict(verifier="person")):

@@ -7,7 +7,7 @@ token ids: its turns are recorded and scored but never trained on.
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any
@@ -20,6 +20,7 @@ from agent0.errors import Agent0Error, AuthError, DependencyError, OperationErro
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
+from infra.models.calls.refusals import unquoting
 from infra.models.calls.slots import BusyError, Slots
 from infra.models.calls.streams import timely
 from infra.models.llama_server import authorities, client_of, kind_of
@@ -102,7 +103,8 @@ class Ollama:
                 first = first or time.monotonic()
                 parts.append(part)
         except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, AttributeError) as error:
-            raise self._refused(error) from error
+            private = [turn.content for turn in request.turns]
+            raise self._refused(error, private) from None  # its text may quote what was written
         if not parts or not (parts[-1].done or _looped(parts)):
             raise DependencyError("Ollama", f"It ended in the middle of an answer ({self._url}).", "See its log.")
         written = self._read(parts, (first or start) - start, time.monotonic() - start)
@@ -117,12 +119,12 @@ class Ollama:
             self._heeds = await self._client.version() >= REFUSES
         return self._heeds
 
-    def _refused(self, error: Exception) -> Exception:
+    def _refused(self, error: Exception, private: Sequence[str]) -> Exception:
         if isinstance(error, ResponseError) and error.status_code == 503:
-            return BusyError(error.error)
+            return BusyError(_said(error, private))
         if isinstance(error, ResponseError) and error.status_code == 400 and OVERLONG.search(error.error):
-            return self._overlong(f"It said: {error.error}"[:300])
-        return refusal(error, self._url, self._model)
+            return self._overlong(_said(error, private))
+        return refusal(error, self._url, self._model, private)
 
     def _overlong(self, why: str, also: str = "") -> OperationError:
         what = f"A context does not fit into the window of {self._model}."
@@ -247,25 +249,32 @@ async def _other_kind(url: str) -> str:
     return "a server of OpenAI's API" if isinstance(found, dict) and "data" in found else "another server"
 
 
-def refusal(error: Exception, url: str, model: str) -> Agent0Error:
-    """Convert an error of the Ollama client into one of ours."""
+def refusal(error: Exception, url: str, model: str, private: Sequence[str] = ()) -> Agent0Error:
+    """Convert an error of the Ollama client into one of ours; what is in ``private`` (texts of the request) is not
+    repeated."""
     if isinstance(error, ResponseError):
-        return _response(error, model)
+        return _response(error, model, _said(error, private))
     if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
         return TransientError("Ollama took too long.", f"{model} at {url}.", "Raise timeout_s or take a smaller model.")
     if isinstance(error, ConnectionError | httpx.TransportError):
         return DependencyError(
             "Ollama", f"Nothing answers at {url}.", f"Run `ollama serve`, then `ollama pull {model}`."
         )
-    return TransientError("Ollama's answer could not be read.", f"{type(error).__name__}: {error}"[:300])
+    said = unquoting(f"{type(error).__name__}: {error}", private)
+    return TransientError("Ollama's answer could not be read.", said[:300])
 
 
-def _response(error: ResponseError, model: str) -> Agent0Error:
-    why = f"It said: {error.error}"[:300]
+def _said(error: ResponseError, private: Sequence[str]) -> str:
+    return f"It said: {unquoting(' '.join(error.error.split()), private)}"[:300]
+
+
+def _response(error: ResponseError, model: str, why: str) -> Agent0Error:
     if error.status_code == 404:
         return DependencyError(f"The model {model} of Ollama", why, f"Run `ollama pull {model}`.")
     if error.status_code in KEYLESS:
         return AuthError("Ollama refused this client.", why, "Set OLLAMA_API_KEY.")
     if error.status_code == 400:
-        return OperationError(f"Ollama refused a request to {model}.", why, "Take a model that supports tools.")
+        tools = "does not support tools" in error.error
+        fix = "Take a model that supports tools." if tools else f"See its template: ollama show --template {model}"
+        return OperationError(f"Ollama refused a request to {model}.", why, fix)
     return TransientError(f"Ollama failed with status {error.status_code}.", why)

@@ -361,7 +361,7 @@ async def test_an_import_that_fails_late_takes_back_what_it_made(
         raise DependencyError("disk space", "The device is full.")
 
     new = settings_of(tmp_path / "new")
-    monkeypatch.setattr("agent0.assembly.log.restore._bring_artifacts", fail)
+    monkeypatch.setattr("agent0.assembly.log.restore.bring_artifacts", fail)
     with pytest.raises(DependencyError):
         await bring(new, exported)
     assert [one.name for one in new.home.iterdir() if one.name != ".import.lock"] == []

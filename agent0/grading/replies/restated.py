@@ -243,7 +243,7 @@ def _words_of(gold: str, said: str) -> Iterator[str]:
 def _values_of(said: str) -> Iterator[str]:
     """The values that the statement gives to names, or lists at its end."""
     named = _assignment.findall(said)
-    if len(dict(named)) == len(named) > 1:
+    if len(dict(named)) == len(named) > 1 and not _either.search(said):
         yield ", ".join(f"{name} = {value}" for name, value in named)
     if (found := _listed.search(said)) and (values := concluded(f"It is {found[1]}")):
         yield values

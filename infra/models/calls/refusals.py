@@ -84,10 +84,15 @@ def _said(error: Any, private: tuple[str, ...]) -> str:
     while isinstance(body, dict):
         body = next((body[key] for key in ("message", "error", "detail") if key in body), "nothing")
     message = " ".join(body.split())[:300] if isinstance(body, str) else "nothing that can be read"
+    return unquoting(message, private)
+
+
+def unquoting(message: str, private: Iterable[str]) -> str:
+    """``message`` of a server, or that it cannot be told because it repeats a part of a ``private`` text."""
     return "(its message quotes the request)" if _quotes(message, private) else message
 
 
-def _quotes(message: str, private: tuple[str, ...]) -> bool:
+def _quotes(message: str, private: Iterable[str]) -> bool:
     texts = [" ".join(text.split()) for text in private if text]
     if any(text in message for text in texts if len(text) >= 4):
         return True
