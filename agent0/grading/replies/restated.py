@@ -9,7 +9,9 @@ import math
 import re
 from collections.abc import Callable, Iterator
 
+from agent0.chat_format import boxed
 from agent0.grading.conclusions import concluded
+from agent0.grading.extraction import extract, visible
 from agent0.grading.replies.claims import HEDGE, REFUTED, said_of_subject
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.set_off import sentences, set_off
@@ -88,7 +90,9 @@ def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Ite
     """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is expected."""
     if said is not None and len(said) <= LONGEST:
         yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), alike)
-    text = written_out(laid_out(reply[-LONGEST:]))
+    if extract(reply) is not None and (boxed(reply) is not None or not _letter.fullmatch(gold)):
+        return  # what is marked as the answer is the whole of it
+    text = written_out(laid_out(visible(reply)[-LONGEST:]))
     if _several.search(gold):
         yield from _assigned(text)
     held = set_off(text)
@@ -243,7 +247,7 @@ def _words_of(gold: str, said: str) -> Iterator[str]:
 def _values_of(said: str) -> Iterator[str]:
     """The values that the statement gives to names, or lists at its end."""
     named = _assignment.findall(said)
-    if len(dict(named)) == len(named) > 1:
+    if len(dict(named)) == len(named) > 1 and not _either.search(said):
         yield ", ".join(f"{name} = {value}" for name, value in named)
     if (found := _listed.search(said)) and (values := concluded(f"It is {found[1]}")):
         yield values
