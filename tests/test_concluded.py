@@ -101,7 +101,7 @@ def test_repeated_openings_end(piece: str) -> None:
     assert grade("17", answer_in(piece * (200_000 // len(piece)) + "x")).correct is not True
 
 
-@pytest.mark.parametrize("said", ["is = = x", "= = =", "So that is - x = 1\n≈ = and |"])
+@pytest.mark.parametrize("said", ["= = 5", "= ≈ 5,", "So = = 5"])
 def test_signs_in_a_row_are_read_to_their_end(said: str) -> None:
     assert compared("17", said, reply=True).correct is False
 
