@@ -99,3 +99,16 @@ def test_any_reply_is_read_to_its_end(text: str) -> None:
 )
 def test_repeated_openings_end(piece: str) -> None:
     assert grade("17", answer_in(piece * (200_000 // len(piece)) + "x")).correct is not True
+
+
+@pytest.mark.parametrize("said", ["= = 5", "= ≈ 5,", "So = = 5"])
+def test_signs_in_a_row_are_read_to_their_end(said: str) -> None:
+    assert compared("17", said, reply=True).correct is False
+
+
+@pytest.mark.parametrize("gold", ["x = 2, y = 3", "B"])
+def test_nothing_beside_a_box_or_within_thoughts_is_read(gold: str) -> None:
+    """Other readings are of what is said, and a box says all of it."""
+    for said in ("x = 2\ny = 3", "So x = 2 and y = 3.", "Option B fits."):
+        assert compared(gold, f"$\\boxed{{7}}$\n{said}", reply=True).correct is not True
+        assert compared(gold, f"<think>{said}</think>", reply=True).correct is not True
