@@ -88,7 +88,7 @@ def _said(error: Any, private: tuple[str, ...]) -> str:
 
 
 def unquoting(message: str, private: Iterable[str]) -> str:
-    """``message`` of a server, or that it cannot be told because it repeats a part of a ``private`` text."""
+    """Return the ``message`` of a server, or that it is left out because it repeats a part of a ``private`` text."""
     return "(its message quotes the request)" if _quotes(message, private) else message
 
 
