@@ -92,7 +92,7 @@ class Guard:
             why = "The key that came is not known." if given else "No key came."
             raise UnknownKeyError("This server asks for a key.", why, "Send it as: Authorization: Bearer KEY")
         if method not in READS and by_cookie and not headers.get("origin"):
-            raise AuthError("It cannot be told which page asks.", "A cookie came without an Origin header.")
+            raise AuthError("Which page asks is unknown.", "A cookie came without an Origin header.")
         if not found.may(needed := scope_needed(method, path)):
             raise AuthError(f"The key {found.name} may not do this.", f"It takes the scope {needed}.")
         return found

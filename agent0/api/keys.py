@@ -43,7 +43,7 @@ class KeyFile:
         """All keys.
 
         Raises:
-            LogError: the file is damaged: nobody is let in then.
+            LogError: the file is damaged: every key is refused then.
         """
         try:
             return [Key(**one) for one in json.loads(self._path.read_bytes())]

@@ -39,7 +39,7 @@ PRIVATE = 0o700
 
 async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
     """Serve the data folder of ``settings`` until cancelled: its log, the handlers (unless other processes run them),
-    the tables, the API and the pages. ``say`` is told the address once all of it stands.
+    the tables, the API and the pages. ``say`` gets the address once all of it stands.
 
     Raises:
         OperationError: the port is taken.
@@ -127,7 +127,7 @@ def listening(settings: Settings) -> Iterator[socket.socket]:
     """
     host, port = settings.api.host, settings.api.port
     if not is_loopback(host) and not KeyFile(settings.home).read():
-        why = "Whoever reaches that address could read and start everything."
+        why = "Anyone who reaches that address could read and start everything."
         fix = "Make a key first: agent0 api key add NAME --scope submit"
         raise AuthError(f"The server does not listen on {host} without a key.", why, fix)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
@@ -148,7 +148,7 @@ def _taken(host: str, port: int, error: OSError) -> OperationError:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine can reach ``host``."""
+    """Whether only this machine can reach ``host``."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

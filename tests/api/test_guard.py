@@ -107,7 +107,7 @@ def test_a_browser_brings_its_key_by_a_form(folder: Path) -> None:
     done = client.post("/login", data={"key": key}, headers={"Origin": ADDRESS})
     assert {"httponly", "samesite=strict"} <= {part.strip().lower() for part in done.headers["set-cookie"].split(";")}
     assert client.get("/runs").status_code == 200 and client.cookies[COOKIE] == key
-    assert client.post("/v1/runs", json={}).json()["title"] == "It cannot be told which page asks."
+    assert client.post("/v1/runs", json={}).json()["title"] == "Which page asks is unknown."
 
 
 def test_the_folder_holds_digests_only(folder: Path) -> None:

@@ -1,5 +1,5 @@
 """The shapes of a chat as OpenAI's API has them, as far as they are served. What would change an answer and is not
-served has no place here, so it is refused rather than ignored."""
+served is refused rather than ignored."""
 
 import json
 from typing import Annotated, Any, Literal

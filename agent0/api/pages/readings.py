@@ -31,11 +31,11 @@ def run_data(db: sqlite3.Connection, run: str) -> Row:
     found = overview(db, run)
     name, why = found["run"], found["why"]
     last = extent_of(db, name)[1]
-    told = {} if why["well"] else {"step": step_words(why["step"]), "evidence": observation_lines(why["evidence"])}
+    shown = {} if why["well"] else {"step": step_words(why["step"]), "evidence": observation_lines(why["evidence"])}
     alarms = [{**one, "evidence": shown_by(one)} for one in found["alarms"]]
     return {
         "run": found,
-        "why": {**why, **told},
+        "why": {**why, **shown},
         "alarms": alarms,
         "scores": rows_for_people(found),
         "checkpoints": list_checkpoints(db, name),
