@@ -14,7 +14,6 @@ from agent0.evaluation.checkpoint_score import score
 from agent0.evaluation.failure_modes import FailureMode, Outcome, error_class, failure_counts, failure_modes
 from agent0.evaluation.promotion import judge, lost_benchmark
 from agent0.evaluation.protocol import DRAWN, EvaluationProtocol, TaskSet, canonical_forms_of, earlier_sets, scores
-from agent0.evaluation.serving_parity import Parity, Step, parity, probes
 from agent0.evaluation.teacher_promotion import TeacherVerdict, judge_proposals
 from agent0.rollout.confidence.calibration import Candidate, Measured
 from agent0.settings import EvaluationConfig, RunConfig
@@ -23,7 +22,6 @@ from agent0.state.run_state import Checkpoint, Proposals, RunState, Score
 from agent0.stats.calibrators import Bin
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing, compare, outcomes
-from agent0.tasks.families import families
 from events.checkpoints import CheckpointTrained, EvaluationRequested, StudentExamined
 from events.values import Artifact
 
@@ -382,25 +380,3 @@ def test_two_checkpoints_side_by_side_have_all_fields() -> None:
         assert other["word"] == apart and other["test"] is None
     longer = held("s1", "1" * 21, {})
     assert side_by_side([one[0], longer[0]], [one[1], longer[1]], [plan, plan])["word"] == apart
-
-
-# --- serving
-
-
-def test_parity_has_all_fields() -> None:
-    ours = [[Step(0, -1.0), Step(1, -2.0)], [Step(5, -1.0)], [Step(7, -1.0)], []]
-    theirs = [[Step(0, -1.5), Step(2, -0.1, {1: -2.25}), Step(9, 0.0)], [Step(6, -1.0)], [], []]
-    assert parity(ours, theirs) == Parity(4, 2, 0.5, 0.375, 3, 2)
-    assert parity([ours[1], ours[0]], [theirs[1], ours[0]]) == Parity(2, 2, 0.0, 0.0, 1, 1), "the next prompt counts"
-    assert parity([], []) == Parity(0, 0, 0.0, 0.0, 0, 0)
-    assert parity([[Step(1, -1.0), Step(2, -1.0)]], [[Step(1, -1.0)]]) == Parity(1, 1, 0.0, 0.0, 0, 0)
-    with pytest.raises(ValueError, match="zip"):
-        parity(ours, theirs[1:])
-
-
-def test_probes_are_questions_of_a_user() -> None:
-    turns = probes()
-    assert len(turns) == 8 and [len(one) for one in turns] == [1] * 8 and {one[0].role for one in turns} == {"user"}
-    entries = {name: one for name, one in families().items() if not one.ladder}
-    assert all(any(one.parse(turn.content) for one in entries.values()) for (turn,) in turns)
-    assert len(probes(100)) == 100 and [turn.content for (turn,) in probes(100)] != [turn.content for (turn,) in turns]
