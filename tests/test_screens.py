@@ -31,6 +31,7 @@ COMMANDS = (
     "trajectory list r1 --limit 8",
     "trajectory show t0-000-a0 r1",
     "reward explain t0-000 r1",
+    "curriculum show r1",
     "events grep t0-000 --limit 8",
     "experiment list",
     "model list",

@@ -242,7 +242,7 @@ def table(
     if held:
         heads = {} if columns else {name: name for name in names}  # a query's own names are kept
         lines = table_lines(held, names, screen(), keep, heads)
-        text("\n".join([*([title] if title else []), *lines]))
+        text("\n".join([*(prose(line) for line in title.splitlines()), *lines]))
     else:
         say("Nothing.")
     if more:
