@@ -135,6 +135,13 @@ def test_a_table_fits_splits_no_word_and_names_what_it_leaves_out(rows: list[tup
     assert {word.rstrip("…") for line in table.splitlines()[2:] for word in line.split()} - {""} <= known
 
 
+def test_prose_of_a_card_is_cut_between_words_on_a_terminal_only(home: Path) -> None:
+    piped = call("tiny", "card", home=home).out
+    lines = shown(home, "tiny card", 80).splitlines()
+    assert [line for line in lines if len(line) > 80 and not line.startswith("|")] == []
+    assert "\n".join(lines[1:]).split() == piped.split() and max(map(len, piped.splitlines())) > 80
+
+
 def test_people_are_told_of_how_many_a_limit_shows(home: Path) -> None:
     said = call("task", "list", "r1", "--limit", "4", home=home)
     assert "4 of 18; --limit shows more." in said.err
