@@ -118,6 +118,14 @@ def empty(events: Sequence[Recorded]) -> list[Recorded]:
     ]
 
 
+def scored_on_one(one: Recorded) -> Recorded:
+    """Each evaluation as if it had one item, which nobody solved."""
+    if not isinstance(one.event, CheckpointEvaluated):
+        return one
+    told = {"n": 1, "accuracy": 0.0, "correct": 0, "outcomes": "0"}
+    return one.model_copy(update={"event": one.event.model_copy(update=told)})
+
+
 def measured(one: Recorded, metrics: dict[str, float]) -> Recorded:
     """The training as if it had come to ``metrics``."""
     if not isinstance(one.event, CheckpointTrained):
@@ -174,6 +182,14 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
     "tools": (
         lambda: played(small(student={"tools": ["sqlite_query"]})), {}, "tools",
         "the list of tools is wrong: ",
+    ),
+    "training switched off": (
+        lambda: played(small(training={"student": {"enabled": False}})), {}, "not_trained",
+        "the student was not trained, though it made 27 attempts (run.training.student.enabled is false, in profile",
+    ),
+    "no tool call allowed": (
+        lambda: played(small(student={"max_calls": 0})), {}, "tools",
+        "too few tool calls are allowed: ",
     ),
     "model away": (
         lambda: then(lost("Ollama", "Ollama is not available. Nothing answers at http://127.0.0.1:11434.")), {},
@@ -246,6 +262,10 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
     "base solves all": (lambda: climbed(99), {}, "evaluation", "the base already solves all: 100% of validation"),
     "too hard": (lambda: climbed(0), {}, "contrast", "no contrast, so nothing to learn from: no attempt solves"),
     "evaluation empty": (lambda: empty(played()), {}, "evaluation", "the evaluation set is empty: base-validation has"),
+    "evaluation of one item": (
+        lambda: [scored_on_one(one) for one in whole_run(incidents=False)], {}, "few_items",
+        "the validation set is too small: 1 item cannot tell one checkpoint from another (run.evaluation.validation is",
+    ),
     "majority labels wrong": (majority, {}, "labels", "the majority's answers are labels, and 100% of them are wrong"),
     "band": (
         lambda: played(small(curriculum={"embedder": "ngram", "band": (0.98, 0.99)}, max_untrained=0)), {}, "contrast",
