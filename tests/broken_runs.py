@@ -183,6 +183,11 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         lambda: played(small(student={"tools": ["sqlite_query"]})), {}, "tools",
         "the list of tools is wrong: ",
     ),
+    "reward weighs nothing": (
+        lambda: played(small(rewards={"weights": {"correctness": 0, "tool_use": 0, "subgoals": 0}})), {}, "untrainable",
+        "the student's attempts cannot be trained on: 12 of them since they have no reward"
+        " (run.rewards.weights.correctness is 0, in profile scripted 1",
+    ),
     "training switched off": (
         lambda: played(small(training={"student": {"enabled": False}})), {}, "not_trained",
         "the student was not trained, though it made 27 attempts (run.training.student.enabled is false, in profile",
