@@ -11,9 +11,9 @@ from agent0.report.diagnosis.iterations import iterations_of
 from agent0.run.diagnosis.alarm_kinds import kind_of
 from agent0.run.diagnosis.case import Iteration
 from projections.alarms import list_alarms
+from tests.broken_runs import ENOSPC
 from tests.test_report import told
 from tests.test_run import failing, played
-from tests.test_why import ENOSPC
 from tests.world import small
 
 

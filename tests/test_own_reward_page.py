@@ -60,7 +60,7 @@ def test_its_commands_do_what_it_says(tmp_path: Path, monkeypatch: pytest.Monkey
             said[name] = call(*words, *more, *(FEW if more else ()), home=home)
             assert said[name].code == 0, (line, said[name].err)
     assert list(said) == ["reward hack-test", "run start", "experiment rescore", "experiment ablation"]
-    assert re.search(r"No policy of \d+ earns more than honest work", said["reward hack-test"].err)
+    assert re.fullmatch(r"No policy of \d+ earns more than honest work\.\n", said["reward hack-test"].out)
     assert (
         "receipts change" in said["experiment rescore"].out and "Nothing is written" in said["experiment rescore"].err
     )

@@ -31,6 +31,7 @@ COMMANDS = (
     "trajectory list r1 --limit 8",
     "trajectory show t0-000-a0 r1",
     "reward explain t0-000 r1",
+    "curriculum show r1",
     "events grep t0-000 --limit 8",
     "experiment list",
     "model list",
@@ -132,6 +133,13 @@ def test_a_table_fits_splits_no_word_and_names_what_it_leaves_out(rows: list[tup
     assert set(table.splitlines()[0].split()) | left_out == set(names)
     known = {word for row in held for value in row.values() for word in layout.format_value(value).split()}
     assert {word.rstrip("…") for line in table.splitlines()[2:] for word in line.split()} - {""} <= known
+
+
+def test_prose_of_a_card_is_cut_between_words_on_a_terminal_only(home: Path) -> None:
+    piped = call("tiny", "card", home=home).out
+    lines = shown(home, "tiny card", 80).splitlines()
+    assert [line for line in lines if len(line) > 80 and not line.startswith("|")] == []
+    assert "\n".join(lines[1:]).split() == piped.split() and max(map(len, piped.splitlines())) > 80
 
 
 def test_people_are_told_of_how_many_a_limit_shows(home: Path) -> None:

@@ -139,3 +139,8 @@ def test_what_mends_a_run_changes_it_and_can_be_run(
         assert one.name not in ("contrast", "decline", "evaluation") or "--set" in one.mend
         again = "run fork" in one.mend or "run resume" in one.mend
         assert ("--plugin PATH/my_reward.py" in one.mend) == (mine and again)
+
+
+def test_a_weight_of_nothing_is_set_back_to_what_the_part_weighs_by_itself() -> None:
+    said = why(played(small(rewards={"weights": {"correctness": 0, "tool_use": 0, "subgoals": 0}})))
+    assert "--set run.rewards.weights.correctness=1" in said["mend"], said["mend"]

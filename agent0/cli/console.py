@@ -159,6 +159,12 @@ def prose(text: str, stderr: bool = False) -> str:
     return text if seen is None else "\n".join(part for line in text.split("\n") for part in wrapped(line, seen.width))
 
 
+def document(text: str) -> None:
+    """Print Markdown on stdout, its prose cut between words where a terminal reads it; its tables stay as they are."""
+    for line in clean(text).splitlines():
+        typer.echo(line if line.startswith("|") else prose(line))
+
+
 def complain(error: Agent0Error) -> None:
     """Print an error to stderr: what happened, why, what to do."""
     say(f"error: {error}", "red")
@@ -242,7 +248,7 @@ def table(
     if held:
         heads = {} if columns else {name: name for name in names}  # a query's own names are kept
         lines = table_lines(held, names, screen(), keep, heads)
-        text("\n".join([*([title] if title else []), *lines]))
+        text("\n".join([*(prose(line) for line in title.splitlines()), *lines]))
     else:
         say("Nothing.")
     if more:

@@ -90,7 +90,7 @@ def card(
         exams = [one for name in (held["checkpoint"], BASE) for one in list_protocol_results(db, held["run"], name)]
         text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families, exams)
     if out is None:
-        console.text(text)
+        console.document(text)
         return
     console.write(out, text)
     console.text(str(out))

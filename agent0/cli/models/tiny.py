@@ -58,7 +58,7 @@ def card(
     if as_json:
         console.data(json.loads((base / "provenance.json").read_text(encoding="utf-8")))
     else:
-        console.text((base / "README.md").read_text(encoding="utf-8"))
+        console.document((base / "README.md").read_text(encoding="utf-8"))
 
 
 def _read(path: Path) -> "Mix":

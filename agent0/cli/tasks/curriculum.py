@@ -13,18 +13,20 @@ app = typer.Typer(help="The curriculum: what was asked for, how hard it was, how
 @app.command()
 def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Families and levels with their difficulty for this student, and each iteration in numbers."""
+    from agent0.report.diagnosis.settings import recorded_config
+    from agent0.settings import RunConfig
     from agent0.tasks.curriculum.difficulty import grade
     from projections.iterations import list_iterations, list_slots
     from projections.runs import resolve, show_run
 
     with console.tables() as db:
         name = resolve(db, run)
-        band = show_run(db, name)["config"]["curriculum"]["band"]
+        held = recorded_config(show_run(db, name)["config"]) or RunConfig()
         arms, iterations = list_slots(db, name), list_iterations(db, name)
     graded: list[dict[str, Any]] = []
     for arm in arms:
-        held = grade(int(arm["solved"]), arm["tried"], tuple(band), arm["turns"], arm["calls"])
-        graded.append({**arm, "grade": held.grade, "lower95": held.lower95, "upper95": held.upper95})
+        found = grade(int(arm["solved"]), arm["tried"], held.curriculum.band, arm["turns"], arm["calls"])
+        graded.append({**arm, "grade": found.grade, "lower95": found.lower95, "upper95": found.upper95})
     if as_json:
         console.data({"run": name, "arms": graded, "iterations": iterations})
         return

@@ -94,6 +94,7 @@ def hack_test(
             metavar="FILE", callback=console.in_folder, help="Write what each policy gets under every set as Markdown."
         ),
     ] = None,
+    full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Play cheating teachers and students against honest ones, through the real rewards, and put answers that leave the
@@ -110,15 +111,23 @@ def hack_test(
     rules = amended_rules(_rules(named[-1] if named else "agent0", rewards), changes)
     rows = [_row(played) for played in _played(rules, seed)]
     rows += [_undone(one) for one in undone(seed)]
-    console.table(rows, as_json, ("role", "policy", "family", "paid", "honest", "more", "about"))
     if page:
         _write(page, seed)
     cheats = [row for row in rows if row["more"]]
-    if not cheats:
-        console.say(f"No policy of {len(rows)} earns more than honest work.")
-    else:
-        console.say(f"{len(cheats)} of {len(rows)} policies earn more than honest work.")
+    _tell(rows, rows if full else cheats, len(cheats), as_json)
+    if cheats:
         raise typer.Exit(1)
+
+
+def _tell(rows: list[dict[str, Any]], shown: list[dict[str, Any]], cheats: int, as_json: bool) -> None:
+    """The answer, then a row each; JSON has all of them."""
+    if as_json:
+        console.data(rows)
+        return
+    found = f"{cheats} of {len(rows)} policies earn" if cheats else f"No policy of {len(rows)} earns"
+    console.text(f"{found} more than honest work.")
+    if shown:
+        console.table(shown, False, ("role", "policy", "family", "paid", "honest", "more", "about"))
 
 
 @app.command()

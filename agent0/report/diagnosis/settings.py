@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from agent0.config.loading import leaves, packaged_run
@@ -11,6 +12,7 @@ from projections.base import Row, select
 
 SIZES = ("run.seed", "run.iterations", "run.tasks", "run.attempts", "run.energy.power_w", "run.energy.price_kwh")
 """Settings that say how large a run is, or what it costs: told of last."""
+WEIGHT = "run.rewards.weights."
 
 
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
@@ -27,8 +29,23 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
         return ()
     keys = [key for key in own if own[key] != other.get(key)]
     keys = [key for key in keys if not (profile and key in usual and own[key] == usual[key])]
+    other = other | _weights([key for key in keys if other.get(key) is None], config)
     found = [Setting(key, own[key], other.get(key), source) for key in keys]
     return tuple(sorted(found, key=lambda one: (one.key in SIZES, one.key)))
+
+
+def _weights(keys: Sequence[str], config: RunConfig) -> dict[str, float]:
+    """What parts of a reward weigh where no setting says so, by the settings' ``keys``; unknown parts are left out."""
+    names = {key.removeprefix(WEIGHT): key for key in keys if key.startswith(WEIGHT)}
+    if not names:
+        return {}
+    from agent0.rewards import registered_set, reward_sets, rewards
+
+    chosen = registered_set(config.rewards)
+    if chosen not in reward_sets():  # of a plugin that is not loaded
+        return {}
+    parts = {**rewards("teacher", chosen), **rewards("student", chosen)}
+    return {key: parts[name].weight for name, key in names.items() if name in parts}
 
 
 def recorded_config(plain: dict[str, Any]) -> RunConfig | None:

@@ -185,6 +185,28 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Retry:
+    """Reactions of a handler whose last try failed and that are tried again: tries that failed, and what they are on.
+
+    ``most``: tries of the reaction that failed most often. ``cause``: type of the event that the first one reacts to,
+    ``event`` the sequence of its last try. ``error`` is empty where the process ended during the reaction.
+    """
+
+    handler: str
+    error: str
+    message: str
+    tries: int
+    reactions: int
+    most: int
+    cause: str
+    task: str = ""
+    attempt: str = ""
+    event: int = 0
+    seen: tuple[int, ...] = ()
+    """Sequences of the tries, in order."""
+
+
+@dataclass(frozen=True)
 class Case:
     """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
     ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
@@ -206,6 +228,8 @@ class Case:
     scores: tuple[Held, ...] = ()
     waits: tuple[Wait, ...] = ()
     losses: tuple[Loss, ...] = ()
+    retries: tuple[Retry, ...] = ()
+    """Of a run that is not over, by handler, the one that failed most often first."""
     ended: str = ""
     """``cause_kind`` of its failure."""
     iteration: int = NEVER

@@ -1,13 +1,14 @@
 """Tools that the student calls and does not have, or may not use."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
+from agent0.run.diagnosis.case import Case, Cause, Iteration, Setting, blamed, of
 from agent0.settings import RunConfig
 
 SHARE, LEAST = 0.3, 2
 LOW = 0.5
 """Share of right attempts, below which a run without tool calls is told of."""
 USUAL = RunConfig().student.tools
+WRONG = "the list of tools is wrong"
 KEYS = ("run.student.tools", "run.student.tool_prompt", "run.student.max_calls", "run.policy.")
 
 
@@ -19,8 +20,10 @@ def tools(case: Case) -> Cause | None:
     for one in case.iterations:
         if found := _seen(one, bool(settings)):
             state, share = found
+            settings = (_limits(case) if state == "refused" else ()) or settings
             listed = "; ".join(map(str, settings[:2])) or blamed(case, (), "run.student.tools")
-            told = f"the list of tools is wrong: {share} ({listed})"
+            what = "too few tool calls are allowed" if settings and settings == _limits(case) else WRONG
+            told = f"{what}: {share} ({listed})"
             seen = tuple(one.examples[key] for key in (f"call:{state}",) if key in one.examples)
             mend = case.again(settings, values=None if settings else {KEYS[0]: USUAL})
             return Cause("tools", one.number, told, seen, mend, fatal=state != "none", settings=settings)
@@ -35,3 +38,8 @@ def _seen(one: Iteration, differs: bool) -> tuple[str, str] | None:
     if differs and one.attempts and not one.calls.get("ok") and one.right < LOW * one.decided:
         return "none", f"none of {one.attempts:,} attempts made a tool call that went well"
     return None
+
+
+def _limits(case: Case) -> tuple[Setting, ...]:
+    """The limit of calls an attempt, where it is lower than elsewhere."""
+    return tuple(one for one in case.changed("run.student.max_calls") if (one.other or 0) > one.value)

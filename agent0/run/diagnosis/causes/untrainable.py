@@ -12,6 +12,8 @@ WHY = {
     "unscored": "they have no reward",
 }
 KEYS = ("run.student.provider", "run.student.", "run.verification.", "run.rewards.")
+UNSCORED = ("run.rewards.", "run.verification.")
+"""Settings that may leave attempts without a reward, before ``KEYS``."""
 
 
 @cause(65)
@@ -20,7 +22,7 @@ def untrainable(case: Case) -> Cause | None:
     for made in case.trainings:
         worst = max(made.skipped, key=lambda name: made.skipped[name], default="")
         if made.role == "student" and made.status == "unchanged" and (worst in WHY or worst not in KNOWN):
-            settings = case.changed(*KEYS)
+            settings = case.changed(*(UNSCORED if worst == "unscored" else ()), *KEYS)
             why = WHY.get(worst, worst)
             told = f"the student's attempts cannot be trained on: {made.skipped[worst]:,} of them since {why} "
             told += f"({blamed(case, settings, KEYS[0])})"

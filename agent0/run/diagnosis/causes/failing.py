@@ -1,0 +1,32 @@
+"""A handler that fails again and again, and has not given up yet."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import Case, Cause, Observation, Retry
+
+SEVERAL = 2
+"""Tries that failed from which on it is told: one failure mostly passes."""
+SHOWN = 3
+
+
+@cause(25)
+def failing(case: Case) -> Cause | None:
+    """Report the handler that failed most often and tries again. Where one reaction failed ``SEVERAL`` times, the run
+    stands still for it."""
+    if not case.retries or case.retries[0].tries < SEVERAL:
+        return None
+    worst = case.retries[0]
+    why = ": ".join(part for part in (worst.error, worst.message.rstrip(".")) if part)
+    told = f"{worst.handler} fails again and again, {worst.tries:,} times so far, on {_what(worst)}: "
+    told += why or "its process ended during it, each time"
+    seen = tuple(
+        Observation(f"a try of {worst.handler} failed", worst.task, worst.attempt, event=seq)
+        for seq in worst.seen[-SHOWN:]
+    )
+    advice = "Mend what the error names first; it is tried again by itself where a process executes the run."
+    return Cause("failing", case.iteration, told, seen, case.go_on(), advice, worst.most >= SEVERAL, event=worst.event)
+
+
+def _what(worst: Retry) -> str:
+    """The task or attempt that it fails on, else the event; and on how many more."""
+    named = worst.attempt or worst.task or worst.cause
+    return f"{named} and {worst.reactions - 1:,} more" if worst.reactions > 1 else named

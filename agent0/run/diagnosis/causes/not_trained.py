@@ -1,0 +1,19 @@
+"""A student that the run's settings leave untrained."""
+
+from agent0.run.diagnosis import cause
+from agent0.run.diagnosis.case import NEVER, Case, Cause, Observation
+
+KEY = "run.training.student.enabled"
+
+
+@cause(88)
+def not_trained(case: Case) -> Cause | None:
+    """Report a finished run that trained no student, where its settings forbid it and others do not."""
+    settings = tuple(one for one in case.changed(KEY) if one.key == KEY and one.value is False)
+    if case.status != "finished" or not settings or any(t.role == "student" for t in case.trainings):
+        return None
+    attempts = sum(one.attempts for one in case.iterations)
+    told = f"the student was not trained, though it made {attempts:,} attempts ({settings[0]})"
+    seen = (Observation("no training of the student was asked for", event=case.started),)
+    advice = "Nothing is to be mended where this run is a control."
+    return Cause("not_trained", NEVER, told, seen, case.again(settings), advice, False, settings, event=case.started)
