@@ -132,11 +132,11 @@ build/axe.min.js:
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout
 	$(BIN)/python -m pytest -m slow tests/sandbox/test_attacks_served.py tests/sandbox/test_backends.py \
-		tests/sandbox/test_knockout.py tests/sandbox/test_orphans.py tests/sandbox/test_programs.py
+		tests/sandbox/test_knockout.py tests/sandbox/test_orphans.py tests/sandbox/test_pool.py tests/sandbox/test_programs.py
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
-	$(BIN)/python -m pytest -m slow tests/test_cluster.py tests/test_grids.py tests/test_skill.py tests/test_served_loop.py
+	$(BIN)/python -m pytest -m slow tests/bus/test_ollama_load.py tests/test_bench.py tests/test_cluster.py tests/test_grids.py tests/test_skill.py tests/test_served_loop.py
 	$(BIN)/python -m pytest -m slow tests/engine/test_processes.py tests/test_contributing.py tests/test_finished_items.py \
 		tests/test_registry.py tests/test_seals.py tests/test_serving.py
 	$(BIN)/python -m pytest -m slow tests/test_first_lines.py tests/test_own_reward_page.py tests/test_splits.py \

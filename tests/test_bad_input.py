@@ -55,9 +55,7 @@ def test_a_teachers_reply_of_a_megabyte_is_no_task_and_says_why(text: str) -> No
     assert proposal is None and problem and len(problem) < 400
 
 
-@pytest.mark.parametrize(
-    "program", ["while True: pass\n", "def f(x):\n    while True: pass\n", "import time\ntime.sleep(999)\n"]
-)
+@pytest.mark.parametrize("program", ["def f(x):\n    while True: pass\n", "import time\ntime.sleep(999)\n"])
 async def test_a_program_that_never_ends_is_wrong_in_its_time(program: str) -> None:
     sandbox = await open_sandbox(SandboxSettings())
     try:

@@ -210,6 +210,7 @@ asyncio.run(run_benchmarks(load("scripted"), plan, "bench-killed", tell))
 """
 
 
+@pytest.mark.slow  # part of make crash
 @pytest.mark.usefixtures("shared_sandbox")
 async def test_what_was_scored_before_a_kill_is_not_asked_again(tmp_path: Path) -> None:
     own = {"AGENT0_HOME": str(tmp_path), "AGENT0_SANDBOX__WORKERS": "1", "PYTHONPATH": str(ROOT)}

@@ -40,7 +40,7 @@ async def test_a_killed_process_is_started_again(minilm: MiniLM) -> None:
     assert minilm.pid not in (None, killed)
 
 
-@pytest.fixture(params=["minilm", "ngram"])
+@pytest.fixture(params=[pytest.param("minilm", marks=pytest.mark.slow), "ngram"])  # the slow ones: make crash
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     return request.getfixturevalue("minilm") if request.param == "minilm" else Ngram()
 

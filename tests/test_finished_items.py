@@ -111,6 +111,7 @@ def test_a_retraining_goes_on_with_the_items_that_are_left(
     assert list(map(score, scored)) == list(map(score, alone))
 
 
+@pytest.mark.slow  # part of make crash
 def test_comparisons_go_on_with_the_items_that_are_left(held: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_rollout, "attempt_item", Items(30))
     with pytest.raises(DependencyError):

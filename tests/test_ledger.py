@@ -224,7 +224,7 @@ async def killed(log: Log, home: Path, processes: int, calls: int, kills: int, c
     return await entries_of(log, day)
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.slow)])
 async def test_killed_processes_neither_overrun_nor_block(log: Log, tmp_path: Path, rounds: int) -> None:
     cap = 0
     for _ in range(rounds):

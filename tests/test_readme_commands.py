@@ -28,11 +28,12 @@ PROGRAM = {
 
 
 def commands() -> list[list[str]]:
-    """Words of every line of README that begins with the program, in its order; those with a file of the user's are run
-    by ``test_own_reward_page``."""
+    """Words of every line of README that begins with the program, in its order and once; those with a file of the
+    user's are run by ``test_own_reward_page``."""
     text = re.sub(r"\\\n\s*", "", (ROOT / "README.md").read_text())
     lines = re.findall(r"^(?:\.venv/bin/)?agent0 (.*)", text, re.MULTILINE)
-    return [shlex.split(line, comments=True) for line in lines if "my_reward.py" not in line]
+    words = [shlex.split(line, comments=True) for line in lines if "my_reward.py" not in line]
+    return [words[n] for n in range(len(words)) if words[n] not in words[:n]]
 
 
 def test_readmes_commands_run_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

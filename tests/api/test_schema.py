@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from schemathesis import GenerationMode
 
-EXAMPLES = 3
+EXAMPLES = 2
 
 
 def test_each_route_does_what_its_description_says(app: FastAPI) -> None:

@@ -100,6 +100,7 @@ def attempts() -> list[Event]:
     ]
 
 
+@pytest.mark.slow  # part of make crash
 async def test_no_attempt_is_given_up_though_the_server_dies_in_the_middle(
     world: World, student: Ollama, ollama: OllamaServer, server: Running
 ) -> None:

@@ -59,11 +59,13 @@ def whole(request: pytest.FixtureRequest) -> Campaign:
     return _campaign(ATTACKS, unprivileged=request.param == "user")[0]
 
 
+@pytest.mark.slow  # part of make knockout
 @pytest.mark.parametrize("attack", QUICK, ids=[a.id for a in QUICK])
 def test_attack_comes_to_nothing(attack: Attack, quick: Campaign) -> None:
     assert quick.faults(attack) == [], str(quick.seen[attack.id])
 
 
+@pytest.mark.slow  # part of make knockout
 def test_nothing_reached_the_host(quick: Campaign) -> None:
     assert quick.wounds == []
 
@@ -109,6 +111,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow  # part of make knockout
 def test_lines_that_are_no_calls_get_an_answer_and_the_next_call_is_served(asked: tuple[Campaign, Answers]) -> None:
     *answers, last = asked[1]
     for line, told in zip(WRONG, answers, strict=True):
@@ -116,6 +119,7 @@ def test_lines_that_are_no_calls_get_an_answer_and_the_next_call_is_served(asked
     assert last["stdout"] == "42\n"
 
 
+@pytest.mark.slow  # part of make knockout
 def test_one_call_from_a_file(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "AGENT0_HOME": str(tmp_path / "data")}
 

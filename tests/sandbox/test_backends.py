@@ -53,7 +53,10 @@ def _honest(engine: Engine) -> Iterator[None]:
     engine.misbehave()
 
 
-@pytest.fixture(params=KINDS)
+SLOW = pytest.mark.slow  # part of make knockout
+
+
+@pytest.fixture(params=[pytest.param(name, marks=() if name == "zygote-docker" else SLOW) for name in KINDS])
 def backend(request: pytest.FixtureRequest, engine: Engine) -> str:
     return str(request.param)
 
@@ -135,13 +138,14 @@ PAIRS = [
 ]
 
 
+@SLOW
 @pytest.mark.parametrize(("name", "attack"), PAIRS)
 def test_attacks_come_to_nothing(name: str, attack: Attack, attacked: dict[str, Campaign]) -> None:
     assert attacked[name].faults(attack) == [], str(attacked[name].seen[attack.id])
     assert attacked[name].wounds == []
 
 
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize("name", CHOSEN)
 def test_every_chosen_attack_comes_to_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, SECRET)
@@ -239,6 +243,7 @@ def test_the_profile_allows_what_is_needed_and_no_more() -> None:
     assert not set(never.split()) & set(rule["names"])
 
 
+@SLOW
 async def test_a_dead_container_costs_one_start(engine: Engine) -> None:
     sandbox = WarmContainer(SETTINGS, root=LEAN)
     try:
@@ -270,6 +275,7 @@ async def test_calls_that_kill_their_container_are_not_tried_for_ever(monkeypatc
     assert (result.state, result.reason, dying.tried) == (ToolState.SANDBOX_ERROR, "it ended", 2)
 
 
+@SLOW
 async def test_containers_are_replaced_on_schedule(engine: Engine) -> None:
     sandbox = WarmContainer(SETTINGS.model_copy(update={"recycle_calls": 3}), root=LEAN)
     seen: set[str] = set()
@@ -326,6 +332,7 @@ async def test_a_malformed_answer_says_nothing_about_the_code(tmp_path: Path, an
     assert link.dead
 
 
+@SLOW
 async def test_a_profile_that_is_refused_leads_to_one_container_a_call(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,6 +361,7 @@ os.execv({bwrap!r}, ["bwrap", *sys.argv[1:]])
 """Bubblewrap whose children may make no user namespaces, as where AppArmor takes them away."""
 
 
+@SLOW
 @pytest.mark.skipif(os.getuid() != 0, reason="bubblewrap itself needs what is taken from its children")
 async def test_where_its_children_may_make_no_namespaces_bubblewrap_is_cold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

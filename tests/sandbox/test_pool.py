@@ -236,6 +236,7 @@ async def test_a_root_that_cannot_be_had_is_refused_by_name() -> None:
         await open_lean(Root(("no-such-program",), ()))
 
 
+@pytest.mark.slow  # part of make knockout
 async def test_fork_servers_are_of_the_root_that_calls_will_name_or_of_the_packaged_one() -> None:
     only = SandboxSettings(backend="zygote-bwrap")
     for root, kept in ((LEAN, LEAN), (Root(("no-such-program",), ()), Root())):
@@ -248,6 +249,7 @@ async def test_fork_servers_are_of_the_root_that_calls_will_name_or_of_the_packa
             await opened.close()
 
 
+@pytest.mark.slow  # part of make knockout
 async def test_fork_servers_of_other_roots_are_few_and_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "VISITORS", 2)
     others = [Root((*LEAN.executables, name), ()) for name in ("cut", "head", "tail", "wc")]

@@ -229,6 +229,7 @@ async def test_every_reference_program_passes(sandbox: Bubblewrap, suite: Any) -
 
 
 @in_the_sandbox
+@pytest.mark.slow  # part of make knockout
 async def test_programs_of_other_sources_fare_the_same(sandbox: Bubblewrap) -> None:
     """Right ones in every dress pass; mutants and attacks do not, and what cannot cross is wrong."""
     path = Path(__file__).parents[1] / "data" / "program_pairs.jsonl"
