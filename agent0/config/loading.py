@@ -149,6 +149,12 @@ def _known() -> Mapping[str, FieldInfo]:
     return dict(fields())
 
 
+@cache
+def _named_tables() -> tuple[str, ...]:
+    """Settings that are tables of named entries."""
+    return tuple(name for name, field in _known().items() if get_origin(field.annotation) is dict)
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
     """``Did you mean …?``, or nothing where nothing is near."""
     close = difflib.get_close_matches(word, known, 1, 0.5)
@@ -235,8 +241,7 @@ def _annotation(key: str) -> Any:
 
 def _entry_of(key: str) -> tuple[str, str]:
     """The table of named entries that ``key`` is below, and the rest of it; empty where there is no such table."""
-    tables = (name for name, field in _known().items() if get_origin(field.annotation) is dict)
-    table = next((name for name in tables if key.startswith(f"{name}.")), "")
+    table = next((name for name in _named_tables() if key.startswith(f"{name}.")), "")
     return table, key.removeprefix(f"{table}.")
 
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def render(template: str, **held: Any) -> str:
     return with_contents(environment().get_template(template).render(**held))
 
 
+@cache
 def environment(*folders: Path) -> Environment:
     """Templates of ``folders`` and of this one, every text escaped."""
     made = Environment(

@@ -1,6 +1,7 @@
 """How Markdown pages are made: a module gathers values, a template beside it holds the words."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ FOLDER = Path(__file__).parent
 
 def render(template: str, folder: Path = FOLDER, **held: Any) -> str:
     """Make the page of ``template``, which lies in ``folder``; it may import ``parts.md.jinja`` of this folder."""
+    return _environment(folder).get_template(template).render(**held).strip("\n") + "\n"
+
+
+@cache
+def _environment(folder: Path) -> Environment:
     made = Environment(
         loader=FileSystemLoader([folder, FOLDER]),
         autoescape=False,  # noqa: S701 - Markdown, not HTML
@@ -25,7 +31,7 @@ def render(template: str, folder: Path = FOLDER, **held: Any) -> str:
     made.filters.update(
         conclusion=conclusion, capital=capital, shown=_shown, code=code, pipes=pipes, variants_named=variants_named
     )
-    return made.get_template(template).render(**held).strip("\n") + "\n"
+    return made
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A validation set with so few items that its scores tell nothing of a checkpoint."""
+"""A validation set with so few items that its scores say nothing of a checkpoint."""
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Observation, blamed
