@@ -6,10 +6,10 @@ from typing import Any
 from agent0.report.columns import WITHIN
 
 
-def overview(db: sqlite3.Connection, run: str, carried: bool | None = None) -> dict[str, Any]:
+def overview(db: sqlite3.Connection, run: str, carried: bool | None = None, waits: str = "") -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
     -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``carried``: whether a process
-    executes it, where that is known.
+    executes it, where that is known; ``waits``: what a running one waits for that its events do not say.
 
     Raises:
         NotFoundError: there is no such run.
@@ -22,6 +22,8 @@ def overview(db: sqlite3.Connection, run: str, carried: bool | None = None) -> d
     from projections.runs import show_run
 
     row = show_run(db, run)
+    if row["status"] == "running":
+        row["waits_for"] = row["waits_for"] or waits or None
     config = row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from infra.engine.inference import load
 from infra.engine import memory_need
+from infra.engine.inference import load
 from infra.training import forward
 from infra.training.batches import Padded
 from tests.engine.models import with_lora

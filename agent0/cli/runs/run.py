@@ -118,7 +118,7 @@ def list_(
         shown = [{**row, "status": STOPPED if row["carried"] is False else row["status"]} for row in shown]
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "started", "wall_s", "events")
-    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in rows))
+    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in shown))
     console.table(rows.like(shown), as_json, (*first, *seen, *why), keep=("started", *why))
 
 
@@ -142,13 +142,15 @@ def show(
     event."""
     from agent0.assembly.log.carriers import carried_here
     from agent0.report.overview import overview
+    from infra.storage.disk import waits
 
     if at:
         fork.show_at(run, at, as_json)
         return
 
     with console.tables() as db:
-        found = overview(db, run, carried_here(console.settings()))
+        held = console.settings()
+        found = overview(db, run, carried_here(held), waits(held.home))
     if as_json:
         console.data(found)
         return

@@ -82,7 +82,7 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
         return here | console.run_async(left), ""
     except DependencyError as error:
         return here, str(error)
-    except Agent0Error:  # no log yet, or another one: who reads the tables says so
+    except (Agent0Error, OSError):  # no log yet, another one, or a disk too full to open it: the tables say so
         return here, ""
 
 
