@@ -45,7 +45,7 @@ def test_the_doctor_and_a_start_say_the_same(profile, tmp_path, monkeypatch):
     monkeypatch.setitem(requirements.REQUIREMENTS, "sandbox", no_sandbox)
     settings = held(tmp_path, profile)
     assert all(doctor.LOOKS[name] is look for name, look in REQUIREMENTS.items() if name != "sandbox")
-    looks = {name: look for name, look in doctor.LOOKS.items() if name not in ("sandbox", "ollama")}
+    looks = {name: look for name, look in doctor.LOOKS.items() if name != "sandbox"}
 
     async def failed() -> list[Check]:
         return [check async for check in examine(settings, looks) if check.state == "fail"]

@@ -162,8 +162,8 @@ async def _execute(settings: Settings, app: App, run: str, observer: Observer) -
 
 
 async def _end_without_room(settings: Settings, log: Log, run: str) -> None:
-    """End this execution where the disk was full for ``run.give_up_after``. With some room left the run fails by itself,
-    and its log says so; with none nothing can be stored.
+    """End this execution where the disk was full for ``run.give_up_after``. With some room left the run fails by
+    itself, and its log says so; with none nothing can be stored.
 
     Raises:
         RunFailedError: so it was.

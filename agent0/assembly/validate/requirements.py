@@ -9,13 +9,14 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.providers import embedders, provider_of
+from agent0.assembly.validate.check import Check, State
+from agent0.assembly.validate.model_checks import models, weights_of
 from agent0.assembly.validate.room import disk_need, memory_needs
 from agent0.errors import (
     Agent0Error,
@@ -39,19 +40,6 @@ AGAIN_S = 10.0
 """Seconds between two looks of a start that waits."""
 
 COLD = "It starts one process a call: slow. docs/guide/troubleshooting.md says what a warm one needs."
-
-State = Literal["ok", "warn", "fail"]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing looked at. ``warn``: the tiny profile runs nevertheless."""
-
-    name: str
-    state: State
-    detail: str
-    fix: str = ""
-
 
 Look = Callable[[Settings], Awaitable[list[Check]]]
 Say = Callable[[str], None]
@@ -129,15 +117,8 @@ async def examine(settings: Settings, looks: Mapping[str, Look]) -> AsyncIterato
 
 def _local(settings: Settings) -> list[tuple[ActorConfig, Path]]:
     """Those whose weights are loaded in this process, with the folders, each once."""
-    found = [(actor, path) for actor in actors_of(settings).values() if (path := _weights(actor))]
+    found = [(actor, path) for actor in actors_of(settings).values() if (path := weights_of(actor))]
     return list({(actor.device, actor.quantization, path): (actor, path) for actor, path in found}.values())
-
-
-def _weights(actor: ActorConfig) -> Path | None:
-    """The folder that ``actor``'s weights or tokenizer are in on this machine; None where it names none."""
-    place = provider_of(actor).folder
-    path = place(actor) if place else Path()
-    return None if path == Path() else path
 
 
 async def _packages(settings: Settings) -> list[Check]:
@@ -255,37 +236,6 @@ async def _mcp(settings: Settings) -> list[Check]:
             await sandbox.close()
 
 
-async def _models(settings: Settings) -> list[Check]:
-    """Each model once: its folder or server, and where it is loaded here, its chat template."""
-    from infra.models.tiny import BASE
-    from infra.models.transformers import check_folder
-
-    check_folder(BASE)
-    size = sum(file.stat().st_size for file in BASE.iterdir())
-    found = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
-    for role, actor in actors_of(settings).items():
-        try:
-            found.append(Check(f"{role} model", "ok", await _model(actor, settings)))
-        except Agent0Error as error:
-            found.append(Check(f"{role} model", "fail", f"{error.what} {error.why}".strip(), error.fix))
-    return found
-
-
-async def _model(actor: ActorConfig, settings: Settings) -> str:
-    from infra.engine.folder_template import form_of_folder
-    from infra.weights.gguf import chat_template
-
-    held = provider_of(actor)
-    if held.check:
-        held.check(actor)
-    if (folder := _weights(actor)) and not (template := chat_template(folder)):
-        fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
-        raise RequirementsError("This model has no chat template.", f"Folder {folder}.", fix)
-    if folder:
-        form_of_folder(folder, template)
-    return await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
-
-
 async def _benchmarks(settings: Settings) -> list[Check]:
     """The rows of every benchmark that the run scores."""
     from agent0.assembly.runtime.port_openers import benchmark_files
@@ -377,7 +327,7 @@ REQUIREMENTS: Mapping[str, Look] = {
     "data folder": _folder,
     "credentials": _private,
     "log server": _server,
-    "models": _models,
+    "models": models,
     "benchmarks": _benchmarks,
     "embedding model": _embedding,
     "gpu": _gpu,

@@ -23,10 +23,11 @@ def register(root: typer.Typer) -> None:
 def doctor(
     smoke: Annotated[bool, typer.Option("--smoke", help="Also carry out a small scripted run elsewhere.")] = False,
     profile: console.Profile = None,
+    pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
     """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run."""
-    held = console.settings(profile)
+    held = console.settings(profile, pairs)
 
     async def work() -> "list[Check]":
         from agent0.assembly.runtime.doctor import LOOKS
