@@ -7,10 +7,10 @@ from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.integrity import topology
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.read_models import NothingError, live_path, reading, reading_log
+from agent0.assembly.runtime.waits import waits
 from agent0.errors import Agent0Error
 from agent0.settings import Settings
 from infra.log import server_proof
-from infra.storage.disk import waits
 from projections import position
 from projections.alarms import list_alarms
 from projections.failures import list_failures

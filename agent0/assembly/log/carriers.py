@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from agent0.assembly.runtime.stamping import now
+from agent0.assembly.runtime.waits import waits
 from agent0.settings import Settings
-from infra.storage.disk import waits
 
 FOLDER = "carriers"
 

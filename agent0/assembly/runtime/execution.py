@@ -11,6 +11,7 @@ from agent0.assembly.runtime.port_openers import benchmark_files
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.waits import write_waits
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
@@ -155,6 +156,7 @@ async def _execute(settings: Settings, app: App, run: str, observer: Observer) -
     async with asyncio.TaskGroup() as group:
         works = [group.create_task(run_handlers(app)), group.create_task(run_projector(settings, app.log))]
         works.append(group.create_task(_end_without_room(settings, app.log, run)))
+        works.append(group.create_task(write_waits(settings.home)))
         progress = await observer.follow(app.log, run)
         for work in works:
             work.cancel()

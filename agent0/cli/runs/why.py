@@ -68,10 +68,11 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     from agent0.assembly.log.carriers import carried_here
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
+    from infra.models.calls import first_words
 
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
-    here["carried"] = carried_here(held)
+    here["carried"], here["first_word"] = carried_here(held), first_words.read(held.home)
 
     async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:
