@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.requirements import Check
+from agent0.assembly.validate.check import Check
 from agent0.settings import Settings
 from tests.memory import MemoryArtifacts
 from tests.ollama_wire import serving as ollama

@@ -8,7 +8,8 @@ import pytest
 from agent0.assembly.runtime.addresses import USUAL, ollama_address, with_addresses
 from agent0.assembly.runtime.app import started
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.requirements import REQUIREMENTS, Check
+from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.requirements import REQUIREMENTS
 from agent0.config.loading import load
 from agent0.settings import RunConfig, Settings
 from events.runs import RunStarted

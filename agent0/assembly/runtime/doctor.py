@@ -5,7 +5,8 @@ from pathlib import Path
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.assembly.validate.requirements import REQUIREMENTS, Check, Look, State, examine
+from agent0.assembly.validate.check import Check, State
+from agent0.assembly.validate.requirements import REQUIREMENTS, Look, examine
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import DependencyError, LogError
 from agent0.settings import Settings

@@ -272,7 +272,8 @@ def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Mod
 async def _probe_openai(actor: ActorConfig, _: Settings) -> str:
     from infra.models.openai.provider import OpenAIServer, key_of
 
-    asked, keyless = {"timeout_s": min(actor.timeout_s, PROBE_S)}, False
+    asked: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
+    keyless = False
     try:
         key_of(actor)
     except AuthError:  # that it is missing is said already; whether the server is there can be seen without it

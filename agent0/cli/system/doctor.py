@@ -9,7 +9,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from agent0.assembly.validate.requirements import Check
+    from agent0.assembly.validate.check import Check
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 SMOKE = {"run.iterations": "1", "run.tasks": "3", "run.attempts": "2", "run.evaluation.validation": "12"}
@@ -67,7 +67,7 @@ def _show(check: "Check") -> None:
 def _smoke() -> "Check":
     from agent0.assembly.runtime.app import started
     from agent0.assembly.runtime.execution import execute_run
-    from agent0.assembly.validate.requirements import Check
+    from agent0.assembly.validate.check import Check
     from agent0.cli.runs.foreground import Terminal
     from agent0.config.loading import load
 

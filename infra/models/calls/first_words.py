@@ -35,7 +35,8 @@ def told() -> str:
         return ""
     where, since = min(_open.values(), key=lambda one: one[1])
     seconds = time.monotonic() - since
-    return f"the first token of {where}, {seconds:.0f} s" if seconds >= SHOWN_S else ""
+    named = f"the model at {where[3:].rstrip('.')}" if where.startswith("At ") else where
+    return f"the first token of {named}, {seconds:.0f} s" if seconds >= SHOWN_S else ""
 
 
 def write(home: Path) -> None:
