@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime import waits
+from agent0.assembly.log import waits
 from agent0.assembly.runtime.progress import Pace
 from agent0.cli.runs.live import describe
 from agent0.settings import StudentConfig

@@ -83,12 +83,12 @@ async def test_calls_without_a_limit_are_refused_by_a_full_queue() -> None:
 
 
 async def test_a_prompt_that_does_not_fit_is_cut_without_a_word(server: OllamaServer) -> None:
-    history = [user("The rule: add one."), {"role": "assistant", "content": "Yes."}]
-    await naive(server, *history, user("x " * 150), options={"num_ctx": 400})
+    history = [user("The rule: add one."), {"role": "assistant", "content": "x, " * 2000}]
+    await naive(server, *history, user("What is 1?"), options={"num_ctx": 1024})
     assert "add one" not in server.prompts[-1]
-    turns = [Turn(role="user", content="The rule: add one."), Turn(role="assistant", content="Yes.")]
+    turns = [Turn(role="user", content="The rule: add one."), Turn(role="assistant", content="x, " * 2000)]
     with pytest.raises(OperationError, match="does not fit into the window"):
-        await written(server, *turns, Turn(role="user", content="x " * 150), num_ctx=400)
+        await written(server, *turns, Turn(role="user", content="What is 1?"), num_ctx=1024)
 
 
 async def test_a_model_stays_in_memory_beside_a_training(server: OllamaServer) -> None:

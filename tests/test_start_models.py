@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.assembly.runtime.addresses import USUAL, ollama_address, with_addresses
+from agent0.assembly.routing.addresses import USUAL, ollama_address, with_addresses
 from agent0.assembly.runtime.app import started
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check

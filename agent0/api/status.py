@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.integrity import topology
+from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.read_models import NothingError, live_path, reading, reading_log
-from agent0.assembly.runtime.waits import waits
 from agent0.errors import Agent0Error
 from agent0.settings import Settings
 from infra.log import server_proof

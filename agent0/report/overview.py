@@ -21,9 +21,7 @@ def overview(db: sqlite3.Connection, run: str, carried: bool | None = None, wait
     from projections.failures import list_missing
     from projections.runs import show_run
 
-    row = show_run(db, run)
-    if row["status"] == "running":
-        row["waits_for"] = row["waits_for"] or waits or None
+    row = _waiting(show_run(db, run), waits)
     config = row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
@@ -47,6 +45,12 @@ def overview(db: sqlite3.Connection, run: str, carried: bool | None = None, wait
         "gain": held_out_gain(tests),
     }
     return {**found, "answer": run_answer(found)}
+
+
+def _waiting(row: dict[str, Any], waits: str) -> dict[str, Any]:
+    """``row`` of a run, waiting for ``waits`` where it is running and its events do not say what it waits for."""
+    running = row["status"] == "running"
+    return {**row, "waits_for": row["waits_for"] or waits or None} if running else row
 
 
 def _alarms(db: sqlite3.Connection, run: str) -> dict[str, Any]:

@@ -100,12 +100,13 @@ def attempts() -> list[Event]:
     ]
 
 
-async def test_no_attempt_is_given_up_though_the_server_dies_in_the_middle(
+async def test_nothing_is_given_up_though_the_server_dies_in_the_middle(
     world: World, student: Ollama, ollama: OllamaServer, server: Running
 ) -> None:
+    """64 tasks x 8 attempts and 150 items of an evaluation at once; the server is killed among them and comes back."""
     asked = attempts()
-    await run(world, student, *asked)
-    await until(lambda: len(ollama.prompts) > len(asked) // 4, "a quarter of the attempts")
+    await run(world, student, EVALUATION, *asked)
+    await until(lambda: len(ollama.prompts) > (len(asked) + ITEMS) // 4, "a quarter of the attempts and items")
     server.kill()
     await world.until_any(1, "DependencyLost")
     server.start()
@@ -113,14 +114,8 @@ async def test_no_attempt_is_given_up_though_the_server_dies_in_the_middle(
     ended = await world.stored("TaskAttempted")
     assert len(ended) == len(asked)
     assert {one.event.attempt for one in ended} == {one.attempt for one in asked}  # type: ignore[attr-defined]
+    (evaluated,) = await world.stored("CheckpointEvaluated")
+    assert evaluated.event.n == ITEMS  # type: ignore[attr-defined]
     assert not await world.stored("ReactionFailed")
     assert await world.stored("DependencyRestored")
     assert ollama.most <= STUDENT.parallel
-
-
-async def test_an_evaluation_finishes(world: World, student: Ollama, ollama: OllamaServer) -> None:
-    await run(world, student, EVALUATION)
-    await world.quiet()
-    (evaluated,) = await world.stored("CheckpointEvaluated")
-    assert evaluated.event.n == ITEMS  # type: ignore[attr-defined]
-    assert not await world.stored("ReactionFailed") and ollama.most <= STUDENT.parallel

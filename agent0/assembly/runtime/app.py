@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.carriers import carrying
-from agent0.assembly.runtime.addresses import with_addresses
+from agent0.assembly.routing.addresses import with_addresses
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports

@@ -5,13 +5,13 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from agent0.assembly.log.waits import write_waits
 from agent0.assembly.replay.forks import check_resumed, check_rows
 from agent0.assembly.runtime.app import App, open_app, run_handlers
 from agent0.assembly.runtime.port_openers import benchmark_files
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
 from agent0.assembly.runtime.stamping import now, recorded
-from agent0.assembly.runtime.waits import write_waits
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names

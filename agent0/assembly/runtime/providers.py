@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
-from agent0.assembly.runtime.addresses import ollama_address
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import AuthError, ConfigError, DependencyError

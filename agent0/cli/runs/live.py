@@ -81,8 +81,8 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
 
 
 async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
+    from agent0.assembly.log.waits import waits
     from agent0.assembly.runtime.stamping import now
-    from agent0.assembly.runtime.waits import waits
 
     said: set[str] = set()
     while True:

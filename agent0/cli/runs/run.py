@@ -141,7 +141,7 @@ def show(
     """What a run came to in three lines; with --full its scores, learning curve and targets. Or its state at any
     event."""
     from agent0.assembly.log.carriers import carried_here
-    from agent0.assembly.runtime.waits import waits
+    from agent0.assembly.log.waits import waits
     from agent0.report.overview import overview
 
     if at:
