@@ -1,6 +1,8 @@
 """Memory and disk are weighed before a run starts by the formula of what it will do, not by the size of files alone."""
 
 import json
+import math
+import re
 import shutil
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import REQUIREMENTS
-from agent0.assembly.validate.room import disk_need, generating, local_models, training
+from agent0.assembly.validate.room import disk_need, generating, local_models, memory_needs, training
 from agent0.config.loading import load
 from agent0.settings import Settings
 from benchmarks.memory import QWEN, qwen
@@ -130,3 +132,19 @@ def test_a_small_model_is_weighed_as_it_is_computed(tmp_path: Path) -> None:
     function, through = (need_to_generate(shape, **plain, function=f) for f in (True, False))  # type: ignore[arg-type]
     assert function.weights > through.weights, "its weights are held twice"
     assert function.total < 0.7 * through.total, "prompts are read in parts"
+
+
+@pytest.mark.parametrize(
+    ("profile", "student", "teacher"), [("3070ti", "1.5B", "1.5B"), ("24gb", "7B", "3B"), ("vllm", "7B", "7B")]
+)
+def test_the_pages_say_what_is_asked_for(profile: str, student: str, teacher: str, tmp_path: Path) -> None:
+    key = "tokenizer" if profile == "vllm" else "model"
+    folders = {name: weights(tmp_path / name, f"Qwen2.5-{name}-Instruct") for name in {student, teacher}}
+    own = {f"run__student__{key}": str(folders[student]), f"run__teacher__{key}": str(folders[teacher])}
+    text = (Path(__file__).parents[1] / "docs/guide/profiles.md").read_text()
+    page = text.partition(f"\n## {profile}\n")[2].partition("\n## ")[0]
+    (said,) = re.findall(r"(\d+) GB for a run", page)
+    assert math.ceil(disk_need(held(tmp_path, profile, **own)) / 1e9) == int(said)
+    if profile != "vllm":
+        most = max(memory_needs(held(tmp_path, profile, **own))["cuda"].values())
+        assert f"by the formula {most / GIB:.1f} GiB" in page
