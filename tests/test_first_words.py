@@ -35,7 +35,7 @@ async def test_a_server_that_hangs_is_named_while_it_hangs(tmp_path: Path, monke
         server.stall.set()
         await asked
         first_words.write(tmp_path)
-        assert waits.waits(tmp_path) == "" and first_words.told() == ""
+        assert waits.waits(tmp_path) == "" and first_words.text() == ""
         await model.close()
 
 

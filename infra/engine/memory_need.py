@@ -207,7 +207,7 @@ def at_once(vocabulary: int) -> int:
 
 
 def gib(size: float) -> str:
-    """Bytes as GiB, two digits."""
+    """Format bytes as GiB with two digits."""
     return f"{size / 2**30:.2f}"
 
 

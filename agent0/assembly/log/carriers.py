@@ -62,7 +62,7 @@ def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[
     running, or that cannot be known here. Those that are wait for space where the disk has none."""
     by, full = carried_here(settings), waits(settings.home)
     return [
-        {**row, "carried": by, "waits_for": row["waits_for"] or full or None}
+        {**row, "carried": by, "waits_for": row.get("waits_for") or full or None}
         if row["status"] == "running"
         else {**row, "carried": None}
         for row in rows

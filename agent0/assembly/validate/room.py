@@ -53,7 +53,7 @@ class LocalModel:
 
     @cached_property
     def shape(self) -> Shape | None:
-        """Its sizes; None where its files do not tell them."""
+        """Its sizes; None where its files do not hold them."""
         try:
             return shape_of(self.folder)
         except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):

@@ -29,7 +29,7 @@ def awaited(where: str) -> Iterator[None]:
         del _open[number]
 
 
-def told() -> str:
+def text() -> str:
     """Say which server has owed its first word longest, and for how long; empty where none has for ``SHOWN_S``."""
     if not _open:
         return ""
@@ -41,13 +41,13 @@ def told() -> str:
 
 def write(home: Path) -> None:
     """Write down what this process waits for, or that it waits for nothing."""
-    path, text = home / FOLDER / f"{os.getpid()}.json", told()
+    path, waits = home / FOLDER / f"{os.getpid()}.json", text()
     with suppress(OSError):
-        if not text:
+        if not waits:
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_text(json.dumps({"waits": text}))
+        path.write_text(json.dumps({"waits": waits}))
 
 
 def read(home: Path) -> str:
