@@ -207,7 +207,7 @@ def at_once(vocabulary: int) -> int:
 
 
 def gib(size: float) -> str:
-    """Format bytes as GiB with two digits."""
+    """Format ``size`` in bytes as a number of GiB, with two digits after the point."""
     return f"{size / 2**30:.2f}"
 
 
