@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.validate.room import PROMPT, TOOL, generating, training
 from agent0.config.loading import load
-from agent0.settings import ActorConfig, StudentConfig
-from infra.training.launch.memory_estimate import MemoryNeed, Shape, need, need_to_generate, shape_of
+from infra.engine.memory_need import MemoryNeed, Shape, need, need_to_generate, shape_of
 
 MIB = 2.0**20
 SURROUNDINGS = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -40,19 +40,17 @@ QWEN = {
 """From each config.json: hidden, intermediate, layers, numbers of a token's keys in a layer, vocabulary, and whether
 the head is the embedding."""
 CARDS = {"3070ti": 8.0, "24gb": 24.0}
-PROMPT, TOOL = 1_200, 256
-"""Tokens of the system turn with nine tools, examples and question; of what a tool says, on the average."""
 PAGE = """# Memory
 
 Does a profile fit its card, and is the formula right?
 
-- The formula of `infra/training/launch/memory_estimate.py` is what a training is weighed by before it loads a model.
-  Here it is compared with the most that tensors held at once, which is what a GPU's allocator counts, on a CPU.
-- Of a training through transformers it is within a tenth at every size here, and of generating. The formula was fixed
-  before the sizes that are marked * were measured.
-- A model as small as the built-in one is computed without transformers. Its training holds a copy of its weights, which
-  the formula leaves out: nothing weighs a training on a CPU. Its generating reads 2,048 tokens of prompts at a time,
-  and needs less than half of the formula.
+- The formula of `infra/engine/memory_need.py` is what a run is weighed by before it starts, on a card and in a
+  machine's memory, and a training before it loads a model. Here it is compared with the most that tensors held at once,
+  which is what a GPU's allocator counts, on a CPU.
+- It is within a tenth at every size here, of training and of generating. The formula was fixed before the sizes that
+  are marked * were measured.
+- A model as small as the built-in one is computed without transformers and has formulas of its own: its weights are
+  held twice, and prompts are read 2,048 tokens at a time.
 - By the formula both profiles fit their cards. **No GPU has been measured**: `make bench-gpu` does it.
 
 Sizes are layers x hidden, then vocabulary; rows x tokens are those of one forward pass. Above the formula the estimate
@@ -135,11 +133,18 @@ WORKS = (
     replace(OTHER, precision="bf16", checkpointing="on"),
     replace(OTHER, precision="bf16", quantization="4bit", checkpointing="on"),
     replace(NARROW, through=False),
+    replace(OTHER, through=False),
+    replace(OTHER, through=False, checkpointing="on"),
+    replace(SMALL, part="train", rows=32),
     replace(WIDE, part="generate", rows=8),
     replace(WIDE, part="generate", rows=8, quantization="4bit"),
     replace(WIDE, part="generate", rows=8, tokens=768),
     replace(NARROW, part="generate", rows=4),
+    replace(NARROW, part="generate", rows=4, through=False),
+    replace(OTHER, part="generate", rows=16, through=False),
     SMALL,
+    replace(SMALL, rows=256),
+    replace(SMALL, rows=16, tokens=640),
 )
 
 
@@ -223,7 +228,7 @@ def _generate(work: Work, folder: str) -> int:
 
     engine = Engine(folder, 1, "cpu", work.quantization, work.precision, work.through)
     asked = [
-        TurnRequest((Turn(role="user", content="~" * work.prompt),), Sampling(max_tokens=work.new, seed=n))
+        TurnRequest((Turn(role="user", content=f"{n:04}" + "~" * work.prompt),), Sampling(max_tokens=work.new, seed=n))
         for n in range(work.rows)
     ]
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
@@ -251,11 +256,12 @@ def estimate(work: Work, shape: Shape) -> MemoryNeed:
     rows, precision, quantized = work.rows, work.precision, bool(work.quantization)
     if work.part == "generate":
         return need_to_generate(
-            shape, rows=rows, prompt=work.prompt, tokens=work.new, precision=precision, quantized=quantized
-        )
+            shape, rows=rows, prompt=work.prompt, tokens=work.new, precision=precision, quantized=quantized,
+            function=not work.through,
+        )  # fmt: skip
     return need(
         shape, rank=work.rank, rows=rows, tokens=work.tokens, own=work.new, precision=precision, quantized=quantized,
-        checkpointing=work.checkpointing == "on",
+        checkpointing=work.checkpointing == "on", function=not work.through,
     )  # fmt: skip
 
 
@@ -295,30 +301,15 @@ def qwen(name: str) -> Shape:
     )  # fmt: skip
 
 
-def longest(actor: ActorConfig) -> tuple[int, int]:
-    """(tokens of the longest conversation, of them the model's own): prompt, then turns with what tools say."""
-    turns = actor.max_turns if isinstance(actor, StudentConfig) else 1
-    own = turns * actor.max_tokens
-    return PROMPT + own + (turns - 1) * TOOL, own
-
-
 def profile_rows(name: str, card: float) -> list[str]:
     """Lines on the profile ``name``, for a card of ``card`` GiB: both models and the larger rollout, then trainings."""
     settings = load(name, {}, {})
     run, rows = settings.run, []
     roles = {"teacher": (run.teacher, run.training.teacher), "student": (run.student, run.training.student)}
     for role, (actor, recipe) in roles.items():
-        shape, (tokens, own) = qwen(actor.model), longest(actor)
-        quantized = bool(actor.quantization)
-        writing = need_to_generate(
-            shape, rows=settings.models.max_batch, prompt=tokens - actor.max_tokens, tokens=actor.max_tokens,
-            precision="bf16", quantized=quantized,
-        )  # fmt: skip
-        training = need(
-            shape, rank=recipe.rank, rows=recipe.micro_batch, tokens=tokens, own=own, precision="bf16",
-            quantized=quantized, checkpointing=True,
-        )  # fmt: skip
-        for part, found in ((f"{role} generates", writing), (f"{role} trains", training)):
+        shape = qwen(actor.model)
+        writing, trained = generating(shape, actor, settings.models.max_batch), training(shape, actor, recipe)
+        for part, found in ((f"{role} generates", writing), (f"{role} trains", trained)):
             parts = (found.weights, found.adapter + found.optimizer, found.activations + found.logits, found.total)
             cells = " | ".join(f"{value / 2**30:.1f}" for value in parts)
             rows.append(f"| `{name}` | {part}, {actor.model} | {cells} | {card:g} | not measured |")

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,8 @@ class Projector:
                 db.execute("UPDATE position SET seq = ?, event = ?", (seq, event))
             db.execute("COMMIT")
         except BaseException:
-            db.rollback()
+            if db.in_transaction:  # a full disk ends one by itself
+                db.rollback()
             raise
         return seq
 
@@ -215,8 +216,9 @@ class Projector:
             self._open()
 
     def close(self) -> None:
-        """Fold the write-ahead log into the file and let go of it."""
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        """Fold the write-ahead log into the file, where the disk has room for that, and let go of it."""
+        with suppress(sqlite3.OperationalError):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._db.close()
 
 

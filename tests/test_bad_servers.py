@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.requirements import Check
+from agent0.assembly.validate.check import Check
 from agent0.settings import Settings
 from tests.memory import MemoryArtifacts
 from tests.ollama_wire import serving as ollama
@@ -136,4 +136,4 @@ def test_weights_that_the_card_cannot_hold(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(requirements, "_version", lambda package: "1")
     pairs = (*weights(tmp_path / "model", template, 15 << 30), "run.student.device=cuda")
     said = refused(tmp_path / "home", *pairs)
-    assert "- gpu memory: weights of 15.0 GiB, 8.0 GiB there" in said.err and "4bit" in said.err
+    assert "- gpu memory: generating needs 16.5 GiB; 8.0 GiB there" in said.err and "4bit" in said.err

@@ -8,7 +8,8 @@ import pytest
 
 from agent0.assembly.runtime import doctor
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.requirements import Check, examine
+from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.requirements import examine
 from agent0.config.loading import load
 from agent0.errors import DependencyError
 from agent0.settings import SandboxSettings, Settings
@@ -153,11 +154,14 @@ async def test_no_backend_is_tried_behind_one_that_passes(tmp_path, monkeypatch)
 
 async def test_no_gpu_and_no_ollama_are_no_failures_where_nothing_needs_them(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = await look(held(tmp_path, models__ollama_url="http://127.0.0.1:1"), "gpu", "ollama")
-    assert {check.state for name, check in found.items() if name != "memory"} == {"warn"}
-    assert {"ollama qwen2.5:3b", "ollama qwen2.5:7b"} <= set(found)
+    here = held(tmp_path, models__ollama_url="http://127.0.0.1:1")
+    found = await look(here, "gpu", "models")
+    assert {name: check.state for name, check in found.items() if name != "memory"} == {
+        "gpu": "warn", "tiny model": "ok", "student model": "ok", "teacher model": "ok"
+    }  # fmt: skip
+    assert not any("ollama" in name for name in doctor.LOOKS), "models that the profile does not use are not asked for"
     needed = await look(
-        held(tmp_path, models__ollama_url="http://127.0.0.1:1", run__teacher__provider="ollama"), "models", "ollama"
+        held(tmp_path, models__ollama_url="http://127.0.0.1:1", run__teacher__provider="ollama"), "models"
     )
     assert [name for name, check in needed.items() if check.state == "fail"] == ["teacher model"]
     assert "ollama pull qwen2.5:3b" in needed["teacher model"].fix

@@ -8,7 +8,8 @@ import pytest
 
 from agent0.assembly.runtime import doctor
 from agent0.assembly.validate import requirements
-from agent0.assembly.validate.requirements import REQUIREMENTS, Check, examine, require
+from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.requirements import REQUIREMENTS, examine, require
 from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError, RequirementsError
 from agent0.settings import Settings
@@ -45,7 +46,7 @@ def test_the_doctor_and_a_start_say_the_same(profile, tmp_path, monkeypatch):
     monkeypatch.setitem(requirements.REQUIREMENTS, "sandbox", no_sandbox)
     settings = held(tmp_path, profile)
     assert all(doctor.LOOKS[name] is look for name, look in REQUIREMENTS.items() if name != "sandbox")
-    looks = {name: look for name, look in doctor.LOOKS.items() if name not in ("sandbox", "ollama")}
+    looks = {name: look for name, look in doctor.LOOKS.items() if name != "sandbox"}
 
     async def failed() -> list[Check]:
         return [check async for check in examine(settings, looks) if check.state == "fail"]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.integrity import topology
+from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.read_models import NothingError, live_path, reading, reading_log
 from agent0.errors import Agent0Error
@@ -24,8 +25,8 @@ ALL = -1
 
 async def status(settings: Settings, log: "Log | None" = None) -> Row:
     """Say what stands and works: the ``log`` and its end, the ``tables`` and how far they are behind (``lag``; None
-    where the log is at rest or does not answer), processes that execute runs, runs and attempts under way, failures and
-    alarms. No server is started for it.
+    where the log is at rest or does not answer), processes that execute runs, runs and attempts under way, failures,
+    alarms and what runs wait for. No server is started for it.
     """
     held, said = _tables(settings), await _log(settings, log)
     end = said.get("last")
@@ -54,16 +55,19 @@ async def consumers(settings: Settings, log: "Log") -> list[Row]:
 
 def _tables(settings: Settings) -> Row:
     if not live_path(settings).exists():
-        return {"seq": None, "runs": 0, "running": 0, "attempts": 0, "failures": 0, "alarms": 0}
+        return {"seq": None, "runs": 0, "running": 0, "attempts": 0, "failures": 0, "alarms": 0, "waits_for": ""}
     with reading(settings) as db:
         running, attempts = under_way(db)
+        rows = list_runs(db, ALL)
+        waiting = [f"{row['run']}: {row['waits_for']}" for row in rows if row["waits_for"]]
         return {
             "seq": position(db).seq,
-            "runs": len(list_runs(db, ALL)),
+            "runs": len(rows),
             "running": running,
             "attempts": attempts,
             "failures": len(list_failures(db, limit=ALL)),
             "alarms": len(list_alarms(db, limit=ALL)),
+            "waits_for": "; ".join(waiting) or (running and waits(settings.home)) or "",
         }
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from agent0.errors import Agent0Error, DependencyError, OperationError
+from agent0.errors import Agent0Error, DependencyError, OperationError, RunFailedError
 
 
 def build(first: str = "") -> typer.Typer:
@@ -136,8 +136,10 @@ def known(error: BaseException) -> Agent0Error | None:
     if isinstance(error, Agent0Error):
         return error
     if isinstance(error, BaseExceptionGroup):
-        return next((reported for reported in map(known, error.exceptions) if reported), None)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        found = [reported for reported in map(known, error.exceptions) if reported]
+        return next((one for one in found if isinstance(one, RunFailedError)), found[0] if found else None)
+    no_room = isinstance(error, OSError) and error.errno == errno.ENOSPC
+    if no_room or (isinstance(error, sqlite3.OperationalError) and "full" in str(error)):
         return DependencyError("disk space", "The device is full.", "Free some space, then go on: nothing is lost.")
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         why = f"This process may have {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} open, and has."

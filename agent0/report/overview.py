@@ -6,10 +6,10 @@ from typing import Any
 from agent0.report.columns import WITHIN
 
 
-def overview(db: sqlite3.Connection, run: str, carried: bool | None = None) -> dict[str, Any]:
+def overview(db: sqlite3.Connection, run: str, carried: bool | None = None, waits: str = "") -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
     -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``carried``: whether a process
-    executes it, where that is known.
+    executes it, where that is known; ``waits``: what a running one waits for that its events do not say.
 
     Raises:
         NotFoundError: there is no such run.
@@ -21,7 +21,7 @@ def overview(db: sqlite3.Connection, run: str, carried: bool | None = None) -> d
     from projections.failures import list_missing
     from projections.runs import show_run
 
-    row = show_run(db, run)
+    row = _waiting(show_run(db, run), waits)
     config = row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
@@ -45,6 +45,12 @@ def overview(db: sqlite3.Connection, run: str, carried: bool | None = None) -> d
         "gain": held_out_gain(tests),
     }
     return {**found, "answer": run_answer(found)}
+
+
+def _waiting(row: dict[str, Any], waits: str) -> dict[str, Any]:
+    """``row`` of a run, waiting for ``waits`` where it is running and its events do not say what it waits for."""
+    running = row["status"] == "running"
+    return {**row, "waits_for": row["waits_for"] or waits or None} if running else row
 
 
 def _alarms(db: sqlite3.Connection, run: str) -> dict[str, Any]:

@@ -22,7 +22,10 @@ class ActorConfig(Frozen):
         "default",
     )
     base_url: str = Field(
-        "", pattern=SERVER_ADDRESS, description="openai, anthropic: address of the server, http://127.0.0.1:8000/v1"
+        "",
+        pattern=SERVER_ADDRESS,
+        description="openai, anthropic: address of the server, http://127.0.0.1:8000/v1; "
+        "ollama: as models.ollama_url was when the run began",
     )
     key_env: str = Field(
         "",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, Self
 
+from events.alarms import DependencyLost
 from events.base import Event, Recorded
 from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused
 from infra.bus.run_views import RunView
@@ -94,3 +95,8 @@ class Work:
     def of_the_end(self) -> bool:
         """Whether it reacts to the very event that stopped the run."""
         return isinstance(self.cause.event, RunPaused | RunFailed | RunCancelled | RunFinished)
+
+    @property
+    def of_control(self) -> bool:
+        """Whether it must not wait itself: what ends a run that waits too long, or reacts to an end."""
+        return self.of_the_end or isinstance(self.cause.event, DependencyLost)

@@ -23,6 +23,7 @@ from infra.bus.dependency_wait import Outages, Probe
 from infra.bus.group_commit import Committer
 from infra.bus.run_views import BrokenViewError, Views
 from infra.log.event_log import Log
+from infra.storage.disk import require_room
 
 LONGEST_DELAY_S = 60.0
 TRACE_CHARS = 4096
@@ -45,7 +46,7 @@ class Reactions:
     ) -> None:
         self._log, self._views, self._committer, self._ports = log, views, committer, ports
         self._settings, self._code_rev, self._clock = settings.handlers, code_rev, clock
-        self._half_window = settings.nats.duplicate_window_s / 2
+        self._home, self._half_window = settings.home, settings.nats.duplicate_window_s / 2
         self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
         self._outages = Outages(self._tell, settings.handlers.retry_delay_s, clock)
         self._fatal = fatal
@@ -226,6 +227,8 @@ class Reactions:
         """One call. An error becomes another delivery, or in the end the one effect of this reaction."""
         handler, cause = work.handler, work.cause
         try:
+            if not work.of_control:
+                require_room(self._home)
             async with self._turn(work):
                 events = await handler(cause, await work.view.state_at(cause.seq), self._ports)
             return [

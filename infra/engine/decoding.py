@@ -7,13 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding, pad
 
+from infra.engine.memory_need import READ, ROOM
 from infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
 from infra.engine.sampling import Batch, Row
 
-ROOM = 64
-"""Tokens that room is made for at a time."""
-TOKENS = 1 << 11
-"""Of prompts that are read at once: what is computed of them should stay in a processor's cache."""
 APART = 64
 """Tokens by which prompts may differ that are gone on from side by side, beyond twice the length of the shortest."""
 CROWDED = 0.85
@@ -103,7 +100,7 @@ def read(weights: Weights, prompts: Sequence[Sequence[int]]) -> tuple[Cache, Ten
     """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]."""
     places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
     unique, longest = list(places), max(map(len, places))
-    few = max(1, TOKENS // longest)
+    few = max(1, READ // longest)
     parts = [_read(weights, unique[at : at + few], longest) for at in range(0, len(unique), few)]
     which = torch.tensor([places[tuple(prompt)] for prompt in prompts])
     kept = [torch.cat(layer)[which] for layer in zip(*(kept for kept, _ in parts), strict=True)]

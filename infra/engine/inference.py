@@ -20,6 +20,7 @@ from infra.engine.adapter import Adapter, unpack
 from infra.engine.chat_template import Chat, tokenizer_of
 from infra.engine.decoding import write
 from infra.engine.likelihood import Score, likelihoods
+from infra.engine.memory_need import precision_of
 from infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
 from infra.engine.requests import TurnRequest, Written
 from infra.engine.sampling import Batch, Row
@@ -27,11 +28,6 @@ from infra.training.full_finetune import check_names, check_small
 
 ADAPTERS_KEPT = 4
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-def precision_of(device: str, asked: str) -> str:
-    """What weights and activations are kept in: ``asked``, or single precision on a CPU and bfloat16 on a GPU."""
-    return asked if asked != "auto" else "fp32" if device == "cpu" else "bf16"
 
 
 def load(path: str, device: str, quantization: str, precision: str = "auto") -> tuple[Any, Any]:

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
-LARGEST = 1 << 25
-"""Parameters of the largest model that is computed this way: a copy of the weights is held for every adapter."""
+from infra.engine.memory_need import LARGEST
+
 _INNER = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 _LENGTHS = 512
 """Tables of positions are made for multiples of so many."""

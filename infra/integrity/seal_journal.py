@@ -3,6 +3,7 @@
 A server that lost events says nothing; this file remembers what there was.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -12,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from agent0.errors import LogError
+from agent0.errors import DependencyError, LogError
 from agent0.provenance.hash_chain import Seal
 
 NAME = "seals.jsonl"
@@ -126,9 +127,21 @@ class SealFile:
         return Known(streams, seals, archives, left)
 
     def note(self, *facts: Stream | Seal | Archived) -> None:
-        """Add what is not there yet, in order; on disk when this returns. A seal is noted only behind the last one."""
+        """Add what is not there yet, in order; on disk when this returns. A seal is noted only behind the last one.
+
+        Raises:
+            DependencyError: the disk is full.
+        """
         if not facts:
             return
+        try:
+            self._note(facts)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise DependencyError("disk space", f"{self.path} cannot be added to.", "Free some space.") from error
+
+    def _note(self, facts: Sequence[Stream | Seal | Archived]) -> None:
         with self._locked():
             known = self.read()
             new = [fact for fact in facts if _is_new(fact, known)]

@@ -23,6 +23,7 @@ from events.values import Usage
 from infra.models.calls.refusals import unquoting
 from infra.models.calls.slots import BusyError, Slots
 from infra.models.calls.streams import timely
+from infra.models.calls.trial import ATTEMPT
 from infra.models.llama_server import authorities, client_of, kind_of
 from infra.models.tool_text import messages
 
@@ -33,6 +34,8 @@ KEEP_ALIVE = "10m"
 """How long the server keeps a model in memory after a call."""
 
 CONNECT_S = 5.0
+LOAD_S = 120.0
+"""Seconds in which a model must be loaded and write a word, before a run."""
 UNCUT = {"truncate": False, "shift": False}
 """A server cuts a prompt that does not fit into ``num_ctx``, and a context that is full, unless it is told not to."""
 REFUSES = (0, 12, 11)
@@ -206,7 +209,7 @@ def _looped(parts: list[ChatResponse]) -> bool:
 
 
 async def probe(url: str, model: str, timeout_s: float = 5) -> str:
-    """One line on ``model`` as the server at ``url`` has it.
+    """One line on ``model`` as the server at ``url`` has it; nothing is generated.
 
     Raises:
         DependencyError, TransientError: as ``Ollama.generate``; or what answers is no Ollama.
@@ -228,6 +231,26 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
     details = found.details
     size = f"{details.parameter_size} {details.quantization_level}" if details else "size unknown"
     return f"{model} ({size}); {', '.join(found.capabilities or ()) or 'capabilities unknown'}"
+
+
+async def try_chat(actor: ActorConfig, url: str) -> None:
+    """Have the model of ``actor`` write one token after the result of a tool call, as a run sends it: a server may
+    refuse every chat of a model that it shows. The model is loaded for it, which ``LOAD_S`` are given for.
+
+    Raises:
+        OperationError: its template does not take such a conversation.
+        DependencyError, TransientError: as ``Ollama.generate``.
+    """
+    model = Ollama(actor.model_copy(update={"timeout_s": min(actor.timeout_s, LOAD_S)}), url)
+    try:
+        await model.generate(ATTEMPT)
+    except OperationError as error:
+        name = model.name.removeprefix("ollama/")
+        what = f"The model {name} of Ollama does not take a conversation with the result of a tool call."
+        fix = f"See its template: ollama show --template {name}. Or take another: ollama pull {STUDENT}"
+        raise OperationError(what, error.why, fix) from None
+    finally:
+        await model.close()
 
 
 async def _other_kind(url: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
+from infra.storage.disk import shortage
 
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
 _ROOT = Path(__file__).parents[2]
@@ -42,20 +43,34 @@ def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
     """
     if read_only and not path.exists():
         raise NotFoundError("There are no tables yet.", f"{path} does not exist.", "Start a run first.")
-    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
     with explained(path):
-        db = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
         try:
-            if not read_only:
-                db.execute("PRAGMA journal_mode = WAL")
-            # The log is the truth: what a power cut takes from the tables is read from it again.
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA cache_size = -65536")
-            db.execute("PRAGMA wal_autocheckpoint = 8000")
-            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error:
-            db.close()
-            raise
+            return _opened(path, "ro" if read_only else "rwc")
+        except sqlite3.OperationalError:
+            if not read_only or not shortage(path.parent):
+                raise
+            return _opened(path, "rw", alone=True)
+
+
+def _opened(path: Path, mode: str, *, alone: bool = False) -> sqlite3.Connection:
+    """A connection that can read. ``alone``: for reading where a full disk has no room for the file that connections
+    share; nobody else has the database open then."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+    try:
+        if alone:
+            db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            db.execute("PRAGMA query_only = ON")
+        if mode == "rwc":
+            db.execute("PRAGMA journal_mode = WAL")
+        # The log is the truth: what a power cut takes from the tables is read from it again.
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA cache_size = -65536")
+        db.execute("PRAGMA wal_autocheckpoint = 8000")
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        db.close()
+        raise
     return db
 
 

@@ -12,14 +12,13 @@ from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
 from agent0.training.objectives.policy_gradient import token_logprobs
+from infra.engine.memory_need import at_once
 from infra.engine.qwen2_functional import Pairs, Shape, chances, parts_of, shape_of, weights_of
 from infra.training.batches import Padded
 from infra.training.full_finetune import Whole
 
 ADAPTER = "default"
 """peft's name of the adapter in training."""
-LOGITS = 1 << 24
-"""Logits (numbers) held at once where a model is large."""
 Forward = Callable[[Padded, float], tuple[Tensor, Tensor | None]]
 """From trajectories and a temperature to log-probabilities [rows, T], right wherever the mask is 1, and to entropies
 [rows, T] where a bonus is paid on them."""
@@ -83,11 +82,6 @@ def _chosen(head: Any, heat: float, states: Tensor, tokens: Tensor) -> Tensor:
     logits = head(states)
     exact = logits if logits.dtype == torch.float64 else logits.float()
     return torch.log_softmax(exact / heat, dim=-1).gather(-1, tokens[:, None])[:, 0]
-
-
-def at_once(vocabulary: int) -> int:
-    """How many tokens' logits are held at once."""
-    return max(1, LOGITS // vocabulary)
 
 
 def body_and_head(base: Any) -> tuple[Any, Any] | None:

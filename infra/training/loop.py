@@ -12,7 +12,8 @@ from agent0.errors import OperationError
 from agent0.ports.training import Sample, TrainJob
 from infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
 from infra.engine.chat_template import Chat
-from infra.engine.inference import load, precision_of
+from infra.engine.inference import load
+from infra.engine.memory_need import precision_of
 from infra.engine.qwen2_functional import shape_of
 from infra.training import course_replay
 from infra.training.batches import check_words

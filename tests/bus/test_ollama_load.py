@@ -29,17 +29,8 @@ from tests.ollama_wire import Running, running
 from tests.patience import until
 from tests.world import NOON, Opened, ports, small, started
 
-TASKS, ATTEMPTS, ITEMS = 64, 8, 150
+ATTEMPTS = 8
 STUDENT = StudentConfig(provider="ollama", max_tokens=200, timeout_s=1)
-EVALUATION = EvaluationRequested(
-    evaluation="base-validation",
-    checkpoint="base",
-    iteration=-1,
-    split="validation",
-    n=ITEMS,
-    seed=7,
-    state_sha="",
-)
 
 
 @pytest.fixture
@@ -71,9 +62,9 @@ async def student(ollama: OllamaServer, server: Running) -> AsyncIterator[Ollama
     await model.close()
 
 
-async def run(world: World, student: Ollama, *asked: Event) -> None:
+async def run(world: World, student: Ollama, tasks: int, *asked: Event) -> None:
     """Put a run and what it asks for into the log, and have the handlers of a student react to it."""
-    config = small(tasks=TASKS, attempts=ATTEMPTS, student=STUDENT.model_dump())
+    config = small(tasks=tasks, attempts=ATTEMPTS, student=STUDENT.model_dump())
     chosen = [handlers()[name] for name in ("attempt_task", "evaluate_checkpoint", "evaluate_item")]
     await world.provision(*chosen)  # type: ignore[arg-type]
     await world.put(started(config), *(record(event, run="r1", time=NOON) for event in asked))
@@ -83,7 +74,19 @@ async def run(world: World, student: Ollama, *asked: Event) -> None:
     await bus.start()
 
 
-def attempts() -> list[Event]:
+def evaluation(items: int) -> Event:
+    return EvaluationRequested(
+        evaluation="base-validation",
+        checkpoint="base",
+        iteration=-1,
+        split="validation",
+        n=items,
+        seed=7,
+        state_sha="",
+    )
+
+
+def attempts(tasks: int) -> list[Event]:
     return [
         AttemptRequested(
             task=task_id(0, slot),
@@ -95,18 +98,21 @@ def attempts() -> list[Event]:
             student="base",
             state_sha="",
         )
-        for slot, task in enumerate(heldout("validation", TASKS, 7))
+        for slot, task in enumerate(heldout("validation", tasks, 7))
         for number in range(ATTEMPTS)
     ]
 
 
-@pytest.mark.slow  # part of make crash
-async def test_no_attempt_is_given_up_though_the_server_dies_in_the_middle(
-    world: World, student: Ollama, ollama: OllamaServer, server: Running
+@pytest.mark.parametrize(
+    ("tasks", "items"), [(6, 15), pytest.param(64, 150, marks=pytest.mark.slow)], ids=["small", "make crash"]
+)
+async def test_nothing_is_given_up_though_the_server_dies_in_the_middle(
+    world: World, student: Ollama, ollama: OllamaServer, server: Running, tasks: int, items: int
 ) -> None:
-    asked = attempts()
-    await run(world, student, *asked)
-    await until(lambda: len(ollama.prompts) > len(asked) // 4, "a quarter of the attempts")
+    """8 attempts at each task and an evaluation at once; the server is killed among them and comes back."""
+    asked = attempts(tasks)
+    await run(world, student, tasks, evaluation(items), *asked)
+    await until(lambda: len(ollama.prompts) > (len(asked) + items) // 4, "a quarter of the attempts and items")
     server.kill()
     await world.until_any(1, "DependencyLost")
     server.start()
@@ -114,14 +120,8 @@ async def test_no_attempt_is_given_up_though_the_server_dies_in_the_middle(
     ended = await world.stored("TaskAttempted")
     assert len(ended) == len(asked)
     assert {one.event.attempt for one in ended} == {one.attempt for one in asked}  # type: ignore[attr-defined]
+    (evaluated,) = await world.stored("CheckpointEvaluated")
+    assert evaluated.event.n == items  # type: ignore[attr-defined]
     assert not await world.stored("ReactionFailed")
     assert await world.stored("DependencyRestored")
     assert ollama.most <= STUDENT.parallel
-
-
-async def test_an_evaluation_finishes(world: World, student: Ollama, ollama: OllamaServer) -> None:
-    await run(world, student, EVALUATION)
-    await world.quiet()
-    (evaluated,) = await world.stored("CheckpointEvaluated")
-    assert evaluated.event.n == ITEMS  # type: ignore[attr-defined]
-    assert not await world.stored("ReactionFailed") and ollama.most <= STUDENT.parallel

@@ -89,7 +89,7 @@ def test_every_token_is_that_of_transformers(
     engines: tuple[Engine, Engine], name: str, sampling: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal prompts, later turns, forced beginnings, rows that end early, and prompts read in parts."""
-    monkeypatch.setattr(decoding, "TOKENS", 60)
+    monkeypatch.setattr(decoding, "READ", 60)
     batch = [*asked(TEXTS, **sampling), TurnRequest(CALLED, Sampling(**{"max_tokens": 90, "seed": 7} | sampling))]
     batch.append(replace(batch[2], prefill="\\boxed{"))
     fast, through = (engine.generate(batch, name) for engine in engines)

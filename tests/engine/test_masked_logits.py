@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from infra.engine import memory_need
 from infra.engine.inference import load
 from infra.training import forward
 from infra.training.batches import Padded
@@ -40,7 +41,7 @@ MASKS = ((0, 0, 1, 1, 1, 0, 0, 1), (0, 1, 0, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 
 @pytest.mark.parametrize("tokens", [1, 3, 100])
 def test_loss_and_gradient_are_those_of_all_logits(model: Any, tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     base = model.get_base_model()
-    monkeypatch.setattr(forward, "LOGITS", tokens * base.config.vocab_size)
+    monkeypatch.setattr(memory_need, "LOGITS", tokens * base.config.vocab_size)
     seen, own = batch(base.config.vocab_size, *MASKS), [one for one in model.parameters() if one.requires_grad]
     parted = forward.body_and_head(base)
     assert parted is not None
@@ -67,7 +68,7 @@ def test_no_part_holds_more_logits_than_named(model: Any, monkeypatch: pytest.Mo
             asked.append(len(states))
             return head(states)
 
-    monkeypatch.setattr(forward, "LOGITS", 3 * base.config.vocab_size)
+    monkeypatch.setattr(memory_need, "LOGITS", 3 * base.config.vocab_size)
     seen = batch(base.config.vocab_size, *MASKS)
     forward.masked_logprobs(body, Noting(), nullcontext, seen, 1.0).sum().backward()
     own = sum(map(sum, MASKS)) - 1  # nothing predicts a row's first token

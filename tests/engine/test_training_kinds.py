@@ -17,20 +17,13 @@ from agent0.ports.training import Sample, TrainingExample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from benchmarks.memory import most_alive
 from events.values import Trajectory, Turn
-from infra.engine import qwen2_functional
+from infra.engine import memory_need, qwen2_functional
 from infra.engine.adapter import unpack
 from infra.engine.inference import load
+from infra.engine.memory_need import MemoryNeed, need, need_to_generate, shape_of
 from infra.training.checkpointing import HalfDone
 from infra.training.launch.distributed import Team
-from infra.training.launch.memory_estimate import (
-    MemoryNeed,
-    check_room,
-    fit_or_refuse,
-    memory_need_of,
-    need,
-    need_to_generate,
-    shape_of,
-)
+from infra.training.launch.memory_estimate import check_room, fit_or_refuse, memory_need_of
 from infra.training.launch.recipe import Recipe
 from infra.training.loop import Training
 from infra.training.progress import StepProgress
@@ -274,7 +267,8 @@ def test_a_layer_that_is_computed_again_is_in_the_estimate(
     tmp_path: Path, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted by tensors, on a model whose layers are wide within: within a tenth."""
-    monkeypatch.setattr(qwen2_functional, "LARGEST", 0)
+    for module in (qwen2_functional, memory_need):
+        monkeypatch.setattr(module, "LARGEST", 0)
     saved(tmp_path, tokenizer, hidden_size=64, intermediate_size=512)
     ids = tuple(5 + n % 90 for n in range(200))
     mask = (0,) * 180 + (1,) * 20

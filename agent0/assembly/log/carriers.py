@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.stamping import now
 from agent0.settings import Settings
 
@@ -58,9 +59,14 @@ def carriers(settings: Settings) -> list[Carrier] | None:
 
 def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """``rows`` of runs with ``carried``: whether a process executes it, where it is running; None: it is not
-    running, or that cannot be known here."""
-    by = carried_here(settings)
-    return [{**row, "carried": by if row["status"] == "running" else None} for row in rows]
+    running, or that cannot be known here. Those that are wait for space where the disk has none."""
+    by, full = carried_here(settings), waits(settings.home)
+    return [
+        {**row, "carried": by, "waits_for": row.get("waits_for") or full or None}
+        if row["status"] == "running"
+        else {**row, "carried": None}
+        for row in rows
+    ]
 
 
 def carried_here(settings: Settings) -> bool | None:

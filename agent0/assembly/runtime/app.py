@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.carriers import carrying
+from agent0.assembly.routing.addresses import with_addresses
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
@@ -109,7 +110,7 @@ def started(settings: Settings, name: str = "") -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
     from agent0.rollout.prompts import ANY, CRITIQUE, JUDGE, prompt
 
-    config, digest = config_of(settings.run)
+    config, digest = config_of(with_addresses(settings))
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
     words = [prompt(roles[role], d, role, long=kind) for role in roles for d in plan.domains for kind in kinds]

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
-from agent0.assembly.validate.requirements import REQUIREMENTS, Check, Look, State, examine
+from agent0.assembly.validate.check import Check, State
+from agent0.assembly.validate.requirements import REQUIREMENTS, Look, examine
 from agent0.assembly.validate.run_config import check_names
-from agent0.errors import Agent0Error, DependencyError, LogError
+from agent0.errors import DependencyError, LogError
 from agent0.settings import Settings
 
 FULL = 0.8
@@ -94,22 +95,6 @@ async def _tables(settings: Settings) -> list[Check]:
     return [Check("tables", "ok", f"whole, up to event {reached:,}")]
 
 
-async def _ollama(settings: Settings) -> list[Check]:
-    """Of use to other profiles: what this one uses is asked for with its models."""
-    from infra.models.ollama import STUDENT, TEACHER, probe
-
-    if "ollama" in (settings.run.teacher.provider, settings.run.student.provider):
-        return []
-    found = []
-    for model in (TEACHER, STUDENT):
-        try:
-            found.append(Check(f"ollama {model}", "ok", await probe(settings.models.ollama_url, model)))
-        except Agent0Error as error:
-            note = "(only profiles with Ollama need it)"
-            found.append(Check(f"ollama {model}", "warn", f"{error.what} {error.why} {note}", error.fix))
-    return found
-
-
 async def _settings(settings: Settings) -> list[Check]:
     """What a start refuses on any machine."""
     check_names(settings.run)
@@ -117,5 +102,5 @@ async def _settings(settings: Settings) -> list[Check]:
 
 
 _SERVER = {"log server": REQUIREMENTS["log server"]}
-LOOKS: Mapping[str, Look] = {"settings": _settings, **REQUIREMENTS, "log": _log, "tables": _tables, "ollama": _ollama}
+LOOKS: Mapping[str, Look] = {"settings": _settings, **REQUIREMENTS, "log": _log, "tables": _tables}
 """What a run needs, then how this folder's log and tables stand."""

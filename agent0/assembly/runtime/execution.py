@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from agent0.assembly.log.waits import write_waits
 from agent0.assembly.replay.forks import check_resumed, check_rows
 from agent0.assembly.runtime.app import App, open_app, run_handlers
 from agent0.assembly.runtime.port_openers import benchmark_files
@@ -15,13 +16,16 @@ from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
 from agent0.assembly.validate.sandbox_speed import fitted
-from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError
-from agent0.settings import Settings
+from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RunFailedError
+from agent0.settings import RunConfig, Settings
 from events.base import Recorded
 from events.runs import RunPaused, RunResumed, RunStarted
 from infra.log.event_log import Log
+from infra.storage.disk import NAME, shortage
 from projections.events import list_events
 
+LOOK_S, RECORD_S = 1.0, 5.0
+"""Seconds between two looks at the disk; given to a run to record by itself that it fails."""
 _ENDS = ("RunFinished", "RunFailed", "RunCancelled")
 
 
@@ -151,10 +155,30 @@ def _fitted(app: App, begin: Recorded | None, observer: Observer) -> Recorded | 
 async def _execute(settings: Settings, app: App, run: str, observer: Observer) -> Progress:
     async with asyncio.TaskGroup() as group:
         works = [group.create_task(run_handlers(app)), group.create_task(run_projector(settings, app.log))]
+        works.append(group.create_task(_end_without_room(settings, app.log, run)))
+        works.append(group.create_task(write_waits(settings.home)))
         progress = await observer.follow(app.log, run)
         for work in works:
             work.cancel()
     return progress
+
+
+async def _end_without_room(settings: Settings, log: Log, run: str) -> None:
+    """End this execution where the disk was full for ``run.give_up_after``. With some room left the run fails by
+    itself, and its log says so; with none nothing can be stored.
+
+    Raises:
+        RunFailedError: so it was.
+    """
+    begun = await anext(log.read(run, ["RunStarted"]))
+    limit = RunConfig.recorded(begun.event.config).give_up_after if isinstance(begun.event, RunStarted) else 0
+    full = 0.0
+    while limit:
+        await asyncio.sleep(LOOK_S)
+        full = full + LOOK_S if shortage(settings.home) else 0.0
+        if full >= limit + RECORD_S:
+            why = f"It waited {full:.0f} s for {NAME} (run.give_up_after is {limit:g}). {shortage(settings.home)}"
+            raise RunFailedError(f"Run {run} ended.", why, f"Free some space, then: agent0 run resume {run}")
 
 
 async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -> None:

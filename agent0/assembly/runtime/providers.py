@@ -6,10 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
-from agent0.errors import ConfigError, DependencyError
+from agent0.errors import AuthError, ConfigError, DependencyError
 from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
@@ -121,11 +122,18 @@ def _check_transformers(actor: ActorConfig) -> None:
         fix = "Set run.student.model and run.teacher.model to the folder of a saved model."
         raise ConfigError("Provider transformers needs the folder of a model.", "The setting model is empty.", fix)
     folder = _saved(actor)
-    if not folder.is_dir():
-        fix = "Name a folder that a Hugging Face model was saved to."
-        raise DependencyError(f"The model {actor.model}", f"There is no folder {folder.absolute()}.", fix)
+    require_folder(folder)
     check_folder(folder)
     _check_packages(actor)
+
+
+def require_folder(folder: Path) -> None:
+    """Raises DependencyError where ``folder``, of a saved model, is not there, with the command that downloads one."""
+    if folder.is_dir():
+        return
+    owner = "Qwen" if folder.name.startswith("Qwen") else "OWNER"
+    fix = f"hf download {owner}/{folder.name} --local-dir {folder}. Or: Name a folder that a model was saved to."
+    raise DependencyError(f"The model {folder.name}", f"There is no folder {folder.absolute()}.", fix)
 
 
 def _check_tiny(actor: ActorConfig) -> None:
@@ -241,14 +249,16 @@ def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
 def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     from infra.models.ollama import Ollama
 
-    return Ollama(actor, settings.models.ollama_url)
+    return Ollama(actor, ollama_address(actor, settings))
 
 
 async def _probe_ollama(actor: ActorConfig, settings: Settings) -> str:
-    from infra.models.ollama import STUDENT, TEACHER, probe
+    from infra.models.ollama import STUDENT, TEACHER, probe, try_chat
 
-    usual = STUDENT if isinstance(actor, StudentConfig) else TEACHER
-    return await probe(settings.models.ollama_url, actor.model or usual)
+    usual, url = STUDENT if isinstance(actor, StudentConfig) else TEACHER, ollama_address(actor, settings)
+    found = await probe(url, actor.model or usual)
+    await try_chat(actor, url)
+    return found
 
 
 def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
@@ -260,11 +270,23 @@ def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Mod
 
 
 async def _probe_openai(actor: ActorConfig, _: Settings) -> str:
-    from infra.models.openai.provider import OpenAIServer
+    from infra.models.openai.provider import OpenAIServer, key_of
 
-    server = OpenAIServer(actor.model_copy(update={"timeout_s": min(actor.timeout_s, PROBE_S)}))
+    asked: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
+    keyless = False
+    try:
+        key_of(actor)
+    except AuthError:  # that it is missing is said already; whether the server is there can be seen without it
+        asked, keyless = asked | {"key_env": ""}, True
+    if not _served(actor).is_dir():
+        asked |= {"tokenizer": ""}
+    server = OpenAIServer(actor.model_copy(update=asked))
     try:
         found = await server.check()
+    except AuthError:
+        if keyless:
+            return actor.base_url
+        raise
     finally:
         await server.close()
     return f"{found.model} at {actor.base_url}"

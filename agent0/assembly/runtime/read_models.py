@@ -1,8 +1,9 @@
 """Part of the rim: carries the log into the read models, once or for as long as a process lives."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,19 @@ from agent0.assembly.log import table_freshness
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
-from agent0.errors import DependencyError, LogError, NotFoundError
+from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
 from agent0.settings import Settings
+from infra.storage.disk import shortage
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
     from projections import Projector, Views
 
 
+OLD = "The tables are as they were carried on last."
 BEHIND = "The tables may be behind: the log's server does not answer. They are as they were carried on last."
+FULL_S = 1.0
+"""Seconds between two tries to write tables where the disk is full."""
 
 
 class NothingError(NotFoundError):
@@ -55,14 +60,22 @@ def live_path(settings: Settings) -> Path:
 async def run_projector(settings: Settings, log: "Log") -> None:
     """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them."""
     await look(settings, log)
+    while True:
+        try:
+            await _followed(settings, log)
+        except (sqlite3.OperationalError, OperationError):
+            if not shortage(settings.home):
+                raise
+            await asyncio.sleep(FULL_S)
+
+
+async def _followed(settings: Settings, log: "Log") -> None:
     projector = (await open_views(settings, log)).projector()
-    try:
+    with closing(projector):
         everything = history(settings, log)
         await _check(settings, projector, log)
         await projector.catch_up(lambda after: everything(after, 0))
         await projector.follow(lambda after: log.read_bodies(after, follow=True), log.decode)
-    finally:
-        projector.close()
 
 
 async def catch_up(settings: Settings, log: "Log") -> int:
@@ -91,7 +104,12 @@ async def refresh(settings: Settings) -> str:
         return ""
     if live_path(settings).exists() and not table_freshness.server_answers(settings):
         return BEHIND
-    return await _carried_on(settings)
+    try:
+        return await _carried_on(settings)
+    except (sqlite3.OperationalError, OperationError, DependencyError, OSError):
+        if live_path(settings).exists() and (full := shortage(settings.home)):
+            return f"{full} {OLD}"
+        raise
 
 
 async def _carried_on(settings: Settings) -> str:

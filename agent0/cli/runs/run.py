@@ -118,7 +118,7 @@ def list_(
         shown = [{**row, "status": STOPPED if row["carried"] is False else row["status"]} for row in shown]
     first = ("run", "parent", "parent_seq") if forks else ("run",)
     seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "started", "wall_s", "events")
-    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in rows))
+    why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in shown))
     console.table(rows.like(shown), as_json, (*first, *seen, *why), keep=("started", *why))
 
 
@@ -141,6 +141,7 @@ def show(
     """What a run came to in three lines; with --full its scores, learning curve and targets. Or its state at any
     event."""
     from agent0.assembly.log.carriers import carried_here
+    from agent0.assembly.log.waits import waits
     from agent0.report.overview import overview
 
     if at:
@@ -148,7 +149,8 @@ def show(
         return
 
     with console.tables() as db:
-        found = overview(db, run, carried_here(console.settings()))
+        held = console.settings()
+        found = overview(db, run, carried_here(held), waits(held.home))
     if as_json:
         console.data(found)
         return

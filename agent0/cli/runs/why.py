@@ -68,10 +68,11 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     from agent0.assembly.log.carriers import carried_here
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
+    from infra.models.calls import first_words
 
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
-    here["carried"] = carried_here(held)
+    here["carried"], here["first_word"] = carried_here(held), first_words.read(held.home)
 
     async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:
@@ -82,7 +83,7 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
         return here | console.run_async(left), ""
     except DependencyError as error:
         return here, str(error)
-    except Agent0Error:  # no log yet, or another one: who reads the tables says so
+    except (Agent0Error, OSError):  # no log yet, another one, or a disk too full to open it: the tables say so
         return here, ""
 
 

@@ -9,7 +9,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from agent0.assembly.validate.requirements import Check
+    from agent0.assembly.validate.check import Check
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 SMOKE = {"run.iterations": "1", "run.tasks": "3", "run.attempts": "2", "run.evaluation.validation": "12"}
@@ -23,10 +23,11 @@ def register(root: typer.Typer) -> None:
 def doctor(
     smoke: Annotated[bool, typer.Option("--smoke", help="Also carry out a small scripted run elsewhere.")] = False,
     profile: console.Profile = None,
+    pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
     """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run."""
-    held = console.settings(profile)
+    held = console.settings(profile, pairs)
 
     async def work() -> "list[Check]":
         from agent0.assembly.runtime.doctor import LOOKS
@@ -66,7 +67,7 @@ def _show(check: "Check") -> None:
 def _smoke() -> "Check":
     from agent0.assembly.runtime.app import started
     from agent0.assembly.runtime.execution import execute_run
-    from agent0.assembly.validate.requirements import Check
+    from agent0.assembly.validate.check import Check
     from agent0.cli.runs.foreground import Terminal
     from agent0.config.loading import load
 

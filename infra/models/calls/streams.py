@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import TypeVar
 
 from agent0.errors import DependencyError, TransientError
+from infra.models.calls.first_words import awaited
 
 SILENT_S = 30.0
 """Seconds without a part in the middle of an answer after which its server counts as away."""
@@ -33,7 +34,8 @@ async def timely(parts: AsyncGenerator[T], server: str, where: str, first_s: flo
         while True:
             try:
                 async with asyncio.timeout(SILENT_S if begun else first_s):
-                    part = await anext(parts, None)
+                    with nullcontext() if begun else awaited(where):
+                        part = await anext(parts, None)
             except TimeoutError as error:
                 if begun:
                     why = f"It fell silent in the middle of an answer ({where})."

@@ -19,6 +19,7 @@ from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
+from infra.models.calls.trial import ATTEMPT
 from infra.models.llama_adapters import LlamaAdapters
 from infra.models.openai.connection import Answered, Connection
 from infra.models.openai.dialects import PATHS, Way, body, seed_of, ways
@@ -32,15 +33,6 @@ PROBE = GenerateRequest(
     Sampling(max_tokens=8),
 )
 """The short request that shows which way of asking a server takes."""
-ATTEMPT = GenerateRequest(
-    (
-        Turn(role="user", content="What is 12+30?"),
-        Turn(role="assistant", content="I compute it."),
-        Turn(role="tool", name="python", content="42"),
-    ),
-    Sampling(max_tokens=1),
-)
-"""What an attempt that calls a tool consists of."""
 
 
 class Encoder(Protocol):

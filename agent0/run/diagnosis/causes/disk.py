@@ -4,6 +4,7 @@ from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Loss, Observation, Wait
 
 FULL = (
+    "the disk is full",
     "no space left",
     "errno 28",
     "disk quota",

@@ -1,0 +1,22 @@
+"""Part of the rim: what runs of a data folder wait for that their events do not say (yet)."""
+
+import asyncio
+from pathlib import Path
+
+from infra.models.calls import first_words
+from infra.storage import disk
+
+LOOK_S = 1.0
+
+
+def waits(home: Path) -> str:
+    """Say what runs in ``home`` wait for: space on its disk, which cannot be recorded where there is none, or the first
+    token of a model server, which is no event before it is too late. Empty where they wait for neither."""
+    return disk.waits(home) or first_words.read(home)
+
+
+async def write_waits(home: Path) -> None:
+    """Let other processes read what this one waits for, until cancelled."""
+    while True:
+        first_words.write(home)
+        await asyncio.sleep(LOOK_S)

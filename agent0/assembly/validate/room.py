@@ -1,0 +1,172 @@
+"""Part of the rim: how much memory and disk a run of some settings needs, from the files of its models alone."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from agent0.assembly.routing.billing import actors_of
+from agent0.assembly.runtime.providers import provider_of
+from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
+from agent0.settings.training import RecipeConfig
+from infra.engine.memory_need import (
+    SPARE,
+    MemoryNeed,
+    Shape,
+    as_function,
+    need,
+    need_to_generate,
+    precision_of,
+    shape_of,
+)
+
+PROMPT, COMPACT, TOOL = 1_200, 300, 256
+"""Tokens of the system turn with nine tools, examples and question; of one of style ``compact``; of what a tool says,
+on the average."""
+BASE_DISK = 256 << 20
+"""Bytes that a run needs beside what its settings say: the log's server, tables, reports, what is written anew."""
+ATTEMPT, TOKEN = 8 << 10, 32
+"""Bytes on disk, in the log and in its tables: of an attempt or item, and of each of its tokens with what it says."""
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """A model whose weights are loaded on this machine. ``recipe``: where the role is trained; ``generates``: whether
+    it is asked here, too, and not at a server."""
+
+    role: str
+    actor: ActorConfig
+    folder: Path
+    generates: bool
+    recipe: RecipeConfig | None
+
+    @property
+    def base(self) -> tuple[Path, str]:
+        """What two roles share one copy of, on one device."""
+        return self.folder, self.actor.quantization
+
+    @property
+    def stored(self) -> int:
+        """Bytes of its files of weights."""
+        return sum(file.stat().st_size for file in self.folder.glob("*.safetensors"))
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """Its sizes; None where its files do not hold them."""
+        try:
+            return shape_of(self.folder)
+        except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+            return None
+
+    def to_generate(self, rows: int) -> MemoryNeed:
+        """Of ``rows`` longest conversations at once; of unknown sizes the least that their weights need."""
+        if self.shape is None:
+            return MemoryNeed(self.stored / 4 if self.actor.quantization else self.stored, 0.0, 0.0, 0.0, 0.0)
+        return generating(self.shape, self.actor, rows)
+
+    def to_train(self) -> float:
+        """Bytes of a training step on the longest conversations; 0 where it is not trained or its sizes are unknown."""
+        return training(self.shape, self.actor, self.recipe).total if self.shape and self.recipe else 0.0
+
+
+def local_models(settings: Settings) -> list[LocalModel]:
+    """Those that a run of ``settings`` loads here to generate or to train."""
+    return [one for one in _models(settings) if one.generates or one.recipe]
+
+
+def _models(settings: Settings) -> Iterator[LocalModel]:
+    for role, actor in actors_of(settings).items():
+        held = provider_of(actor)
+        folder = held.folder(actor) if held.folder else Path()
+        if folder != Path():
+            yield LocalModel(role, actor, folder, held.probe is None, _recipe(settings.run, role, actor))
+
+
+def _recipe(run: RunConfig, role: str, actor: ActorConfig) -> RecipeConfig | None:
+    """How ``role`` is trained; None where it is not."""
+    plan, held = run.training, provider_of(actor)
+    recipe = {"student": plan.student, "teacher": plan.teacher}.get(role)
+    if recipe is None or held.train is None or held.untrainable(actor):
+        return None
+    learns = recipe.enabled and (recipe.objective != "none" or recipe.lessons)
+    return recipe if learns and plan.schedule in ("joint", "alternate", role) else None
+
+
+def longest(actor: ActorConfig, context: int = 0) -> tuple[int, int]:
+    """(tokens of the longest conversation, of them the model's own): prompt, then turns with what tools say; at most
+    ``context``, where that is known."""
+    turns = actor.max_turns if isinstance(actor, StudentConfig) else 1
+    own, prompt = turns * actor.max_tokens, COMPACT if actor.prompts == "compact" else PROMPT
+    tokens = min(prompt + own + (turns - 1) * TOOL, context or sys.maxsize)
+    return tokens, min(own, tokens)
+
+
+def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
+    """Estimate the memory of ``rows`` longest conversations of ``actor`` at once, each at its last turn."""
+    precision, quantized = precision_of(actor.device, actor.precision), bool(actor.quantization)
+    prompt = max(1, longest(actor, shape.context)[0] - actor.max_tokens)
+    return need_to_generate(
+        shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=precision, quantized=quantized,
+        function=as_function(shape, actor.device, precision, quantized),
+    )  # fmt: skip
+
+
+def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNeed:
+    """Estimate the memory of a step of ``recipe`` on longest conversations of ``actor``; at least one at a time."""
+    precision, quantized = precision_of(actor.device, actor.precision), bool(actor.quantization)
+    tokens, own = longest(actor, shape.context)
+    asked = recipe.gradient_checkpointing
+    return need(
+        shape, rank=recipe.rank, rows=min(recipe.micro_batch or 1, recipe.minibatch), tokens=tokens, own=own,
+        precision=precision, quantized=quantized,
+        checkpointing=asked == "on" or (asked == "auto" and actor.device != "cpu"),
+        function=as_function(shape, actor.device, precision, quantized),
+    )  # fmt: skip
+
+
+def memory_needs(settings: Settings) -> dict[str, dict[str, float]]:
+    """Bytes that a run of ``settings`` needs at most, by device and by what it does there.
+
+    Who generates leaves before a training, and who trained leaves after it. Roles of one base share its weights and
+    write in turns; of different bases each holds its own.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for one in local_models(settings):
+        if one.recipe and (size := one.to_train()):
+            found.setdefault(one.actor.device, {})[f"training the {one.role}"] = size
+    for device in dict.fromkeys(one.actor.device for one in local_models(settings) if one.generates):
+        if size := _generating_on(device, settings):
+            found.setdefault(device, {})["generating"] = size
+    return found
+
+
+def _generating_on(device: str, settings: Settings) -> float:
+    bases: dict[tuple[Path, str], list[MemoryNeed]] = {}
+    rows = min(settings.models.max_batch, settings.run.tasks * settings.run.attempts)
+    for one in local_models(settings):
+        if one.generates and one.actor.device == device:
+            bases.setdefault(one.base, []).append(one.to_generate(rows))
+    return SPARE * sum(
+        roles[0].weights + max(one.activations + one.logits for one in roles) for roles in bases.values()
+    )
+
+
+def disk_need(settings: Settings) -> int:
+    """Estimate the bytes that a run of ``settings`` writes to its data folder: attempts and items, as long as they may
+    get; an adapter for each iteration and trained role, and what half a training keeps; weights for llama.cpp."""
+    run, models = settings.run, local_models(settings)
+    items = run.evaluation.validation * (run.iterations + 1) + 2 * run.evaluation.test
+    attempts = run.iterations * run.tasks * run.attempts + items
+    adapters = [_adapter(one) for one in models if one.recipe]
+    written = attempts * (ATTEMPT + TOKEN * longest(run.student)[0])
+    kept = run.iterations * sum(adapters) + 3 * max(adapters, default=0)
+    served = {one.folder: one.stored for one in models if one.actor.provider == "llamacpp"}
+    return BASE_DISK + written + kept + sum(served.values())
+
+
+def _adapter(model: LocalModel) -> int:
+    """Bytes of an adapter, in single precision."""
+    if model.shape is None or model.recipe is None:
+        return 0
+    return 4 * (model.recipe.rank * model.shape.ways or model.shape.weights)

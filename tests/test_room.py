@@ -1,0 +1,150 @@
+"""Memory and disk are weighed before a run starts by the formula of what it will do, not by the size of files alone."""
+
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly.validate import requirements
+from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.requirements import REQUIREMENTS
+from agent0.assembly.validate.room import disk_need, generating, local_models, memory_needs, training
+from agent0.config.loading import load
+from agent0.settings import Settings
+from benchmarks.memory import QWEN, qwen
+from infra.engine.memory_need import Shape, need_to_generate, shape_of
+
+GIB = 1 << 30
+
+
+def weights(folder: Path, name: str) -> Path:
+    """A folder with the sizes of a published model; of its weights the header only, and their room."""
+    hidden, intermediate, layers, cached, vocabulary, tied = QWEN[name]
+    config = {"architectures": ["Qwen2ForCausalLM"], "hidden_size": hidden, "intermediate_size": intermediate}
+    config |= {"num_hidden_layers": layers, "num_attention_heads": hidden // 128, "vocab_size": vocabulary}
+    config |= {"num_key_value_heads": cached // 128, "max_position_embeddings": 32_768}
+    sizes = {"model.embed_tokens.weight": [vocabulary, hidden]} | (
+        {} if tied else {"lm_head.weight": [vocabulary, hidden]}
+    )
+    inner = {"self_attn.q_proj": [hidden, hidden], "self_attn.k_proj": [cached, hidden]}
+    inner |= {"self_attn.v_proj": [cached, hidden], "self_attn.o_proj": [hidden, hidden]}
+    inner |= {"mlp.gate_proj": [intermediate, hidden], "mlp.up_proj": [intermediate, hidden]}
+    inner |= {"mlp.down_proj": [hidden, intermediate]}
+    sizes |= {f"model.layers.{n}.{key}.weight": size for n in range(layers) for key, size in inner.items()}
+    header = json.dumps({key: {"dtype": "BF16", "shape": size, "data_offsets": [0, 0]} for key, size in sizes.items()})
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header.encode())
+        file.truncate(2 * qwen(name).weights)
+    return folder
+
+
+def held(home: Path, profile: str, **more: str) -> Settings:
+    return load(profile, {"home": str(home), "nats.url": ""} | {k.replace("__", "."): v for k, v in more.items()}, {})
+
+
+async def memory(settings: Settings) -> list[Check]:
+    return [check for check in await REQUIREMENTS["gpu"](settings) if "memory" in check.name]
+
+
+def card(patch: pytest.MonkeyPatch, *gib: float) -> None:
+    async def cards() -> tuple[list[int], str]:
+        return [int(size * GIB) for size in gib], "a card"
+
+    patch.setattr(requirements, "_cards", cards)
+
+
+async def test_a_card_that_holds_the_weights_and_not_the_training_is_too_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = (weights(tmp_path / name, f"Qwen2.5-{name}-Instruct") for name in ("1.5B", "7B"))
+    fits = held(tmp_path, "3070ti", run__student__model=str(small), run__teacher__model=str(small))
+    not_ = held(tmp_path, "3070ti", run__student__model=str(large), run__teacher__model=str(large))
+    card(monkeypatch, 8)
+    assert [check.state for check in await memory(fits)] == ["ok"]
+    (found,) = await memory(not_)
+    assert sum(file.stat().st_size for file in large.glob("*.safetensors")) // 4 < 8 * GIB, "files alone would fit"
+    assert found.state == "fail" and "generating needs" in found.detail and "training the student needs" in found.detail
+    assert "8.0 GiB there" in found.detail and "quantization = 4bit" in found.fix
+    card(monkeypatch, 24)
+    assert [check.state for check in await memory(not_)] == ["ok"]
+
+
+async def test_each_device_has_its_own_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = weights(tmp_path / "7B", "Qwen2.5-7B-Instruct")
+    here = {"run__student__model": str(large), "run__teacher__model": str(large), "run__student__device": "cuda:1"}
+    card(monkeypatch, 24, 8)
+    assert [check.state for check in await memory(held(tmp_path, "3070ti", **here))] == ["fail", "ok"]
+    on_cpu = here | {"run__student__device": "cpu", "run__teacher__device": "cpu"}
+    monkeypatch.setattr(requirements, "_memory", lambda: 16 * GIB)
+    assert [(check.name, check.state) for check in await memory(held(tmp_path, "3070ti", **on_cpu))] == [
+        ("memory", "fail")
+    ]
+    monkeypatch.setattr(requirements, "_memory", lambda: 256 * GIB)
+    assert [check.state for check in await memory(held(tmp_path, "3070ti", **on_cpu))] == ["ok"]
+
+
+async def test_what_is_not_done_here_needs_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM generates on its own card, and a run whose objective is none trains nothing."""
+    large = weights(tmp_path / "7B", "Qwen2.5-7B-Instruct")
+    served = held(tmp_path, "vllm", run__student__tokenizer=str(large), run__teacher__tokenizer=str(large))
+    monkeypatch.setattr(requirements, "_memory", lambda: GIB)
+    assert await memory(served) == [] and local_models(served) == []
+
+
+def test_the_formula_that_weighs_is_that_of_the_page(tmp_path: Path) -> None:
+    """By the files of a model as by its published sizes, which docs/results/memory.md is of."""
+    settings = held(tmp_path, "24gb", run__student__model=str(weights(tmp_path / "7B", "Qwen2.5-7B-Instruct")))
+    (one,) = [one for one in local_models(settings) if one.role == "student"]
+    assert one.shape and one.recipe
+    for mine, page in (
+        (one.to_generate(8).total, generating(qwen("Qwen2.5-7B-Instruct"), one.actor, 8).total),
+        (one.to_train(), training(qwen("Qwen2.5-7B-Instruct"), one.actor, one.recipe).total),
+    ):
+        assert mine == pytest.approx(page, rel=0.01)
+
+
+async def test_disk_is_asked_for_what_the_run_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = weights(tmp_path / "7B", "Qwen2.5-7B-Instruct")
+    settings = held(tmp_path, "24gb", run__student__model=str(large), run__teacher__model=str(large))
+    longer = held(
+        tmp_path, "24gb", run__student__model=str(large), run__teacher__model=str(large), run__iterations="20"
+    )
+    adapter = 4 * 32 * shape_of(large).ways
+    assert disk_need(longer) - disk_need(settings) > 10 * adapter > 2 * GIB
+    usage = shutil.disk_usage(tmp_path)
+    for free, state in ((3 * GIB, "fail"), (12 * GIB, "warn"), (40 * GIB, "ok")):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=free))
+        found = {check.name: check for check in await REQUIREMENTS["data folder"](settings)}
+        assert found["disk space"].state == state, found
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=600 << 20))
+    found = {check.name: check for check in await REQUIREMENTS["data folder"](held(tmp_path, "scripted"))}
+    assert found["disk space"].state == "warn", "a scripted run writes a few MiB"
+
+
+def test_a_small_model_is_weighed_as_it_is_computed(tmp_path: Path) -> None:
+    shape = Shape(655_000, 565_000, 9_000, 3, 128, 384, 32, 700, plain=True)
+    plain = {"rows": 64, "prompt": 140, "tokens": 20, "precision": "fp32", "quantized": False}
+    function, through = (need_to_generate(shape, **plain, function=f) for f in (True, False))  # type: ignore[arg-type]
+    assert function.weights > through.weights, "its weights are held twice"
+    assert function.total < 0.7 * through.total, "prompts are read in parts"
+
+
+@pytest.mark.parametrize(
+    ("profile", "student", "teacher"), [("3070ti", "1.5B", "1.5B"), ("24gb", "7B", "3B"), ("vllm", "7B", "7B")]
+)
+def test_the_pages_say_what_is_asked_for(profile: str, student: str, teacher: str, tmp_path: Path) -> None:
+    key = "tokenizer" if profile == "vllm" else "model"
+    folders = {name: weights(tmp_path / name, f"Qwen2.5-{name}-Instruct") for name in {student, teacher}}
+    own = {f"run__student__{key}": str(folders[student]), f"run__teacher__{key}": str(folders[teacher])}
+    text = (Path(__file__).parents[1] / "docs/guide/profiles.md").read_text()
+    page = text.partition(f"\n## {profile}\n")[2].partition("\n## ")[0]
+    (said,) = re.findall(r"(\d+) GB for a run", page)
+    assert math.ceil(disk_need(held(tmp_path, profile, **own)) / 1e9) == int(said)
+    if profile != "vllm":
+        most = max(memory_needs(held(tmp_path, profile, **own))["cuda"].values())
+        assert f"by the formula {most / GIB:.1f} GiB" in page
