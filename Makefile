@@ -132,7 +132,8 @@ build/axe.min.js:
 knockout: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.knockout
 	$(BIN)/python -m pytest -m slow tests/sandbox/test_attacks_served.py tests/sandbox/test_backends.py \
-		tests/sandbox/test_knockout.py tests/sandbox/test_orphans.py tests/sandbox/test_pool.py tests/sandbox/test_programs.py
+		tests/sandbox/test_knockout.py tests/sandbox/test_orphans.py tests/sandbox/test_pool.py tests/sandbox/test_programs.py \
+		tests/sandbox/test_benchmarks_judged.py tests/sandbox/test_cgroup.py tests/sandbox/test_channels.py tests/sandbox/test_gym.py tests/test_sandbox_cli.py
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
@@ -144,6 +145,7 @@ crash: setup .venv/.ready-dev
 	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \
 		tests/test_processes_tiny.py tests/test_experiment_kills.py tests/test_embedding.py tests/engine/test_saving.py \
 		tests/test_why_cli.py
+	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py
 
 mutants: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.mutants --write docs/results/mutants.md

@@ -86,6 +86,7 @@ def test_results_are_shaped_as_lm_eval_shapes_them() -> None:
     json.dumps(told)
 
 
+@pytest.mark.slow  # part of make crash
 @needs_rows
 def test_references_get_everything_right_and_nothing_is_asked_twice(tmp_path: Path) -> None:
     words = ("gsm8k,arc_challenge,bbh,mbpp", "--provider", "scripted", "--limit", "6", "--data", str(ROWS), "--json")

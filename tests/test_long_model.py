@@ -59,6 +59,7 @@ async def box() -> AsyncIterator[Sandbox]:
     await opened.close()
 
 
+@pytest.mark.slow  # part of make crash
 @MODULE
 async def test_the_tools_say_what_the_examples_say_they_do(box: Sandbox) -> None:
     for turns in examples(10):

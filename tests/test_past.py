@@ -189,6 +189,7 @@ def test_a_fork_goes_on_from_the_middle_under_other_settings(home: Path) -> None
     assert 0 < call("projections", "query", shared, "--json", home=home).json[0]["n"] < 2 * 6
 
 
+@pytest.mark.slow  # part of make crash
 def test_a_fork_with_another_student_model_is_scored_anew(home: Path) -> None:
     first = name_of(home)
     query = f"SELECT seq FROM events WHERE run = '{first}' AND type = 'TaskAttempted' ORDER BY seq LIMIT 1"

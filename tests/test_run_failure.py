@@ -196,6 +196,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
+@pytest.mark.slow  # part of make crash
 def test_every_screen_says_that_a_run_failed_and_it_can_be_resumed(home: Path, tmp_path: Path) -> None:
     barren = ("-s", "run.curriculum.band=[0.98,0.99]", "-s", "run.training.teacher.enabled=false")
     ended = call("run", "start", *SMALL, *barren, home=home)

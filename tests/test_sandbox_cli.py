@@ -273,6 +273,7 @@ def test_nothing_to_watch_is_said(held: Settings) -> None:
 # --- the self-test ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # part of make knockout
 def test_every_probe_of_every_backend_is_shown(held: Settings) -> None:
     told = sandbox(held, "check", "--set", "sandbox.backend=zygote-bwrap", "--json")
     assert told.code == 0, told.out

@@ -233,6 +233,7 @@ def server(home: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.slow  # part of make crash
 def test_one_running_instance_talks_line_by_line(server: "subprocess.Popen[str]") -> None:
     assert server.stdin and server.stdout
     for n in range(3):  # each is asked only once the one before was answered

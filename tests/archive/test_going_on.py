@@ -37,7 +37,7 @@ from tests.archive.logs import bodies, flipped, naming, seal, settings_of, sound
 from tests.terminal import agent0 as call
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", [pytest.param(False, marks=pytest.mark.slow), True])
 async def test_an_archived_log_goes_on_under_the_same_numbers(
     over: Settings, filled: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:
@@ -71,7 +71,7 @@ async def test_an_archived_log_goes_on_under_the_same_numbers(
             await (await open_views(over, log)).rebuild(history(over, log))
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", [pytest.param(False, marks=pytest.mark.slow), True])
 async def test_budgets_go_on_behind_an_archive(
     over: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:

@@ -43,7 +43,7 @@ from tests.archive.logs import (
 # --- out and in -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["log", "log.tar"])
+@pytest.mark.parametrize("name", [pytest.param("log", marks=pytest.mark.slow), "log.tar"])
 async def test_what_comes_back_is_what_left(filled: Settings, tmp_path: Path, name: str) -> None:
     path, new = tmp_path / name, settings_of(tmp_path / "new")
     await export(filled, path)
@@ -190,7 +190,7 @@ asyncio.run(bring(settings_of(Path(home)), Path(path)))
 """
 
 
-@pytest.mark.parametrize("stage", ["storing", "after"])
+@pytest.mark.parametrize("stage", ["storing", pytest.param("after", marks=pytest.mark.slow)])
 async def test_a_killed_import_leaves_all_or_nothing(
     exported: Path, filled: Settings, tmp_path: Path, stage: str
 ) -> None:

@@ -106,6 +106,7 @@ def test_results_are_compared_as_assertions_compare_them() -> None:
         assert json.loads(item.data)["rule"] == rule
 
 
+@pytest.mark.slow  # part of make knockout
 @in_the_sandbox
 async def test_challenges_are_passed_by_their_reference_only(sandbox: Bubblewrap) -> None:
     items = make_items(benchmarks()["coding"], 10, 3)[0]

@@ -64,6 +64,7 @@ async def test_memory_is_what_the_kernel_counts(sandbox: Bubblewrap) -> None:
     assert _spared(sandbox), "or the call would have ended without a report, twice"
 
 
+@pytest.mark.slow  # part of make knockout
 @needed
 async def test_many_small_processes_are_one_sum_and_end_together(sandbox: Bubblewrap) -> None:
     code = "import os, time\nfor _ in range(12):\n  if not os.fork(): x = bytearray(20 << 20); time.sleep(60)\n"

@@ -60,6 +60,7 @@ async def test_files_of_the_call_itself_are_locked_as_ever(sandbox: Bubblewrap) 
     assert await _ended(sandbox, EXCLUSIVE) == [(ToolState.OK, said)]
 
 
+@pytest.mark.slow  # part of make knockout
 async def test_neither_with_one_bubblewrap_a_call() -> None:
     sandbox = ColdBubblewrap(SETTINGS)
     try:
