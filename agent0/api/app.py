@@ -17,7 +17,7 @@ from agent0.api.openai import routes as chats
 from agent0.api.pages import forms, login, routes
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
-from agent0.api.v1 import events, lists, runs, writes
+from agent0.api.v1 import decisions, events, lists, runs, tasks, writes
 from agent0.errors import Agent0Error, OperationError, escaped
 
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
@@ -47,6 +47,8 @@ def create_app(context: ApiContext) -> FastAPI:
     app.add_middleware(Guard, context=context)
     for router in (
         writes.router,
+        decisions.router,
+        tasks.router,
         runs.router,
         events.router,
         lists.router,

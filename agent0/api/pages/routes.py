@@ -1,18 +1,17 @@
-"""The pages and their twins: a page shows what its twin, the same address with ``.json``, sends."""
+"""The pages of runs, models and the server itself."""
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from fastapi import Query
+from starlette.responses import RedirectResponse, Response
 
-from agent0.api.conditional import LIMIT, At, Limit, Tagged, keyed_page
+from agent0.api.conditional import LIMIT, At, Limit, keyed_page
 from agent0.api.context import Context
 from agent0.api.pages import readings
 from agent0.api.pages.drawing import curve, histogram
-from agent0.api.pages.rendering import MEDIA, linker, page, static_files
+from agent0.api.pages.rendering import MEDIA, linker, static_files
+from agent0.api.pages.twins import Shown, router, twin
 from agent0.api.status import consumers, status
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.runtime.read_models import NothingError
@@ -25,36 +24,6 @@ from projections.runs import list_runs
 
 Row = dict[str, Any]
 Number = Annotated[float | None, Query(allow_inf_nan=False)]
-router = APIRouter(include_in_schema=False)
-
-
-@dataclass
-class Shown:
-    """What a page shows: ``data`` is its twin, ``more`` what only its template needs."""
-
-    data: Row
-    at: int = 0
-    more: Row = field(default_factory=dict)
-
-
-def twin(path: str, template: str, *, tagged: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: what the function gives is the page at ``path`` and, with ``.json`` behind it, its twin."""
-
-    def register(read: Callable[..., Any]) -> Callable[..., Any]:
-        held = Annotated[Shown, Depends(read)]
-
-        def as_json(shown: held) -> Row:
-            return shown.data
-
-        def as_page(request: Request, shown: held) -> Response:
-            return page(request, template, shown.at, **shown.data, **shown.more)
-
-        given = [Tagged] if tagged else []
-        router.add_api_route(f"{path}.json", as_json, dependencies=given, response_class=JSONResponse)
-        router.add_api_route(path, as_page)
-        return read
-
-    return register
 
 
 @router.get("/")
