@@ -164,6 +164,20 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     }
 
 
+def trajectory_of(db: sqlite3.Connection, run: str, attempt: str) -> Row:
+    """The recorded ``trajectory`` of an attempt, or ``trajectory_artifact`` where it is long; both None where nothing
+    was recorded or it has not ended."""
+    found = select(
+        db,
+        "SELECT json_extract(body, '$.data.trajectory') AS trajectory,"
+        " json_extract(body, '$.data.trajectory_artifact') AS trajectory_artifact"
+        " FROM attempts JOIN events ON seq = attempted_seq WHERE attempts.run = ? AND attempts.attempt = ?",
+        (run, attempt),
+        parse=("trajectory", "trajectory_artifact"),
+    )
+    return found[0] if found else {"trajectory": None, "trajectory_artifact": None}
+
+
 def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
     """How likely the answer is right, where this student's confidence was calibrated."""
     if row["answer"] is None or not row["signals"]:

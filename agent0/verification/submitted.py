@@ -1,5 +1,5 @@
-"""A submitted task: as the attempt that a run would request of its student, and the verdict on it, which has no siblings
-to compare it with."""
+"""A submitted task: as the attempt that a run would request of its student, and the verdict on it, which has no
+siblings to compare it with."""
 
 import json
 

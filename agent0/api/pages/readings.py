@@ -7,10 +7,13 @@ from typing import Any
 
 from agent0.api.context import ApiContext
 from agent0.api.v1.runs import whole_attempt
+from agent0.assembly.models.token_heat import token_heat
 from agent0.errors import NotFoundError
 from agent0.report.alarm_groups import shown_by
 from agent0.report.diagnosis.findings import observation_lines, step_words
 from agent0.report.overview import overview, rows_for_people
+from agent0.settings import RunConfig
+from agent0.state.run_state import BASE
 from projections.attempts import list_attempts
 from projections.checkpoints import find_checkpoint, list_checkpoints
 from projections.evaluations import list_evaluations
@@ -141,6 +144,24 @@ def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attem
     found = whole_attempt(context, db, name, attempt)
     siblings = [one["attempt"] for one in list_attempts(db, name, found["task"], limit=ALL)]
     return {"run": name, "attempt": found, "siblings": siblings}
+
+
+def tokens_of(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
+    """The tokens that an attempt drew with their probabilities, as far as they were recorded."""
+    return token_heat(db, context.artifacts, run, attempt, plan_of(show_run(db, run)))
+
+
+def plan_of(row: Mapping[str, Any]) -> RunConfig:
+    """The settings of the run of ``row``. Those that this version does not know are left out: to show a run is not to
+    execute it."""
+    return RunConfig.recorded({key: value for key, value in row["config"].items() if key in RunConfig.model_fields})
+
+
+def students_of(db: sqlite3.Connection, run: str) -> tuple[str, list[str]]:
+    """The student of ``run``, and those before it to which one can go back, the newest first."""
+    student = str(show_run(db, run)["student"])
+    promoted = [one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"]
+    return student, [one for one in dict.fromkeys([*promoted[::-1], BASE]) if one != student]
 
 
 def model_data(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
