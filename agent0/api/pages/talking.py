@@ -81,5 +81,5 @@ def _shown(request: Request, context: ApiContext, model: str, said: list[Row]) -
         known = [one["id"] for one in models(context)["data"]] if context.models else []
     except NothingError:
         known = []
-    held = {"models": known, "model": model, "said": said, "kept": json.dumps(said)}
+    held: Row = {"models": known, "model": model, "said": said, "kept": json.dumps(said)}
     return page(request, "chat.html.jinja", **held)
