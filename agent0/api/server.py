@@ -190,6 +190,7 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
         context.ending.set()
         server.should_exit = True
         await asyncio.wait([answering])
+        context.deep.close()
         context.past.close()
 
 

@@ -45,6 +45,9 @@ def static(name: str) -> Response:
 
 WORDS = {"running": ("pause", "cancel"), "paused": ("resume", "cancel"), "failed": ("resume", "cancel")}
 """What may be decided of a run, by its status."""
+Behind = Annotated[int, Query(ge=0, le=10_000_000, description="rows before")]
+ROWS = 150
+"""Rows of a long list that a page shows at once."""
 TURNS, CALLS = 200, 100
 """Turns and tool calls of an attempt that its page shows at once."""
 
@@ -67,7 +70,7 @@ def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) ->
 def run(context: Context, run: str, at: At = 0) -> Shown:
     """One run: answer, why, curve, scores, what happens now."""
     with context.tables() as live, context.tables(at) as db:
-        data, end = readings.run_data(db, run), readings.moments(live, run)
+        data, end = readings.run_data(context, db, run, at), readings.moments(live, run)
     row = data["run"]
     more = {"curve": curve(row["validation"]), "moments": end, "link": linker(row["run"], at)}
     words = WORDS.get(row["status"], ()) if context.log and not at else ()
@@ -76,15 +79,19 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
 
 
 @twin("/runs/{run}/iterations/{number}", "iteration.html.jinja")
-def iteration(context: Context, run: str, number: int, low: Number = None, high: Number = None, at: At = 0) -> Shown:
+def iteration(
+    context: Context, run: str, number: int, low: Number = None, high: Number = None, after: Behind = 0, at: At = 0
+) -> Shown:
     """One iteration, counted from 1: its rewards, its tasks, what was refused, what was not trained on."""
     with context.tables() as live, context.tables(at) as db:
         data = readings.iteration_data(db, run, number, low, high)
         begins, end = readings.fork_points(db, run), readings.moments(live, run)
     bars = histogram([one["reward"] for one in data["attempts"] if one["reward"] is not None])
     begin = begins.get(number) if context.log else None
+    rows, following = readings.page_of(data["chosen"], after, ROWS)
+    shown = {"shown": rows, "following": following, "after": after, "tasks_shown": data["tasks"][:ROWS]}
     forked = {"begin": begin, "again": secrets.token_urlsafe(16), "moments": end}
-    return Shown(data, at, {"bars": bars, "link": linker(data["run"], at), **forked})
+    return Shown(data, at, {"bars": bars, "link": linker(data["run"], at), **forked, **shown})
 
 
 @twin("/runs/{run}/tasks/{task}", "group.html.jinja")

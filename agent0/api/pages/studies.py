@@ -20,7 +20,7 @@ from projections.calibrators import list_calibrators
 from projections.checkpoints import find_student
 from projections.evaluations import learning_curve, list_evaluations
 from projections.events import newest_events
-from projections.iterations import list_iterations, list_slots, slots_by_iteration
+from projections.iterations import list_iterations, slots_by_iteration, slots_together
 from projections.rewards import explain_rewards, reward_curve
 from projections.runs import resolve, show_run
 
@@ -106,11 +106,10 @@ def curriculum_data(db: sqlite3.Connection, run: str) -> Row:
     """Families and levels with their difficulty for this student, and each iteration in numbers."""
     name = resolve(db, run)
     band = plan_of(show_run(db, name)).curriculum.band
-    arms = []
-    for arm in list_slots(db, name):
+    arms, cells = [], slots_by_iteration(db, name)
+    for arm in slots_together(cells):
         held = grade(int(arm["solved"]), arm["tried"], band, arm["turns"], arm["calls"])
         arms.append({**arm, "grade": held.grade, "lower95": held.lower95, "upper95": held.upper95})
-    cells = slots_by_iteration(db, name)
     return {"run": name, "arms": arms, "cells": cells, "iterations": list_iterations(db, name)}
 
 
