@@ -153,7 +153,8 @@ def show_event(db: sqlite3.Connection, wanted: str) -> Row:
         row = select(db, "SELECT min(seq) AS first, max(seq) AS last FROM events")[0]
         why = f"There are events {row['first']} to {row['last']}." if row["last"] else "There are no events yet."
         raise NotFoundError(f"There is no event {wanted!r}.", why, "`agent0 events grep WORDS` finds events by text.")
-    effects = find(db, f"{_LINE} events", {"run": found[0]["run"], "cause": found[0]["id"]}, "seq")
+    caused = f"{_LINE} events WHERE cause = ? AND +run = ? ORDER BY seq"  # by the cause: a run has many events
+    effects = select(db, caused, (found[0]["id"], found[0]["run"]))
     return {**found[0], "effects": effects}
 
 

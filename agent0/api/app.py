@@ -10,9 +10,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from agent0.api import metrics
 from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.guard import Guard, dress
+from agent0.api.metrics import Measured, Measures
 from agent0.api.openai import routes as chats
 from agent0.api.pages import forms, login, routes, study_routes, talking
 from agent0.api.pages.rendering import problem_page
@@ -46,7 +48,9 @@ def create_app(context: ApiContext) -> FastAPI:
         telemetry={"tracing": False},
     )
     app.state.context = context
+    app.state.measures = measures = Measures(context)
     app.add_middleware(Guard, context=context)
+    app.add_middleware(Measured, measures=measures)
     for router in (
         writes.router,
         decisions.router,
@@ -58,6 +62,7 @@ def create_app(context: ApiContext) -> FastAPI:
         chats.router,
         forms.router,
         login.router,
+        metrics.router,
         PAGES[0].router,
     ):
         app.include_router(router)

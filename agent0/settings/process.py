@@ -117,3 +117,12 @@ class ApiSettings(Frozen):
     changes_per_minute: int = Field(
         120, ge=0, le=1_000_000, description="requests a minute of one key that start or change something; 0: no limit"
     )
+
+
+class TelemetrySettings(Frozen):
+    """What `agent0 up` tells other systems. Nothing by default; prompts and answers are never sent to a collector."""
+
+    otlp_url: str = Field("", pattern=WEB_ADDRESS, description="OTLP/HTTP collector that gets spans")
+    webhook_url: str = Field("", pattern=WEB_ADDRESS, description="address that gets alarms and ends of runs")
+    webhook_secret: SecretStr = Field(SecretStr(""), description="secret that signs them; better in the environment")
+    log_json: bool = Field(False, description="logs of the process as JSON lines on stderr")
