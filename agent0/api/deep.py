@@ -35,7 +35,7 @@ class Deep:
 
 
 class DeepReadings:
-    """Those of one server. ``clock`` counts seconds."""
+    """Keeps what one server read of its large runs. ``clock`` counts seconds."""
 
     def __init__(self, tables: Tables, clock: Callable[[], float] = monotonic) -> None:
         self._tables, self._clock = tables, clock

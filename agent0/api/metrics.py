@@ -21,7 +21,7 @@ NONE = "none"
 
 
 class Measures:
-    """What one server counts of its answers."""
+    """Counts the answers of one server, beside the metrics of its tables."""
 
     def __init__(self, context: ApiContext) -> None:
         self.registry = registry(context.settings)
@@ -36,7 +36,7 @@ def _seconds(held: CollectorRegistry) -> Histogram:
 
 
 class Measured:
-    """Middleware that counts every answer."""
+    """Middleware around the application that counts and times every answer."""
 
     def __init__(self, app: ASGIApp, measures: Measures) -> None:
         self._app, self._measures = app, measures

@@ -153,7 +153,7 @@ def _taken(host: str, port: int, error: OSError) -> OperationError:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach ``host``."""
+    """Whether ``host`` is an address that only this machine can reach."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -120,7 +120,7 @@ class ApiSettings(Frozen):
 
 
 class TelemetrySettings(Frozen):
-    """What `agent0 up` tells other systems. Nothing by default; prompts and answers are never sent to a collector."""
+    """What `agent0 up` sends other systems. Nothing by default; a collector never gets prompts or answers."""
 
     otlp_url: str = Field("", pattern=WEB_ADDRESS, description="OTLP/HTTP collector that gets spans")
     webhook_url: str = Field("", pattern=WEB_ADDRESS, description="address that gets alarms and ends of runs")

@@ -27,7 +27,7 @@ def read_question(question: str, domain: str) -> tuple[Task | None, str]:
 
 
 def as_request(event: TaskSubmitted) -> AttemptRequested:
-    """The request of its one attempt."""
+    """The request of its one attempt, as a run would make it."""
     return AttemptRequested(
         task=event.task,
         attempt=event.attempt,

@@ -129,7 +129,7 @@ def curves(sides: Sequence[Sequence[Row]]) -> Lines | None:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Slot:
     """One domain, family and level in one iteration: how many tasks, and which share of attempts was right."""
 
     tasks: int
@@ -137,21 +137,21 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Rows by name, a cell for each iteration; None where nothing was asked."""
+class Heatmap:
+    """Rows by name, a slot for each iteration; None where nothing was asked."""
 
     iterations: tuple[int, ...]
-    rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[Slot | None, ...]], ...]
 
 
-def grid(cells: Sequence[Row]) -> Grid:
-    """Arrange ``cells`` by arm and iteration."""
-    iterations = tuple(sorted({cell["iteration"] for cell in cells}))
-    arms: dict[str, dict[int, Cell]] = {}
-    for cell in cells:
-        name = f"{cell['domain']}/{cell['family']} level {cell['level']}"
-        arms.setdefault(name, {})[cell["iteration"]] = Cell(cell["asked"], cell["solve_rate"])
-    return Grid(iterations, tuple((name, tuple(map(held.get, iterations))) for name, held in sorted(arms.items())))
+def heatmap(found: Sequence[Row]) -> Heatmap:
+    """Arrange ``found``, rows of ``slots_by_iteration``, by family, level and iteration."""
+    iterations = tuple(sorted({one["iteration"] for one in found}))
+    held: dict[str, dict[int, Slot]] = {}
+    for one in found:
+        name = f"{one['domain']}/{one['family']} level {one['level']}"
+        held.setdefault(name, {})[one["iteration"]] = Slot(one["asked"], one["solve_rate"])
+    return Heatmap(iterations, tuple((name, tuple(map(row.get, iterations))) for name, row in sorted(held.items())))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fastapi import Query
 from agent0.api.conditional import LIMIT, At, Limit
 from agent0.api.context import Context
 from agent0.api.pages import readings, studies
-from agent0.api.pages.drawing import curves, grid, reliability
+from agent0.api.pages.drawing import curves, heatmap, reliability
 from agent0.api.pages.rendering import linker
 from agent0.api.pages.twins import Shown, twin
 from agent0.config.loading import profiles
@@ -39,7 +39,7 @@ def curriculum(context: Context, run: str, at: At = 0) -> Shown:
     """What was asked for, how hard it was, how broad it stayed."""
     with context.tables() as live, context.tables(at) as db:
         data, moments = studies.curriculum_data(db, run), readings.moments(live, run)
-    return Shown(data, at, {"heat": grid(data["cells"]), "moments": moments})
+    return Shown(data, at, {"heat": heatmap(data["cells"]), "moments": moments})
 
 
 @twin("/runs/{run}/rewards", "rewards.html.jinja")
@@ -63,7 +63,7 @@ def calibration(context: Context, limit: Limit = 20, at: At = 0) -> Shown:
 
 @twin("/benchmarks", "benchmarks.html.jinja")
 def benchmarks(context: Context, at: At = 0) -> Shown:
-    """Benchmark runs, the latest first."""
+    """Show benchmark runs and what they score, the latest first."""
     with context.tables(at) as db:
         rows = list_benchmark_runs(db)[::-1]
     return Shown({"runs": [{**row, "benchmarks": json.loads(row["benchmarks"] or "[]")} for row in rows]}, at)

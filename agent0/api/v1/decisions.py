@@ -23,7 +23,7 @@ Name = Annotated[str, Path(max_length=200)]
 
 
 class Word(BaseModel):
-    """Why; it is part of the event."""
+    """Why a person decides so; it is a part of the event."""
 
     model_config = ConfigDict(extra="forbid")
 

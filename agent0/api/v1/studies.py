@@ -26,7 +26,7 @@ Seeds = Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(min_length=
 
 
 class RescoreRequest(BaseModel):
-    """A run's rewards under other rules."""
+    """A run whose rewards are to be recomputed under other rules."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,7 +37,7 @@ class RescoreRequest(BaseModel):
 
 
 class Rescored(BaseModel):
-    """The experiment that was written down."""
+    """The experiment that was written down, by its id."""
 
     experiment: str
 

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 class TaskRequest(BaseModel):
-    """A task for a student."""
+    """A task for a student, and the right answer where it is known."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,7 @@ def tasks(
     after: After = "",
     at: At = 0,
 ) -> Page:
-    """Submitted tasks, newest first."""
+    """Submitted tasks with what became of them, newest first."""
     with context.tables(at) as db:
         rows = list_submissions(db, resolve(db, of) if of else "", limit + 1, after)
     return keyed_page(rows, limit, "submission")

@@ -1,1 +1,1 @@
-"""Part of the rim: what other systems are told of a log: spans to a collector, notices to a webhook."""
+"""Part of the rim: what other systems get of a log: spans for a collector, notices for a webhook."""

@@ -1,5 +1,5 @@
-"""Tells another system what happens, event by event: what was told last is kept in a file, so that nothing is lost
-while the other one is away or this process ends. What was told just before an end may be told again."""
+"""Sends another system what happens, event by event: what was sent last is kept in a file, so that nothing is lost
+while the other one is away or this process ends. What was sent just before an end may be sent again."""
 
 import asyncio
 import hashlib
@@ -131,7 +131,7 @@ def _to_webhook(url: str, secret: str) -> Send:
 
 
 def signature(secret: str, stamp: str, body: bytes) -> str:
-    """HMAC-SHA256 of ``<stamp>.<body>``, in hex."""
+    """Sign ``<stamp>.<body>`` by HMAC-SHA256 under ``secret``; returns it in hex."""
     return hmac.new(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 

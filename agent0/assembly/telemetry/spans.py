@@ -40,11 +40,11 @@ class Span:
     failed: str = ""
     root: bool = False
     part: str = ""
-    """Tells apart the spans of one event."""
+    """Distinguishes the spans of one event."""
 
 
 def spans_of(recorded: Recorded) -> list[Span]:
-    """The spans that ``recorded`` tells of; none for most classes."""
+    """The spans that follow from ``recorded``; none for most classes."""
     made = _MADE.get(recorded.type)
     return made(recorded, recorded.event) if made else []
 
@@ -74,7 +74,7 @@ def _asked(e: Recorded, x: ModelCalled) -> list[Span]:
 def _judged(e: Recorded, x: ResultVerified) -> list[Span]:
     label = {True: "correct", False: "wrong", None: "undecided"}[x.correct]
     given: dict[str, Value] = {OPERATION: "evaluation", EVALUATION: x.verifier, LABEL: label}
-    score = {} if x.correct is None else {SCORE: float(x.correct)}
+    score: dict[str, Value] = {} if x.correct is None else {SCORE: float(x.correct)}
     return [Span(f"evaluation {x.verifier}", e, 0.0, given | score)]
 
 
