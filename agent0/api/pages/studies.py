@@ -53,7 +53,7 @@ def _runs(db: sqlite3.Connection, left: str, right: str) -> Row:
     rows = [show_run(db, one) for one in (left, right)]
     plans = [plan_of(row) for row in rows]
     back, forth = differing(plans[1], plans[0]), differing(plans[0], plans[1])
-    seen = ("status", "profile", "seed", "iteration", "tasks", "attempts", "tool_calls", "student", "validation")
+    seen = ("status", "profile", "seed", "tasks", "attempts", "tool_calls", "student", "validation")
     names = (*seen, "heldout_first", "heldout_last", "wall_s")
     return {
         "left": left,
