@@ -15,7 +15,7 @@ from tests.api.test_browser import WIDE, chromium, opened
 pytestmark = pytest.mark.slow
 __all__ = ["chromium"]
 SMALL = "run.iterations=1 run.tasks=6 run.attempts=4 run.evaluation.validation=3 run.evaluation.test=0"
-PATIENT_MS = 300_000
+PATIENT_MS = 120_000
 
 
 @pytest.fixture
