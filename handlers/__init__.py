@@ -12,6 +12,7 @@ from typing import Any
 from agent0.errors import DependencyError
 from agent0.registry import LOADED, Registry
 from agent0.run.lifecycle import RunState
+from agent0.settings import RunConfig
 from events.base import Event, Recorded
 
 Reaction = Callable[..., Awaitable[list[Event]]]
@@ -40,18 +41,28 @@ class Handler:
         as an experiment's events.
 
         Raises:
-            DependencyError: the run was begun with a file of rewards, verifiers, tools or families that this process
-                has not loaded: without it this would be another reaction, and nobody would notice.
+            DependencyError: as ``require_plugins`` does.
         """
         if run is None and "run" in self.own:
             return []
-        for name, digest in run.config.plugins.items() if run else ():
-            if LOADED.get(name) != digest:
-                fix = f"Restart this process with --plugin PATH/{name}.py, or AGENT0_PLUGINS=PATH/{name}.py."
-                raise DependencyError(f"the plugin {name}", f"The run began with sha256 {digest[:12]} of it.", fix)
+        if run:
+            require_plugins(run.config)
         own = {"event": cause.event, "run": run, "cause": cause}
         wanted = {name: own[name] for name in self.own}
         return await self.react(**wanted, **{name: ports[name] for name in self.ports})
+
+
+def require_plugins(config: RunConfig) -> None:
+    """Check that this process has loaded the files that a run of ``config`` began with.
+
+    Raises:
+        DependencyError: it lacks a file of rewards, verifiers, tools or families: without it this would be another
+            reaction, and nobody would notice.
+    """
+    for name, digest in config.plugins.items():
+        if LOADED.get(name) != digest:
+            fix = f"Restart this process with --plugin PATH/{name}.py, or AGENT0_PLUGINS=PATH/{name}.py."
+            raise DependencyError(f"the plugin {name}", f"The run began with sha256 {digest[:12]} of it.", fix)
 
 
 _handlers = Registry[str, Handler](

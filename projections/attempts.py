@@ -62,7 +62,10 @@ _COPIED = {
         facts.RewardAssigned,
         alarms.ReactionDropped,
     ),
-    indexes=(("run", "task"), ("run", "iteration")),
+    indexes=(
+        ("run", "task", "correct", "turns", "tool_calls", "credit"),
+        ("run", "iteration", "tool_ok", "reward", "wall_s"),
+    ),
 )
 def attempts(e: Recorded) -> Iterator[Row]:
     """``status``: requested, working (a long task, ``turns`` so far), attempted, verified, rewarded, dropped.
@@ -164,6 +167,20 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     }
 
 
+def trajectory_of(db: sqlite3.Connection, run: str, attempt: str) -> Row:
+    """The recorded ``trajectory`` of an attempt, or ``trajectory_artifact`` where it is long; both None where nothing
+    was recorded or it has not ended."""
+    found = select(
+        db,
+        "SELECT json_extract(body, '$.data.trajectory') AS trajectory,"
+        " json_extract(body, '$.data.trajectory_artifact') AS trajectory_artifact"
+        " FROM attempts JOIN events ON seq = attempted_seq WHERE attempts.run = ? AND attempts.attempt = ?",
+        (run, attempt),
+        parse=("trajectory", "trajectory_artifact"),
+    )
+    return found[0] if found else {"trajectory": None, "trajectory_artifact": None}
+
+
 def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
     """How likely the answer is right, where this student's confidence was calibrated."""
     if row["answer"] is None or not row["signals"]:
@@ -174,9 +191,11 @@ def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
 
 def _subgoals(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[str]:
     """What each step of a long task wants."""
-    asked = "SELECT json_extract(body, '$.data.proposal.subgoals') AS wanted FROM events"
-    key = {"run": run, "task": task, "attempt": attempt, "type": "AttemptRequested"}
-    return next((row["wanted"] or [] for row in find(db, asked, key, "seq", parse=("wanted",))), [])
+    asked = (
+        "SELECT json_extract(body, '$.data.proposal.subgoals') AS wanted FROM events WHERE run = ? AND task = ?"
+        " AND attempt = ? AND +type = 'AttemptRequested' ORDER BY seq"  # by the task: a run has many events of the type
+    )
+    return next((row["wanted"] or [] for row in select(db, asked, (run, task, attempt), parse=("wanted",))), [])
 
 
 def _verdicts(db: sqlite3.Connection, key: tuple[str, str]) -> list[Row]:

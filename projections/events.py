@@ -42,7 +42,7 @@ WITH RECURSIVE chain(at) AS (
         "text": str,
         "body": str,
     },
-    indexes=(("id",), ("run", "task")),
+    indexes=(("id",), ("cause",), ("run",), ("run", "task"), ("run", "type"), ("type",)),
     search=("text",),
 )
 def events(e: Recorded, body: str) -> Iterator[Row]:
@@ -107,12 +107,13 @@ def extent(db: sqlite3.Connection) -> tuple[int, int]:
 
 def count_events(db: sqlite3.Connection, run: str = "", type: str = "") -> int:
     """Count the events of ``run`` and ``type``; empty: of all."""
-    return int(find(db, "SELECT count(*) AS n FROM events", {"run": run, "type": type}, "n")[0]["n"])
+    query = "SELECT coalesce(sum(events), 0) AS n FROM event_counts"
+    return int(find(db, query, {"run": run, "type": type}, "n")[0]["n"])
 
 
 def extent_of(db: sqlite3.Connection, run: str) -> tuple[int, int]:
     """Sequences of the first and the last event of ``run``."""
-    row = select(db, "SELECT min(seq) AS first, max(seq) AS last FROM events WHERE run = ?", (run,))[0]
+    row = select(db, "SELECT min(first_seq) AS first, max(last_seq) AS last FROM event_counts WHERE run = ?", (run,))[0]
     return row["first"] or 0, row["last"] or 0
 
 
@@ -124,14 +125,20 @@ def nth_event(db: sqlite3.Connection, run: str, number: int) -> int | None:
 
 def iteration_starts(db: sqlite3.Connection, run: str) -> list[int]:
     """Sequence of the last event of ``run`` before each of its iterations, in order; a fork's begin with its own."""
-    rows = select(
-        db,
-        "SELECT (SELECT max(seq) FROM events AS before WHERE before.run = ?1 AND before.seq < min(e.seq)) AS seq"
-        " FROM events AS e WHERE run = ?1 AND type = 'TaskRequested'"
-        " GROUP BY json_extract(body, '$.data.iteration') ORDER BY min(e.seq)",
-        (run,),
-    )
-    return [int(row["seq"]) for row in rows]
+    return [int(row["seq"]) for row in select(db, _STARTS, (run,)) if row["seq"] is not None]
+
+
+_STARTS = """
+SELECT (SELECT seq FROM events WHERE run = ?1 AND seq < begun ORDER BY seq DESC LIMIT 1) AS seq
+FROM (SELECT iteration, min(requested_seq) AS begun FROM tasks WHERE run = ?1 AND requested_seq IS NOT NULL
+      GROUP BY iteration)
+ORDER BY begun
+"""
+
+
+def newest_lines(db: sqlite3.Connection, run: str, limit: int) -> list[Row]:
+    """The newest events of ``run``, the newest first, without bodies."""
+    return find(db, f"{_LINE} events", {"run": run}, "seq DESC", limit)
 
 
 def show_event(db: sqlite3.Connection, wanted: str) -> Row:
@@ -146,7 +153,8 @@ def show_event(db: sqlite3.Connection, wanted: str) -> Row:
         row = select(db, "SELECT min(seq) AS first, max(seq) AS last FROM events")[0]
         why = f"There are events {row['first']} to {row['last']}." if row["last"] else "There are no events yet."
         raise NotFoundError(f"There is no event {wanted!r}.", why, "`agent0 events grep WORDS` finds events by text.")
-    effects = find(db, f"{_LINE} events", {"run": found[0]["run"], "cause": found[0]["id"]}, "seq")
+    caused = f"{_LINE} events WHERE cause = ? AND +run = ? ORDER BY seq"  # by the cause: a run has many events
+    effects = select(db, caused, (found[0]["id"], found[0]["run"]))
     return {**found[0], "effects": effects}
 
 
@@ -168,8 +176,8 @@ def event_stats(db: sqlite3.Connection, run: str = "") -> list[Row]:
     """Per type: how many, bytes, first and last time."""
     return select(
         db,
-        "SELECT type, count(*) AS events, sum(length(body)) AS bytes, min(time) AS first, max(time) AS last"
-        " FROM events WHERE run = ? OR ? = '' GROUP BY type ORDER BY events DESC, type",
+        "SELECT type, sum(events) AS events, sum(bytes) AS bytes, min(first) AS first, max(last) AS last"
+        " FROM event_counts WHERE run = ? OR ? = '' GROUP BY type ORDER BY events DESC, type",
         (run, run),
     )
 

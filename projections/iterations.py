@@ -1,7 +1,7 @@
 """One row per iteration: the measures of its tasks and attempts before anything was trained on them."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from agent0.run.monitors.iteration_metrics import MEANING
 from events import runs as facts
@@ -38,20 +38,53 @@ def list_iterations(db: sqlite3.Connection, run: str) -> list[Row]:
 
 def list_slots(db: sqlite3.Connection, run: str) -> list[Row]:
     """List what a run requested by domain, family and level: tasks, their attempts and how many were right."""
-    return select(db, _SLOTS.format(by="", order="t.domain, t.family, t.level"), (run,))
+    return slots_together(slots_by_iteration(db, run))
+
+
+def slots_together(cells: Sequence[Row]) -> list[Row]:
+    """The rows of ``slots_by_iteration`` over all iterations: sums, and means by how many attempts each is of."""
+    held: dict[tuple[object, ...], list[Row]] = {}
+    for cell in cells:
+        held.setdefault((cell["domain"], cell["family"], cell["level"]), []).append(cell)
+    return [_together(arm) for _, arm in sorted(held.items(), key=lambda one: [(k is not None, k) for k in one[0]])]
+
+
+def _together(arm: Sequence[Row]) -> Row:
+    sums = {name: sum(one[name] for one in arm) for name in ("asked", "tasks", "tried", "solved")}
+    return {
+        **{name: arm[0][name] for name in ("domain", "family", "level")},
+        **sums,
+        "solve_rate": sums["solved"] / sums["tried"] if sums["tried"] else None,
+        **{name: _mean(arm, name, "tried") for name in ("turns", "calls")},
+        "novelty": _mean(arm, "novelty", "weighed"),
+        "last": max(one["last"] for one in arm),
+    }
+
+
+def _mean(arm: Sequence[Row], name: str, weight: str) -> float | None:
+    known = [(one[name], one[weight]) for one in arm if one[name] is not None and one[weight]]
+    return sum(value * n for value, n in known) / sum(n for _, n in known) if known else None
 
 
 def slots_by_iteration(db: sqlite3.Connection, run: str) -> list[Row]:
-    """List what each iteration requested by domain, family and level, as ``list_slots`` does."""
-    return select(db, _SLOTS.format(by=", t.iteration", order="t.iteration, t.domain, t.family, t.level"), (run,))
+    """List what each iteration requested by domain, family and level, as ``list_slots`` does; ``weighed``: how many
+    times novelty is counted, once for each attempt."""
+    return select(db, _SLOTS, (run,))
 
 
 _SLOTS = """
-SELECT t.domain, t.family, t.level{by}, count(DISTINCT t.task) AS asked,
-       count(DISTINCT CASE WHEN t.status = 'accepted' THEN t.task END) AS tasks,
-       count(a.attempt) AS tried, coalesce(sum(a.correct), 0) AS solved,
-       avg(a.correct) AS solve_rate, avg(a.turns) AS turns, avg(a.tool_calls) AS calls, avg(t.novelty) AS novelty,
+SELECT t.domain, t.family, t.level, t.iteration, count(*) AS asked, sum(t.status = 'accepted') AS tasks,
+       coalesce(sum(a.tried), 0) AS tried, coalesce(sum(a.solved), 0) AS solved,
+       1.0 * sum(a.solved) / sum(a.tried) AS solve_rate, 1.0 * sum(a.turns) / sum(a.tried) AS turns,
+       1.0 * sum(a.calls) / sum(a.tried) AS calls,
+       sum(t.novelty * coalesce(a.tried, 1))
+       / sum(CASE WHEN t.novelty IS NOT NULL THEN coalesce(a.tried, 1) END) AS novelty,
+       sum(CASE WHEN t.novelty IS NOT NULL THEN coalesce(a.tried, 1) END) AS weighed,
        max(t.iteration) AS last
-FROM tasks t LEFT JOIN attempts a ON a.run = t.run AND a.task = t.task AND a.correct IS NOT NULL
-WHERE t.run = ? GROUP BY t.domain, t.family, t.level{by} ORDER BY {order}
+FROM tasks t LEFT JOIN (
+    SELECT task, count(*) AS tried, sum(correct) AS solved, sum(turns) AS turns, sum(tool_calls) AS calls
+    FROM attempts WHERE run = ?1 AND correct IS NOT NULL GROUP BY task
+) a ON a.task = t.task
+WHERE t.run = ?1 GROUP BY t.domain, t.family, t.level, t.iteration
+ORDER BY t.iteration, t.domain, t.family, t.level
 """

@@ -6,7 +6,8 @@ from operator import itemgetter
 
 from events import tasks as facts
 from events.base import Recorded
-from projections.base import Row, as_json, find, projection, select, stamp
+from projections.base import Row, as_json, find, projection, stamp
+from projections.reward_totals import reward_means
 
 
 @projection(
@@ -24,7 +25,7 @@ from projections.base import Row, as_json, find, projection, select, stamp
         "time": str,
     },
     events=(facts.RewardAssigned,),
-    indexes=(("run", "role", "iteration"),),
+    indexes=(("run", "role", "iteration", "total"),),
 )
 def rewards(e: Recorded) -> Iterator[Row]:
     """``attempt`` is ``-`` where the teacher is rewarded for a task."""
@@ -46,6 +47,8 @@ def rewards(e: Recorded) -> Iterator[Row]:
 
 def explain_rewards(db: sqlite3.Connection, run: str, task: str = "", attempt: str = "") -> list[Row]:
     """Receipts of a task or an attempt, each with its ``parts`` (name, inputs, value, weight, worth)."""
+    if attempt and not task:  # the tables are sorted by it
+        task = next((row["task"] for row in find(db, _TASK, {"run": run, "attempt": attempt}, "task", 1)), "")
     wanted = {"run": run, "task": task, "attempt": attempt}
     found = find(db, "SELECT * FROM rewards", wanted, "task, role, attempt, reward_set", parse=("facts",))
     lines: dict[tuple[str, ...], list[Row]] = {}
@@ -55,25 +58,10 @@ def explain_rewards(db: sqlite3.Connection, run: str, task: str = "", attempt: s
     return [{**reward, "parts": lines.get(_receipt(reward), [])} for reward in found]
 
 
+_TASK = "SELECT task FROM attempts"
 _receipt = itemgetter("task", "attempt", "role", "reward_set")
 
 
 def reward_curve(db: sqlite3.Connection, run: str) -> list[Row]:
     """Per iteration and role: rewards, mean total, and the mean of each part that was scored."""
-    totals = select(
-        db,
-        "SELECT iteration, role, reward_set, count(*) AS n, avg(total) AS mean FROM rewards WHERE run = ?"
-        " GROUP BY iteration, role, reward_set ORDER BY iteration, role, reward_set",
-        (run,),
-    )
-    means = select(
-        db,
-        "SELECT iteration, role, reward_set, name, avg(value) AS mean FROM reward_parts WHERE run = ?"
-        " GROUP BY iteration, role, reward_set, name ORDER BY name",
-        (run,),
-    )
-    by_point: dict[tuple[object, ...], Row] = {}
-    for part in means:
-        point = (part["iteration"], part["role"], part["reward_set"])
-        by_point.setdefault(point, {})[part["name"]] = part["mean"]
-    return [{**row, "parts": by_point.get((row["iteration"], row["role"], row["reward_set"]), {})} for row in totals]
+    return reward_means(db, run)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent0.errors import NotFoundError
-from events import alarms, benchmarks, budgets, checkpoints, experiments, policies, tasks
+from events import alarms, benchmarks, budgets, checkpoints, experiments, policies, submissions, tasks
 from events import runs as facts
 from events.base import Event, Recorded
 from projections.base import Row, as_json, behind_row, projection, select, stamp
 
 _NO_RUNS = (policies.RUN, alarms.LOG)
-_NO_RUN = (experiments.PREFIX, budgets.PREFIX)
+_NO_RUN = (experiments.PREFIX, budgets.PREFIX, submissions.PREFIX)
 
 
 @projection(
@@ -58,7 +58,8 @@ _NO_RUN = (experiments.PREFIX, budgets.PREFIX)
     },
 )
 def runs(e: Recorded) -> Iterator[Row]:
-    """Runs that train; policies, benchmarks and experiments have tables of their own. The first end of a run counts.
+    """Runs that train; policies, benchmarks, experiments and submitted tasks have tables of their own. The first end of
+    a run counts.
 
     ``failed``: the cause, where it failed and was not resumed since. ``wall_s`` is from its start to its end, or to its
     last event.
@@ -193,6 +194,7 @@ def under_way(db: sqlite3.Connection, run: str = "") -> tuple[int, int]:
     running = select(db, "SELECT run FROM runs WHERE status = 'running' AND (run = ? OR ? = '')", (run, run))
     begun = (
         "SELECT count(*) AS n FROM attempts JOIN runs USING (run) WHERE runs.status = 'running'"
-        " AND attempts.status IN ('requested', 'working') AND (run = ? OR ? = '')"
+        " AND attempts.iteration = runs.iteration AND attempts.status IN ('requested', 'working')"
+        " AND (run = ? OR ? = '')"
     )
     return len(running), select(db, begun, (run, run))[0]["n"]

@@ -42,6 +42,7 @@ from projections.reviews import list_reviews
         "prompt": str,
         "seed": int,
         "requested": str,
+        "requested_seq": int,
         "closed": str,
     },
     events=(
@@ -64,7 +65,7 @@ def tasks(e: Recorded) -> Iterator[Row]:
     match e.event:
         case facts.TaskRequested() as x:
             asked = x.model_dump(include={"iteration", "slot", "domain", "family", "level", "teacher", "seed"})
-            yield {**at, **asked, "status": "requested", "requested": stamp(e)}
+            yield {**at, **asked, "status": "requested", "requested": stamp(e), "requested_seq": e.seq}
         case facts.TaskProposed() as x:
             detail = {"detail": x.problem} if x.problem else {}
             yield {**at, **_asked(x.proposal), **detail, "status": "proposed", "model": x.model, "prompt": x.prompt}
@@ -158,7 +159,7 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
 
 def _written(db: sqlite3.Connection, run: str, task: str) -> str | None:
     """The text that the teacher wrote for a task; None where it was asked for and not yet written."""
-    sql = "SELECT body FROM events WHERE run = ? AND task = ? AND type = 'TaskProposed' ORDER BY seq DESC LIMIT 1"
+    sql = "SELECT body FROM events WHERE run = ? AND task = ? AND +type = 'TaskProposed' ORDER BY seq DESC LIMIT 1"
     found = select(db, sql, (run, task), ("body",))
     return str(found[0]["body"]["data"]["text"]) if found else None
 

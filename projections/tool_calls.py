@@ -90,14 +90,12 @@ def tool_stats(db: sqlite3.Connection, run: str) -> list[Row]:
 
 def numbered(columns: str) -> str:
     """A query of ``columns`` and ``call``: how the student counts its calls, from 1. Steps of a plan that is its third
-    call are 3.1, 3.2 and so on; ``number`` counts them all, in the order of the events."""
-    own = (
-        "FROM tool_calls AS one WHERE one.run = tool_calls.run AND one.attempt = tool_calls.attempt"
-        " AND one.number < tool_calls.number AND NOT one.inner"
-    )
+    call are 3.1, 3.2 and so on; ``number`` counts them all, in the order of the events. What the query is narrowed to
+    must be whole attempts."""
+    before = "OVER (PARTITION BY run, attempt ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     call = (
-        f"(SELECT count(*) + 1 {own}) || CASE WHEN inner"
-        f" THEN '.' || (number - (SELECT coalesce(max(one.number), -1) {own})) ELSE '' END"
+        f"(coalesce(sum(NOT inner) {before}, 0) + 1) || CASE WHEN inner"
+        f" THEN '.' || (number - coalesce(max(CASE WHEN NOT inner THEN number END) {before}, -1)) ELSE '' END"
     )
     return f"SELECT {columns}, {call} AS call FROM tool_calls"  # noqa: S608 - columns are ours
 

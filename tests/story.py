@@ -16,7 +16,7 @@ def whole_run(
     run: str = "r1", iterations: int = 2, tasks: int = 6, attempts: int = 3, seed: int = 0, incidents: bool = True
 ) -> list[Recorded]:
     """All events of one finished run in stream order, ``seq`` from 1 without a gap."""
-    teller = _Teller(run, iterations, tasks, attempts, seed)
+    teller = Teller(run, iterations, tasks, attempts, seed)
     teller.tell_all(incidents)
     return teller.told
 
@@ -31,7 +31,7 @@ def bodies(events: list[Recorded]) -> list[tuple[int, bytes]]:
     return [(e.seq, e.to_json()) for e in events]
 
 
-class _Teller(TaskTeller):
+class Teller(TaskTeller):
     def tell_all(self, incidents: bool) -> None:
         config = {"seed": self.seed, "iterations": self.iterations, "tasks": self.tasks, "attempts": self.attempts}
         started = runs.RunStarted(
@@ -271,7 +271,7 @@ class _Teller(TaskTeller):
 
 def cancelled_run(run: str = "r9") -> list[Recorded]:
     """A run that a person ended before its first task was closed."""
-    teller = _Teller(run, 1, 2, 1, 0)
+    teller = Teller(run, 1, 2, 1, 0)
     teller.tell_all(incidents=False)
     kept = teller.told[:12]
     teller.told = kept
@@ -281,7 +281,7 @@ def cancelled_run(run: str = "r9") -> list[Recorded]:
 
 def failed_run(run: str = "r8") -> list[Recorded]:
     """A run that gave up too much."""
-    teller = _Teller(run, 1, 2, 1, 0)
+    teller = Teller(run, 1, 2, 1, 0)
     teller.tell_all(incidents=False)
     teller.told = teller.told[:12]
     teller.tell(runs.RunFailed(reason="2 of 2 were given up", cause_kind="given_up", iteration=0, state_sha="0" * 64))
@@ -290,7 +290,7 @@ def failed_run(run: str = "r8") -> list[Recorded]:
 
 def policy_changes(after: int = 0) -> list[Recorded]:
     """What a person changed about tools, which is part of no run."""
-    told = _Teller(policies.RUN, 1, 1, 1, 0)
+    told = Teller(policies.RUN, 1, 1, 1, 0)
     for allowed in (True, False):
         change = policies.PolicyChanged(
             profile="tiny", kind="host", name="example.org", allowed=allowed, reason="for a look"
@@ -301,7 +301,7 @@ def policy_changes(after: int = 0) -> list[Recorded]:
 
 def budget_entries(after: int = 0) -> list[Recorded]:
     """A day's budget: capped, reserved from, and charged."""
-    told = _Teller(f"{budgets.PREFIX}day-2026-01-01", 1, 1, 1, 0)
+    told = Teller(f"{budgets.PREFIX}day-2026-01-01", 1, 1, 1, 0)
     state: dict[str, Any] = {"scope": "day", "name": "2026-01-01", "cap": 2 * budgets.DOLLAR}
     told.tell(budgets.BudgetChanged(**state, kind="cap", configured=2 * budgets.DOLLAR, reason="setting"))
     held = OpenReservation(call="c1", amount=budgets.DOLLAR, expires=1767225600)
@@ -314,7 +314,7 @@ def budget_entries(after: int = 0) -> list[Recorded]:
 
 def benchmark_run(after: int = 0) -> list[Recorded]:
     """A student scored on one benchmark with tools and without, a calibrator, and a person's word."""
-    told = _Teller("bench-1", 1, 1, 1, 0)
+    told = Teller("bench-1", 1, 1, 1, 0)
     told.tell(
         benchmarks.BenchmarkStarted(
             name="tiny", benchmarks=("gsm8k",), modes=("tools", "plain"), samples=1, limit=2, seed=0,
@@ -350,7 +350,7 @@ def benchmark_run(after: int = 0) -> list[Recorded]:
 
 def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
     """A run looked at once more: rescored, with one reward that could not be computed, and trained on."""
-    told = _Teller(f"{experiments.PREFIX}bold", 1, 1, 1, 0)
+    told = Teller(f"{experiments.PREFIX}bold", 1, 1, 1, 0)
     policy = {"set": "agent0", "weights": {"novelty": 0.4}}
     told.tell(
         experiments.ExperimentStarted(
@@ -383,6 +383,6 @@ def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
     )  # fmt: skip
     told.tell(alarms.MessageExcluded(at=7, sha256=sha256("junk"), reason="written by another program"))
     told.tell(alarms.LogContinued(before=100, seal=sha256("sealed"), archive=manifest))
-    whole = _Teller(alarms.LOG, 1, 1, 1, 0)
+    whole = Teller(alarms.LOG, 1, 1, 1, 0)
     whole.tell(alarms.LogSealed(first=1, last=90, sha256=sha256("sealed"), events=90, created="2026-01-01T00:00:00Z"))
     return renumbered([*told.told, *whole.told], after)

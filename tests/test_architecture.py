@@ -120,7 +120,7 @@ OUTSIDERS = {
     "pandas": ("agent0/assembly/api/rows.py",),
     "peft": ("infra/engine/*", "infra/training/*"),
     "platformdirs": ("agent0/config/loading.py",),
-    "prometheus_client": ("agent0/assembly/runtime/prometheus.py",),
+    "prometheus_client": ("agent0/api/metrics.py", "agent0/assembly/runtime/prometheus.py"),
     "pydantic": (
         "events/*",
         "agent0/api/*",

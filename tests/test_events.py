@@ -33,6 +33,7 @@ from events import (
     new_id,
     policies,
     runs,
+    submissions,
     tasks,
     values,
 )
@@ -261,7 +262,7 @@ def test_events_neither_inherit_nor_share_a_name() -> None:
 
 
 def test_every_class_is_registered_and_told_in_the_past_tense() -> None:
-    rooms = (runs, tasks, checkpoints, models, alarms, policies, benchmarks, budgets, experiments)
+    rooms = (runs, tasks, checkpoints, models, alarms, policies, benchmarks, budgets, experiments, submissions)
     classes = {n for room in rooms for n, c in vars(room).items() if isinstance(c, type) and issubclass(c, Event)}
     assert classes - {"Event"} == set(event_types())
     assert not [name for name in event_types() if not name.removesuffix("Back").endswith(("ed", "Lost"))]

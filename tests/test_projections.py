@@ -41,6 +41,7 @@ from tests.story import (
     policy_changes,
     whole_run,
 )
+from tests.story_submissions import submitted_task
 
 TABLES = tables()
 RUN = whole_run(iterations=2, tasks=6, attempts=2)
@@ -48,6 +49,7 @@ STORY = [*RUN, *policy_changes(after=len(RUN))]
 STORY += benchmark_run(after=len(STORY))
 STORY += experiment(after=len(STORY))
 STORY += budget_entries(after=len(STORY))
+STORY += submitted_task(after=len(STORY))
 STORED = bodies(STORY)
 LATE = STORY[-1].time
 Stored = list[tuple[int, bytes]]
@@ -103,6 +105,7 @@ def test_the_told_runs_hold_every_event_class() -> None:
             *budget_entries(),
             *benchmark_run(),
             *experiment(),
+            *submitted_task(),
         ]
     }
     assert told == set(event_types())

@@ -10,14 +10,16 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from agent0.api import metrics
 from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
 from agent0.api.guard import Guard, dress
+from agent0.api.metrics import Measured, Measures
 from agent0.api.openai import routes as chats
-from agent0.api.pages import forms, login, routes
+from agent0.api.pages import forms, login, routes, study_routes, talking
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
-from agent0.api.v1 import events, lists, runs, writes
+from agent0.api.v1 import decisions, events, lists, runs, studies, tasks, writes
 from agent0.errors import Agent0Error, OperationError, escaped
 
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
@@ -25,6 +27,8 @@ id of a streamed one, and `at`, which shows anything as it was behind that event
 (RFC 9457), `type` as the command line's exit codes have it."""
 CHATS = ("/v1/chat/", "/v1/models")
 """Paths that clients of OpenAI's API call."""
+PAGES = (routes, study_routes, talking)
+"""Modules whose pages register, with one router, when they are imported."""
 SHOWN = 300
 """Characters of a value that does not fit."""
 Answer = Callable[[Request, Any], Coroutine[Any, Any, Response]]
@@ -44,16 +48,22 @@ def create_app(context: ApiContext) -> FastAPI:
         telemetry={"tracing": False},
     )
     app.state.context = context
+    app.state.measures = measures = Measures(context)
     app.add_middleware(Guard, context=context)
+    app.add_middleware(Measured, measures=measures)
     for router in (
         writes.router,
+        decisions.router,
+        tasks.router,
+        studies.router,
         runs.router,
         events.router,
         lists.router,
         chats.router,
         forms.router,
         login.router,
-        routes.router,
+        metrics.router,
+        PAGES[0].router,
     ):
         app.include_router(router)
     app.add_api_route("/healthz", _healthy, operation_id="be_healthy", tags=["server"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from agent0.api.deep import DeepReadings
 from agent0.api.keys import Key, KeyFile
 from agent0.api.past import PastTables
 from agent0.assembly.runtime.read_models import reading
@@ -42,6 +43,9 @@ class ApiContext:
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _end: int = 0
     _looked: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.deep = DeepReadings(self.tables)
 
     @property
     def artifacts(self) -> FileArtifacts:

@@ -14,18 +14,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent0.api.context import ApiContext
 from agent0.api.keys import Key
-from agent0.api.problems import UnknownKeyError, problem_of, response_of
+from agent0.api.problems import UnknownKeyError, headers_of, problem_of, response_of
+from agent0.api.rates import Rates
 from agent0.errors import Agent0Error, AuthError
 
 COOKIE = "agent0_key"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 OPEN = ("/healthz", "/version", "/login", "/static/")
 """What anybody may ask for: nothing of it is about the data."""
+DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback")
+"""What ends the path of a decision on another's run or checkpoint."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FIXED = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with none, forms of our own pages come with the Origin null
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), interest-cohort=()",
@@ -37,6 +40,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, context: ApiContext) -> None:
         self._app, self._context = app, context
+        self._rates = Rates(context.settings.api.changes_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a problem, or pass on; the response gets its headers either way."""
@@ -56,7 +60,7 @@ class Guard:
             if isinstance(error, UnknownKeyError) and _wants_page(scope):
                 await _to_login(scope, receive, dressed)
                 return
-            await response_of(problem_of(error, scope["path"]))(scope, receive, dressed)
+            await response_of(problem_of(error, scope["path"]), headers_of(error))(scope, receive, dressed)
             return
         await self._app(scope, _limited(receive, self._context.settings.api.max_body), dressed)
 
@@ -64,7 +68,7 @@ class Guard:
         """The key of a request that may be answered; None where no key is asked for.
 
         Raises:
-            AuthError: it may not.
+            AuthError: it may not. RateError: its key asks too much.
         """
         host = headers.get("host", "")
         if not self._is_ours(name_of(host)):
@@ -74,7 +78,10 @@ class Guard:
             raise AuthError(
                 "A page of another site asks.", "The Origin header names it.", "Open the server's own page."
             )
-        return self._key(scope, headers)
+        key = self._key(scope, headers)
+        if scope["method"] not in READS:
+            self._rates.take(key.name if key else "")
+        return key
 
     def _is_ours(self, name: str) -> bool:
         settings = self._context.settings.api
@@ -115,7 +122,7 @@ def _limited(receive: Receive, most: int) -> Receive:
 
 def scope_needed(method: str, path: str) -> str:
     """What a key must be allowed to for a request."""
-    if path.startswith(("/v1/admin", "/admin", "/v1/config", "/config")):
+    if path.startswith(("/v1/admin", "/admin", "/v1/config", "/config")) or path.endswith(DECISIONS):
         return "admin"
     return "read" if method in READS else "submit"
 

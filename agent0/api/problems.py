@@ -3,18 +3,17 @@
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from fastapi import Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from agent0.errors import Agent0Error, AuthError, BudgetExhaustedError, Kind
+from agent0.errors import Agent0Error, AuthError, BudgetExhaustedError, Kind, OperationError
 
 MEDIA = "application/problem+json"
 RETRY_S = 5
-STATUS: Mapping[type[Agent0Error], int] = {BudgetExhaustedError: 402}
-"""Errors whose status says more than that of their kind."""
 
 
 class Problem(BaseModel):
@@ -35,16 +34,35 @@ class UnknownKeyError(AuthError):
     """No key came, or none that is known."""
 
 
+class StaleError(OperationError):
+    """What was decided on has changed since it was looked at."""
+
+
+class RateError(OperationError):
+    """More was asked of the server in a minute than settings allow; ``after_s``: seconds to wait."""
+
+    def __init__(self, what: str, why: str, after_s: float) -> None:
+        super().__init__(what, why, f"Ask again in {ceil(after_s)} s.")
+        self.after_s = after_s
+
+
+STATUS: Mapping[type[Agent0Error], int] = {
+    BudgetExhaustedError: 402,
+    UnknownKeyError: 401,
+    StaleError: 412,
+    RateError: 429,
+}
+"""Errors whose status says more than that of their kind."""
+
+
 def status_of(error: Agent0Error) -> int:
     """Return the status of HTTP with which ``error`` is answered."""
-    if isinstance(error, UnknownKeyError):
-        return 401
     return STATUS.get(type(error), error.kind.status)
 
 
 def problem_of(error: Agent0Error, path: str = "") -> Problem:
     """``error`` as a problem document about the resource at ``path``."""
-    slug = "auth_missing" if isinstance(error, UnknownKeyError) else error.kind.slug
+    slug = _SLUGS.get(type(error), error.kind.slug)
     return Problem(
         type=f"urn:agent0:problem:{slug}",
         title=error.what,
@@ -55,11 +73,19 @@ def problem_of(error: Agent0Error, path: str = "") -> Problem:
     )
 
 
+_SLUGS = {UnknownKeyError: "auth_missing", StaleError: "changed_since", RateError: "rate_limited"}
+
+
 def plain_problem(status: int, title: str, path: str = "", **more: Any) -> Problem:
     """A problem of HTTP itself: no such path, a method that is not allowed, a body that does not fit."""
     slug = {404: Kind.NOT_FOUND.slug, 422: Kind.CONFIG.slug}.get(status, "")
     kind = f"urn:agent0:problem:{slug}" if slug else "about:blank"
     return Problem(type=kind, title=title or HTTPStatus(status).phrase, status=status, instance=path, **more)
+
+
+def headers_of(error: Agent0Error) -> Mapping[str, str]:
+    """What a response to ``error`` says beside the problem document."""
+    return {"Retry-After": str(ceil(error.after_s))} if isinstance(error, RateError) else {}
 
 
 def response_of(found: Problem, headers: Mapping[str, str] = {}) -> Response:

@@ -6,7 +6,7 @@ import ipaddress
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,12 @@ from agent0.assembly.replay.tables_at import Build, build
 from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.assembly.runtime.read_models import catch_up, live_path, run_projector
+from agent0.assembly.telemetry.followers import followers
 from agent0.errors import AuthError, NotFoundError, OperationError
 from agent0.ports.models import Models
 from agent0.settings import Settings
 from infra.storage.artifacts import FileArtifacts
+from infra.telemetry.json_logs import json_logs
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
@@ -44,14 +46,17 @@ async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
     Raises:
         OperationError: the port is taken.
         AuthError: it would listen elsewhere than on loopback without a key.
+        ConfigError: a webhook without a secret.
         Agent0Error: what the handlers need is not there.
     """
-    with listening(settings) as sock:
+    told, logs = followers(settings), json_logs() if settings.telemetry.log_json else nullcontext()
+    with logs, listening(settings) as sock:
         async with _working(settings, handlers) as (log, works, models):
             await catch_up(settings, log)
             context = _context(settings, sock, models, log, handlers=handlers)
             say(address_of(sock))
-            await until_cancelled(*works, run_projector(settings, log), serve(context, sock))
+            others = [one.run() for one in told]
+            await until_cancelled(*works, *others, run_projector(settings, log), serve(context, sock))
 
 
 @asynccontextmanager
@@ -190,6 +195,7 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
         context.ending.set()
         server.should_exit = True
         await asyncio.wait([answering])
+        context.deep.close()
         context.past.close()
 
 

@@ -1,35 +1,42 @@
 """What a run came to, in one object: its row, its learning curve, and which targets it met."""
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
 from agent0.report.columns import WITHIN
 
 
-def overview(db: sqlite3.Connection, run: str, carried: bool | None = None, waits: str = "") -> dict[str, Any]:
+def overview(
+    db: sqlite3.Connection,
+    run: str,
+    carried: bool | None = None,
+    waits: str = "",
+    deep: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
     -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``carried``: whether a process
-    executes it, where that is known; ``waits``: what a running one waits for that its events do not say.
+    executes it, where that is known; ``waits``: what a running one waits for that its events do not say. ``deep``: what
+    ``deep_parts`` gave before, None: it is read now.
 
     Raises:
         NotFoundError: there is no such run.
     """
     from agent0.report.answers import held_out_gain, run_answer
-    from agent0.report.diagnosis.findings import diagnosis
-    from agent0.report.run_benchmarks import benchmark_scores, target_rows
+    from agent0.report.run_benchmarks import benchmark_scores
     from projections.evaluations import learning_curve, list_evaluations
     from projections.failures import list_missing
     from projections.runs import show_run
 
     row = _waiting(show_run(db, run), waits)
-    config = row.pop("config")
+    deep, config = deep_parts(db, row["run"], carried) if deep is None else deep, row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
     benchmarks = benchmark_scores(db, row["run"], done)
     tests = [e for e in [*_shared(db, row, done), *done] if e["split"] == "test"]
     found = {
-        **{k: v for k, v in row.items() if k != "prompts"},
-        "why": diagnosis(db, row["run"], {"carried": carried}),
+        **row,
+        "why": deep["why"],
         "carried": carried if row["status"] == "running" else None,
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
@@ -39,7 +46,7 @@ def overview(db: sqlite3.Connection, run: str, carried: bool | None = None, wait
         **_alarms(db, row["run"]),
         "failures": list_missing(db, row["run"]),
         "benchmarks": benchmarks,
-        "targets": target_rows(db, row["run"], done, benchmarks, config),
+        "targets": deep["targets"],
         "config": config,
         "prompts": row["prompts"],
         "gain": held_out_gain(tests),
@@ -51,6 +58,19 @@ def _waiting(row: dict[str, Any], waits: str) -> dict[str, Any]:
     """``row`` of a run, waiting for ``waits`` where it is running and its events do not say what it waits for."""
     running = row["status"] == "running"
     return {**row, "waits_for": row["waits_for"] or waits or None} if running else row
+
+
+def deep_parts(db: sqlite3.Connection, run: str, carried: bool | None = None) -> dict[str, Any]:
+    """Read what takes all attempts of a run: ``why`` it went badly, and the ``targets`` that it met."""
+    from agent0.report.diagnosis.findings import diagnosis
+    from agent0.report.run_benchmarks import benchmark_scores, target_rows
+    from projections.evaluations import list_evaluations
+    from projections.runs import show_run
+
+    done = [one for one in list_evaluations(db, run) if one["status"] == "evaluated"]
+    benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]
+    why = diagnosis(db, run, {"carried": carried})
+    return {"why": why, "targets": target_rows(db, run, done, benchmarks, config)}
 
 
 def _alarms(db: sqlite3.Connection, run: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from agent0.settings.process import (
     ModelSettings,
     NatsSettings,
     SandboxSettings,
+    TelemetrySettings,
     WebSettings,
 )
 from agent0.settings.rewards import CalibratorConfig, RewardConfig
@@ -77,6 +78,7 @@ __all__ = [
     "Settings",
     "StudentConfig",
     "TeacherConfig",
+    "TelemetrySettings",
     "TrainingConfig",
     "VerificationConfig",
     "WebSettings",
@@ -159,3 +161,4 @@ class Settings(Frozen):
     benchmarks: BenchmarkSettings = BenchmarkSettings()
     router: RouterSettings = RouterSettings()
     api: ApiSettings = ApiSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()

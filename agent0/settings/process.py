@@ -114,3 +114,15 @@ class ApiSettings(Frozen):
     port: int = Field(8650, ge=0, le=65535, description="port; 0 takes a free one")
     hosts: tuple[str, ...] = Field((), description="other names under which browsers may reach it")
     max_body: int = Field(1 << 20, ge=1024, le=1 << 30, description="largest request body, bytes")
+    changes_per_minute: int = Field(
+        120, ge=0, le=1_000_000, description="requests a minute of one key that start or change something; 0: no limit"
+    )
+
+
+class TelemetrySettings(Frozen):
+    """What `agent0 up` sends other systems. Nothing by default; a collector never gets prompts or answers."""
+
+    otlp_url: str = Field("", pattern=WEB_ADDRESS, description="OTLP/HTTP collector that gets spans")
+    webhook_url: str = Field("", pattern=WEB_ADDRESS, description="address that gets alarms and ends of runs")
+    webhook_secret: SecretStr = Field(SecretStr(""), description="secret that signs them; better in the environment")
+    log_json: bool = Field(False, description="logs of the process as JSON lines on stderr")

@@ -24,6 +24,7 @@ from infra.bus.group_commit import Committer
 from infra.bus.run_views import BrokenViewError, Views
 from infra.log.event_log import Log
 from infra.storage.disk import require_room
+from infra.telemetry.json_logs import about
 
 LONGEST_DELAY_S = 60.0
 TRACE_CHARS = 4096
@@ -63,6 +64,11 @@ class Reactions:
 
     async def handle(self, handler: Reaction, delivery: Delivery) -> None:
         """React, store, acknowledge; or give back for another try. Raises nothing but cancellation."""
+        of = delivery.recorded
+        with about(run=of.run, task=of.task, attempt=of.attempt, event=of.seq, handler=handler.name):
+            await self._handle(handler, delivery)
+
+    async def _handle(self, handler: Reaction, delivery: Delivery) -> None:
         self._busy[delivery.recorded.run] += 1
         try:
             with delivery.working():

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from tests.api.conftest import everything
 from tests.api.served import stored, viewed
 from tests.api.test_pages import PAGES
 from tests.story import whole_run
 from tests.test_report import poisoned
 
 pytestmark = pytest.mark.slow
-SEEN = (*PAGES, "/runs/r1?at=150", "/login", "/nothing")
+SEEN = (*PAGES, "/runs/r1?at=150", "/compare", "/chat", "/login", "/nothing")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = Path(os.environ.get("AGENT0_AXE", Path(__file__).parents[2] / "build" / "axe.min.js"))
 """axe-core, which `make browser` fetches; without it contrast and labels are not looked at."""
@@ -37,7 +38,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="module", params=["plain", "hostile"])
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    told = whole_run(iterations=3)
+    told = everything()
     story = [poisoned(one) for one in told] if request.param == "hostile" else told
     with viewed(stored(tmp_path_factory.mktemp(request.param), story)) as held:
         yield held

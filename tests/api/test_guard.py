@@ -11,9 +11,11 @@ from pydantic import SecretStr
 from agent0.api import server
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.guard import COOKIE
+from agent0.api.guard import COOKIE, scope_needed
 from agent0.api.keys import SCOPES, KeyFile
 from agent0.api.past import PastTables
+from agent0.api.problems import RateError
+from agent0.api.rates import Rates
 from agent0.errors import AuthError, ConfigError, LogError, NotFoundError, OperationError
 from agent0.settings import ApiSettings, NatsSettings, Settings
 from tests.api.served import ADDRESS, stored
@@ -161,3 +163,30 @@ def test_a_port_that_is_taken_is_told(folder: Path) -> None:
         taken = Settings(home=folder, api=ApiSettings(port=port))
         with pytest.raises(OperationError, match=f"Port {port} of 127.0.0.1 is taken"), server.listening(taken):
             pass
+
+
+def test_one_key_does_not_take_all_the_time(folder: Path) -> None:
+    """Changes have a limit for each key, and fill up again; looking has none."""
+    clock = [0.0]
+    rates = Rates(2, lambda: clock[0])
+    for name in ("ada", "ada", "bob"):
+        rates.take(name)
+    with pytest.raises(RateError) as refused:
+        rates.take("ada")
+    assert refused.value.after_s == pytest.approx(30)
+    rates.take("bob")
+    clock[0] = 30.0
+    rates.take("ada")
+    Rates(0).take("ada")
+
+    client = client_of(folder, changes_per_minute=2)
+    found = [client.post("/v1/runs", json={}) for _ in range(3)]
+    assert [one.status_code for one in found] == [409, 409, 429]  # it only reads
+    assert found[-1].json()["type"] == "urn:agent0:problem:rate_limited"
+    assert 1 <= int(found[-1].headers["retry-after"]) <= 30
+    assert client.get("/v1/runs").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/runs/r1/cancel", "/runs/r1/cancel", "/v1/checkpoints/r1/student-0/promote"])
+def test_decisions_are_for_administrators(path: str) -> None:
+    assert scope_needed("POST", path) == "admin" and scope_needed("POST", "/v1/tasks") == "submit"

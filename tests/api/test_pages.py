@@ -2,20 +2,16 @@
 
 import json
 import re
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
-from agent0.api.app import create_app
-from agent0.api.context import ApiContext
-from agent0.api.keys import KeyFile
-from agent0.api.past import PastTables
-from agent0.settings import Settings
-from tests.api.served import ADDRESS, stored
+from tests.api.conftest import seeing
+from tests.api.served import stored
 from tests.story import whole_run
-from tests.test_report import Reader, poisoned
+from tests.test_report import Reader
 
 PAGES = (
     "/runs",
@@ -23,8 +19,22 @@ PAGES = (
     "/runs/r1/iterations/1",
     "/runs/r1/tasks/t0-000",
     "/runs/r1/trajectories/t0-000-a0",
+    "/runs/r1/curriculum",
+    "/runs/r1/rewards",
+    "/runs/r1/rewards?of=t0-000-a0",
     "/models",
     "/models/r1/student-1",
+    "/compare?left=r1&right=r2",
+    "/compare?left=r1/student-0&right=r1/student-1",
+    "/calibration",
+    "/benchmarks",
+    "/benchmarks/bench-1",
+    "/experiments",
+    "/experiments/exp-bold",
+    "/router",
+    "/submit",
+    "/tasks/submission-00aa11",
+    "/tasks/submission-00aa22",
     "/events/40",
     "/config",
     "/admin",
@@ -34,23 +44,17 @@ MOST = 150
 HTML = {"Accept": "text/html"}
 
 
-def served(home: Path) -> TestClient:
-    held = Settings(home=home)
-    context = ApiContext(held, KeyFile(home), PastTables(held))
-    return TestClient(create_app(context), base_url=ADDRESS, headers=HTML)
-
-
 def links(text: str) -> set[str]:
     found = [value for name, value in Reader(text).attributes if name in ("href", "src")]
     return {one.partition("#")[0] for one in found if not one.startswith(("#", "data:"))}
 
 
-def test_every_link_leads_somewhere(client: TestClient) -> None:
+def test_every_link_leads_somewhere(whole: TestClient) -> None:
     waiting, seen = ["/runs"], set[str]()
     while waiting and len(seen) < MOST:
         path = waiting.pop(0)
         seen.add(path)
-        found = client.get(path, headers=HTML)
+        found = whole.get(path)
         assert found.status_code == 200, path
         if found.headers["content-type"].startswith("text/html"):
             ours = links(found.text)
@@ -60,25 +64,40 @@ def test_every_link_leads_somewhere(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_has_a_twin(client: TestClient, path: str) -> None:
-    page, twin = client.get(path, headers=HTML), client.get(f"{path}.json")
+def test_a_page_has_a_twin(whole: TestClient, path: str) -> None:
+    named = "?".join([f"{path.partition('?')[0]}.json", *path.split("?")[1:]])
+    page, twin = whole.get(path), whole.get(named)
     assert page.status_code == twin.status_code == 200
-    assert f'href="{path}.json"' in page.text and twin.headers["content-type"] == "application/json"
+    assert f'href="{escape(named)}"' in page.text and twin.headers["content-type"] == "application/json"
     assert isinstance(twin.json(), dict)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_no_text_becomes_markup(client: TestClient, tmp_path: Path, path: str) -> None:
-    hostile = served(stored(tmp_path, [poisoned(one) for one in whole_run(iterations=3)])).get(path)
-    plain, seen = Reader(client.get(path, headers=HTML).text), Reader(hostile.text)
+def test_no_text_becomes_markup(whole: TestClient, hostile: TestClient, path: str) -> None:
+    plain, seen = Reader(whole.get(path).text), Reader(hostile.get(path).text)
     assert set(seen.tags) <= set(plain.tags) | {"pre", "table"} and seen.tags.count("script") == 1
     assert not any(name.startswith("on") or name == "style" for name, _ in seen.attributes)
     assert not set("\x00\x1b\u202e") & set("".join(seen.words))
-    targets = [value for name, value in seen.attributes if name in ("href", "src", "action", "data-stream")]
+    targets = [
+        value for name, value in seen.attributes if name in ("href", "src", "action", "data-stream", "data-wait")
+    ]
     assert all(one.startswith(("/", "#", "data:,")) and not one.startswith("//") for one in targets)
-    if "trajectories" in path:
+    if "trajectories" in path or path.endswith("00aa11"):
         assert '<script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}' in "".join(seen.words)
-    json.loads(served(tmp_path).get(f"{path}.json").text)
+    json.loads(hostile.get(path.replace("?", ".json?") if "?" in path else f"{path}.json").text)
+
+
+def test_a_saved_attempt_is_one_file(whole: TestClient, hostile: TestClient) -> None:
+    """It loads nothing, runs nothing, and says what the page says."""
+    path = "/runs/r1/trajectories/t0-000-a0"
+    for one in (whole, hostile):
+        saved, page = one.get(f"{path}.html"), Reader(one.get(path).text)
+        seen = Reader(saved.text)
+        assert "attachment" in saved.headers["content-disposition"] and "default-src 'none'" in saved.text
+        assert not {"script", "link", "img", "iframe", "form", "a"} & set(seen.tags)
+        assert not any(name in ("src", "href", "style") or name.startswith("on") for name, _ in seen.attributes)
+        said = "".join("".join(page.words).partition("Conversation")[2].split())
+        assert said.partition("Verdicts")[0] in "".join("".join(seen.words).split())
 
 
 def test_scripts_and_styles_carry_the_nonce(client: TestClient) -> None:
@@ -111,12 +130,12 @@ def test_the_past_is_said_and_kept(client: TestClient) -> None:
 
 
 def test_what_is_empty_names_the_next_command(tmp_path: Path) -> None:
-    client = served(tmp_path)
+    client = seeing(tmp_path)
     assert "agent0 run start" in client.get("/runs").text
     assert "agent0 up" in client.get("/admin").text
     for path, status in (("/runs/r1", 404), ("/models", 404), ("/nothing", 404)):
         found = client.get(path)
         assert found.status_code == status and found.headers["content-type"].startswith("text/html")
         assert "<h1>" in found.text
-    began = served(stored(tmp_path / "began", whole_run(iterations=1)[:1]))
+    began = seeing(stored(tmp_path / "began", whole_run(iterations=1)[:1]))
     assert "agent0 run watch r1" in began.get("/runs/r1").text and "agent0 run start" in began.get("/models").text

@@ -136,3 +136,15 @@ def test_a_mistake_of_ours_tells_nothing(client: TestClient, monkeypatch: pytest
     assert found.status_code == 500 and "canary" not in found.text
     assert found.headers["content-security-policy"].startswith("default-src 'none'")
     assert found.headers["content-type"] == "application/problem+json"
+
+
+def test_metrics_have_bounded_labels(client: TestClient) -> None:
+    """Addresses that were asked are no labels; what the tables hold and how the server answers is there."""
+    for path in ("/v1/runs/r1", "/v1/runs/nobody", "/no/such/page", "/v1/runs"):
+        client.get(path)
+    found = client.get("/metrics")
+    assert found.headers["content-type"].startswith("text/plain") and found.status_code == 200
+    assert 'agent0_runs{status="finished"} 1.0' in found.text
+    assert 'agent0_http_answers_total{method="GET",route="/v1/runs/{run}",status="4xx"}' in found.text
+    assert 'agent0_http_seconds_bucket{le="0.2",route="/v1/runs"}' in found.text
+    assert "nobody" not in found.text and "/no/such/page" not in found.text

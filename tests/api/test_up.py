@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from html import unescape
 from pathlib import Path
 
 import httpx2
@@ -18,8 +19,8 @@ from tests.terminal import agent0 as call
 
 SMALL = {
     "run.iterations": "1",
-    "run.tasks": "3",
-    "run.attempts": "2",
+    "run.tasks": "6",
+    "run.attempts": "4",
     "run.evaluation.validation": "3",
     "run.evaluation.test": "0",
 }
@@ -46,14 +47,19 @@ async def standing(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 
 async def finished(client: httpx2.AsyncClient, run: str, after: int) -> list[int]:
     """Follow a run's stream to its end; the sequences that came."""
+    return await until(client, run, after, "RunFinished")
+
+
+async def until(client: httpx2.AsyncClient, run: str, after: int, last: str) -> list[int]:
+    """Follow the stream of ``run`` to the first event ``last``; the sequences that came."""
     seen = []
     async with client.stream("GET", f"/v1/events?run={run}&after={after}", headers=STREAM) as answer:
         async for line in answer.aiter_lines():
             if line.startswith("data: "):
                 body = json.loads(line[6:])
                 seen.append(body["seq"])
-                if body["type"] in ("RunFinished", "RunFailed"):
-                    assert body["type"] == "RunFinished", body
+                assert body["type"] not in ("RunFailed", "ReactionFailed"), body
+                if body["type"] == last:
                     return seen
     raise AssertionError("the stream ended")
 
@@ -81,7 +87,7 @@ async def test_a_newcomers_path(home: Path) -> None:
         assert (await client.get(begun.headers["location"])).json()["status"] == "finished"
         [task, *_] = (await client.get(f"/v1/runs/{run}/tasks?status=accepted")).json()["data"]
         group = (await client.get(f"/runs/{run}/tasks/{task['task']}.json")).json()
-        assert len(group["attempts"]) == 2 and group["turns"]
+        assert len(group["attempts"]) == 4 and group["turns"]
         page = (await client.get(f"/runs/{run}/iterations/1", headers={"Accept": "text/html"})).text
         at = int(page.partition('name="at" value="')[2].partition('"')[0])
 
@@ -92,6 +98,12 @@ async def test_a_newcomers_path(home: Path) -> None:
         shown = (await client.get(forked.headers["location"])).json()
         assert (shown["parent"], shown["parent_seq"], shown["config"]["seed"]) == (run, at, 7)
 
+        await submits(client, run)
+        await talks(client, run)
+        await goes_back(client, run)
+        await decides(client)
+        await experiments(client, run)
+
         form = await client.post(
             "/runs", data={"name": "by form", "profile": "scripted", "set": "run.tasks=3 nats.url=x"}
         )
@@ -100,6 +112,86 @@ async def test_a_newcomers_path(home: Path) -> None:
         assert lag["log"]["state"] == "answers" and len(lag["processes"]) == 1
         consumers = (await client.get("/v1/admin/consumers")).json()["data"]
         assert {"attempt_task", "verify_result"} <= {one["consumer"] for one in consumers}
+
+
+async def submits(client: httpx2.AsyncClient, run: str) -> None:
+    """A task is solved by the student of a run that is over, and judged; the same key submits it once."""
+    asked = {"question": "What is 6 * 7?", "model": run, "expected": "42"}
+    begun = await client.post("/v1/tasks", json=asked, headers={"Idempotency-Key": "task"})
+    assert begun.status_code == 202, begun.text
+    assert (await client.post("/v1/tasks", json=asked, headers={"Idempotency-Key": "task"})).json() == begun.json()
+    other = await client.post("/v1/tasks", json={**asked, "expected": "7"}, headers={"Idempotency-Key": "task"})
+    assert other.status_code == 409
+    await until(client, begun.json()["run"], begun.json()["seq"], "ResultVerified")
+    found = (await client.get(begun.headers["location"])).json()
+    assert (found["status"], found["verifier"], found["source"]) == ("verified", "expected", run)
+    assert found["correct"] == (found["answer"] == "42") and found["solution"]["transcript"]
+    assert [one["submission"] for one in (await client.get("/v1/tasks")).json()["data"]] == [begun.json()["run"]]
+    form = await client.post("/submit", data={"question": "What is 8 * 9?", "model": run})
+    assert form.status_code == 303
+    shown = (await client.get(form.headers["location"], headers={"Accept": "text/html"})).text
+    assert "What is 8 * 9?" in shown
+    rows = (await client.get("/v1/runs?limit=100")).json()["data"]
+    assert not [row for row in rows if row["run"].startswith("submission-")]  # it is no run, and trains nobody
+    assert (await client.post("/v1/tasks", json={**asked, "question": " "})).status_code == 422
+    assert (await client.post("/v1/tasks", json={**asked, "model": f"{run}/teacher-0"})).status_code in (404, 409)
+
+
+async def talks(client: httpx2.AsyncClient, run: str) -> None:
+    """A chat by form keeps the conversation in the page."""
+    first = await client.post("/chat", data={"model": f"{run}/base", "message": "What is 1 + 1?", "said": ""})
+    assert first.status_code == 200, first.text
+    kept = unescape(first.text.partition('name="said" value="')[2].partition('"')[0])
+    assert [one["role"] for one in json.loads(kept)] == ["user", "assistant"]
+    more = await client.post("/chat", data={"model": f"{run}/base", "message": "And then?", "said": kept})
+    assert more.text.count('<div class="turn') == 4
+    assert (await client.post("/chat", data={"model": f"{run}/base", "message": "x", "said": "{"})).status_code == 422
+
+
+async def goes_back(client: httpx2.AsyncClient, run: str) -> None:
+    """The student is rolled back, and promoted again by what was seen of it; what was seen before is stale."""
+    seen = (await client.get(f"/v1/runs/{run}")).headers["etag"]
+    assert (await client.get(f"/v1/runs/{run}")).json()["student"] == "student-0"
+    path, back = f"/v1/runs/{run}/rollback", {"to": "base", "reason": "worse"}
+    first = await client.post(path, json=back, headers={"If-Match": seen, "Idempotency-Key": "back"})
+    assert first.status_code == 202, first.text
+    assert (await client.post(path, json=back, headers={"Idempotency-Key": "back"})).json() == first.json()
+    assert (await client.get(f"/v1/runs/{run}")).json()["student"] == "base"
+    promote = f"/v1/checkpoints/{run}/student-0/promote"
+    stale = await client.post(promote, json={}, headers={"If-Match": seen})
+    assert (stale.status_code, stale.json()["type"]) == (412, "urn:agent0:problem:changed_since")
+    assert (await client.post(promote, json={}, headers={"If-Match": '"x"'})).status_code == 422
+    again = (await client.get(f"/v1/runs/{run}")).headers["etag"]
+    assert (await client.post(promote, json={}, headers={"If-Match": again})).status_code == 202
+    assert (await client.get(f"/v1/runs/{run}")).json()["student"] == "student-0"
+    assert (await client.post(promote, json={})).status_code == 409  # it is the student already
+    by_form = await client.post(f"/runs/{run}/rollback", data={"to": "base"})
+    assert by_form.status_code == 303 and (await client.get(f"/v1/runs/{run}")).json()["student"] == "base"
+
+
+async def decides(client: httpx2.AsyncClient) -> None:
+    """A run is paused, goes on, and is cancelled for good."""
+    long = {"name": "long", "settings": {**SMALL, "run.iterations": "500"}}
+    run = (await client.post("/v1/runs", json=long)).json()["run"]
+    for word, status in (("pause", "paused"), ("resume", "running")):
+        done = await client.post(f"/v1/runs/{run}/{word}", json={"reason": "a look"} if word == "pause" else None)
+        assert done.status_code == 202, done.text
+        assert (await client.get(f"/v1/runs/{run}")).json()["status"] == status
+    assert (await client.post(f"/v1/runs/{run}/resume")).status_code == 409
+    form = await client.post(f"/runs/{run}/cancel")
+    assert form.status_code == 303 and (await client.get(f"/v1/runs/{run}")).json()["status"] == "cancelled"
+    assert (await client.post(f"/v1/runs/{run}/pause", json={})).status_code == 409
+    assert (await client.post(f"/runs/{run}/burn")).status_code == 404
+
+
+async def experiments(client: httpx2.AsyncClient, run: str) -> None:
+    """A rescore by form is written down; an ablation is refused as a whole where it is too large."""
+    form = await client.post("/experiments/rescore", data={"run": run, "name": "look"})
+    assert form.status_code == 303, form.text
+    found = (await client.get(f"{form.headers['location']}.json")).json()["found"]
+    assert (found["kind"], found["run"], found["status"]) == ("rescore", run, "finished")
+    many = {"setting": "run.attempts", "values": ["1", "2", "3", "4"], "seeds": [1, 2, 3, 4, 5, 6, 7]}
+    assert (await client.post("/v1/experiments/ablation", json=many)).status_code == 422
 
 
 WRONG = {
@@ -133,7 +225,7 @@ async def test_what_cannot_be_started_is_told(home: Path) -> None:
 
 def test_an_archive_is_viewed_as_the_folder_is(home: Path, tmp_path: Path) -> None:
     archive = tmp_path / "all.tar"
-    assert {row["status"] for row in call("run", "list", "--json", home=home).json} == {"finished"}
+    assert {row["status"] for row in call("run", "list", "--json", home=home).json} == {"finished", "cancelled"}
     assert call("events", "export", str(archive), home=home).code == 0
 
     async def seen() -> dict[str, str]:

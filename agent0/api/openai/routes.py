@@ -3,7 +3,6 @@
 import asyncio
 import json
 import secrets
-import sqlite3
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,18 +15,16 @@ from agent0.api.context import ApiContext, Context
 from agent0.api.openai.answers import parts, whole
 from agent0.api.openai.wire import ChatRequest
 from agent0.api.problems import responses
-from agent0.errors import NotFoundError, OperationError
+from agent0.assembly.models.students import adapter_of, student
 from agent0.ports.models import GenerateRequest
 from agent0.settings import RunConfig
 from agent0.state.run_state import BASE
 from agent0.tasks.seeds import derive_seed
-from events.values import Artifact
-from projections.checkpoints import find_student, registry
-from projections.runs import list_runs, resolve, show_run
+from projections.checkpoints import registry
+from projections.runs import list_runs, show_run
 
 router = APIRouter(prefix="/v1", tags=["models"], responses=responses(402))
 MOST = 1000
-MEDIA = "application/x-tar"
 Row = dict[str, Any]
 _STREAMED: dict[int | str, Row] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 
@@ -45,7 +42,7 @@ def models(context: Context) -> Row:
 def model(context: Context, model: Annotated[str, Path(max_length=200)]) -> Row:
     """One student, by any name that `model` of a chat accepts."""
     with context.tables() as db:
-        run, held = _student(db, model)
+        run, held = student(db, model)
     return _model(f"{run}/{held['checkpoint']}", held.get("trained"))
 
 
@@ -74,40 +71,12 @@ async def _sent(rows: Iterable[Row]) -> AsyncIterator[str]:
 def _prepared(context: ApiContext, asked: ChatRequest) -> tuple[RunConfig, GenerateRequest, str]:
     """The settings of the student that is asked, what it is asked, and its full name."""
     with context.tables() as db:
-        run, held = _student(db, asked.model)
+        run, held = student(db, asked.model)
         plan = RunConfig.recorded(show_run(db, run)["config"])
     name = f"{run}/{held['checkpoint']}"
-    adapter = _adapter(context, name, held)
+    adapter = adapter_of(context.artifacts, name, held)
     seed = secrets.randbits(62) if asked.seed is None else asked.seed
     return plan, GenerateRequest(asked.turns(), asked.sampling(seed), asked.specs(), adapter, group="chat"), name
-
-
-def _student(db: sqlite3.Connection, wanted: str) -> tuple[str, Row]:
-    """(run, checkpoint) of RUN/CHECKPOINT, RUN/base or a digest.
-
-    Raises:
-        NotFoundError: there is none. OperationError: it is a teacher's.
-    """
-    run, slash, checkpoint = wanted.partition("/")
-    held = find_student(db, f"{resolve(db, run)}/{checkpoint}" if slash else wanted)
-    if held.get("role", "student") != "student":
-        raise OperationError(f"{wanted[:80]} is a teacher's.", "It writes tasks.", "See: GET /v1/models")
-    return str(held["run"]), held
-
-
-def _adapter(context: ApiContext, name: str, held: Row) -> Artifact | None:
-    """Its weights; None for the base, and for a checkpoint whose training changed nothing.
-
-    Raises:
-        NotFoundError: they were pruned, or are not in the store.
-    """
-    if not held.get("adapter"):
-        return None
-    adapter = Artifact(sha256=held["adapter"], size=held["adapter_bytes"], media=MEDIA)
-    if context.artifacts.verify(adapter):
-        fix = "Copy the folder artifacts/ of the machine that wrote it, or retrain it: agent0 experiment retrain"
-        raise NotFoundError(f"The weights of {name} are not in the store.", f"Artifact {adapter.sha256[:12]}.", fix)
-    return adapter
 
 
 def _model(name: str, time: str | None) -> Row:

@@ -97,3 +97,82 @@ def histogram(values: Sequence[float]) -> tuple[Bar, ...]:
 
 def _height(share: float) -> float:
     return round((HIGH - BOTTOM) - share * (HIGH - BOTTOM - 12), 1)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Several lines over one axis of iterations, scaled together: points, and the range of their values."""
+
+    lines: tuple[str, ...]
+    low: float
+    high: float
+    iterations: tuple[tuple[float, int], ...]
+
+
+def curves(sides: Sequence[Sequence[Row]]) -> Lines | None:
+    """Lines through the ``validation`` of each side's rows by their iteration; None where there is none."""
+    held = [[(row["iteration"], row["validation"]) for row in rows if row["validation"] is not None] for rows in sides]
+    values = [value for side in held for _, value in side]
+    if not values:
+        return None
+    first, last = min(n for side in held for n, _ in side), max(n for side in held for n, _ in side)
+    low, high = min(*values, 0.0, 0.0), max(*values, 1.0, 1.0)
+    step = (WIDE - LEFT - 20) / max(1, last - first)
+
+    def place(number: int, value: float) -> str:
+        return f"{LEFT + 10 + (number - first) * step:.1f},{_height((value - low) / (high - low))}"
+
+    lines = tuple(" ".join(place(*point) for point in side) for side in held)
+    every = max(1, (last - first) // 20)
+    ticks = tuple((round(LEFT + 10 + (n - first) * step, 1), n) for n in range(first, last + 1, every))
+    return Lines(lines, low, high, ticks)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One domain, family and level in one iteration: how many tasks, and which share of attempts was right."""
+
+    tasks: int
+    rate: float | None
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """Rows by name, a slot for each iteration; None where nothing was asked."""
+
+    iterations: tuple[int, ...]
+    rows: tuple[tuple[str, tuple[Slot | None, ...]], ...]
+
+
+def heatmap(found: Sequence[Row]) -> Heatmap:
+    """Arrange ``found``, rows of ``slots_by_iteration``, by family, level and iteration."""
+    iterations = tuple(sorted({one["iteration"] for one in found}))
+    held: dict[str, dict[int, Slot]] = {}
+    for one in found:
+        name = f"{one['domain']}/{one['family']} level {one['level']}"
+        held.setdefault(name, {})[one["iteration"]] = Slot(one["asked"], one["solve_rate"])
+    return Heatmap(iterations, tuple((name, tuple(map(row.get, iterations))) for name, row in sorted(held.items())))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """Items of about one confidence: where they are drawn, on a square of 200."""
+
+    x: float
+    y: float
+    size: float
+    words: str
+
+
+def reliability(bins: Sequence[Row]) -> tuple[Dot, ...]:
+    """Dots of a reliability diagram: confidence across, share of right answers up."""
+    most = max((one["items"] for one in bins), default=1)
+    return tuple(
+        Dot(
+            x=round(20 + 170 * one["confidence"], 1),
+            y=round(190 - 170 * one["accuracy"], 1),
+            size=round(3 + 5 * (one["items"] / most) ** 0.5, 1),
+            words=f"{one['items']} items of confidence {one['confidence']:.2f}: {one['accuracy']:.2f} right",
+        )
+        for one in bins
+    )

@@ -1,15 +1,18 @@
 """Forms that start something, for browsers without scripts too: each does what its route of the API does."""
 
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from agent0.api.context import Context, key_of
+from agent0.api.v1.decisions import decide, promote_to, roll_back
+from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
 from agent0.assembly.replay.forks import pairs_of
-from agent0.errors import ConfigError
+from agent0.errors import ConfigError, NotFoundError
+from events.runs import RunCancelled, RunPaused, RunResumed
 
 router = APIRouter(include_in_schema=False)
 Fields = dict[str, str]
@@ -18,11 +21,11 @@ Fields = dict[str, str]
 @router.post("/runs")
 async def start(request: Request, context: Context) -> Response:
     """Start the run that a form describes, then show it."""
-    given = await _fields(request)
+    given = await fields(request, "name", "profile", "set", "again")
     try:
         asked = StartRequest(name=given["name"], profile=given["profile"], settings=_settings(given))
     except ValidationError as error:
-        raise _unfit(error) from error
+        raise unfit(error) from error
     found = await start_run(context, asked, given["again"], key_of(request))
     return RedirectResponse(f"/runs/{found.run}", 303)
 
@@ -30,18 +33,70 @@ async def start(request: Request, context: Context) -> Response:
 @router.post("/runs/{run}/forks")
 async def fork(request: Request, context: Context, run: str) -> Response:
     """Fork a run as a form describes, then show the fork."""
-    given = await _fields(request)
+    given = await fields(request, "name", "at", "set", "again")
     try:
         asked = ForkRequest(name=given["name"], at=int(given["at"] or "0"), settings=_settings(given))
     except ValueError as error:  # pydantic's is one
-        raise _unfit(error) from error
+        raise unfit(error) from error
     found = await fork_run(context, run, asked, given["again"], key_of(request))
     return RedirectResponse(f"/runs/{found.run}", 303)
 
 
-async def _fields(request: Request) -> Fields:
+@router.post("/runs/{run}/{word}")
+async def decide_(request: Request, context: Context, run: str, word: str) -> Response:
+    """Pause, resume or cancel a run as a form says, or go back to an earlier student; then show the run."""
+    if word not in (*WORDS, "rollback"):
+        raise NotFoundError("There is no such decision.")
+    given = await fields(request, "reason", "to", "again")
+    if word == "rollback":
+        await roll_back(context, run, given["to"], given["reason"], given["again"])
+    else:
+        await decide(context, run, WORDS[word], given["reason"], given["again"])
+    return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
+
+
+@router.post("/models/{run}/{checkpoint}/promote")
+async def promote(request: Request, context: Context, run: str, checkpoint: str) -> Response:
+    """Make a checkpoint its run's student, then show it."""
+    given = await fields(request, "reason", "again")
+    await promote_to(context, run, checkpoint, given["reason"], given["again"])
+    return RedirectResponse(f"/models/{quote(run, safe='')}/{quote(checkpoint, safe='')}", 303)
+
+
+@router.post("/experiments/rescore")
+async def rescore(request: Request, context: Context) -> Response:
+    """Recompute the rewards of a run under other rules, write it down, then show what changed."""
+    given = await fields(request, "run", "name", "rewards", "set")
+    found = await rescored(context, given["run"], given["name"], given["rewards"], _settings(given))
+    return RedirectResponse(f"/experiments/{quote(found, safe='')}", 303)
+
+
+@router.post("/experiments/ablation")
+async def ablation(request: Request, context: Context) -> Response:
+    """Start a run for each variant of a setting and each seed, then show the runs."""
+    given = await fields(request, "name", "profile", "setting", "values", "seeds", "set", "again")
+    try:
+        asked = AblationRequest(
+            name=given["name"],
+            profile=given["profile"],
+            setting=given["setting"],
+            values=given["values"].split(),
+            seeds=[int(one) for one in given["seeds"].split()],
+            settings=_settings(given),
+        )
+    except ValueError as error:
+        raise unfit(error) from error
+    await start_ablation(context, asked, given["again"], key_of(request))
+    return RedirectResponse("/runs", 303)
+
+
+WORDS = {"pause": RunPaused, "resume": RunResumed, "cancel": RunCancelled}
+
+
+async def fields(request: Request, *names: str) -> Fields:
+    """The fields ``names`` of a form, empty where they did not come."""
     given = parse_qs((await request.body()).decode("utf-8", "replace"))
-    return {name: given.get(name, [""])[0].strip() for name in ("name", "profile", "at", "set", "again")}
+    return {name: given.get(name, [""])[0].strip() for name in names}
 
 
 def _settings(given: Fields) -> dict[str, str]:
@@ -49,5 +104,6 @@ def _settings(given: Fields) -> dict[str, str]:
     return pairs_of(given["set"].split())
 
 
-def _unfit(error: ValueError) -> ConfigError:
+def unfit(error: ValueError) -> ConfigError:
+    """Make the error of a form that does not fit."""
     return ConfigError("The form does not fit.", f"{str(error)[:300]}.", "Go back and correct it.")

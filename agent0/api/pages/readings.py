@@ -7,14 +7,17 @@ from typing import Any
 
 from agent0.api.context import ApiContext
 from agent0.api.v1.runs import whole_attempt
+from agent0.assembly.models.token_heat import token_heat
 from agent0.errors import NotFoundError
 from agent0.report.alarm_groups import shown_by
 from agent0.report.diagnosis.findings import observation_lines, step_words
 from agent0.report.overview import overview, rows_for_people
+from agent0.settings import RunConfig
+from agent0.state.run_state import BASE
 from projections.attempts import list_attempts
 from projections.checkpoints import find_checkpoint, list_checkpoints
 from projections.evaluations import list_evaluations
-from projections.events import extent_of, iteration_starts, list_events
+from projections.events import extent_of, iteration_starts, newest_lines
 from projections.rewards import explain_rewards
 from projections.runs import resolve, show_run
 from projections.tasks import list_tasks, show_task
@@ -26,11 +29,13 @@ FEED = 30
 VERDICTS = {None: "undecided", 0: "wrong", 1: "right"}
 
 
-def run_data(db: sqlite3.Connection, run: str) -> Row:
-    """Collect everything that a run's page shows, newest events included."""
-    found = overview(db, run)
-    name, why = found["run"], found["why"]
-    last = extent_of(db, name)[1]
+def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> Row:
+    """Collect everything that a run's page shows, newest events included. ``as_of``: the event as of which ``why`` and
+    ``targets`` are, which of a large run are read beside; 0: they are being read for the first time."""
+    name = resolve(db, run)
+    deep = context.deep.look(name, at)
+    found = overview(db, name, deep=deep.parts if deep else {"why": dict(_UNREAD), "targets": []})
+    why, feed = found["why"], newest_lines(db, name, FEED)
     shown = {} if why["well"] else {"step": step_words(why["step"]), "evidence": observation_lines(why["evidence"])}
     alarms = [{**one, "evidence": shown_by(one)} for one in found["alarms"]]
     return {
@@ -39,21 +44,14 @@ def run_data(db: sqlite3.Connection, run: str) -> Row:
         "alarms": alarms,
         "scores": rows_for_people(found),
         "checkpoints": list_checkpoints(db, name),
-        "feed": list_events(db, name, after=_behind(db, name, last), limit=FEED)[::-1],
-        "last": last,
+        "feed": feed,
+        "last": feed[0]["seq"] if feed else 0,
+        "as_of": deep.seq if deep else 0,
     }
 
 
-def _behind(db: sqlite3.Connection, run: str, last: int) -> int:
-    """A sequence behind which few events of the run are: other runs' events lie between them."""
-    first, after, span = extent_of(db, run)[0], last, FEED
-    while after >= first:
-        after = max(last - span, first - 1, 0)
-        if after < first or len(list_events(db, run, after=after, limit=FEED + 1)) >= FEED:
-            break
-        span *= 2
-    seqs = [row["seq"] for row in list_events(db, run, after=after, limit=ALL)]
-    return seqs[-FEED] - 1 if len(seqs) >= FEED else after
+_UNREAD: Row = {"well": True, "conclusion": "", "cause": None, "step": None, "evidence": [], "mend": "", "advice": ""}
+"""What is known of a large run before its attempts were read."""
 
 
 def moments(db: sqlite3.Connection, run: str) -> Row:
@@ -95,6 +93,11 @@ def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | N
         "trained": [_trained(db, name, one) for one in list_checkpoints(db, name) if one["iteration"] == number - 1],
         "ended": _counts(attempts),
     }
+
+
+def page_of(rows: list[Row], after: int, most: int) -> tuple[list[Row], int]:
+    """``most`` of ``rows`` behind the first ``after``, and where the next ones begin; 0: there are none."""
+    return rows[after : after + most], after + most if len(rows) > after + most else 0
 
 
 def _within(reward: float | None, low: float | None, high: float | None) -> bool:
@@ -141,6 +144,24 @@ def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attem
     found = whole_attempt(context, db, name, attempt)
     siblings = [one["attempt"] for one in list_attempts(db, name, found["task"], limit=ALL)]
     return {"run": name, "attempt": found, "siblings": siblings}
+
+
+def tokens_of(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
+    """The tokens that an attempt drew with their probabilities, as far as they were recorded."""
+    return token_heat(db, context.artifacts, run, attempt, plan_of(show_run(db, run)))
+
+
+def plan_of(row: Mapping[str, Any]) -> RunConfig:
+    """The settings of the run of ``row``. Those that this version does not know are left out: to show a run is not to
+    execute it."""
+    return RunConfig.recorded({key: value for key, value in row["config"].items() if key in RunConfig.model_fields})
+
+
+def students_of(db: sqlite3.Connection, run: str) -> tuple[str, list[str]]:
+    """The student of ``run``, and those before it to which one can go back, the newest first."""
+    student = str(show_run(db, run)["student"])
+    promoted = [one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"]
+    return student, [one for one in dict.fromkeys([*promoted[::-1], BASE]) if one != student]
 
 
 def model_data(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:

@@ -52,12 +52,19 @@ def page(request: Request, template: str, at: int = 0, code: int = 200, **held: 
             style=_place("pages.css"),
             script=_place("pages.js"),
             path="/" + request.url.path.lstrip("/"),
+            query=request.url.query,
             at=at,
             href=_hrefs(at),
             **held,
         )
     )
     return HTMLResponse(text, code)
+
+
+def standalone(template: str, **held: Any) -> str:
+    """The page that ``template`` makes of ``held``, with its style inside and without scripts."""
+    css = Markup(static_files()["pages.css"].decode())  # noqa: S704 - a file of our own
+    return templates().get_template(template).render(css=css, **held)
 
 
 def problem_page(request: Request, found: Problem, headers: Mapping[str, str]) -> Response:

@@ -1,18 +1,18 @@
-"""The pages and their twins: a page shows what its twin, the same address with ``.json``, sends."""
+"""The pages of runs, models and the server itself."""
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from fastapi import Query
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from agent0.api.conditional import LIMIT, At, Limit, Tagged, keyed_page
+from agent0.api.conditional import LIMIT, At, Limit, keyed_page
 from agent0.api.context import Context
 from agent0.api.pages import readings
 from agent0.api.pages.drawing import curve, histogram
-from agent0.api.pages.rendering import MEDIA, linker, page, static_files
+from agent0.api.pages.rendering import MEDIA, linker, standalone, static_files
+from agent0.api.pages.twins import Shown, router, twin
 from agent0.api.status import consumers, status
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.runtime.read_models import NothingError
@@ -24,37 +24,8 @@ from projections.failures import list_failures
 from projections.runs import list_runs
 
 Row = dict[str, Any]
+Turn = Annotated[int, Query(ge=1, le=1_000_000, description="the page that has this turn")]
 Number = Annotated[float | None, Query(allow_inf_nan=False)]
-router = APIRouter(include_in_schema=False)
-
-
-@dataclass
-class Shown:
-    """What a page shows: ``data`` is its twin, ``more`` what only its template needs."""
-
-    data: Row
-    at: int = 0
-    more: Row = field(default_factory=dict)
-
-
-def twin(path: str, template: str, *, tagged: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: what the function gives is the page at ``path`` and, with ``.json`` behind it, its twin."""
-
-    def register(read: Callable[..., Any]) -> Callable[..., Any]:
-        held = Annotated[Shown, Depends(read)]
-
-        def as_json(shown: held) -> Row:
-            return shown.data
-
-        def as_page(request: Request, shown: held) -> Response:
-            return page(request, template, shown.at, **shown.data, **shown.more)
-
-        given = [Tagged] if tagged else []
-        router.add_api_route(f"{path}.json", as_json, dependencies=given, response_class=JSONResponse)
-        router.add_api_route(path, as_page)
-        return read
-
-    return register
 
 
 @router.get("/")
@@ -70,6 +41,15 @@ def static(name: str) -> Response:
         raise NotFoundError("There is no such file.")
     keep = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(static_files()[name], headers=keep, media_type=MEDIA[name.rpartition(".")[2]])
+
+
+WORDS = {"running": ("pause", "cancel"), "paused": ("resume", "cancel"), "failed": ("resume", "cancel")}
+"""What may be decided of a run, by its status."""
+Behind = Annotated[int, Query(ge=0, le=10_000_000, description="rows before")]
+ROWS = 150
+"""Rows of a long list that a page shows at once."""
+TURNS, CALLS = 200, 100
+"""Turns and tool calls of an attempt that its page shows at once."""
 
 
 @twin("/runs", "runs.html.jinja", tagged=False)
@@ -90,37 +70,58 @@ def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) ->
 def run(context: Context, run: str, at: At = 0) -> Shown:
     """One run: answer, why, curve, scores, what happens now."""
     with context.tables() as live, context.tables(at) as db:
-        data, end = readings.run_data(db, run), readings.moments(live, run)
-    more = {"curve": curve(data["run"]["validation"]), "moments": end, "link": linker(data["run"]["run"], at)}
-    return Shown(data, at, more)
+        data, end = readings.run_data(context, db, run, at), readings.moments(live, run)
+    row = data["run"]
+    more = {"curve": curve(row["validation"]), "moments": end, "link": linker(row["run"], at)}
+    words = WORDS.get(row["status"], ()) if context.log and not at else ()
+    student = f"{row['run']}/{row['student']}" if context.models and row["student"] else ""
+    return Shown(data, at, {**more, "words": words, "again": secrets.token_urlsafe(16), "student": student})
 
 
 @twin("/runs/{run}/iterations/{number}", "iteration.html.jinja")
-def iteration(context: Context, run: str, number: int, low: Number = None, high: Number = None, at: At = 0) -> Shown:
+def iteration(
+    context: Context, run: str, number: int, low: Number = None, high: Number = None, after: Behind = 0, at: At = 0
+) -> Shown:
     """One iteration, counted from 1: its rewards, its tasks, what was refused, what was not trained on."""
-    with context.tables(at) as db:
+    with context.tables() as live, context.tables(at) as db:
         data = readings.iteration_data(db, run, number, low, high)
-        begins = readings.fork_points(db, run)
+        begins, end = readings.fork_points(db, run), readings.moments(live, run)
     bars = histogram([one["reward"] for one in data["attempts"] if one["reward"] is not None])
     begin = begins.get(number) if context.log else None
-    forked = {"begin": begin, "again": secrets.token_urlsafe(16)}
-    return Shown(data, at, {"bars": bars, "link": linker(data["run"], at), **forked})
+    rows, following = readings.page_of(data["chosen"], after, ROWS)
+    shown = {"shown": rows, "following": following, "after": after, "tasks_shown": data["tasks"][:ROWS]}
+    forked = {"begin": begin, "again": secrets.token_urlsafe(16), "moments": end}
+    return Shown(data, at, {"bars": bars, "link": linker(data["run"], at), **forked, **shown})
 
 
 @twin("/runs/{run}/tasks/{task}", "group.html.jinja")
 def group(context: Context, run: str, task: str, at: At = 0) -> Shown:
     """All attempts at a task side by side."""
+    with context.tables() as live, context.tables(at) as db:
+        data, end = readings.group_data(context, db, run, task), readings.moments(live, run)
+    return Shown(data, at, {"link": linker(data["run"], at), "moments": end})
+
+
+@router.get("/runs/{run}/trajectories/{attempt}.html")
+def saved(context: Context, run: str, attempt: str, at: At = 0) -> Response:
+    """One attempt as a file of its own, which needs no server and asks nobody."""
     with context.tables(at) as db:
-        data = readings.group_data(context, db, run, task)
-    return Shown(data, at, {"link": linker(data["run"], at)})
+        data = readings.trajectory_data(context, db, run, attempt)
+        tokens = readings.tokens_of(context, db, data["run"], attempt)
+    text = standalone("saved.html.jinja", tokens=tokens, at=at, **data)
+    name = quote(f"{data['run']}-{data['attempt']['attempt']}.html", safe="")
+    return HTMLResponse(text, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @twin("/runs/{run}/trajectories/{attempt}", "trajectory.html.jinja")
-def trajectory(context: Context, run: str, attempt: str, at: At = 0) -> Shown:
-    """Show one attempt turn by turn, with verdicts and rewards."""
-    with context.tables(at) as db:
-        data = readings.trajectory_data(context, db, run, attempt)
-    return Shown(data, at, {"link": linker(data["run"], at)})
+def trajectory(context: Context, run: str, attempt: str, turn: Turn = 1, at: At = 0) -> Shown:
+    """Show one attempt turn by turn, with verdicts and rewards; of a long one some turns at once."""
+    with context.tables() as live, context.tables(at) as db:
+        data, end = readings.trajectory_data(context, db, run, attempt), readings.moments(live, run)
+        tokens = readings.tokens_of(context, db, data["run"], attempt)
+    pages = [*range(0, len(data["attempt"]["transcript"]), TURNS)]
+    more = {"moments": end, "tokens": tokens, "pages": pages, "begins": (turn - 1) // TURNS * TURNS, "length": TURNS}
+    return Shown(data, at, {**more, "shown_calls": data["attempt"]["calls"][:CALLS]})
 
 
 @twin("/models", "models.html.jinja")
@@ -135,7 +136,10 @@ def models(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
 def model(context: Context, run: str, checkpoint: str, at: At = 0) -> Shown:
     """One checkpoint: what it was made of, how it was judged, its scores."""
     with context.tables(at) as db:
-        return Shown(readings.model_data(db, run, checkpoint), at)
+        data = readings.model_data(db, run, checkpoint)
+        student, earlier = readings.students_of(db, data["checkpoint"]["run"])
+    again = secrets.token_urlsafe(16) if context.log and not at else ""
+    return Shown(data, at, {"student": student, "earlier": earlier, "again": again})
 
 
 @twin("/events/{event}", "event.html.jinja")

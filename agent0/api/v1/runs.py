@@ -10,7 +10,6 @@ from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.carriers import carried
-from agent0.report.diagnosis.findings import diagnosis
 from agent0.report.overview import overview
 from agent0.settings import LARGEST
 from projections.attempts import list_attempts, show_attempt
@@ -38,14 +37,19 @@ def runs(context: Context, limit: Limit = LIMIT, after: After = "", at: At = 0) 
 def run(context: Context, run: Run, at: At = 0) -> Row:
     """What a run came to: counts, learning curve (`validation`), test scores, targets, alarms, `why` it went badly."""
     with context.tables(at) as db:
-        return overview(db, run)
+        name = resolve(db, run)
+    deep = context.deep.wait(name, at)
+    with context.tables(at) as db:
+        return overview(db, name, deep=deep.parts)
 
 
 @router.get("/{run}/why", operation_id="explain_run")
 def why(context: Context, run: Run, at: At = 0) -> Row:
     """Why a run went badly: the cause, the first bad step, what shows it, and what mends it."""
     with context.tables(at) as db:
-        return diagnosis(db, run)
+        name = resolve(db, run)
+    found: Row = context.deep.wait(name, at).parts["why"]
+    return found
 
 
 @router.get("/{run}/curve", operation_id="show_curve")

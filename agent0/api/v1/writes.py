@@ -1,14 +1,13 @@
 """What starts: runs and forks. Each is one event, and a request that is sent again under its key is that same event."""
 
-import asyncio
 import re
-import uuid
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent0.api.appending import Again, Begun, append
 from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.keys import Key
 from agent0.api.problems import responses
@@ -17,30 +16,14 @@ from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.execution import prepared
 from agent0.assembly.runtime.plugins import with_plugin_files
 from agent0.config.loading import load
-from agent0.errors import AuthError, ConfigError, NotFoundError, OperationError
+from agent0.errors import AuthError, ConfigError
 from agent0.settings import LARGEST, Settings
-from events.base import NAMESPACE, Recorded
-from events.runs import RunStarted
-from projections import position
-from projections.events import show_event
 from projections.runs import resolve
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
 REACHES_OUT = (".base_url", ".key_env")
 """Settings that say whom a run calls, and with which secret."""
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{0,64}")
-_SUFFIX = 6
-SOON, LOOK_S = 40, 0.05
-"""Looks into the tables, and seconds between two."""
-Again = Annotated[
-    str,
-    Header(
-        alias="Idempotency-Key",
-        max_length=200,
-        pattern="^[!-~]*$",
-        description="a request that comes again under it starts nothing new",
-    ),
-]
 Text = Annotated[str, Field(max_length=2000)]
 
 
@@ -61,14 +44,6 @@ class ForkRequest(_Asked):
     """A run to start in the middle of another."""
 
     at: int = Field(0, ge=0, le=LARGEST, description="behind this event; 0: its end")
-
-
-class Begun(BaseModel):
-    """What began: its run, the event that says so, and the event's sequence, from which its stream can be read."""
-
-    run: str
-    event: str
-    seq: int
 
 
 @router.post("", operation_id="start_run", status_code=202)
@@ -106,7 +81,7 @@ async def start_run(context: ApiContext, asked: StartRequest, again: str, key: K
     """
     context.require_log()
     held = await prepared(_settings(context, asked, key), here=context.handlers)
-    return await _append(context, started(held, asked.name), again)
+    return await append(context, started(held, asked.name), again)
 
 
 async def fork_run(context: ApiContext, run: str, asked: ForkRequest, again: str, key: Key | None) -> Begun:
@@ -120,7 +95,7 @@ async def fork_run(context: ApiContext, run: str, asked: ForkRequest, again: str
     with context.tables() as db:
         source = resolve(db, run)
     begin = await fork(context.settings, log, source, asked.at, asked.settings, asked.name)
-    return await _append(context, begin, again)
+    return await append(context, begin, again)
 
 
 def _settings(context: ApiContext, asked: StartRequest, key: Key | None) -> Settings:
@@ -139,55 +114,3 @@ def _check(settings: Mapping[str, str], key: Key | None) -> None:
     named = [name for name in settings if name.endswith(REACHES_OUT)]
     if named and key is not None and not key.may("admin"):
         raise AuthError(f"The key {key.name} may not set {named[0]}.", "It takes the scope admin.")
-
-
-async def _append(context: ApiContext, begin: Recorded, again: str) -> Begun:
-    """Append ``begin`` under the id that its key has; where that is stored, it is what was asked for before."""
-    if again:
-        begin = _named(begin, again)
-        if (known := _stored(context, begin)) is not None:
-            return known
-    seqs = await context.require_log().append([begin])
-    await _shown(context, seqs[0])
-    return Begun(run=begin.run, event=begin.id, seq=seqs[0])
-
-
-async def _shown(context: ApiContext, seq: int) -> None:
-    """Wait a moment for the tables to have it, so that whoever began it finds it there."""
-
-    def reached() -> bool:
-        with context.tables() as db:
-            return position(db).seq >= seq
-
-    for _ in range(SOON):
-        if await asyncio.to_thread(reached):
-            return
-        await asyncio.sleep(LOOK_S)
-
-
-def _named(begin: Recorded, again: str) -> Recorded:
-    """``begin`` under the id of its key, its run's token ending in the same."""
-    id = uuid.uuid5(NAMESPACE, f"api/{again}")
-    return begin.model_copy(update={"id": str(id), "run": f"{begin.run[:-_SUFFIX]}{id.hex[:_SUFFIX]}"})
-
-
-def _stored(context: ApiContext, begin: Recorded) -> Begun | None:
-    """What the key began before.
-
-    Raises:
-        OperationError: something else.
-    """
-    try:
-        with context.tables() as db:
-            row = show_event(db, begin.id)
-    except NotFoundError:
-        return None
-    before, now = row["body"]["data"], begin.event
-    same = isinstance(now, RunStarted) and all(before.get(name) == getattr(now, name) for name in _DECIDE)
-    if row["type"] != begin.type or not same:
-        why = f"It began run {row['run']}, which is another."
-        raise OperationError("This Idempotency-Key was used for another request.", why, "Send a new key.")
-    return Begun(run=row["run"], event=begin.id, seq=row["seq"])
-
-
-_DECIDE = ("name", "profile", "config_sha", "parent", "parent_seq")

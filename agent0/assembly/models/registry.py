@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 
 async def promote(settings: Settings, name: str, reason: str) -> Recorded:
-    """Make ``wanted`` (RUN/CHECKPOINT or digest) its run's student.
+    """Make ``name`` (RUN/CHECKPOINT or digest) its run's student; errors as ``promoted``."""
+    async with open_log(settings) as log:
+        begun = await promoted(settings, log, name, reason)
+        await log.append([begun])
+    return begun
+
+
+async def promoted(settings: Settings, log: "Log", name: str, reason: str) -> Recorded:
+    """The event that makes ``name`` (RUN/CHECKPOINT or digest) its run's student, to be appended.
 
     Raises:
         NotFoundError: no such checkpoint, or its adapter was pruned or is gone.
@@ -27,17 +35,14 @@ async def promote(settings: Settings, name: str, reason: str) -> Recorded:
     """
     from infra.storage.artifacts import FileArtifacts
 
-    async with open_log(settings) as log:
-        stored = await checkpoint(log, name)
-        trained = stored.event
-        assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
-        state = await state_at(log, stored.run)
-        check_promotion(state, trained)
-        await check_stored(log, FileArtifacts(settings.home), f"{stored.run}/{trained.checkpoint}", trained.adapter)
-        event = promotion(state, trained, await _accuracy(log, stored.run, trained.checkpoint), reason)
-        begun = recorded(stored.run, event)
-        await log.append([begun])
-    return begun
+    stored = await checkpoint(log, name)
+    trained = stored.event
+    assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
+    state = await state_at(log, stored.run)
+    check_promotion(state, trained)
+    await check_stored(log, FileArtifacts(settings.home), f"{stored.run}/{trained.checkpoint}", trained.adapter)
+    event = promotion(state, trained, await _accuracy(log, stored.run, trained.checkpoint), reason)
+    return recorded(stored.run, event)
 
 
 async def _accuracy(log: "Log", run: str, name: str) -> float:
@@ -53,16 +58,21 @@ async def _accuracy(log: "Log", run: str, name: str) -> float:
 
 
 async def go_back(settings: Settings, run: str, to: str, reason: str) -> Recorded:
-    """Make the earlier checkpoint ``to`` the student of ``run`` again.
+    """Make the earlier checkpoint ``to`` the student of ``run`` again; errors as ``rolled_back``."""
+    async with open_log(settings) as log:
+        begun = await rolled_back(log, run, to, reason)
+        await log.append([begun])
+    return begun
+
+
+async def rolled_back(log: "Log", run: str, to: str, reason: str) -> Recorded:
+    """The event that makes the earlier checkpoint ``to`` the student of ``run`` again, to be appended.
 
     Raises:
         NotFoundError: no such run, or it was never promoted there.
         OperationError: it is the student already.
     """
-    async with open_log(settings) as log:
-        begun = recorded(run, rollback(await state_at(log, run), to, reason))
-        await log.append([begun])
-    return begun
+    return recorded(run, rollback(await state_at(log, run), to, reason))
 
 
 async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict[str, Any]:

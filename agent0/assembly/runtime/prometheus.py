@@ -20,7 +20,7 @@ from projections.tool_usage import BOUNDS_MS, BUCKETS, LIMITS, OTHER, usage
 
 Row = dict[str, Any]
 _COUNTS: dict[str, tuple[str, str, str]] = {
-    "agent0_events": ("type", "Events in the log.", "SELECT type, count(*) FROM events GROUP BY type"),
+    "agent0_events": ("type", "Events in the log.", "SELECT type, sum(events) FROM event_counts GROUP BY type"),
 }
 _GAUGES: dict[str, tuple[str, str, str]] = {
     "agent0_runs": (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from agent0.settings import Settings
-    from events.base import Event, Recorded
+    from events.base import Recorded
 
 app = typer.Typer(help="Runs: start one, watch it, look at what came of it.")
 Detach = Annotated[
@@ -199,14 +199,15 @@ def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 @app.command()
 def pause(run: console.Run = "LAST", reason: Reason = "", as_json: console.Json = False) -> None:
     """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
-    from events.runs import RunPaused
+    from agent0.assembly.requests.decisions import pausing
 
     row = _row(run)
-    if row["status"] == "paused":
+    begin = pausing(row, reason)
+    if begin is None:
         console.say(f"Run {row['run']} is paused already.")
         console.record({"run": row["run"], "event": None}, as_json)
         return
-    _decide(run, RunPaused(reason=reason), ("running",), as_json)
+    _decide(begin, as_json)
 
 
 @app.command()
@@ -217,26 +218,16 @@ def cancel(
     as_json: console.Json = False,
 ) -> None:
     """End a run for good; its events stay."""
-    from events.runs import RunCancelled
+    from agent0.assembly.requests.decisions import cancelling
 
     if not yes:
         typer.confirm(f"Cancel run {console.clean(_row(run)['run'])} for good?", abort=True, err=True)
-    _decide(run, RunCancelled(reason=reason), ("running", "paused", "failed"), as_json)
+    _decide(cancelling(_row(run), reason), as_json)
 
 
-def _decide(run: str, event: "Event", allowed: tuple[str, ...], as_json: bool) -> None:
-    row = _row(run)
-    name, status = str(row["run"]), str(row["status"])
-    if status not in allowed:
-        _refuse(name, status, f"Only a run that is {' or '.join(allowed)} can be changed like this.")
-    console.run_async(lambda: _append(console.settings(), _recorded(name, event)))
-    console.record({"run": name, "event": type(event).__name__}, as_json)
-
-
-def _refuse(run: str, status: str, why: str) -> None:
-    from agent0.errors import OperationError
-
-    raise OperationError(f"Run {run} is {status}.", why, f"See: agent0 run show {run}")
+def _decide(begin: "Recorded", as_json: bool) -> None:
+    console.run_async(lambda: _append(console.settings(), begin))
+    console.record({"run": begin.run, "event": begin.type}, as_json)
 
 
 def _row(run: str, held: "Settings | None" = None) -> dict[str, Any]:
@@ -244,12 +235,6 @@ def _row(run: str, held: "Settings | None" = None) -> dict[str, Any]:
 
     with console.tables(held) as db:
         return show_run(db, run)
-
-
-def _recorded(run: str, event: "Event") -> "Recorded":
-    from agent0.assembly.runtime.stamping import recorded
-
-    return recorded(run, event)
 
 
 async def _append(held: "Settings", begin: "Recorded", *, make: bool = False) -> None:

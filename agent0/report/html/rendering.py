@@ -69,6 +69,8 @@ def _shown(value: Any) -> Any:
 
 def visible(text: str) -> str:
     """``text`` without the characters that browsers obey rather than show: direction marks, controls."""
+    if text.isprintable():
+        return text
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
 
 

@@ -1,0 +1,169 @@
+"""How a request becomes an event, once: under the id that its Idempotency-Key has, and only while what it was decided
+on still stands."""
+
+import asyncio
+import re
+import uuid
+from typing import Annotated, Any
+
+from fastapi import Header
+from pydantic import BaseModel
+
+from agent0.api.context import ApiContext
+from agent0.api.problems import StaleError
+from agent0.errors import ConfigError, NotFoundError, OperationError
+from events.base import NAMESPACE, Event, Recorded
+from events.checkpoints import CheckpointPromoted, CheckpointRolledBack
+from events.runs import RunCancelled, RunPaused, RunResumed, RunStarted
+from events.submissions import TaskSubmitted
+from projections import position
+from projections.events import extent_of, show_event
+
+Row = dict[str, Any]
+_SUFFIX = 6
+SOON, LOOK_S = 40, 0.05
+"""Looks into the tables, and seconds between two."""
+Again = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        pattern="^[!-~]*$",
+        description="a request that comes again under it starts nothing new",
+    ),
+]
+IfMatch = Annotated[
+    str,
+    Header(
+        alias="If-Match",
+        max_length=300,
+        description="an ETag: refused with 412 where the run has an event behind what the tag stands for",
+    ),
+]
+_TAG = re.compile(r'(?:W/)?"(\d{1,18})-([0-9a-f-]{0,12})-[^"]*"')
+
+
+class Begun(BaseModel):
+    """What began: its run, the event that says so, and the event's sequence, from which its stream can be read."""
+
+    run: str
+    event: str
+    seq: int
+
+
+async def append(context: ApiContext, begin: Recorded, again: str = "") -> Begun:
+    """Append ``begin`` under the id that its key has; where that is stored, it is what was asked for before.
+
+    Raises:
+        OperationError: the server only reads, or ``again`` was the key of another request.
+    """
+    log = context.require_log()
+    if again:
+        begin = _named(begin, again)
+        if (known := _stored(context, begin)) is not None:
+            return known
+    seqs = await log.append([begin])
+    await _shown(context, seqs[0])
+    return Begun(run=begin.run, event=begin.id, seq=seqs[0])
+
+
+def decided_before(context: ApiContext, run: str, kind: type[Event], again: str) -> Begun | None:
+    """What was decided in ``run`` under the key ``again``, None for nothing: to decide it once more could be refused.
+
+    Raises:
+        OperationError: it was the key of another request.
+    """
+    row = _event(context, str(_id(again))) if again else None
+    if row is None:
+        return None
+    if (row["run"], row["type"]) != (run, kind.__name__):
+        raise _used(row)
+    return Begun(run=row["run"], event=row["id"], seq=row["seq"])
+
+
+def require_unchanged(context: ApiContext, run: str, if_match: str) -> None:
+    """Check that nothing happened in ``run`` behind what the tag ``if_match`` stands for; empty asks for nothing.
+
+    Raises:
+        ConfigError: it is no tag of ours. StaleError: something happened.
+    """
+    if not if_match or if_match.strip() == "*":
+        return
+    tags = [found for one in if_match.split(",") if (found := _TAG.fullmatch(one.strip()))]
+    if not tags:
+        raise ConfigError("If-Match holds no tag of this server.", "Send the ETag of what you decide on.")
+    with context.tables() as db:
+        last = extent_of(db, run)[1]
+    if not any(int(tag[1]) >= last and _is_of_this_log(context, tag) for tag in tags):
+        raise StaleError(f"Run {run} has changed.", f"Its last event is {last}.", "Look again, then decide again.")
+
+
+def _is_of_this_log(context: ApiContext, tag: re.Match[str]) -> bool:
+    """Whether the log has the event that ``tag`` stands for: tags of another one mean nothing."""
+    row = _event(context, tag[1])
+    return row is not None and str(row["id"]).endswith(tag[2])
+
+
+def _event(context: ApiContext, wanted: str) -> Row | None:
+    try:
+        with context.tables() as db:
+            return show_event(db, wanted)
+    except NotFoundError:
+        return None
+
+
+async def _shown(context: ApiContext, seq: int) -> None:
+    """Wait a moment for the tables to have it, so that whoever began it finds it there."""
+
+    def reached() -> bool:
+        with context.tables() as db:
+            return position(db).seq >= seq
+
+    for _ in range(SOON):
+        if await asyncio.to_thread(reached):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+def _id(again: str) -> uuid.UUID:
+    return uuid.uuid5(NAMESPACE, f"api/{again}")
+
+
+def _named(begin: Recorded, again: str) -> Recorded:
+    """``begin`` under the id of its key; the token of a run that it begins ends in the same."""
+    id = _id(again)
+    new = isinstance(begin.event, RunStarted | TaskSubmitted)
+    run = f"{begin.run[:-_SUFFIX]}{id.hex[:_SUFFIX]}" if new else begin.run
+    return begin.model_copy(update={"id": str(id), "run": run})
+
+
+def _stored(context: ApiContext, begin: Recorded) -> Begun | None:
+    """What the key began before.
+
+    Raises:
+        OperationError: something else.
+    """
+    row = _event(context, begin.id)
+    if row is None:
+        return None
+    before, now = row["body"]["data"], begin.event.model_dump(mode="json")
+    same = all(before.get(name) == now[name] for name in _DECIDE[type(begin.event)])
+    if row["type"] != begin.type or row["run"] != begin.run or not same:
+        raise _used(row)
+    return Begun(run=row["run"], event=begin.id, seq=row["seq"])
+
+
+def _used(row: Row) -> OperationError:
+    why = f"It was that of event {row['seq']}, a {row['type']} of {row['run']}."
+    return OperationError("This Idempotency-Key was used for another request.", why, "Send a new key.")
+
+
+_DECIDE: dict[type[Event], tuple[str, ...]] = {
+    RunStarted: ("name", "profile", "config_sha", "parent", "parent_seq"),
+    TaskSubmitted: ("source", "student", "proposal", "expected"),
+    RunPaused: ("reason",),
+    RunResumed: ("reason",),
+    RunCancelled: ("reason",),
+    CheckpointPromoted: ("checkpoint", "reason"),
+    CheckpointRolledBack: ("to", "reason"),
+}

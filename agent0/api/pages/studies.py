@@ -1,0 +1,173 @@
+"""What pages show beside single runs: comparisons, curriculum, rewards, calibration, benchmarks, the router."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent0.api.context import ApiContext
+from agent0.api.pages.readings import plan_of
+from agent0.assembly.replay.forks import differing
+from agent0.errors import ConfigError
+from agent0.evaluation.checkpoint_registry import side_by_side
+from agent0.report.eval_items import held_items
+from agent0.rewards.describe import explain_receipt
+from agent0.routing.budgets import dollars
+from agent0.tasks.curriculum.difficulty import grade
+from projections.attempts import list_attempts
+from projections.budgets import list_budgets, list_entries
+from projections.calibrators import list_calibrators
+from projections.checkpoints import find_student
+from projections.evaluations import learning_curve, list_evaluations
+from projections.events import newest_events
+from projections.iterations import list_iterations, slots_by_iteration, slots_together
+from projections.rewards import explain_rewards, reward_curve
+from projections.runs import resolve, show_run
+
+Row = dict[str, Any]
+SHOWN = 50
+"""Items, decisions, entries of one table."""
+PROXY = ("student_reward", "solve_rate", "label_accuracy", "validation")
+"""What is optimised, and three measures of what is meant by it."""
+
+
+def compare_data(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
+    """Compare two runs, or two checkpoints where both are named as RUN/CHECKPOINT.
+
+    Raises:
+        NotFoundError: no such run or checkpoint. ConfigError: a run and a checkpoint.
+    """
+    if ("/" in left) != ("/" in right):
+        raise ConfigError("A run and a checkpoint cannot be compared.", fix="Name two runs, or two checkpoints.")
+    if "/" in left:
+        return {"kind": "checkpoints", **_checkpoints(context, db, _full(db, left), _full(db, right))}
+    return {"kind": "runs", **_runs(db, resolve(db, left), resolve(db, right))}
+
+
+def _full(db: sqlite3.Connection, name: str) -> str:
+    run, _, checkpoint = name.partition("/")
+    return f"{resolve(db, run)}/{checkpoint}"
+
+
+def _runs(db: sqlite3.Connection, left: str, right: str) -> Row:
+    rows = [show_run(db, one) for one in (left, right)]
+    plans = [plan_of(row) for row in rows]
+    back, forth = differing(plans[1], plans[0]), differing(plans[0], plans[1])
+    seen = ("status", "profile", "seed", "tasks", "attempts", "tool_calls", "student", "validation")
+    names = (*seen, "heldout_first", "heldout_last", "wall_s")
+    return {
+        "left": left,
+        "right": right,
+        "settings": [{"setting": key, "left": back.get(key), "right": forth.get(key)} for key in forth],
+        "facts": [{"what": name, "left": rows[0][name], "right": rows[1][name]} for name in names],
+        "curves": [learning_curve(db, one) for one in (left, right)],
+        "rewards": [reward_curve(db, one) for one in (left, right)],
+    }
+
+
+def _checkpoints(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
+    held = [find_student(db, one) for one in (left, right)]
+    scores = [list_evaluations(db, one["run"]) for one in held]
+    runs = [plan_of(show_run(db, one["run"])) for one in held]
+    plans = [one.evaluation.model_dump(mode="json") for one in runs]
+    items = [_items(context, one, found) for one, found in zip(held, scores, strict=True)]
+    return {"left": left, "right": right, **side_by_side(held, scores, plans), **_paired(*items)}
+
+
+def _items(context: ApiContext, held: Row, scores: Sequence[Row]) -> dict[str, Row]:
+    """The items of its last validation by task; none where their artifact is not here."""
+    own = [one for one in scores if one["checkpoint"] == held["checkpoint"] and one["split"] == "validation"]
+    rows = held_items(context.artifacts, own[-1]["items"]) if own else None
+    return {str(row["task"]): row for row in rows or ()}
+
+
+def _paired(left: Mapping[str, Row], right: Mapping[str, Row]) -> Row:
+    """Attempts of both at the same items, those that only one solved first."""
+    both = [
+        {
+            "question": str(left[task].get("question", "")),
+            "left_answer": left[task].get("answer"),
+            "left": _verdict(left[task]),
+            "right_answer": right[task].get("answer"),
+            "right": _verdict(right[task]),
+        }
+        for task in left
+        if task in right
+    ]
+    both.sort(key=lambda row: row["left"] == row["right"])
+    return {"items": both[:SHOWN], "of_items": len(both), "parted": sum(row["left"] != row["right"] for row in both)}
+
+
+def _verdict(item: Row) -> str:
+    return {True: "right", False: "wrong"}.get(item.get("correct"), "undecided")  # type: ignore[arg-type]
+
+
+def curriculum_data(db: sqlite3.Connection, run: str) -> Row:
+    """Families and levels with their difficulty for this student, and each iteration in numbers."""
+    name = resolve(db, run)
+    band = plan_of(show_run(db, name)).curriculum.band
+    arms, cells = [], slots_by_iteration(db, name)
+    for arm in slots_together(cells):
+        held = grade(int(arm["solved"]), arm["tried"], band, arm["turns"], arm["calls"])
+        arms.append({**arm, "grade": held.grade, "lower95": held.lower95, "upper95": held.upper95})
+    return {"run": name, "arms": arms, "cells": cells, "iterations": list_iterations(db, name)}
+
+
+def rewards_data(db: sqlite3.Connection, run: str, of: str) -> Row:
+    """Rewards by iteration and part, what is rewarded beside what was verified, and the receipt of the task or attempt
+    ``of``, part by part."""
+    name = resolve(db, run)
+    measures = [
+        {"iteration": one["iteration"], **{key: one[key] for key in PROXY}} for one in list_iterations(db, name)
+    ]
+    attempt = of if "-a" in of else ""
+    receipts = explain_rewards(db, name, attempt=attempt, task="" if attempt else of) if of else []
+    examples = [one["attempt"] for one in list_attempts(db, name, limit=8)]
+    return {
+        "run": name,
+        "of": of,
+        "curve": reward_curve(db, name),
+        "truth": measures,
+        "receipts": [explain_receipt(one) for one in receipts],
+        "examples": examples,
+    }
+
+
+def calibration_data(db: sqlite3.Connection, limit: int) -> Row:
+    """Calibrators with their reliability, the newest measurement first."""
+    return {"calibrators": list_calibrators(db, limit=limit)}
+
+
+def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
+    """Budgets, the invoice of one, and the newest decisions and calls. Amounts in nano-dollars."""
+    entries = list_entries(db, scope, name, SHOWN) if scope and name else []
+    return {
+        "budgets": [{**row, **_shown(row)} for row in list_budgets(db, limit=SHOWN)],
+        "entries": [{**row, "shown": dollars(row["amount"] or 0)} for row in entries],
+        "of": f"{scope} {name}".strip(),
+        "decisions": [_decided(*one) for one in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
+        "calls": [_called(*one) for one in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
+    }
+
+
+def _shown(row: Row) -> Row:
+    free = None if row["cap"] is None else max(0, row["cap"] - row["spent"] - row["reserved"])
+    amounts = {"cap": row["cap"], "spent": row["spent"], "reserved": row["reserved"], "free": free}
+    return {"shown": {key: None if value is None else dollars(value) for key, value in amounts.items()}}
+
+
+def _decided(seq: int, body: bytes) -> Row:
+    held = json.loads(body)
+    data = held["data"]
+    why = "; ".join(step["reason"] for step in data["steps"] if step["reason"])
+    told = {key: data[key] for key in ("route", "role", "strategy", "given")}
+    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **told, "why": why}
+
+
+def _called(seq: int, body: bytes) -> Row:
+    held = json.loads(body)
+    data = held["data"]
+    cost = data.get("cost")
+    told = {key: data.get(key) for key in ("provider", "model", "role", "finish", "cache", "route")}
+    price = dollars(cost) if isinstance(cost, int) else None
+    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **told, "cost": price}

@@ -1,0 +1,85 @@
+"""The pages on which a person talks with a student: a task submitted and watched, and a chat."""
+
+import json
+import secrets
+from typing import Annotated
+
+from fastapi import Query, Request
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from agent0.api.conditional import LIMIT, At, Limit
+from agent0.api.context import ApiContext, Context, key_of
+from agent0.api.openai.routes import chat as complete
+from agent0.api.openai.routes import models
+from agent0.api.openai.wire import ChatRequest
+from agent0.api.pages.forms import fields, unfit
+from agent0.api.pages.rendering import page
+from agent0.api.pages.twins import Row, Shown, router, twin
+from agent0.api.v1.tasks import TaskRequest, submission_data, submit_task
+from agent0.assembly.runtime.read_models import NothingError
+from projections.runs import list_runs
+from projections.submissions import list_submissions
+
+LONGEST = 200_000
+"""Characters of a conversation that a form brings back."""
+
+
+@twin("/submit", "submit.html.jinja", tagged=False)
+def submit(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
+    """Tasks that were submitted, and a form for another."""
+    try:
+        with context.tables(at) as db:
+            rows, names = list_submissions(db, limit=limit), [row["run"] for row in list_runs(db, LIMIT)]
+    except NothingError:
+        rows, names = [], []
+    more = {"names": names if context.log else [], "again": secrets.token_urlsafe(16)}
+    return Shown({"submissions": rows}, at, more)
+
+
+@twin("/tasks/{task}", "submission.html.jinja")
+def submission(context: Context, task: str, at: At = 0) -> Shown:
+    """One submitted task, as far as it is solved."""
+    return Shown({"task": submission_data(context, task, at)}, at)
+
+
+@router.post("/submit")
+async def take(request: Request, context: Context) -> Response:
+    """Submit the task that a form describes, then show it."""
+    given = await fields(request, "question", "model", "expected", "again")
+    try:
+        asked = TaskRequest(question=given["question"], model=given["model"], expected=given["expected"])
+    except ValidationError as error:
+        raise unfit(error) from error
+    found = await submit_task(context, asked, given["again"], key_of(request))
+    return RedirectResponse(f"/tasks/{found.run}", 303)
+
+
+@router.get("/chat")
+def chat(request: Request, context: Context, model: Annotated[str, Query(max_length=200)] = "") -> Response:
+    """A form that begins a chat with a student."""
+    return _shown(request, context, model, [])
+
+
+@router.post("/chat")
+async def say(request: Request, context: Context) -> Response:
+    """Let the student answer, and show the conversation; it is kept in the page, and nowhere else."""
+    given = await fields(request, "model", "said", "message")
+    try:
+        before = json.loads(given["said"][:LONGEST] or "[]")
+        asked = ChatRequest(model=given["model"], messages=[*before, {"role": "user", "content": given["message"]}])
+    except (ValueError, TypeError) as error:  # pydantic's is one
+        raise unfit(ValueError(str(error))) from error
+    found: Row = await complete(context, asked)
+    said = [one.model_dump(include={"role", "content"}) for one in asked.messages]
+    answer = {"role": "assistant", "content": found["choices"][0]["message"]["content"] or ""}
+    return _shown(request, context, given["model"], [*said, answer])
+
+
+def _shown(request: Request, context: ApiContext, model: str, said: list[Row]) -> Response:
+    try:
+        known = [one["id"] for one in models(context)["data"]] if context.models else []
+    except NothingError:
+        known = []
+    held: Row = {"models": known, "model": model, "said": said, "kept": json.dumps(said)}
+    return page(request, "chat.html.jinja", **held)

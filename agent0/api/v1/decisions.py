@@ -1,0 +1,163 @@
+"""A person's word on runs and checkpoints: pause, resume, cancel, promote, roll back. One event each, by the functions
+that commands call."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent0.api.appending import Again, Begun, IfMatch, append, decided_before, require_unchanged
+from agent0.api.context import ApiContext, Context
+from agent0.api.problems import responses
+from agent0.assembly.models.registry import promoted, rolled_back
+from agent0.assembly.requests.decisions import cancelling, pausing
+from agent0.assembly.runtime.execution import resumption
+from agent0.errors import OperationError
+from events.base import Event, Recorded
+from events.checkpoints import CheckpointPromoted, CheckpointRolledBack
+from events.runs import RunCancelled, RunPaused, RunResumed
+from projections.runs import resolve, show_run
+
+router = APIRouter(prefix="/v1", responses=responses(412, 429))
+Name = Annotated[str, Path(max_length=200)]
+
+
+class Word(BaseModel):
+    """Why a person decides so; it is a part of the event."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field("", max_length=2000)
+
+
+class Back(Word):
+    """To which earlier student of the run, `base` included."""
+
+    to: str = Field(max_length=100)
+
+
+@router.post("/runs/{run}/pause", operation_id="pause_run", status_code=202, tags=["runs"])
+async def pause(
+    response: Response,
+    context: Context,
+    run: Name,
+    said: Word,
+    idempotency_key: Again = "",
+    if_match: IfMatch = "",
+) -> Begun:
+    """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
+    return _told(response, await decide(context, run, RunPaused, said.reason, idempotency_key, if_match))
+
+
+@router.post("/runs/{run}/resume", operation_id="resume_run", status_code=202, tags=["runs"])
+async def resume(
+    response: Response,
+    context: Context,
+    run: Name,
+    idempotency_key: Again = "",
+    if_match: IfMatch = "",
+) -> Begun:
+    """Go on with a run that was paused, or with what a failed one has."""
+    return _told(response, await decide(context, run, RunResumed, "", idempotency_key, if_match))
+
+
+@router.post("/runs/{run}/cancel", operation_id="cancel_run", status_code=202, tags=["runs"])
+async def cancel(
+    response: Response,
+    context: Context,
+    run: Name,
+    said: Word,
+    idempotency_key: Again = "",
+    if_match: IfMatch = "",
+) -> Begun:
+    """End a run for good; its events stay."""
+    return _told(response, await decide(context, run, RunCancelled, said.reason, idempotency_key, if_match))
+
+
+@router.post("/runs/{run}/rollback", operation_id="roll_back", status_code=202, tags=["models"])
+async def rollback(
+    response: Response,
+    context: Context,
+    run: Name,
+    said: Back,
+    idempotency_key: Again = "",
+    if_match: IfMatch = "",
+) -> Begun:
+    """Go back to an earlier student: what was promoted since is let go."""
+    return _told(response, await roll_back(context, run, said.to, said.reason, idempotency_key, if_match))
+
+
+@router.post(
+    "/checkpoints/{run}/{checkpoint}/promote", operation_id="promote_checkpoint", status_code=202, tags=["models"]
+)
+async def promote(
+    response: Response,
+    context: Context,
+    run: Name,
+    checkpoint: Name,
+    said: Word,
+    idempotency_key: Again = "",
+    if_match: IfMatch = "",
+) -> Begun:
+    """Make a checkpoint its run's student, whatever the gate said of it; a rollback undoes it."""
+    return _told(response, await promote_to(context, run, checkpoint, said.reason, idempotency_key, if_match))
+
+
+async def decide(
+    context: ApiContext, run: str, kind: type[Event], reason: str, again: str = "", if_match: str = ""
+) -> Begun:
+    """Pause, resume or cancel a run.
+
+    Raises:
+        NotFoundError: no such run. OperationError: it is in no state for it, or the server only reads.
+        StaleError: it has changed since.
+    """
+    context.require_log()
+    with context.tables() as db:
+        row = show_run(db, run)
+    if (known := decided_before(context, row["run"], kind, again)) is not None:
+        return known
+    require_unchanged(context, row["run"], if_match)
+    if kind is RunPaused:
+        begin = pausing(row, reason)
+    else:
+        begin = cancelling(row, reason) if kind is RunCancelled else resumption(context.settings, row)
+    if begin is None:
+        raise OperationError(f"Run {row['run']} is {row['status']} already.", fix="There is nothing to decide.")
+    return await append(context, begin, again)
+
+
+async def promote_to(
+    context: ApiContext, run: str, checkpoint: str, reason: str, again: str = "", if_match: str = ""
+) -> Begun:
+    """Make a checkpoint its run's student.
+
+    Raises:
+        NotFoundError: there is none, or its weights are gone. OperationError: it cannot be, or the server only reads.
+        StaleError: its run has changed since.
+    """
+    log, name = context.require_log(), _resolved(context, run)
+    if (known := decided_before(context, name, CheckpointPromoted, again)) is not None:
+        return known
+    require_unchanged(context, name, if_match)
+    begin: Recorded = await promoted(context.settings, log, f"{name}/{checkpoint}", reason)
+    return await append(context, begin, again)
+
+
+async def roll_back(context: ApiContext, run: str, to: str, reason: str, again: str = "", if_match: str = "") -> Begun:
+    """Make an earlier checkpoint the student of its run again; errors as for a promotion."""
+    log, name = context.require_log(), _resolved(context, run)
+    if (known := decided_before(context, name, CheckpointRolledBack, again)) is not None:
+        return known
+    require_unchanged(context, name, if_match)
+    return await append(context, await rolled_back(log, name, to, reason), again)
+
+
+def _resolved(context: ApiContext, run: str) -> str:
+    with context.tables() as db:
+        return resolve(db, run)
+
+
+def _told(response: Response, found: Begun) -> Begun:
+    response.headers["Location"] = f"/v1/events/{found.seq}"
+    return found

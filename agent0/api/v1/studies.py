@@ -1,0 +1,110 @@
+"""Experiments that are started over HTTP: a run's rewards under other rules, and one run a variant of a setting."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent0.api.appending import Again, Begun
+from agent0.api.context import ApiContext, Context, key_of
+from agent0.api.keys import Key
+from agent0.api.problems import responses
+from agent0.api.v1.writes import StartRequest, Text, start_run
+from agent0.assembly.replay.rescore import Rescore, rescore_run
+from agent0.assembly.validate.rewards import AS_RUN, reward_policy
+from agent0.errors import ConfigError
+from agent0.rewards import reward_sets
+from projections.runs import resolve
+
+router = APIRouter(prefix="/v1/experiments", tags=["experiments"], responses=responses(402, 429))
+MOST = 24
+"""Runs of one ablation."""
+Values = Annotated[list[Text], Field(min_length=2, max_length=8)]
+Seeds = Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(min_length=1, max_length=8)]
+
+
+class RescoreRequest(BaseModel):
+    """A run whose rewards are to be recomputed under other rules."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    run: str = Field(max_length=200)
+    name: str = Field(min_length=1, max_length=50, description="of the experiment")
+    rewards: str = Field("", max_length=80, description="a registered set; empty: the run's own rules")
+    settings: dict[str, Text] = Field({}, max_length=50, description="of run.rewards, by dotted key")
+
+
+class Rescored(BaseModel):
+    """The experiment that was written down, by its id."""
+
+    experiment: str
+
+
+class AblationRequest(BaseModel):
+    """Runs that differ in one setting, and in their seeds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field("ablation", max_length=40)
+    profile: str = Field("", max_length=64, description="empty: that of the server")
+    setting: str = Field(min_length=5, max_length=200, description="of a run, by dotted key")
+    values: Values
+    seeds: Seeds = [0]
+    settings: dict[str, Text] = Field({}, max_length=200, description="what all of them share")
+
+
+class Started(BaseModel):
+    """The runs that began, in order of values, then seeds."""
+
+    runs: list[Begun]
+
+
+@router.post("/rescore", operation_id="rescore_run", status_code=202)
+async def rescore(response: Response, context: Context, asked: RescoreRequest) -> Rescored:
+    """Recompute all rewards of a run, its teacher's too, without a model. The same name again goes on with it."""
+    found = await rescored(context, asked.run, asked.name, asked.rewards, asked.settings)
+    response.headers["Location"] = f"/v1/experiments/{found}"
+    return Rescored(experiment=found)
+
+
+@router.post("/ablation", operation_id="start_ablation", status_code=202)
+async def ablation(request: Request, context: Context, asked: AblationRequest, idempotency_key: Again = "") -> Started:
+    """Start a run for each value of a setting and each seed; compare them when they are finished."""
+    return Started(runs=await start_ablation(context, asked, idempotency_key, key_of(request)))
+
+
+async def rescored(context: ApiContext, run: str, name: str, rewards: str, changes: Mapping[str, str]) -> str:
+    """Recompute the rewards of ``run`` under the set ``rewards`` with ``changes``, and write it down as ``name``. It is
+    done in a thread with a loop of its own, so that the server answers meanwhile. Returns the experiment's id.
+
+    Raises:
+        NotFoundError: no such run. ConfigError: rules that cannot be.
+        OperationError: an experiment of this name asked something else, or the server only reads.
+    """
+    context.require_log()
+    if rewards and rewards not in reward_sets():
+        raise ConfigError(f"There is no reward set {rewards[:80]!r}.", f"Known: {', '.join(sorted(reward_sets()))}.")
+    with context.tables() as db:
+        source = resolve(db, run)
+    request = Rescore(source, name, reward_policy(rewards or AS_RUN), commit=True, changes=changes)
+    found = await asyncio.to_thread(lambda: asyncio.run(rescore_run(context.settings, request)))
+    return str(found["experiment"])
+
+
+async def start_ablation(context: ApiContext, asked: AblationRequest, again: str, key: Key | None) -> list[Begun]:
+    """Append the beginnings of all runs of an ablation.
+
+    Raises:
+        ConfigError: too many, or settings that do not fit; otherwise as ``start_run``.
+    """
+    if len(asked.values) * len(asked.seeds) > MOST:
+        raise ConfigError(f"These are {len(asked.values) * len(asked.seeds)} runs.", f"{MOST} are the most.")
+    found = []
+    for number, value in enumerate(asked.values):
+        for seed in asked.seeds:
+            settings = {**asked.settings, asked.setting: value, "run.seed": str(seed)}
+            one = StartRequest(name=f"{asked.name} {number} seed {seed}", profile=asked.profile, settings=settings)
+            found.append(await start_run(context, one, f"{again}/{number}/{seed}" if again else "", key))
+    return found

@@ -1,0 +1,58 @@
+"""Part of the rim: which student a name stands for, and its weights."""
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from agent0.errors import NotFoundError, OperationError
+from events.values import Artifact
+from projections.checkpoints import find_student
+from projections.runs import resolve, show_run
+
+if TYPE_CHECKING:
+    from infra.storage.artifacts import FileArtifacts
+
+MEDIA = "application/x-tar"
+Row = dict[str, Any]
+
+
+def student(db: sqlite3.Connection, wanted: str) -> tuple[str, Row]:
+    """(run, checkpoint) of RUN/CHECKPOINT, RUN/base or a digest.
+
+    Raises:
+        NotFoundError: there is none. OperationError: it is a teacher's.
+    """
+    run, slash, checkpoint = wanted.partition("/")
+    held = find_student(db, f"{resolve(db, run)}/{checkpoint}" if slash else wanted)
+    if held.get("role", "student") != "student":
+        raise OperationError(f"{wanted[:80]} is a teacher's.", "It writes tasks.", "See: GET /v1/models")
+    return str(held["run"]), held
+
+
+def present_student(db: sqlite3.Connection, wanted: str) -> tuple[str, Row]:
+    """The same, where ``wanted`` may also be a run, whose student of now it is.
+
+    Raises:
+        NotFoundError: there is none. OperationError: it is a teacher's.
+    """
+    if "/" not in wanted:
+        try:
+            row = show_run(db, wanted)
+        except NotFoundError:
+            return student(db, wanted)
+        wanted = f"{row['run']}/{row['student']}"
+    return student(db, wanted)
+
+
+def adapter_of(artifacts: "FileArtifacts", name: str, held: Row) -> Artifact | None:
+    """Its weights; None for the base, and for a checkpoint whose training changed nothing.
+
+    Raises:
+        NotFoundError: they were pruned, or are not in the store.
+    """
+    if not held.get("adapter"):
+        return None
+    adapter = Artifact(sha256=held["adapter"], size=held["adapter_bytes"], media=MEDIA)
+    if artifacts.verify(adapter):
+        fix = "Copy the folder artifacts/ of the machine that wrote it, or retrain it: agent0 experiment retrain"
+        raise NotFoundError(f"The weights of {name} are not in the store.", f"Artifact {adapter.sha256[:12]}.", fix)
+    return adapter

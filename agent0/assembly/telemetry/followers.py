@@ -1,0 +1,147 @@
+"""Sends another system what happens, event by event: what was sent last is kept in a file, so that nothing is lost
+while the other one is away or this process ends. What was sent just before an end may be sent again."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import urllib.request
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from agent0.assembly.runtime.read_models import NothingError, reading
+from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
+from agent0.errors import Agent0Error, ConfigError
+from agent0.settings import Settings
+from events.base import Recorded, decode
+from projections import position
+from projections.events import stored_events
+
+LOOK_S, LONGEST_S, TIMEOUT_S = 0.5, 60.0, 10.0
+CHUNK = 500
+SIGNATURE = "Agent0-Signature"
+NOTICES = ("AlarmRaised", "AlarmResolved", "RunFinished", "RunFailed", "RunCancelled", "CheckpointPromoted")
+"""Event classes of which a webhook is told."""
+Send = Callable[[Sequence[Recorded]], Awaitable[None]]
+
+
+class Follower:
+    """Sends the events of ``types`` to ``send``, in order, from ``<home>/followers/<name>.json`` on; a new one begins
+    at the present end."""
+
+    def __init__(self, settings: Settings, name: str, types: Sequence[str], send: Send) -> None:
+        self._settings, self.name, self._types, self._send = settings, name, frozenset(types), send
+        self._path = settings.home / "followers" / f"{name}.json"
+
+    async def run(self) -> None:
+        """Follow until cancelled. Where it cannot be sent, it is tried again, more and more rarely."""
+        wait = LOOK_S
+        while True:
+            try:
+                more = await self.step()
+                wait = LOOK_S
+            except (OSError, Agent0Error) as error:
+                logging.getLogger(__name__).warning("%s cannot be told: %s", self.name, error)
+                more, wait = False, min(LONGEST_S, wait * 2)
+            if not more:
+                await asyncio.sleep(wait)
+
+    async def step(self) -> bool:
+        """Send what is new, up to ``CHUNK`` events; whether there may be more.
+
+        Raises:
+            OSError, Agent0Error: it could not be sent. The next step begins there again.
+        """
+        after = self._after()
+        rows = await asyncio.to_thread(self._rows, after)
+        if not rows:
+            return False
+        told = [decode(str(row["body"]), row["seq"]) for row in rows if row["type"] in self._types]
+        if told:
+            await self._send(told)
+        self._keep(rows[-1]["seq"])
+        return len(rows) == CHUNK
+
+    def _rows(self, after: int) -> list[dict[str, Any]]:
+        try:
+            with reading(self._settings) as db:
+                found = stored_events(db, after=after, limit=CHUNK)
+        except NothingError:
+            return []
+        return [{**row, "type": json.loads(row["body"])["type"]} for row in found]
+
+    def _after(self) -> int:
+        try:
+            return int(json.loads(self._path.read_bytes())["seq"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            pass
+        try:
+            with reading(self._settings) as db:
+                end = position(db).seq
+        except NothingError:
+            end = 0
+        self._keep(end)
+        return end
+
+    def _keep(self, seq: int) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = self._path.with_suffix(".tmp")
+        beside.write_text(json.dumps({"seq": seq}), encoding="utf-8")
+        beside.replace(self._path)
+
+
+def followers(settings: Settings) -> list[Follower]:
+    """Those that ``settings.telemetry`` asks for.
+
+    Raises:
+        ConfigError: the webhook has no secret.
+    """
+    plan, found = settings.telemetry, []
+    if plan.otlp_url:
+        found.append(Follower(settings, "otlp", TOLD, _to_collector(plan.otlp_url)))
+    if plan.webhook_url:
+        if not (secret := plan.webhook_secret.get_secret_value()):
+            fix = "Set AGENT0_TELEMETRY__WEBHOOK_SECRET."
+            raise ConfigError("The webhook has no secret to sign with.", "Its receiver could believe nothing.", fix)
+        found.append(Follower(settings, "webhook", NOTICES, _to_webhook(plan.webhook_url, secret)))
+    return found
+
+
+def _to_collector(url: str) -> Send:
+    async def send(told: Sequence[Recorded]) -> None:
+        spans = [span for one in told for span in spans_of(one)]
+        body = json.dumps(otlp(spans, version("agent0"))).encode()
+        await asyncio.to_thread(post, f"{url.rstrip('/')}/v1/traces", body, {})
+
+    return send
+
+
+def _to_webhook(url: str, secret: str) -> Send:
+    """One request an event, signed: a receiver computes the same over ``<timestamp>.<body>``."""
+
+    async def send(told: Sequence[Recorded]) -> None:
+        for one in told:
+            body = json.dumps({"seq": one.seq, **json.loads(one.to_json())}).encode()
+            stamp = str(int(one.time.timestamp()))
+            await asyncio.to_thread(post, url, body, {SIGNATURE: f"t={stamp},v1={signature(secret, stamp, body)}"})
+
+    return send
+
+
+def signature(secret: str, stamp: str, body: bytes) -> str:
+    """Sign ``<stamp>.<body>`` by HMAC-SHA256 under ``secret``; returns it in hex."""
+    return hmac.new(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
+    """Send ``body`` as JSON.
+
+    Raises:
+        OSError: no answer, or one that is an error.
+    """
+    given = {"Content-Type": "application/json", **headers}
+    request = urllib.request.Request(url, body, given, method="POST")  # noqa: S310 - a setting: http or https
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
+        answer.read()

@@ -1,0 +1,140 @@
+"""Events as spans by OpenTelemetry's conventions for generative AI, in OTLP's JSON. All names that the conventions give
+are here, since they are not stable yet. Nothing is measured twice: the log is the trace.
+
+A trace is an attempt. Ids follow from those of events, so what is sent again is the same span. Prompts, answers and
+outputs of tools are not sent.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from events.base import Recorded
+from events.models import ModelCalled
+from events.tasks import ResultVerified, TaskAttempted, ToolCalled
+from events.values import ToolState, Usage
+
+SERVICE, SCOPE = "agent0", "agent0.events"
+OPERATION, AGENT, PROVIDER = "gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.provider.name"
+ASKED, SERVED = "gen_ai.request.model", "gen_ai.response.model"
+READ, WRITTEN = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
+FINISH = "gen_ai.response.finish_reasons"
+TOOL, CALL = "gen_ai.tool.name", "gen_ai.tool.call.id"
+EVALUATION, LABEL, SCORE = "gen_ai.evaluation.name", "gen_ai.evaluation.score.label", "gen_ai.evaluation.score.value"
+INTERNAL, CLIENT = 1, 3
+OK, ERROR = 1, 2
+Value = str | int | float | list[str]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span: ``end`` is when its event was written, in nanoseconds since 1970; ``took_s`` how long it lasted."""
+
+    name: str
+    of: Recorded
+    took_s: float
+    attributes: Mapping[str, Value]
+    kind: int = INTERNAL
+    failed: str = ""
+    root: bool = False
+    part: str = ""
+    """Distinguishes the spans of one event."""
+
+
+def spans_of(recorded: Recorded) -> list[Span]:
+    """The spans that follow from ``recorded``; none for most classes."""
+    made = _MADE.get(recorded.type)
+    return made(recorded, recorded.event) if made else []
+
+
+def _attempted(e: Recorded, x: TaskAttempted) -> list[Span]:
+    used = _usage(x.usage)
+    agent = {OPERATION: "invoke_agent", AGENT: f"student {x.student}", SERVED: x.model, **used}
+    chat = {OPERATION: "chat", SERVED: x.model, **used, "agent0.turns": x.turns}
+    failed = "" if x.end == "answered" else x.end
+    whole = Span(f"invoke_agent student {x.student}", e, x.wall_s, agent, failed=failed, root=True)
+    return [whole, Span(f"chat {x.model}".strip(), e, x.usage.wall_s, chat, CLIENT, part="chat")]
+
+
+def _called(e: Recorded, x: ToolCalled) -> list[Span]:
+    given = {OPERATION: "execute_tool", TOOL: x.call.name or "unparsed", CALL: f"{e.attempt}#{x.number}"}
+    failed = "" if x.result.state is ToolState.OK else x.result.state.value
+    return [Span(f"execute_tool {given[TOOL]}", e, x.result.wall_s, given, failed=failed)]
+
+
+def _asked(e: Recorded, x: ModelCalled) -> list[Span]:
+    given: dict[str, Value] = {OPERATION: "chat", PROVIDER: x.provider, ASKED: x.asked or x.model, SERVED: x.model}
+    given |= {FINISH: [x.finish], **_usage(x.usage), "agent0.role": x.role}
+    failed = "error" if x.finish == "error" else ""
+    return [Span(f"chat {x.asked or x.model}", e, x.usage.wall_s, given, CLIENT, failed)]
+
+
+def _judged(e: Recorded, x: ResultVerified) -> list[Span]:
+    label = {True: "correct", False: "wrong", None: "undecided"}[x.correct]
+    given: dict[str, Value] = {OPERATION: "evaluation", EVALUATION: x.verifier, LABEL: label}
+    score: dict[str, Value] = {} if x.correct is None else {SCORE: float(x.correct)}
+    return [Span(f"evaluation {x.verifier}", e, 0.0, given | score)]
+
+
+_MADE: dict[str, Callable[[Recorded, Any], list[Span]]] = {
+    "TaskAttempted": _attempted,
+    "ToolCalled": _called,
+    "ModelCalled": _asked,
+    "ResultVerified": _judged,
+}
+TOLD = tuple(_MADE)
+"""Event classes that have spans."""
+
+
+def _usage(usage: Usage) -> dict[str, Value]:
+    return {READ: usage.prompt_tokens, WRITTEN: usage.completion_tokens}
+
+
+def otlp(spans: Iterable[Span], version: str) -> dict[str, Any]:
+    """The body of one request of OTLP/HTTP with ``spans``, as JSON has it."""
+    resource = _attributes({"service.name": SERVICE, "service.version": version})
+    scope = {"scope": {"name": SCOPE, "version": version}, "spans": [_told(one) for one in spans]}
+    return {"resourceSpans": [{"resource": {"attributes": resource}, "scopeSpans": [scope]}]}
+
+
+def _told(span: Span) -> dict[str, Any]:
+    e = span.of
+    trace = _digest(e.run, e.task, e.attempt)
+    root = trace[32:48]
+    end = _nanoseconds(e)
+    own = {"agent0.run": e.run, "agent0.task": e.task, "agent0.attempt": e.attempt, "agent0.event": e.seq}
+    status = {"code": ERROR, "message": span.failed} if span.failed else {"code": OK}
+    return {
+        "traceId": trace[:32],
+        "spanId": root if span.root else _digest(e.id, span.part)[:16],
+        **({} if span.root else {"parentSpanId": root}),
+        "name": span.name[:200],
+        "kind": span.kind,
+        "startTimeUnixNano": str(end - round(span.took_s * 1e9)),
+        "endTimeUnixNano": str(end),
+        "attributes": _attributes({**span.attributes, **own}),
+        "status": status,
+    }
+
+
+def _nanoseconds(e: Recorded) -> int:
+    since = e.time - e.time.replace(year=1970, month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (since // timedelta(microseconds=1)) * 1000
+
+
+def _attributes(given: Mapping[str, Value]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": _value(value)} for key, value in given.items() if value not in ("", "-")]
+
+
+def _value(value: Value) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [{"stringValue": one} for one in value]}}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("/".join(parts).encode()).hexdigest()

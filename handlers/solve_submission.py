@@ -1,0 +1,43 @@
+"""A student solves a submitted task with its tools, and the answer is judged: one reaction, since nothing follows."""
+
+from collections.abc import Mapping
+
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
+from agent0.ports.web import Web
+from agent0.rollout.attempt_events import conditions, to_events
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import begin, step
+from agent0.tools.cache import ToolCache
+from agent0.tools.definition import Tool
+from agent0.verification.submitted import as_request, state_of, submission_verdict
+from events.base import Event
+from events.submissions import TaskSubmitted
+from events.tasks import TaskAttempted
+from handlers import on, require_plugins
+
+
+@on(TaskSubmitted, in_flight=8, long=True)
+async def solve_submission(
+    event: TaskSubmitted,
+    models: Models,
+    sandbox: Sandbox,
+    verifier_sandbox: Sandbox,
+    tool_cache: ToolCache,
+    artifacts: Artifacts,
+    web: Web,
+    tools: Mapping[str, Tool],
+) -> list[Event]:
+    """Attempt the task as its run's student attempts a run's; returns every tool call, the attempt and its verdict."""
+    run, asked = state_of(event), as_request(event)
+    require_plugins(run.config)
+    given = conditions(asked, run, models, sandbox, tool_cache, artifacts, web, tools)
+    words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=event.proposal.kind == "long")
+    now = await step(begin(event.proposal, words, run.config.student, given.tools), given)
+    while now.end is None:
+        now = await step(now, given)
+    events = await to_events(asked, now, artifacts)
+    attempted = next(one for one in events if isinstance(one, TaskAttempted))
+    verdict = await submission_verdict(event, attempted, run.config.verification, verifier_sandbox)
+    return [*events, verdict]

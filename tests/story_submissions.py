@@ -1,0 +1,28 @@
+"""Tasks that persons submitted, told as events."""
+
+from events import submissions
+from events.base import Recorded
+from events.tasks import ResultVerified, TaskAttempted
+from events.values import Task, Turn
+from tests.story import Teller, renumbered
+
+
+def submitted_task(after: int = 0) -> list[Recorded]:
+    """A task that a person submitted, solved and judged right; and one whose solution failed."""
+    told = Teller(f"{submissions.PREFIX}00aa11", 1, 1, 1, 0)
+    task = Task(question="What is 7 * 8?", domain="math", family="open", level=1, canonical="open what is 7 * 8?")
+    at = {"task": "t0", "attempt": "t0-a0"}
+    asked = submissions.TaskSubmitted(**at, source="r1", student="student-1", proposal=task, config={"seed": 0}, seed=7)
+    turns = (Turn(role="user", content=task.question), Turn(role="assistant", content="56"))
+    solved = TaskAttempted(
+        **at, iteration=-1, number=0, student="student-1", answer="56", end="answered", turns=1, tool_calls=0,
+        tool_ok=0,
+        prompt="compact/student", transcript=turns,
+    )  # fmt: skip
+    verdict = ResultVerified(**at, iteration=-1, correct=True, verifier="expected", reason="equal", expected="56")
+    first = told.tell(asked)
+    for effect in (solved, verdict):
+        told.tell(effect, first, "solve_submission")
+    other = Teller(f"{submissions.PREFIX}00aa22", 1, 1, 1, 0)
+    other.failure(other.tell(asked), "solve_submission")
+    return renumbered([*told.told, *other.told], after)
