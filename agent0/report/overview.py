@@ -7,12 +7,11 @@ from typing import Any
 from agent0.report.columns import WITHIN
 
 
+Deep = Mapping[str, Any]
+
+
 def overview(
-    db: sqlite3.Connection,
-    run: str,
-    carried: bool | None = None,
-    waits: str = "",
-    deep: Mapping[str, Any] | None = None,
+    db: sqlite3.Connection, run: str, carried: bool | None = None, waits: str = "", *, deep: Deep | None = None
 ) -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
     -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``carried``: whether a process
@@ -28,16 +27,14 @@ def overview(
     from projections.failures import list_missing
     from projections.runs import show_run
 
-    row = _waiting(show_run(db, run), waits)
+    row = _carried(show_run(db, run), carried, waits)
     deep, config = deep_parts(db, row["run"], carried) if deep is None else deep, row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
-    benchmarks = benchmark_scores(db, row["run"], done)
     tests = [e for e in [*_shared(db, row, done), *done] if e["split"] == "test"]
     found = {
         **row,
         "why": deep["why"],
-        "carried": carried if row["status"] == "running" else None,
         "iterations": config["iterations"],
         "tasks_asked": config["iterations"] * config["tasks"],
         "validation": learning_curve(db, row["run"]),
@@ -45,19 +42,19 @@ def overview(
         "test": [_measured(e) for e in tests],
         **_alarms(db, row["run"]),
         "failures": list_missing(db, row["run"]),
-        "benchmarks": benchmarks,
+        "benchmarks": benchmark_scores(db, row["run"], done),
         "targets": deep["targets"],
         "config": config,
-        "prompts": row["prompts"],
         "gain": held_out_gain(tests),
     }
     return {**found, "answer": run_answer(found)}
 
 
-def _waiting(row: dict[str, Any], waits: str) -> dict[str, Any]:
-    """``row`` of a run, waiting for ``waits`` where it is running and its events do not say what it waits for."""
-    running = row["status"] == "running"
-    return {**row, "waits_for": row["waits_for"] or waits or None} if running else row
+def _carried(row: dict[str, Any], carried: bool | None, waits: str) -> dict[str, Any]:
+    """``row`` of a run with whether it is ``carried``, waiting for ``waits`` where its events do not say what for."""
+    if row["status"] != "running":
+        return {**row, "carried": None}
+    return {**row, "carried": carried, "waits_for": row["waits_for"] or waits or None}
 
 
 def deep_parts(db: sqlite3.Connection, run: str, carried: bool | None = None) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""The chat template of a folder, tried before anything heavy is loaded: rendered as transformers does it
-(``transformers.utils.chat_template_utils``), without transformers."""
+"""What a model's folder says of text, read before anything heavy is loaded: its chat template, rendered as transformers
+does it (``transformers.utils.chat_template_utils``) but without transformers, and the texts of its tokens."""
 
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from agent0.errors import OperationError
 from infra.engine.turn_forms import FIX, Message, Render, TurnForm, form_of
 
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+KEPT = 4
+"""Tokenizers that stay in memory."""
 
 
 def form_of_folder(folder: Path, template: str) -> TurnForm:
@@ -84,3 +87,23 @@ def _refuse(message: str) -> None:
 
 def _now(form: str) -> str:
     return datetime.now().astimezone().strftime(form)
+
+
+def token_texts(folder: Path, ids: Sequence[int]) -> list[str]:
+    """The text of each of ``ids`` by the tokenizer of ``folder``; a token that is a part of a character shows as such.
+
+    Raises:
+        OSError: the folder has no readable tokenizer.
+    """
+    tokenizer = _loaded(folder / "tokenizer.json")
+    return [tokenizer.decode([one], skip_special_tokens=False) for one in ids]  # type: ignore[attr-defined]
+
+
+@lru_cache(KEPT)
+def _loaded(path: Path) -> object:
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise OSError(f"{path} cannot be read: {error}") from error

@@ -10,7 +10,7 @@ from agent0.assembly.runtime.providers import providers
 from agent0.errors import Agent0Error
 from agent0.settings import RunConfig
 from events.values import Artifact, Trajectory
-from infra.engine.token_texts import token_texts
+from infra.engine.folder_template import token_texts
 from projections.attempts import trajectory_of
 
 if TYPE_CHECKING:
