@@ -104,7 +104,12 @@ def _told(span: Span) -> dict[str, Any]:
     trace = _digest(e.run, e.task, e.attempt)
     root = trace[32:48]
     end = _nanoseconds(e)
-    own = {"agent0.run": e.run, "agent0.task": e.task, "agent0.attempt": e.attempt, "agent0.event": e.seq}
+    own: dict[str, Value] = {
+        "agent0.run": e.run,
+        "agent0.task": e.task,
+        "agent0.attempt": e.attempt,
+        "agent0.event": e.seq,
+    }
     status = {"code": ERROR, "message": span.failed} if span.failed else {"code": OK}
     return {
         "traceId": trace[:32],
