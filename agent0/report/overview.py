@@ -6,7 +6,6 @@ from typing import Any
 
 from agent0.report.columns import WITHIN
 
-
 Deep = Mapping[str, Any]
 
 
