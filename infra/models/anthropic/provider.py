@@ -1,9 +1,7 @@
 """Anthropic's models (Claude) through the official client. They give text only: no token ids, no log-probabilities."""
 
 import os
-import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 import httpx2
 from anthropic import (
@@ -16,21 +14,20 @@ from anthropic import (
     DefaultAsyncHttpxClient,
 )
 
-from agent0.errors import AuthError, RefusedError, TransientError
+from agent0.errors import AuthError, RefusedError
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
 from events.values import Usage
 from infra.models.anthropic.messages import Reading, body
 from infra.models.calls.refusals import ClientErrors, refusal
 from infra.models.calls.slots import Slots
-from infra.models.calls.streams import rate_limits, timely
+from infra.models.calls.streams import rate_limits, read_whole
 
 ADDRESS = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
 CONNECT_S = 5.0
 CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
 FAILURES = (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError)
-UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 TEXT_ONLY = "the server gives text only"
 
 
@@ -75,19 +72,16 @@ class Anthropic:
         return await self._slots.call(lambda: self._written(request))
 
     async def _written(self, request: GenerateRequest) -> Generation:
-        found, start, first = Reading(), time.monotonic(), None
-        parts = timely(self._parts(request, found), "The server of models", f"At {self._root}.", self._actor.timeout_s)
-        private = [turn.content for turn in request.turns]
-        try:
-            async with aclosing(parts):
-                async for part in parts:
-                    found.add(part)
-                    first = first or (time.monotonic() if found.begun else None)
-        except (*FAILURES, *UNREADABLE) as error:
-            raise self._refusal(error, private) from None  # its text may quote what was written
-        if not found.whole:
-            raise TransientError("The server's answer ended before it was whole.", f"At {self._root}.")
-        return self._generation(found, start, first)
+        found, private = Reading(), [turn.content for turn in request.turns]
+        first_s, wall_s = await read_whole(
+            self._parts(request, found),
+            found,
+            self._root,
+            self._actor.timeout_s,
+            FAILURES,
+            lambda error: self._refusal(error, private),
+        )
+        return self._generation(found, first_s, wall_s)
 
     async def _parts(self, request: GenerateRequest, found: Reading) -> AsyncGenerator[object]:
         kind: type[AsyncStream[object]] = AsyncStream[object]
@@ -98,14 +92,14 @@ class Anthropic:
             async for part in stream:
                 yield part
 
-    def _generation(self, found: Reading, start: float, first: float | None) -> Generation:
-        end, counted = time.monotonic(), found.counted
+    def _generation(self, found: Reading, first_s: float, wall_s: float) -> Generation:
+        counted = found.counted
         read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         usage = Usage(
             prompt_tokens=sum(int(counted.get(name) or 0) for name in read),
             completion_tokens=int(counted.get("output_tokens") or 0),
-            wall_s=end - start,
-            first_s=(first or end) - start,
+            wall_s=wall_s,
+            first_s=first_s,
         )
         return Generation(
             text=found.text,

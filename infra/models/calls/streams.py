@@ -1,9 +1,10 @@
 """Answers that come in parts: a server that is away shows in seconds, however long its answer is."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, nullcontext
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from agent0.errors import DependencyError, TransientError
 from infra.models.calls.first_words import awaited
@@ -15,6 +16,23 @@ RATE_LIMITS = "ratelimit"
 """Is in the name of every header about rate limits."""
 
 T = TypeVar("T")
+UNREADABLE: tuple[type[Exception], ...] = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+"""What reading a part raises that is not of the form it should have."""
+
+
+class Read(Protocol):
+    """An answer as far as it was read."""
+
+    def add(self, part: Any) -> None:
+        """Read one more part."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a word was written."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the server said that it had ended."""
 
 
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
@@ -47,3 +65,34 @@ async def timely(parts: AsyncGenerator[T], server: str, where: str, first_s: flo
                 return
             begun = True
             yield part
+
+
+async def read_whole(
+    parts: AsyncGenerator[Any],
+    found: Read,
+    where: str,
+    first_s: float,
+    failures: tuple[type[Exception], ...],
+    refusal: Callable[[Exception], Exception],
+) -> tuple[float, float]:
+    """Read all ``parts`` of an answer of the server at ``where`` into ``found``.
+
+    Returns the seconds until its first word (all of them, where it wrote none) and until its end.
+
+    Raises:
+        Exception: what ``refusal`` makes of one of ``failures``, or of a part that cannot be read.
+        TransientError, DependencyError: as ``timely``; or the answer ended before it was whole.
+    """
+    start, first = time.monotonic(), None
+    told = timely(parts, "The server of models", f"At {where}.", first_s)
+    try:
+        async with aclosing(told):
+            async for part in told:
+                found.add(part)
+                first = first or (time.monotonic() if found.begun else None)
+    except failures + UNREADABLE as error:
+        raise refusal(error) from None  # its text may quote what was written
+    if not found.whole:
+        raise TransientError("The server's answer ended before it was whole.", f"At {where}.")
+    end = time.monotonic()
+    return (first or end) - start, end - start

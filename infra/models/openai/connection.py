@@ -3,9 +3,7 @@
 import asyncio
 import json
 import ssl
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -21,18 +19,16 @@ from openai import (
     OpenAIError,
 )
 
-from agent0.errors import TransientError
 from agent0.settings import ActorConfig
 from infra.models.calls.refusals import ClientErrors, refusal
 from infra.models.calls.slots import ClosedError, Slots
-from infra.models.calls.streams import rate_limits, timely
+from infra.models.calls.streams import rate_limits, read_whole
 from infra.models.openai.replies import Reading, Reply
 
 CONNECT_S = 5.0
 CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
 FAILURES = (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
 T = TypeVar("T")
-UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 @cache
@@ -111,21 +107,16 @@ class Connection:
     async def _read(
         self, path: str, content: dict[str, Any], reading: Callable[[], Reading], private: Sequence[str]
     ) -> Answered:
-        found, start, first = reading(), time.monotonic(), None
-        parts = timely(
-            self._parts(path, content, found), "The server of models", f"At {self.root}.", self._actor.timeout_s
+        found = reading()
+        first_s, seconds = await read_whole(
+            self._parts(path, content, found),
+            found,
+            self.root,
+            self._actor.timeout_s,
+            FAILURES,
+            lambda error: self._refusal(error, private),
         )
-        try:
-            async with aclosing(parts):
-                async for part in parts:
-                    found.add(part)
-                    first = first or (time.monotonic() if found.begun else None)
-        except (*FAILURES, *UNREADABLE) as error:
-            raise self._refusal(error, private) from None  # its text may quote what was written
-        if not found.whole:
-            raise TransientError("The server's answer ended before it was whole.", f"At {self.root}.")
-        end = time.monotonic()
-        return Answered(found.replies(), (first or end) - start, end - start)
+        return Answered(found.replies(), first_s, seconds)
 
     async def _parts(self, path: str, content: dict[str, Any], found: Reading) -> AsyncGenerator[Any]:
         url = self.root + path
