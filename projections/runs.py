@@ -194,7 +194,7 @@ def under_way(db: sqlite3.Connection, run: str = "") -> tuple[int, int]:
     running = select(db, "SELECT run FROM runs WHERE status = 'running' AND (run = ? OR ? = '')", (run, run))
     begun = (
         "SELECT count(*) AS n FROM attempts JOIN runs USING (run) WHERE runs.status = 'running'"
-        " AND attempts.iteration = runs.iteration AND attempts.status IN ('requested', 'working')"
+        " AND attempts.iteration = coalesce(runs.iteration, 0) AND attempts.status IN ('requested', 'working')"
         " AND (run = ? OR ? = '')"
     )
     return len(running), select(db, begun, (run, run))[0]["n"]

@@ -131,7 +131,15 @@ def test_the_story_has_every_kind_of_event_a_healthy_run_has() -> None:
         "Experiment RecomputeFailed EventRedacted MessageExcluded CheckpointPruned CheckpointRepeated ModelsCompared "
         "ModelCalled CallRouted StudentExamined BudgetChanged"
     )
-    other = ("TurnCompleted", "PolicyChanged", "Benchmark", "ItemScored", "CalibratorFitted", "TaskReviewed")
+    other = (
+        "TurnCompleted",
+        "PolicyChanged",
+        "Benchmark",
+        "ItemScored",
+        "CalibratorFitted",
+        "TaskReviewed",
+        "TaskSubmitted",
+    )
     healthy = {name for name in event_types() if not name.startswith((*unhealthy.split(), *other))}
     assert {r.type for r in whole_run()} | {"CheckpointRejected", "AlarmRaised"} == healthy
 

@@ -270,7 +270,7 @@ def _given_up(cause: Recorded, handler: str) -> Event:
     )
 
 
-IDLE = {"continue_attempt", "fail_run", "settle_review", "watch_budget"}
+IDLE = {"continue_attempt", "fail_run", "settle_review", "solve_submission", "watch_budget"}
 """Handlers that have nothing to do in a brief run of short tasks: none of their reactions can fail there."""
 WORKERS = sorted(set(handlers()) - {"advance_run", "raise_alarm"} - IDLE)
 
