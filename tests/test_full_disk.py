@@ -2,6 +2,8 @@
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ from agent0.errors import DependencyError
 from infra.storage import disk, sqlite
 from tests.terminal import agent0 as call
 
+ROOT = Path(__file__).parents[1]
 SMALL = ("--profile", "scripted", "--tasks", "2", "--iterations", "1", "--set", "run.evaluation.validation=2")
 SMALLER = (*SMALL, "--set", "run.evaluation.test=0", "--json")
 
@@ -122,3 +125,15 @@ async def test_an_execution_without_any_room_ends_after_give_up_after(
     with pytest.raises(RunFailedError, match="give_up_after is 3") as caught:
         await execution._end_without_room(settings, Log(), begun.run)  # type: ignore[arg-type]
     assert sum(looks) == 3 + execution.RECORD_S and "run resume" in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_written_to_can_be_read(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert call("run", "start", *SMALLER, home=home).code == 0
+    (home / "tables" / "current.json").unlink()  # so that they would be carried on
+    bound = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--setenv", "AGENT0_HOME", str(home))
+    for words, word in ((("run", "list"), "finished"), (("run", "why", "LAST"), "First bad step")):
+        command = ("bwrap", *bound, sys.executable, "-m", "agent0", *words)
+        found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert found.returncode == 0 and "cannot be written to" in found.stderr, found.stderr
+        assert word in found.stdout, found.stdout

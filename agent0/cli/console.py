@@ -186,7 +186,8 @@ def in_folder(path: File) -> File:
     """
     folder = Path(path).parent if path and path != "-" else None
     if folder and not folder.is_dir():
-        fix = f"Make it (mkdir -p {folder}), or name another place."
+        stands = next(one for one in (folder, *folder.parents) if one.exists())
+        fix = "Name another place." if stands.is_file() else f"Make it (mkdir -p {folder}), or name another place."
         raise ConfigError(f"{path} cannot be written.", f"There is no folder {folder}.", fix)
     return path
 

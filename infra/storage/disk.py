@@ -1,5 +1,6 @@
 """The disk of the data folder: what of it is kept free, so that a run that waits for space can still say so."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -34,3 +35,8 @@ def shortage(home: Path) -> str:
 def waits(home: Path) -> str:
     """Say that runs in ``home`` wait for space, which a disk without any room cannot record; empty where there is."""
     return f"{NAME}: {why}" if (why := shortage(home)) else ""
+
+
+def writable(folder: Path) -> bool:
+    """Whether this process may make and change files in ``folder``."""
+    return os.access(folder, os.W_OK | os.X_OK)

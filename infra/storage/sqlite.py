@@ -15,7 +15,7 @@ from typing import Any
 
 from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
-from infra.storage.disk import shortage
+from infra.storage.disk import shortage, writable
 
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
 _ROOT = Path(__file__).parents[2]
@@ -44,6 +44,8 @@ def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
     if read_only and not path.exists():
         raise NotFoundError("There are no tables yet.", f"{path} does not exist.", "Start a run first.")
     with explained(path):
+        if read_only and not writable(path.parent):
+            return _opened(path, "ro&immutable=1")  # else SQLite makes a file beside it, even to read
         try:
             return _opened(path, "ro" if read_only else "rwc")
         except sqlite3.OperationalError:

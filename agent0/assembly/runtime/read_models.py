@@ -13,7 +13,7 @@ from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
 from agent0.settings import Settings
-from infra.storage.disk import shortage
+from infra.storage.disk import shortage, writable
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
@@ -104,6 +104,8 @@ async def refresh(settings: Settings) -> str:
         return ""
     if live_path(settings).exists() and not table_freshness.server_answers(settings):
         return BEHIND
+    if live_path(settings).exists() and not writable(settings.home):
+        return f"{settings.home} cannot be written to. {OLD}"
     try:
         return await _carried_on(settings)
     except (sqlite3.OperationalError, OperationError, DependencyError, OSError):

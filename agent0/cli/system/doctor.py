@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent0.cli import console
+from agent0.cli.layout import wrapped
 
 if TYPE_CHECKING:
     from agent0.assembly.validate.check import Check
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+BESIDE = 28
+"""Columns of state and name."""
 SMOKE = {"run.iterations": "1", "run.tasks": "3", "run.attempts": "2", "run.evaluation.validation": "12"}
 
 
@@ -57,11 +60,18 @@ def doctor(
 def _show(check: "Check") -> None:
     from rich.text import Text
 
+    first, *more = _cut(console.one_line(check.detail, 300))
     line = Text(f"{check.state:<5}", style=COLOURS[check.state])
-    line.append(f"{check.name:<22} {console.one_line(check.detail, 300)}", style="default")
+    line.append(f"{check.name:<22} {first}", style="default")
     console.console().print(line, soft_wrap=True)
-    if check.state != "ok" and check.fix:
-        console.text(f"{'':<5}{'':<22} fix: {check.fix}")
+    for one in [*more, *(_cut(f"fix: {check.fix}") if check.state != "ok" and check.fix else [])]:
+        console.text(f"{'':<{BESIDE}}{one}")
+
+
+def _cut(text: str) -> list[str]:
+    """``text`` in lines beside the names of checks: cut between words on a terminal, whole elsewhere."""
+    seen = console.screen()
+    return [text] if seen is None else wrapped(text, max(20, seen.width - BESIDE))
 
 
 def _smoke() -> "Check":
