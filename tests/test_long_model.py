@@ -119,7 +119,7 @@ def conditions(engine: Engine, box: Sandbox) -> Conditions:
 
 @MODULE
 async def test_it_solves_held_out_tasks_of_three_steps(engine: Engine, box: Sandbox) -> None:
-    tasks = heldout("validation", 12, seed=7, domains=("math", "code"), names=LONG, long=True, levels=(1,))
+    tasks = heldout("validation", 12, seed=7, domains=("math", "code", "logic"), names=LONG, long=True, levels=(1,))
     right = 0
     for task in tasks:
         asked = prompt("compact", task.domain, "student", long=True)
