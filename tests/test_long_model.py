@@ -61,7 +61,7 @@ async def box() -> AsyncIterator[Sandbox]:
 
 @MODULE
 async def test_the_tools_say_what_the_examples_say_they_do(box: Sandbox) -> None:
-    for turns in examples(10):
+    for turns in examples(12):
         work = Workspace(box, LONG_TOOLS, subgoals=[None] * 3)
         said = list[str]()
         for turn in turns:
