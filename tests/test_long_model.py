@@ -62,7 +62,7 @@ async def box() -> AsyncIterator[Sandbox]:
 @pytest.mark.slow  # part of make crash
 @MODULE
 async def test_the_tools_say_what_the_examples_say_they_do(box: Sandbox) -> None:
-    for turns in examples(10):
+    for turns in examples(12):
         work = Workspace(box, LONG_TOOLS, subgoals=[None] * 3)
         said = list[str]()
         for turn in turns:
@@ -120,7 +120,7 @@ def conditions(engine: Engine, box: Sandbox) -> Conditions:
 
 @MODULE
 async def test_it_solves_held_out_tasks_of_three_steps(engine: Engine, box: Sandbox) -> None:
-    tasks = heldout("validation", 12, seed=7, domains=("math", "code"), names=LONG, long=True, levels=(1,))
+    tasks = heldout("validation", 12, seed=7, domains=("math", "code", "logic"), names=LONG, long=True, levels=(1,))
     right = 0
     for task in tasks:
         asked = prompt("compact", task.domain, "student", long=True)
@@ -134,8 +134,8 @@ async def test_it_solves_held_out_tasks_of_three_steps(engine: Engine, box: Sand
     assert right >= LEAST, right
 
 
-LEAST = 4
-"""Of twelve; by guessing none."""
+LEAST = 3
+"""Of twelve, four of each family, every step right; by guessing none. Four were, on the machine where it was taught."""
 
 
 @MODULE

@@ -15,18 +15,20 @@ from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import Family, Params, families
+from agent0.tasks.families.ledger import PEOPLE
 from agent0.tasks.splits import split_key, split_of
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
 from events.values import ToolCall, ToolState, Turn
 from infra.tiny.examples import NOT_TAUGHT, STYLE, Phase, TrainingExample
 
-LONG = ("chain", "revision")
+LONG = ("chain", "revision", "ledger")
 LONG_TOOLS = ("python", "write_file", "read_file", "edit_file", "rollback", "submit_answer")
 _PYTHON = '\n{"name": "python", "arguments": {"code": "exec(open(\''
 _WRITE = '\n{"name": "write_file", "arguments": {"path": "'
 _EDIT = '\n{"name": "edit_file", "arguments": {"path": "'
 _END = "}}\n</tool_call>"
+_ASKED = ("sum(h.values()))", "max(h,key=h.get))")
 LONG_MARKUP = (
     *("<tool_call>", "</tool_call>", "\\boxed{", "\n</tool_response>\n<tool_response>\n"),
     *(f'{_WRITE}values.py", "content": "a=', f'{_WRITE}f.py", "content": "def f(x): return '),
@@ -35,7 +37,13 @@ LONG_MARKUP = (
     *(f"{_PYTHON}f.py').read());print(sum(map(f,range(", f"{_PYTHON}f.py').read());print(f(f("),
     *('\n{"name": "submit_answer", "arguments": {"answer": "', '\n{"name": "rollback", "arguments": {"call": '),
     *(f'", "subgoal": {number}{_END}\n' for number in (1, 2)),
-    *(f"{text}{_END}{after}" for text in ("", '"', '\\n#"', '\\n"') for after in ("", "\n")),
+    *PEOPLE,
+    *(f'{_WRITE}coins.py", "content": "h={{\'', "h={'", "': ", ", '"),
+    *(f'{_EDIT}coins.py", "old": "#", "new": "{line}' for line in ("h['", "n=h['")),
+    *("n=h['", "h['", "']-=", "']//2;h['", "']-=n;h['", "']+=n", ";h['", "']+=", "'],h['", "']=h['", "']"),
+    *(f"{_PYTHON}coins.py').read());print({asked}" for asked in ("h['", *(f'{a}"{_END}' for a in _ASKED))),
+    f"'])\"{_END}",
+    *(f"{text}{_END}{after}" for text in ("", '"', '\\n#"', '}\\n#"', '\\n"') for after in ("", "\n")),
     *(f'{brackets}"{_END}' for brackets in (")", "))", ")))")),
 )
 LONG_PIECES = "|".join(
@@ -45,6 +53,9 @@ LONG_PIECES = "|".join(
         r"(?i:write) f\(x\) = | to f\.py and report f\(|(?i:set) its factor to |(?i:set) its term to ",
         r" and report f\(|(?i:reduce) f modulo |(?i:test) f\(|\) > | and report True or False\.?",
         r"(?i:report) the sum of f\(0\) to f\(|(?i:report) f\(f\(",
+        r"(?i:start) with coins: |; count all|(?i:give) half of |(?i:give) |(?i:swap) |(?i:name) who has most",
+        r"'s(?: to | and |; count )?|(?:, rounded down)?; count | of |, '?|': |h=\{'| (?=h=\{|h\['|n=h\[')",
+        r"'\](?:-=n;h\['|-=|//2;h\['|\+=n|\+=|,h\['|=h\[')?|n=h\['|;?h\['|" + "|".join(PEOPLE),
         r"--- \w+\.py\n\+\+\+ \w+\.py\n@@ [-+,0-9 ]+ @@\n|wrote \w+\.py: \d lines?, |[0-9]+ bytes",
         r"The answer to step \d is recorded\. Still open: [0-9, ]+\.|The work folder is as it was after call ",
         r"\. changed: \w+\.py|def f\(x\): return |\n#|Traceback [^\n]*\n[^\n]*\n +exec[^;]*;print\(",
@@ -104,8 +115,8 @@ def conversation(
 
 
 def _cut(edit: ToolCall) -> ToolCall:
-    """``edit`` without the last number or name of the line that it writes."""
-    new = re.sub(r"(\d+|[a-f])(\n#)?$", r"\2", edit.arguments["new"])
+    """``edit`` without the last number or name of the line that it writes, or the pair that two holdings become."""
+    new = re.sub(r"(\d+|[a-f]|n|h\['\w+'\],h\['\w+'\])(\n#)?$", r"\2", edit.arguments["new"])
     return edit.model_copy(update={"arguments": {**edit.arguments, "new": new}})
 
 
@@ -149,7 +160,7 @@ def _error(call: SandboxCall) -> str:
     """What Python says of the line that ends in an operator, in the only file there is."""
     (text,) = call.files.values()
     number, line = next(
-        (n, line) for n, line in enumerate(text.decode().split("\n"), 1) if line.endswith(("+", "-", "*", "%"))
+        (n, line) for n, line in enumerate(text.decode().split("\n"), 1) if line.endswith(("+", "-", "*", "%", "="))
     )
     read = call.code.partition(";")[0]
     return (
