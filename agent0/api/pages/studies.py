@@ -10,8 +10,8 @@ from agent0.api.pages.readings import plan_of
 from agent0.assembly.replay.forks import differing
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import side_by_side
+from agent0.report.columns import model_columns
 from agent0.report.eval_items import held_items
-from agent0.report.model_stats import shown_stats
 from agent0.rewards.describe import explain_receipt
 from agent0.routing.budgets import dollars
 from agent0.tasks.curriculum.difficulty import grade
@@ -148,7 +148,7 @@ def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
         "budgets": [{**row, **_shown(row)} for row in list_budgets(db, limit=SHOWN)],
         "entries": [{**row, "shown": dollars(row["amount"] or 0)} for row in entries],
         "of": f"{scope} {name}".strip(),
-        "stats": {by: [{"by": row[by], **shown_stats(row)} for row in model_stats(db, (by,))[:SHOWN]] for by in BY},
+        "stats": {by: [{"by": row[by], **model_columns(row)} for row in model_stats(db, (by,))[:SHOWN]] for by in BY},
         "decisions": [_decided(*one) for one in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
         "calls": [_called(*one) for one in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
     }

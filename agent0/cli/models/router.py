@@ -76,7 +76,7 @@ def stats(
 ) -> None:
     """Calls of remote models, each try counted: latency, tokens, cost, errors, what the cache saved, and how often a
     strategy went on to a model. JSON: in nano-dollars."""
-    from agent0.report.model_stats import shown_stats
+    from agent0.report.columns import model_columns
     from projections.model_usage import model_stats
 
     groups = by or ["model"]
@@ -89,7 +89,7 @@ def stats(
         console.say("agent0 router budget set day --cap 5")
         return
     columns = (*groups, "calls", "errors", "cost", "p50_ms", "p95_ms", "saved", "escalations", "read", "written")
-    shown = rows if as_json else [shown_stats(row) for row in rows]
+    shown = rows if as_json else [model_columns(row) for row in rows]
     console.table(shown, as_json, (*columns, "hits", "given", "retries"), keep=("cost",))
 
 
