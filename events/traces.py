@@ -1,5 +1,5 @@
-"""Trace context as the W3C recommends it: the trace of an attempt, and the span that what belongs to it is part of. Both
-follow from ids of the log, so every process names them alike. https://www.w3.org/TR/trace-context/"""
+"""Trace context as the W3C recommends it: the trace of an attempt, and the span that what belongs to it is a part of.
+Both follow from ids of the log, so every process names them alike. https://www.w3.org/TR/trace-context/"""
 
 import hashlib
 

@@ -35,7 +35,7 @@ def called(model: str, task: str = FIRST, **more: object) -> ModelCalled:
         "tokens": TokenCounts(read=10, written=5, cache_read=4),
         "cost": DOLLAR // 100,
     }
-    return ModelCalled(task=task, provider=vendor, model=f"{name}-2026", asked=name, **{**known, **more})  # type: ignore[arg-type]
+    return ModelCalled(task=task, provider=vendor, model=f"{name}-2026", asked=name, **{**known, **more})
 
 
 def routed(*asked: str, given: str) -> CallRouted:
