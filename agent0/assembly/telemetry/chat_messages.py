@@ -15,14 +15,14 @@ Message = Callable[[Sequence[Recorded]], bytes]
 
 
 def slack_message(told: Sequence[Recorded]) -> bytes:
-    """Make the JSON body that tells a Slack channel of ``told``. What models wrote notifies nobody: the characters that
-    make Slack's own marks are escaped, as Slack asks."""
+    """Make the JSON body for a Slack channel that is notified of ``told``. What models wrote mentions nobody: the
+    characters that make Slack's own marks are escaped, as Slack asks."""
     lines = [_line(one).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for one in told]
     return json.dumps({"text": _within(lines, SLACK_CHARACTERS)}).encode()
 
 
 def discord_message(told: Sequence[Recorded]) -> bytes:
-    """Make the JSON body that tells a Discord channel of ``told``, and mentions nobody."""
+    """Make the JSON body for a Discord channel that is notified of ``told``; it mentions nobody."""
     text = _within([_line(one) for one in told], DISCORD_CHARACTERS)
     return json.dumps({"content": text, "allowed_mentions": {"parse": []}}).encode()
 
