@@ -15,7 +15,7 @@ from events.models import CallRouted, ModelCalled
 from events.values import RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
 from projections import Projector, tables
 from projections.evaluations import learning_curve
-from projections.model_usage import model_stats
+from projections.model_usage import BY, model_stats, stats_by_each
 from projections.tasks import show_task
 from tests.api.served import stored
 from tests.story import bodies, renumbered, whole_run
@@ -104,6 +104,7 @@ def test_groups_hold_the_same_calls(db: sqlite3.Connection) -> None:
     for by in (["role"], ["domain"], ["day"], ["day", "model", "role", "domain"]):
         rows = model_stats(db, by)
         assert {name: sum(row[name] for row in rows) for name in whole} == whole
+    assert stats_by_each(db) == {name: model_stats(db, [name]) for name in BY}
     assert [row["calls"] for row in model_stats(db, ["day"])] == [0, 6]  # the newest first
     domains = {show_task(db, STORY[0].run, one)["domain"] for one in (FIRST, LAST)}
     assert {row["domain"] for row in model_stats(db, ["domain"])} == {*domains, ""}

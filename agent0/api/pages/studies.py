@@ -22,7 +22,7 @@ from projections.checkpoints import find_student
 from projections.evaluations import learning_curve, list_evaluations
 from projections.events import newest_events
 from projections.iterations import list_iterations, slots_by_iteration, slots_together
-from projections.model_usage import BY, model_stats
+from projections.model_usage import stats_by_each
 from projections.rewards import explain_rewards, reward_curve
 from projections.runs import resolve, show_run
 
@@ -148,7 +148,10 @@ def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
         "budgets": [{**row, **_shown(row)} for row in list_budgets(db, limit=SHOWN)],
         "entries": [{**row, "shown": dollars(row["amount"] or 0)} for row in entries],
         "of": f"{scope} {name}".strip(),
-        "stats": {by: [{"by": row[by], **model_columns(row)} for row in model_stats(db, (by,))[:SHOWN]] for by in BY},
+        "stats": {
+            by: [{"by": row[by], **model_columns(row)} for row in rows[:SHOWN]]
+            for by, rows in stats_by_each(db).items()
+        },
         "decisions": [_decided(*one) for one in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
         "calls": [_called(*one) for one in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
     }
