@@ -97,10 +97,11 @@ def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:
 
     ``frontier`` is the share of accepted tasks that some attempts solved and some did not; ``tool_tasks`` the share of
     attempts with a successful tool call; ``attempt_s`` their mean seconds; ``began`` when its first task was asked for;
-    ``solved_tasks`` the share of tasks that one of their attempts solved.
+    ``solved_tasks`` the share of tasks that one of their attempts solved; ``cost_usd`` what its calls of remote
+    models cost in US dollars, None where there were none or nobody knows the price of one.
     Columns are None where nothing was measured.
     """
-    return select(db, _CURVE, (run, run, run, run, run))
+    return select(db, _CURVE, (run,) * 6)
 
 
 _CURVE = """
@@ -118,11 +119,14 @@ WITH held AS (SELECT iteration, accuracy AS validation, lower95, upper95, tool_u
               GROUP BY iteration),
      judged AS (SELECT iteration, max(status = 'promoted') AS promoted FROM checkpoints
                 WHERE run = ? AND role = 'student' GROUP BY iteration),
+     charged AS (SELECT iteration, CASE WHEN NOT sum(unpriced) THEN sum(cost) / 1e9 END AS cost_usd
+                 FROM model_usage JOIN tasks USING (run, task)
+                 WHERE run = ? AND calls > 0 GROUP BY iteration),
      points AS (SELECT iteration FROM held UNION SELECT iteration FROM asked)
 SELECT iteration, validation, lower95, upper95, checked, solved_at_once, solved_within, lower95_within, upper95_within,
        tool_use, tasks, accepted, frontier, solve_rate, solved_tasks, novelty, attempts, tool_tasks, reward,
-       teacher_reward, attempt_s, promoted, began
+       teacher_reward, attempt_s, promoted, began, cost_usd
 FROM points LEFT JOIN held USING (iteration) LEFT JOIN asked USING (iteration) LEFT JOIN tried USING (iteration)
-     LEFT JOIN paid USING (iteration) LEFT JOIN judged USING (iteration)
+     LEFT JOIN paid USING (iteration) LEFT JOIN judged USING (iteration) LEFT JOIN charged USING (iteration)
 ORDER BY iteration
 """

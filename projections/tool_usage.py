@@ -44,8 +44,8 @@ def tool_usage(e: Recorded) -> Iterator[Row]:
 def _cost(result: ToolResult) -> Row:
     return {
         "kills": int(_killed(result)),
-        "wall_us": _whole(result.wall_s * 1e6),
-        "cpu_us": _whole(result.cpu_s * 1e6),
+        "wall_us": whole(result.wall_s * 1e6),
+        "cpu_us": whole(result.cpu_s * 1e6),
         "output_bytes": result.output_bytes,
         "peak_mem_mib": result.peak_mem_mib,
         BUCKETS[bisect_left(BOUNDS_MS, result.wall_s * 1000)]: 1,
@@ -59,8 +59,8 @@ def _killed(result: ToolResult) -> bool:
     return result.rc < 0
 
 
-def _whole(value: float) -> int:
-    """A clock that broke must not stop the tables."""
+def whole(value: float) -> int:
+    """Round to a whole number that a column holds, 0 at least: a clock that broke must not stop the tables."""
     return round(min(max(value, 0.0), 2.0**53)) if math.isfinite(value) else 0
 
 
@@ -101,15 +101,15 @@ def _ended(rows: Sequence[Row], *states: ToolState) -> int:
     return sum(row["calls"] for row in rows if row["state"] in states)
 
 
-def quantile(buckets: Sequence[int], share: float) -> float | None:
-    """Milliseconds that ``share`` of the calls took at most, by ``buckets`` (counts, as in BUCKETS): linear inside one,
-    the largest bound for what is longer; None where there are none."""
+def quantile(buckets: Sequence[int], share: float, bounds: Sequence[int] = BOUNDS_MS) -> float | None:
+    """Milliseconds that ``share`` of the calls took at most, by ``buckets`` (counts, one more than ``bounds``): linear
+    inside one, the largest bound for what is longer; None where there are none."""
     ends = list(accumulate(buckets))
     rank = share * ends[-1]
     if not rank:
         return None
     number = bisect_left(ends, rank)
-    if number == len(BOUNDS_MS):
-        return float(BOUNDS_MS[-1])
-    low = BOUNDS_MS[number - 1] if number else 0
-    return low + (BOUNDS_MS[number] - low) * (rank - ends[number] + buckets[number]) / buckets[number]
+    if number == len(bounds):
+        return float(bounds[-1])
+    low = bounds[number - 1] if number else 0
+    return low + (bounds[number] - low) * (rank - ends[number] + buckets[number]) / buckets[number]

@@ -28,7 +28,8 @@ from agent0.assembly.runtime.read_models import live_path
 from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.settings import Settings
-from events.base import Recorded
+from events.alarms import AlarmRaised, ReactionFailed
+from events.base import Recorded, record
 from events.tasks import ToolCalled
 from events.values import ToolCall, ToolResult, ToolState
 from infra.storage.sqlite import connect
@@ -212,18 +213,32 @@ def names(text: str) -> set[str]:
 
 
 def test_pictures_and_alerts_name_what_there_is(held: Settings) -> None:
-    keep(held, whole_run(iterations=1, tasks=3, attempts=2))
-    there = {name for name, _ in samples(exposition(held))}
-    there |= names(exposition(held))
-    board = json.loads((IMAGES / "grafana-tools.json").read_text())
+    story = whole_run(iterations=1, tasks=3, attempts=2)
+    failed = next(e for e in story if isinstance(e.event, ReactionFailed))
+    again = failed.model_copy(update={"id": "again", "event": failed.event.model_copy(update={"failure": "f-open"})})
+    alarm = record(AlarmRaised(alarm="a", severity="critical", message="m"), run=story[0].run, time=story[-1].time)
+    keep(held, renumbered([*story, again, alarm]))
+    found = samples(exposition(held))
+    there = {name for name, _ in found} | names(exposition(held))
+    boards = [json.loads(path.read_text()) for path in IMAGES.glob("grafana-*.json")]
     rules = yaml.safe_load((IMAGES / "alerts.yml").read_text())["groups"][0]["rules"]
-    asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    asked = [target["expr"] for board in boards for panel in board["panels"] for target in panel["targets"]]
     asked += [rule["expr"] for rule in rules]
-    assert len(names(" ".join(asked))) > 8
+    assert len(names(" ".join(asked))) > 18
     assert names(" ".join(asked)) <= there
+    labels = {name: {label for other, pairs in found for label, _ in pairs if other == name} for name in there}
+    for expr in asked:
+        grouped = {label for listed in re.findall(r"by \(([^)]*)\)", expr) for label in listed.split(", ")}
+        for name in names(expr):
+            assert grouped <= labels[name], expr
+        for name, selectors in re.findall(r"(agent0_\w+)\{([^}]*)\}", expr):
+            assert set(re.findall(r"(\w+)=", selectors)) <= labels[name], expr
+    assert found["agent0_failures", (("status", "open"),)] == 1  # the words that alerts select by
+    assert found["agent0_alarms", (("severity", "critical"),)] == 1
+    assert len({board["uid"] for board in boards}) == len(boards) == 2
     provider = yaml.safe_load((IMAGES / "grafana-boards.yml").read_text())["providers"][0]
     compose = (IMAGES.parents[1] / "docker-compose.yml").read_text()
-    assert f"grafana-tools.json:{provider['options']['path']}/" in compose
+    assert all(f"grafana-{name}.json:{provider['options']['path']}/" in compose for name in ("tools", "runs"))
     jobs = yaml.safe_load((IMAGES / "prometheus.yml").read_text())["scrape_configs"]
     services = yaml.safe_load(compose)["services"]
     hosts = [target.rpartition(":")[0] for job in jobs for part in job["static_configs"] for target in part["targets"]]

@@ -110,11 +110,20 @@ def test_each_packaged_profile_is_valid(name):
     assert held.profile == name
 
 
+SECRET_KEYS = (
+    "nats.password",
+    "web.search_key",
+    "telemetry.webhook_secret",
+    "telemetry.slack_url",
+    "telemetry.discord_url",
+)
+
+
 @pytest.mark.parametrize("key", [key for key, _ in fields() if key != "profile"])
 def test_every_setting_can_be_given_as_text(key):
     default = dict(leaves(Settings().model_dump(mode="json")))[key]
     name = "AGENT0_" + key.upper().replace(".", "__")
-    if key in ("nats.password", "web.search_key", "telemetry.webhook_secret"):
+    if key in SECRET_KEYS:
         group, _, word = key.partition(".")
         assert getattr(getattr(load("scripted", env={name: "s"}), group), word) == SecretStr("s")
         return

@@ -11,14 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from agent0.assembly.telemetry.chat_messages import DISCORD_CHARACTERS, SLACK_CHARACTERS
+from agent0.assembly.telemetry.followers import CHATS as FORMATS
 from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Follower, followers, signature
 from agent0.assembly.telemetry.spans import TOLD
+from agent0.config.loading import public
 from agent0.errors import ConfigError
 from agent0.settings import Settings, TelemetrySettings
+from events.alarms import AlarmRaised
+from events.base import record
 from infra.telemetry.json_logs import about, json_logs
 from tests.api.served import stored
-from tests.story import whole_run
+from tests.story import renumbered, whole_run
 
 STORY = whole_run(iterations=1, tasks=2, attempts=2)
 
@@ -113,6 +119,51 @@ async def test_a_webhook_gets_signed_notices_and_misses_none(receiver: Receiver,
     stored(tmp_path, [*STORY, STORY[-1].model_copy(update={"seq": len(STORY) + 1, "id": "again"})])
     await found.step()  # another one of its kind goes on where it was
     assert len(receiver.got) == len(told) + 1
+
+
+CHATS = [("slack", "text", SLACK_CHARACTERS), ("discord", "content", DISCORD_CHARACTERS)]
+
+
+@pytest.mark.parametrize(("name", "key", "most"), CHATS)
+async def test_a_chat_gets_every_notice_once(
+    receiver: Receiver, tmp_path: Path, name: str, key: str, most: int
+) -> None:
+    """What it refuses comes again; all of it is one message, in which a model's words notify nobody."""
+    loud = AlarmRaised(alarm="loud", severity="critical", message="@everyone <!channel> & co\nsay hello")
+    story = renumbered([*STORY, record(loud, run=STORY[-1].run, time=STORY[-1].time)])
+    found = follower(stored(tmp_path, story), **{f"{name}_url": f"{receiver.address}/hook/token"})
+    receiver.refuses = 1
+    with pytest.raises(OSError, match="503"):
+        await found.step()
+    while await found.step():
+        pass
+    [(path, headers, body)] = receiver.got
+    sent = json.loads(body)
+    assert path == "/hook/token" and headers["Content-Type"] == "application/json" and SIGNATURE not in headers
+    lines = sent[key].splitlines()
+    assert len(lines) == sum(e.type in NOTICES for e in story) and lines[-1].startswith(f"{STORY[-1].run}: critical")
+    assert sent.keys() - {key} == ({"allowed_mentions"} if name == "discord" else set())
+    assert sent.get("allowed_mentions", {"parse": []}) == {"parse": []}
+    assert ("<!channel>" in sent[key]) == (name == "discord") and ("&lt;!channel&gt; &amp; co" in lines[-1]) == (
+        name == "slack"
+    )
+
+
+@pytest.mark.parametrize(("name", "key", "most"), CHATS)
+def test_a_flood_is_one_message_of_the_newest(name: str, key: str, most: int) -> None:
+    long = AlarmRaised(alarm="long", severity="info", message="word " * 300)
+    told = [record(long, run=STORY[-1].run, time=STORY[-1].time)] * 40 + [STORY[-1]]
+    text = json.loads(FORMATS[name](told))[key]
+    lines = text.splitlines()
+    assert most / 2 < len(text) <= most and "run finished" in lines[-1]
+    assert lines[0] == f"{len(told) - len(lines) + 1} earlier notices: agent0 events tail"
+
+
+def test_a_chat_needs_an_address_and_keeps_it_secret(tmp_path: Path) -> None:
+    held = Settings(home=tmp_path, telemetry=TelemetrySettings(slack_url=SecretStr("hooks.example/T0/s3cret")))
+    with pytest.raises(ConfigError, match="slack_url is no address") as caught:
+        followers(held)
+    assert "s3cret" not in str(caught.value) + str(held) + json.dumps(public(held))
 
 
 async def test_a_new_follower_begins_now(receiver: Receiver, tmp_path: Path) -> None:

@@ -154,4 +154,5 @@ def _within(test: dict[str, Any]) -> dict[str, Any]:
 def curve_columns(points: list[dict[str, Any]]) -> tuple[str, ...]:
     """Make the columns of the learning curve that a terminal shows."""
     within = ("solved_at_once", "solved_within") if any(point["checked"] for point in points) else ()
-    return ("iteration", "validation", *within, "tool_use", "frontier", "reward", "accepted", "attempts")
+    cost = ("cost_usd",) if any(point["cost_usd"] is not None for point in points) else ()
+    return ("iteration", "validation", *within, *cost, "tool_use", "frontier", "reward", "accepted", "attempts")

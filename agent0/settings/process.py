@@ -125,4 +125,6 @@ class TelemetrySettings(Frozen):
     otlp_url: str = Field("", pattern=WEB_ADDRESS, description="OTLP/HTTP collector that gets spans")
     webhook_url: str = Field("", pattern=WEB_ADDRESS, description="address that gets alarms and ends of runs")
     webhook_secret: SecretStr = Field(SecretStr(""), description="secret that signs them; better in the environment")
+    slack_url: SecretStr = Field(SecretStr(""), description="Slack's incoming webhook; better in the environment")
+    discord_url: SecretStr = Field(SecretStr(""), description="Discord's webhook; better in the environment")
     log_json: bool = Field(False, description="logs of the process as JSON lines on stderr")

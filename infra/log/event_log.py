@@ -18,6 +18,7 @@ from nats.js.errors import NotFoundError as NoSuchMessageError
 
 from agent0.errors import DependencyError, LogError, NotFoundError
 from events.base import TOKEN, Recorded
+from events.traces import HEADER, traceparent
 from infra.log.connection import ANSWER_S, Link, apart, connect
 from infra.log.decoder import Decoder
 from infra.log.nats_server import Role, Server
@@ -363,7 +364,8 @@ def _body(recorded: Recorded) -> bytes:
 
 def _marks(recorded: Recorded, newest: Mapping[str, int] | None) -> dict[str, str]:
     expected = {} if newest is None else {"Nats-Expected-Last-Subject-Sequence": str(newest[recorded.id])}
-    return {"Nats-Msg-Id": recorded.id, **expected}
+    parent = traceparent(recorded.run, recorded.task, recorded.attempt)
+    return {"Nats-Msg-Id": recorded.id, HEADER: parent, **expected}
 
 
 def _stored_at(answer: dict[str, Any]) -> int:

@@ -15,6 +15,7 @@ from nats.js.errors import NotFoundError as NoStreamError
 from agent0.errors import LogError
 from events import event_types
 from events.base import TOKEN
+from events.traces import HEADER, traceparent
 from infra.log.connection import ANSWER_S, Link, connect
 from infra.log.nats_server import Server
 from infra.log.streams import EVENTS, Reactor, Topology, init
@@ -86,11 +87,11 @@ async def _store(link: Link, part: Bodies) -> None:
         await link.ready()
     for number, (seq, body) in enumerate(part, 1):
         subject, id = place_of(seq, body)
-        headers = {"Nats-Msg-Id": id, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+        headers = {**_marks(subject, id), "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
         if number < last:
             await link.client.publish(subject, body, headers=headers)
             continue
-        commit = headers | {"Nats-Batch-Commit": "1"} if last > 1 else {"Nats-Msg-Id": id}
+        commit = headers | {"Nats-Batch-Commit": "1"} if last > 1 else _marks(subject, id)
         answer = json.loads(await link.request(subject, body, headers=commit, timeout_s=4 * ANSWER_S))
     if answer.get("error", {}).get("err_code") == _DUPLICATE or answer.get("duplicate"):
         await _store_one_by_one(link, part)
@@ -98,11 +99,16 @@ async def _store(link: Link, part: Bodies) -> None:
         _require(answer, part[-1][0])
 
 
+def _marks(subject: str, id: str) -> dict[str, str]:
+    _, _, run, task, attempt, _ = subject.split(".")
+    return {"Nats-Msg-Id": id, HEADER: traceparent(run, task, attempt)}
+
+
 async def _store_one_by_one(link: Link, part: Bodies) -> None:
     """An id that is in the log twice, as it was: the server refuses it in one batch, and within its window."""
     for seq, body in part:
         subject, id = place_of(seq, body)
-        answer = json.loads(await link.request(subject, body, headers={"Nats-Msg-Id": id}))
+        answer = json.loads(await link.request(subject, body, headers=_marks(subject, id)))
         if answer.get("duplicate"):
             answer = json.loads(await link.request(subject, body))
         _require(answer, seq)

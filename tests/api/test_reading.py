@@ -33,6 +33,7 @@ SAME = {
     "/v1/checkpoints/r1/student-1": ("model", "show", "r1/student-1"),
     "/v1/experiments": ("experiment", "list"),
     "/v1/router/budgets": ("router", "budget", "list"),
+    "/v1/router/stats?by=role&run=r1": ("router", "stats", "--by", "role", "--run", "r1"),
     "/v1/admin/failures": ("failures", "list"),
 }
 """Address -> the command that prints the same."""

@@ -10,6 +10,7 @@ from agent0.api.pages.readings import plan_of
 from agent0.assembly.replay.forks import differing
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import side_by_side
+from agent0.report.columns import model_columns
 from agent0.report.eval_items import held_items
 from agent0.rewards.describe import explain_receipt
 from agent0.routing.budgets import dollars
@@ -21,6 +22,7 @@ from projections.checkpoints import find_student
 from projections.evaluations import learning_curve, list_evaluations
 from projections.events import newest_events
 from projections.iterations import list_iterations, slots_by_iteration, slots_together
+from projections.model_usage import stats_by_each
 from projections.rewards import explain_rewards, reward_curve
 from projections.runs import resolve, show_run
 
@@ -139,12 +141,17 @@ def calibration_data(db: sqlite3.Connection, limit: int) -> Row:
 
 
 def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
-    """Budgets, the invoice of one, and the newest decisions and calls. Amounts in nano-dollars."""
+    """Budgets, the invoice of one, calls by model, role, domain and day, and the newest decisions and calls. Amounts in
+    nano-dollars."""
     entries = list_entries(db, scope, name, SHOWN) if scope and name else []
     return {
         "budgets": [{**row, **_shown(row)} for row in list_budgets(db, limit=SHOWN)],
         "entries": [{**row, "shown": dollars(row["amount"] or 0)} for row in entries],
         "of": f"{scope} {name}".strip(),
+        "stats": {
+            by: [{"by": row[by], **model_columns(row)} for row in rows[:SHOWN]]
+            for by, rows in stats_by_each(db).items()
+        },
         "decisions": [_decided(*one) for one in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
         "calls": [_called(*one) for one in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
     }

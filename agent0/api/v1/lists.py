@@ -1,6 +1,6 @@
 """Checkpoints, experiments, benchmarks, budgets, settings, and how the server itself fares."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 
@@ -17,11 +17,13 @@ from projections.checkpoints import find_checkpoint, registry
 from projections.evaluations import list_evaluations
 from projections.experiments import list_experiments, show_experiment
 from projections.failures import list_missing
+from projections.model_usage import model_stats
 from projections.runs import resolve
 
 Row = dict[str, Any]
 Name = Annotated[str, Path(max_length=200)]
 Of = Annotated[str, Query(alias="run", max_length=200, description="of one run only")]
+CountedBy = Annotated[Literal["model", "role", "domain", "day"], Query(description="what calls are counted by")]
 router = APIRouter(prefix="/v1", responses=responses())
 tagged = APIRouter(dependencies=[Tagged])
 
@@ -84,6 +86,14 @@ def budgets(context: Context, scope: BudgetScope | None = None, limit: Limit = L
     """Budgets with their caps and what is spent, in nano-dollars."""
     with context.tables() as db:
         return counted_page(lambda n: list_budgets(db, scope or "", limit=n), after, limit)
+
+
+@tagged.get("/router/stats", operation_id="show_router_stats", tags=["router"])
+def router_stats(context: Context, by: CountedBy = "model", of: Of = "") -> Page:
+    """Calls of remote models by model, role, domain or day: latency, tokens, errors, and in nano-dollars what they cost
+    and what the cache saved."""
+    with context.tables() as db:
+        return Page(data=model_stats(db, (by,), resolve(db, of) if of else ""))
 
 
 @tagged.get("/alarms", operation_id="list_alarms", tags=["admin"])

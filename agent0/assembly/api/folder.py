@@ -138,6 +138,19 @@ class Folder:
 
         return Rows(guarded_query(live_path(self.settings), sql, max_rows=limit))
 
+    def router_stats(self, *by: str, run: str = "") -> Rows:
+        """Calls of remote models by ``by`` (model, role, domain, day; none: model), of one run where named, as
+        `agent0 router stats --json` prints them: latency, tokens, cost, errors, savings, escalations.
+
+        Raises:
+            ConfigError: nothing is counted by that. NotFoundError: there is no such run.
+        """
+        from projections.model_usage import model_stats
+        from projections.runs import resolve
+
+        with self.tables() as db:
+            return Rows(model_stats(db, by or ("model",), resolve(db, run) if run else ""))
+
     def start(
         self,
         profile: str | None = None,

@@ -76,7 +76,7 @@ class Tables(Collector):
         try:
             with reading(self._settings) as db:
                 db.execute("BEGIN")  # all of one scrape as of one moment
-                found = [*_tools(usage(db)), *_counted(db), _position(db)]
+                found = [*_tools(usage(db)), *_models(db), *_counted(db), _position(db)]
         except (Agent0Error, sqlite3.Error):
             found = []
         yield GaugeMetricFamily("agent0_tables_readable", "Whether the read models can be read.", float(bool(found)))
@@ -164,6 +164,36 @@ def _latencies(by_tool: dict[str, list[Row]]) -> Metric:
         counts = accumulate(sum(row[name] for row in rows) for name in BUCKETS)
         family.add_metric([tool], list(zip(bounds, counts, strict=True)), sum(row["wall_us"] for row in rows) / 1e6)
     return family
+
+
+_MODELS: dict[str, tuple[str, str]] = {
+    "agent0_model_calls": ("sum(calls)", "Calls of remote models, each try counted."),
+    "agent0_model_errors": ("sum(errors)", "Calls of remote models that failed."),
+    "agent0_model_cache_hits": ("sum(hits)", "Calls that the cache answered."),
+    "agent0_model_tokens_read": ("sum(read)", "Tokens that remote models read."),
+    "agent0_model_tokens_written": ("sum(written)", "Tokens that remote models wrote."),
+    "agent0_model_answer_seconds": ("sum(wall_us) / 1e6", "Seconds until answers of remote models were complete."),
+    "agent0_model_answers": ("sum(timed)", "Answers of remote models that these seconds are of."),
+    "agent0_model_cost_dollars": ("sum(cost) / 1e9", "What calls cost whose price is known."),
+    "agent0_model_unpriced": ("sum(unpriced)", "Calls whose cost is unknown."),
+    "agent0_model_saved_dollars": ("sum(saved) / 1e9", "What the calls that the cache answered would have cost."),
+}
+
+
+def _models(db: sqlite3.Connection) -> Iterator[Metric]:
+    """By provider and role, which have a bound; names of models are what a server says."""
+    sums = ", ".join(sql for sql, _ in _MODELS.values())
+    rows = select(
+        db,
+        f"SELECT substr(model, 1, instr(model, '/') - 1) AS provider, role, {sums} FROM model_usage"  # noqa: S608
+        " WHERE calls > 0 GROUP BY 1, role",
+    )
+    for place, (name, (_, about)) in enumerate(_MODELS.items(), 2):
+        family = CounterMetricFamily(name, about, labels=["provider", "role"])
+        for row in rows:
+            provider, role, *_ = values = [*row.values()]
+            family.add_metric([provider, role], values[place] or 0)
+        yield family
 
 
 def _counted(db: sqlite3.Connection) -> Iterator[Metric]:

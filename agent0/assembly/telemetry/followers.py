@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from agent0.assembly.runtime.read_models import NothingError, reading
+from agent0.assembly.telemetry.chat_messages import Message, discord_message, slack_message
 from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
 from agent0.errors import Agent0Error, ConfigError
 from agent0.settings import Settings
@@ -23,7 +24,8 @@ LOOK_S, LONGEST_S, TIMEOUT_S = 0.5, 60.0, 10.0
 CHUNK = 500
 SIGNATURE = "Agent0-Signature"
 NOTICES = ("AlarmRaised", "AlarmResolved", "RunFinished", "RunFailed", "RunCancelled", "CheckpointPromoted")
-"""Event classes of which a webhook is told."""
+"""Event classes of which a webhook and chats are told."""
+CHATS: Mapping[str, Message] = {"slack": slack_message, "discord": discord_message}
 Send = Callable[[Sequence[Recorded]], Awaitable[None]]
 
 
@@ -96,7 +98,7 @@ def followers(settings: Settings) -> list[Follower]:
     """Those that ``settings.telemetry`` asks for.
 
     Raises:
-        ConfigError: the webhook has no secret.
+        ConfigError: the webhook has no secret, or a chat's address is none.
     """
     plan, found = settings.telemetry, []
     if plan.otlp_url:
@@ -106,7 +108,23 @@ def followers(settings: Settings) -> list[Follower]:
             fix = "Set AGENT0_TELEMETRY__WEBHOOK_SECRET."
             raise ConfigError("The webhook has no secret to sign with.", "Its receiver could believe nothing.", fix)
         found.append(Follower(settings, "webhook", NOTICES, _to_webhook(plan.webhook_url, secret)))
+    for name, message in CHATS.items():
+        if url := getattr(plan, f"{name}_url").get_secret_value():
+            found.append(Follower(settings, name, NOTICES, _to_chat(name, url, message)))
     return found
+
+
+def _to_chat(name: str, url: str, message: Message) -> Send:
+    """One request for all that is new, so that none is sent again since a later one was refused. The address is a
+    secret: no error shows it."""
+    if not url.startswith(("https://", "http://")):
+        fix = f"Set AGENT0_TELEMETRY__{name.upper()}_URL to the whole address, with https://."
+        raise ConfigError(f"telemetry.{name}_url is no address.", fix=fix)
+
+    async def send(told: Sequence[Recorded]) -> None:
+        await asyncio.to_thread(post, url, message(told), {})
+
+    return send
 
 
 def _to_collector(url: str) -> Send:

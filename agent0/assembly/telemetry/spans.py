@@ -14,6 +14,7 @@ from typing import Any
 from events.base import Recorded
 from events.models import ModelCalled
 from events.tasks import ResultVerified, TaskAttempted, ToolCalled
+from events.traces import trace_of
 from events.values import ToolState, Usage
 
 SERVICE, SCOPE = "agent0", "agent0.events"
@@ -101,8 +102,7 @@ def otlp(spans: Iterable[Span], version: str) -> dict[str, Any]:
 
 def _told(span: Span) -> dict[str, Any]:
     e = span.of
-    trace = _digest(e.run, e.task, e.attempt)
-    root = trace[32:48]
+    trace, root = trace_of(e.run, e.task, e.attempt)
     end = _nanoseconds(e)
     own: dict[str, Value] = {
         "agent0.run": e.run,
@@ -112,7 +112,7 @@ def _told(span: Span) -> dict[str, Any]:
     }
     status = {"code": ERROR, "message": span.failed} if span.failed else {"code": OK}
     return {
-        "traceId": trace[:32],
+        "traceId": trace,
         "spanId": root if span.root else _digest(e.id, span.part)[:16],
         **({} if span.root else {"parentSpanId": root}),
         "name": span.name[:200],

@@ -67,6 +67,33 @@ def explain(
 
 
 @app.command()
+def stats(
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="model, role, domain or day; may be given again. Without: model.")
+    ] = None,
+    run: Annotated[str, typer.Option(help="Only this run's calls; LAST: the newest. Without: of all runs.")] = "",
+    as_json: console.Json = False,
+) -> None:
+    """Calls of remote models, each try counted: latency, tokens, cost, errors, what the cache saved, and how often a
+    strategy went on to a model. JSON: in nano-dollars."""
+    from agent0.report.columns import model_columns
+    from projections.model_usage import model_stats
+
+    groups = by or ["model"]
+    with console.tables() as db:
+        rows = model_stats(db, groups, console.run_id(run) if run else "")
+    if not rows and not as_json:
+        console.say(
+            "No remote model was called. Settings name one as provider/model; what it may cost is capped first:"
+        )
+        console.say("agent0 router budget set day --cap 5")
+        return
+    columns = (*groups, "calls", "errors", "cost", "p50_ms", "p95_ms", "saved", "escalations", "read", "written")
+    shown = rows if as_json else [model_columns(row) for row in rows]
+    console.table(shown, as_json, (*columns, "hits", "given", "retries"), keep=("cost",))
+
+
+@app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Drop all answers; they are then asked for again.")] = False,
     as_json: console.Json = False,

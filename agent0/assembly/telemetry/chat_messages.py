@@ -1,0 +1,45 @@
+"""Notices as messages of chat systems: what Slack and Discord document for their incoming webhooks. Several notices are
+one message, since both limit how many may be sent."""
+
+import json
+from collections.abc import Callable, Sequence
+
+from events.base import Recorded
+from projections.wording import describe
+
+SLACK_CHARACTERS, DISCORD_CHARACTERS = 4000, 2000
+"""Slack recommends to keep a text below the one and cuts it at ten times as much; Discord refuses more than the other.
+https://docs.slack.dev/reference/methods/chat.postMessage, https://docs.discord.com/developers/resources/webhook"""
+LINE_CHARACTERS = 500
+Message = Callable[[Sequence[Recorded]], bytes]
+
+
+def slack_message(told: Sequence[Recorded]) -> bytes:
+    """Make the JSON body for a Slack channel that is notified of ``told``. What models wrote mentions nobody: the
+    characters that make Slack's own marks are escaped, as Slack asks."""
+    lines = [_line(one).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for one in told]
+    return json.dumps({"text": _within(lines, SLACK_CHARACTERS)}).encode()
+
+
+def discord_message(told: Sequence[Recorded]) -> bytes:
+    """Make the JSON body for a Discord channel that is notified of ``told``; it mentions nobody."""
+    text = _within([_line(one) for one in told], DISCORD_CHARACTERS)
+    return json.dumps({"content": text, "allowed_mentions": {"parse": []}}).encode()
+
+
+def _line(one: Recorded) -> str:
+    words = " ".join(f"{one.run}: {describe(one)}".split())
+    return words if len(words) <= LINE_CHARACTERS else f"{words[: LINE_CHARACTERS - 1]}…"
+
+
+def _within(lines: Sequence[str], most: int) -> str:
+    """The newest ``lines`` that fit, oldest first, behind the number of those left out."""
+    kept: list[str] = []
+    room = most - len(f"{len(lines)} earlier notices: agent0 events tail")
+    for line in reversed(lines):
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    left = len(lines) - len(kept)
+    return "\n".join([*([f"{left} earlier notices: agent0 events tail"] if left else []), *reversed(kept)])
