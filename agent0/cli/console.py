@@ -186,10 +186,14 @@ def in_folder(path: File) -> File:
     """
     folder = Path(path).parent if path and path != "-" else None
     if folder and not folder.is_dir():
-        stands = next(one for one in (folder, *folder.parents) if one.exists())
-        fix = "Name another place." if stands.is_file() else f"Make it (mkdir -p {folder}), or name another place."
+        fix = f"Make it (mkdir -p {folder}), or name another place." if _can_be(folder) else "Name another place."
         raise ConfigError(f"{path} cannot be written.", f"There is no folder {folder}.", fix)
     return path
+
+
+def _can_be(folder: Path) -> bool:
+    """Whether the nearest of its parents that exists is a folder."""
+    return next(one for one in folder.absolute().parents if one.exists()).is_dir()
 
 
 def environment(home: Path) -> dict[str, str]:
