@@ -40,7 +40,9 @@ def test_an_error_in_a_users_file_is_told_with_its_declaration(tmp_path: Path) -
         plugins.load_plugin_file(written(tmp_path, "boom", REWARD.format(name="boom", value="1 / 0")))
         plugins.load_plugin_file(written(tmp_path, "mine", FAMILY))
         plugins.load_plugin_file(
-            written(tmp_path, "apart", "def halve(x: int) -> float:\n    return x / 0\n\n\n" + FAMILY.replace("twice", "x"))
+            written(
+                tmp_path, "apart", "def halve(x: int) -> float:\n    return x / 0\n\n\n" + FAMILY.replace("twice", "x")
+            )
         )
         with pytest.raises(ZeroDivisionError) as raised:
             receipt("student", {"correct": True}, {"boom": 0.5})
