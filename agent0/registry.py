@@ -3,6 +3,8 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Hashable
+from traceback import walk_tb
+from types import CodeType
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -94,3 +96,38 @@ def declared_in(function: Callable[..., Any]) -> str:
     """Where a function is declared: ``plugin my_reward.py`` for a user's file, else the dotted name of its module."""
     module = str(getattr(function, "__module__", ""))
     return f"plugin {module.removeprefix(PREFIX)}.py" if module.startswith(PREFIX) else module
+
+
+def raised_in(error: BaseException) -> str:
+    """Which declaration of a user's file an error was raised in: ``family twice of plugin my_family.py, solve, line
+    5``. Where the file registered none of the functions, the file, its function and line; empty where no file of a
+    user's took part."""
+    frames = [
+        (frame.f_code, line, str(frame.f_globals["__name__"]))
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).startswith(PREFIX)
+    ]
+    if not frames:
+        return ""
+    code, line, module = frames[-1]
+    file = f"plugin {module.removeprefix(PREFIX)}.py"
+    for held, _, _ in frames:
+        if owner := _owner(held):
+            what, function = owner
+            return f"{what} of {file}{f', {function}' if function else ''}, line {line}"
+    return f"{file}, {code.co_name}, line {line}"
+
+
+def _owner(code: CodeType) -> tuple[str, str] | None:
+    """The registered entry that has a function of this code, and the field that holds it, where it has several."""
+    for registry in REGISTRIES:
+        for entry in registry.entries.values():
+            codes = {name: held.__code__ for name, held in _fields(entry).items() if hasattr(held, "__code__")}
+            if field := next((name for name, held in codes.items() if held is code), ""):
+                kind = {"families": "family"}.get(registry.what, registry.what.removesuffix("s"))
+                return f"{kind} {getattr(entry, 'name', '')}".rstrip(), field if len(codes) > 1 else ""
+    return None
+
+
+def _fields(entry: object) -> dict[str, Any]:
+    return getattr(entry, "__dict__", {})

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from agent0.errors import Agent0Error, DependencyError, TransientError, bare_url
+from agent0.registry import raised_in
 from agent0.settings import Settings
 from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
 from events.base import Event, Recorded, effect_id, record
@@ -348,8 +349,11 @@ async def _then_cancelled(stored: Coroutine[Any, Any, list[int]]) -> list[int]:
 
 
 def _what(error: Exception) -> tuple[str, str]:
-    """Its class and what it says, as it may be recorded: without user and password in an address."""
-    return type(error).__name__, bare_url(str(error))[:TRACE_CHARS]
+    """Its class and what it says, as it may be recorded: without user and password in an address. Where the code of a
+    user's file raised it, which."""
+    said, whose = bare_url(str(error)), raised_in(error)
+    said = f"{said.rstrip('.')} ({whose})".lstrip() if whose else said
+    return type(error).__name__, said[:TRACE_CHARS]
 
 
 def _trace(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from agent0.settings import RunConfig
 
-PLUGINS = "run.plugins."
+PLUGINS, WEIGHTS = "run.plugins.", "run.rewards.weights."
 NEVER = -1
 """Iteration of what came before the first."""
 
@@ -170,6 +170,25 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Paid:
+    """What a part of the student's reward is worth (value times weight) on average over right and over wrong attempts,
+    and their whole rewards. ``file``: the user's file that declares it; empty for a part of Agent0's own."""
+
+    part: str
+    file: str
+    right: float
+    wrong: float
+    total_right: float
+    total_wrong: float
+    attempts: tuple[int, int]
+    """Right ones, and wrong ones."""
+    iteration: int = 0
+    attempt: str = ""
+    """A wrong one that it pays for, rewarded by ``event``."""
+    event: int = 0
+
+
+@dataclass(frozen=True)
 class Loss:
     """Reactions that were given up for one reason: how many, and the first of them."""
 
@@ -226,6 +245,8 @@ class Case:
     iterations: tuple[Iteration, ...] = ()
     trainings: tuple[Training, ...] = ()
     scores: tuple[Held, ...] = ()
+    paid: tuple[Paid, ...] = ()
+    """Parts of the student's reward that are of a user's file, or weigh less than nothing."""
     waits: tuple[Wait, ...] = ()
     losses: tuple[Loss, ...] = ()
     retries: tuple[Retry, ...] = ()
@@ -266,8 +287,9 @@ class Case:
     def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
         with ``values`` by dotted key."""
-        known = (one for one in settings if one.other is not None and not one.key.startswith(PLUGINS))
-        pairs = {one.key: one.other for one in known} | dict(values or {})
+        usual = {one.key: 0 if one.other is None and one.key.startswith(WEIGHTS) else one.other for one in settings}
+        usual = {key: other for key, other in usual.items() if other is not None and not key.startswith(PLUGINS)}
+        pairs = usual | dict(values or {})
         sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
         return f"agent0 run fork {self.run} --at {at or self.started} {sets}".rstrip() + self._plugins()
 

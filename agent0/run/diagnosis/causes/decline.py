@@ -3,10 +3,12 @@
 from typing import Any
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Held, Observation
+from agent0.run.diagnosis.case import Case, Cause, Held, Observation, Setting, short
 
 LOST = 4
 """Validation tasks lost, and three times as many as gained."""
+UNLEARNT = "nothing was learned: "
+FAR = 10
 GATE = ("run.evaluation.gate", "run.evaluation.margin", "run.evaluation.benchmark_gate", "run.training.student.lr",
         "run.training.student.")  # fmt: skip
 KEYS = ("run.shuffle_rewards", "run.training.student.lr", "run.training.student.", "run.training.", "run.rewards.",
@@ -37,19 +39,34 @@ def _worse(first: Held, last: Held) -> str:
     scores = f"validation {first.accuracy:.3f} first, {last.accuracy:.3f} last"
     if lost >= max(LOST, 3 * gained):
         return f"the student got worse: {scores}, {lost} tasks lost and {gained} gained"
-    return f"nothing was learned: {scores}" if (last.accuracy or 0.0) <= (first.accuracy or 0.0) else ""
+    return f"{UNLEARNT}{scores}" if (last.accuracy or 0.0) <= (first.accuracy or 0.0) else ""
 
 
 def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], keys: tuple[str, ...]) -> Cause:
     settings = case.changed(*keys)
-    told = f"{told} ({'; '.join(map(str, settings[:2]))})" if settings else told
+    if told.startswith(UNLEARNT) and (blamed := next((one for one in settings if _far_off(one)), None)):
+        settings = (blamed,)
+        told = f"{blamed.key} of {short(blamed.value)} trains nothing: {told.removeprefix(UNLEARNT)}"
+        told += f" (in {blamed.source} {short(blamed.other)})"
+    elif settings:
+        told = f"{told} ({'; '.join(map(str, settings[:2]))})"
     mend = case.again(settings, values=None if settings else _other(case, told))
     step = (seen[0].checkpoint, seen[0].event) if seen else ("", 0)
     return Cause("decline", iteration, told, seen, mend, "", False, settings, *step)
 
 
+def _far_off(one: Setting) -> bool:
+    """Whether it is a number of a training's recipe that is ``FAR`` times what it is elsewhere, or a part of it."""
+    if not one.key.startswith("run.training.student."):
+        return False
+    if not all(isinstance(held, int | float) and not isinstance(held, bool) for held in (one.value, one.other)):
+        return False
+    low, high = sorted((abs(one.value), abs(one.other)))
+    return bool(high >= FAR * low if low else high >= 1)
+
+
 def _other(case: Case, told: str) -> dict[str, Any]:
     """A setting to try another value of, where none differs: smaller steps, or more tasks where nothing was learned."""
-    if told.startswith("nothing was learned"):
+    if told.startswith(UNLEARNT):
         return {"run.tasks": 2 * case.config.tasks}
     return {GATE[3]: case.value(GATE[3]) / 10}

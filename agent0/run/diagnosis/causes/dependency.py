@@ -3,6 +3,12 @@
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Observation
 
+ASKED_BY = {
+    "student": {"attempt_task", "continue_attempt", "evaluate_item"},
+    "teacher": {"propose_task"},
+}
+"""Handlers that ask the model of a role."""
+
 
 @cause(20)
 def dependency(case: Case) -> Cause | None:
@@ -23,6 +29,8 @@ def dependency(case: Case) -> Cause | None:
     who = ", ".join(sorted({name for one in case.waits for name in one.waiting}))
     said = case.waits[0].message.removeprefix(f"{case.waits[0].dependency} is not available. ").rstrip(".")
     told = f"{names} is away, and {who} waits for it: {said}"
+    if roles := _roles(case):
+        told += f" ({' and '.join(f'run.{role}.base_url' for role in roles)})"
     if case.ended == "dependency":
         told = f"{told}; the run failed after waiting for run.give_up_after"
     seen = tuple(Observation(f"since {one.since[:19]}: {one.message}", event=one.event) for one in case.waits)
@@ -30,3 +38,13 @@ def dependency(case: Case) -> Cause | None:
                           "run.teacher.model", "run.teacher.base_url")  # fmt: skip
     return Cause("dependency", case.iteration, told, seen, go_on, "It goes on by itself once that is back.",
                  settings=blamed, event=case.waits[0].event)  # fmt: skip
+
+
+def _roles(case: Case) -> list[str]:
+    """The roles whose model server is waited for: those whose address it says, or whose handlers wait for a server."""
+    said = " ".join(one.message for one in case.waits)
+    actors = {"student": case.config.student, "teacher": case.config.teacher}
+    named = [role for role, actor in actors.items() if actor.base_url and actor.base_url in said]
+    waiting = {name for one in case.waits for name in one.waiting}
+    asked = [role for role in named if waiting & ASKED_BY[role]]
+    return asked or named
