@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, Literal
 
 from agent0.settings import RunConfig
@@ -230,7 +231,7 @@ class Case:
     """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
     ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
     ``idle_s`` (seconds since the run's last event), ``carried`` (whether any process uses the log), ``sandbox``
-    (settings)."""
+    (settings), ``plugins`` (paths of files that the run was given, by name)."""
 
     run: str
     profile: str
@@ -298,8 +299,9 @@ class Case:
         return f"agent0 run resume {self.run}{self._plugins()}"
 
     def _plugins(self) -> str:
-        """The files that the run was given, which are recorded without their folders."""
-        return "".join(f" --plugin PATH/{name}.py" for name in self.config.plugins)
+        """The files that the run was given, which are recorded without their folders; those of ``here`` with them."""
+        known = self.here.get("plugins", {})
+        return "".join(f" --plugin {quote(known.get(name, f'PATH/{name}.py'))}" for name in self.config.plugins)
 
 
 def _word(value: Any) -> str:
