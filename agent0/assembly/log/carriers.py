@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agent0.assembly.log.plugin_paths import remember_paths
 from agent0.assembly.log.waits import waits
-from agent0.assembly.runtime.plugin_paths import remember_paths
 from agent0.assembly.runtime.stamping import now
 from agent0.settings import Settings
 

@@ -101,7 +101,7 @@ def _idle(db: "sqlite3.Connection", run: str) -> dict[str, float]:
 
 def _files(held: "Settings", db: "sqlite3.Connection", run: str) -> dict[str, Any]:
     """Where the files lie that the run was given."""
-    from agent0.assembly.runtime.plugin_paths import known_paths
+    from agent0.assembly.log.plugin_paths import known_paths
     from projections.runs import show_run
 
     return {"plugins": known_paths(held.home, show_run(db, run)["config"].get("plugins", {}))}

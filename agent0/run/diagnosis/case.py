@@ -171,7 +171,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Paid:
+class PartMeans:
     """What a part of the student's reward is worth (value times weight) on average over right and over wrong attempts,
     and their whole rewards. ``file``: the user's file that declares it; empty for a part of Agent0's own."""
 
@@ -246,7 +246,7 @@ class Case:
     iterations: tuple[Iteration, ...] = ()
     trainings: tuple[Training, ...] = ()
     scores: tuple[Held, ...] = ()
-    paid: tuple[Paid, ...] = ()
+    part_means: tuple[PartMeans, ...] = ()
     """Parts of the student's reward that are of a user's file, or weigh less than nothing."""
     waits: tuple[Wait, ...] = ()
     losses: tuple[Loss, ...] = ()
