@@ -1,4 +1,4 @@
-"""What parts of the student's reward pay for right and for wrong attempts, from the receipts."""
+"""What parts of the student's reward give to right and to wrong attempts, from the receipts."""
 
 import sqlite3
 

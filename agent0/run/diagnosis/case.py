@@ -185,7 +185,7 @@ class PartMeans:
     """Right ones, and wrong ones."""
     iteration: int = 0
     attempt: str = ""
-    """A wrong one that it pays for, rewarded by ``event``."""
+    """A wrong one that it rewards, told by ``event``."""
     event: int = 0
 
 

@@ -1,4 +1,4 @@
-"""A part of the student's reward that pays for wrong answers, so that the whole reward does, too."""
+"""A part of the student's reward that rewards wrong answers, so that the whole reward does, too."""
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import WEIGHTS, Case, Cause, Observation, PartMeans
@@ -9,7 +9,7 @@ ENOUGH = 4
 
 @cause(44)
 def wrong_reward(case: Case) -> Cause | None:
-    """Report the part that pays most for wrong attempts, where their whole rewards are no lower than those of right
+    """Report the part that most rewards wrong attempts, where their whole rewards are no lower than those of right
     ones. Rewards that are shuffled on purpose say nothing of their parts."""
     if case.config.shuffle_rewards:
         return None
