@@ -188,6 +188,10 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         "the student's attempts cannot be trained on: 12 of them since they have no reward"
         " (run.rewards.weights.correctness is 0, in profile scripted 1",
     ),
+    "reward pays for wrong answers": (
+        lambda: played(small(tasks=12, rewards={"weights": {"correctness": -1}})), {}, "wrong_reward",
+        "the reward correctness pays wrong answers more than right ones: 0 on average for",
+    ),
     "training switched off": (
         lambda: played(small(training={"student": {"enabled": False}})), {}, "not_trained",
         "the student was not trained, though it made 27 attempts (run.training.student.enabled is false, in profile",

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agent0.assembly.log.plugin_paths import remember_paths
 from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.stamping import now
 from agent0.settings import Settings
@@ -33,6 +34,7 @@ def carrying(settings: Settings, handlers: int) -> Iterator[None]:
     """Make this process known as one that runs ``handlers`` handlers on the data folder of ``settings``."""
     folder = settings.home / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remember_paths(settings)
     path = folder / f"{os.getpid()}-{secrets.token_hex(3)}.json"
     with path.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

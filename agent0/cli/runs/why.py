@@ -21,7 +21,7 @@ def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     held = console.settings()
     here, warning = _here(held)
     with console.tables(held) as db:
-        found = diagnosis(db, run, here | _idle(db, run) | _away(warning))
+        found = diagnosis(db, run, here | _idle(db, run) | _away(warning) | _files(held, db, run))
     if as_json:
         console.data(found)
         return
@@ -97,3 +97,11 @@ def _idle(db: "sqlite3.Connection", run: str) -> dict[str, float]:
 
     last = datetime.fromisoformat(str(show_run(db, run)["updated"]))
     return {"idle_s": (datetime.now(UTC) - last).total_seconds()}
+
+
+def _files(held: "Settings", db: "sqlite3.Connection", run: str) -> dict[str, Any]:
+    """Where the files lie that the run was given."""
+    from agent0.assembly.log.plugin_paths import known_paths
+    from projections.runs import show_run
+
+    return {"plugins": known_paths(held.home, show_run(db, run)["config"].get("plugins", {}))}

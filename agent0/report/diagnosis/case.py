@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent0.report.diagnosis.iterations import iterations_of
-from agent0.report.diagnosis.paid_parts import paid_parts
+from agent0.report.diagnosis.part_means import part_means
 from agent0.report.diagnosis.retries import retries_of
 from agent0.report.diagnosis.settings import changes_of, recorded_config
 from agent0.run.diagnosis.case import NEVER, Case, Held, Loss, Training, Wait
@@ -41,7 +41,7 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = N
         iterations=iterations,
         trainings=_trainings(db, name, marks),
         scores=_scores(db, name),
-        paid=paid_parts(db, name, config) if config else (),
+        part_means=part_means(db, name, config) if config else (),
         waits=_waits(db, name, marks, ended is not None),
         losses=_losses(db, name),
         retries=retries_of(db, name) if row["status"] in ("running", "paused") else (),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, Literal
 
 from agent0.settings import RunConfig
@@ -170,7 +171,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Paid:
+class PartMeans:
     """What a part of the student's reward is worth (value times weight) on average over right and over wrong attempts,
     and their whole rewards. ``file``: the user's file that declares it; empty for a part of Agent0's own."""
 
@@ -184,7 +185,7 @@ class Paid:
     """Right ones, and wrong ones."""
     iteration: int = 0
     attempt: str = ""
-    """A wrong one that it pays for, rewarded by ``event``."""
+    """A wrong one that it rewards, told by ``event``."""
     event: int = 0
 
 
@@ -230,7 +231,7 @@ class Case:
     """What is known of a run. ``here`` is what this machine says now, where somebody asked it: ``disk_free`` and
     ``disk_least`` (bytes), ``log`` (why it cannot be reached), ``log_left`` (bytes that it may still store),
     ``idle_s`` (seconds since the run's last event), ``carried`` (whether any process uses the log), ``sandbox``
-    (settings)."""
+    (settings), ``plugins`` (paths of files that the run was given, by name)."""
 
     run: str
     profile: str
@@ -245,7 +246,7 @@ class Case:
     iterations: tuple[Iteration, ...] = ()
     trainings: tuple[Training, ...] = ()
     scores: tuple[Held, ...] = ()
-    paid: tuple[Paid, ...] = ()
+    part_means: tuple[PartMeans, ...] = ()
     """Parts of the student's reward that are of a user's file, or weigh less than nothing."""
     waits: tuple[Wait, ...] = ()
     losses: tuple[Loss, ...] = ()
@@ -298,8 +299,9 @@ class Case:
         return f"agent0 run resume {self.run}{self._plugins()}"
 
     def _plugins(self) -> str:
-        """The files that the run was given, which are recorded without their folders."""
-        return "".join(f" --plugin PATH/{name}.py" for name in self.config.plugins)
+        """The files that the run was given, which are recorded without their folders; those of ``here`` with them."""
+        known = self.here.get("plugins", {})
+        return "".join(f" --plugin {quote(known.get(name, f'PATH/{name}.py'))}" for name in self.config.plugins)
 
 
 def _word(value: Any) -> str:

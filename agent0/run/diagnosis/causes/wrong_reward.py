@@ -1,7 +1,7 @@
-"""A part of the student's reward that pays for wrong answers, so that the whole reward does, too."""
+"""A part of the student's reward that rewards wrong answers, so that the whole reward does, too."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import WEIGHTS, Case, Cause, Observation, Paid
+from agent0.run.diagnosis.case import WEIGHTS, Case, Cause, Observation, PartMeans
 
 ENOUGH = 4
 """Attempts, right and wrong ones each, from which on their averages are compared."""
@@ -9,11 +9,11 @@ ENOUGH = 4
 
 @cause(44)
 def wrong_reward(case: Case) -> Cause | None:
-    """Report the part that pays most for wrong attempts, where their whole rewards are no lower than those of right
+    """Report the part that most rewards wrong attempts, where their whole rewards are no lower than those of right
     ones. Rewards that are shuffled on purpose say nothing of their parts."""
     if case.config.shuffle_rewards:
         return None
-    found = [one for one in case.paid if min(one.attempts) >= ENOUGH and one.wrong > one.right]
+    found = [one for one in case.part_means if min(one.attempts) >= ENOUGH and one.wrong > one.right]
     found = [one for one in found if one.total_wrong >= one.total_right]
     if not found:
         return None
@@ -25,12 +25,12 @@ def wrong_reward(case: Case) -> Cause | None:
     told += f" ({settings[0]})" if settings else ""
     mend = case.again(settings) if settings else case.again(values={key: 0})
     advice = "That leaves it out. To keep it, correct its function in a file of another name." if worst.file else ""
-    seen = (Observation(f"wrong, and paid for it by {worst.part}", attempt=worst.attempt, event=worst.event),)
+    seen = (Observation(f"wrong, and rewarded for it by {worst.part}", attempt=worst.attempt, event=worst.event),)
     totals = Observation(f"the whole reward is {worst.total_wrong:.3g} for wrong, {worst.total_right:.3g} for right")
     return Cause("wrong_reward", worst.iteration, told, (*(seen if worst.attempt else ()), totals), mend, advice,
                  settings=settings, event=worst.event, explained=True)  # fmt: skip
 
 
-def _means(paid: Paid) -> str:
-    right, wrong = paid.attempts
-    return f"{paid.wrong:.3g} on average for {wrong:,} wrong ones, {paid.right:.3g} for {right:,} right ones"
+def _means(part: PartMeans) -> str:
+    right, wrong = part.attempts
+    return f"{part.wrong:.3g} on average for {wrong:,} wrong ones, {part.right:.3g} for {right:,} right ones"

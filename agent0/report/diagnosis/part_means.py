@@ -1,8 +1,8 @@
-"""What parts of the student's reward pay for right and for wrong attempts, from the receipts."""
+"""What parts of the student's reward give to right and to wrong attempts, from the receipts."""
 
 import sqlite3
 
-from agent0.run.diagnosis.case import Paid
+from agent0.run.diagnosis.case import PartMeans
 from agent0.settings import RunConfig
 from projections.base import select
 
@@ -22,7 +22,7 @@ _RECEIPT = (
 )
 
 
-def paid_parts(db: sqlite3.Connection, run: str, config: RunConfig) -> tuple[Paid, ...]:
+def part_means(db: sqlite3.Connection, run: str, config: RunConfig) -> tuple[PartMeans, ...]:
     """Average the worth of those parts of the student's reward that a user's file declares, or that weigh less than
     nothing; nothing is read where there are none."""
     weights = config.rewards.weights
@@ -30,7 +30,7 @@ def paid_parts(db: sqlite3.Connection, run: str, config: RunConfig) -> tuple[Pai
         return ()
     files = _files(config)
     return tuple(
-        Paid(
+        PartMeans(
             part=row["name"],
             file=files.get(row["name"], ""),
             right=row["given"],

@@ -1,0 +1,36 @@
+"""Part of the rim: where the files of users lie that runs of a data folder were given. A run records their digests
+only: its log may be given away."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from agent0.registry import LOADED
+from agent0.settings import Settings
+
+FILE = "plugin-paths.json"
+
+
+def remember_paths(settings: Settings) -> None:
+    """Write down where the loaded files of ``settings.plugins`` lie, by sha256; what cannot be written is not known
+    later."""
+    given = {LOADED[path.stem]: str(path.absolute()) for path in settings.plugins if path.stem in LOADED}
+    held = _read(settings.home)
+    if given and held | given != held:
+        with suppress(OSError):
+            (settings.home / FILE).write_text(json.dumps(held | given, indent=1), encoding="utf-8")
+
+
+def known_paths(home: Path, recorded: Mapping[str, str]) -> dict[str, str]:
+    """The paths of those of the ``recorded`` files (name without .py -> sha256) that still are there, by name."""
+    held = _read(home)
+    return {name: held[digest] for name, digest in recorded.items() if digest in held and Path(held[digest]).is_file()}
+
+
+def _read(home: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        held = json.loads((home / FILE).read_text(encoding="utf-8"))
+        return held if isinstance(held, dict) else {}
+    return {}
