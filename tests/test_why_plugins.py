@@ -69,7 +69,8 @@ def test_an_error_in_a_users_file_is_told_with_its_declaration(tmp_path: Path) -
 def test_the_first_line_names_a_reward_that_raises_and_its_file(tmp_path: Path) -> None:
     file = written(tmp_path, "boom", REWARD.format(name="boom", value="1 / 0"))
     with forgotten(), attached(tmp_path / "data") as home:
-        call("run", "start", *SMALL, "--plugin", str(file), "-s", "run.rewards.weights.boom=0.5", home=home)
+        soon = ("-s", "handlers.max_deliver=2")
+        call("run", "start", *SMALL, *soon, "--plugin", str(file), "-s", "run.rewards.weights.boom=0.5", home=home)
         line, _, mend, *_ = call("run", "why", home=home).out.splitlines()
         file.unlink()
         gone = call("run", "why", home=home).out.splitlines()[2]

@@ -21,7 +21,7 @@ from projections.events import extent_of, show_event
 
 Row = dict[str, Any]
 _SUFFIX = 6
-SOON, LOOK_S = 40, 0.05
+SOON, LOOK_S = 100, 0.05
 """Looks into the tables, and seconds between two."""
 Again = Annotated[
     str,
@@ -63,7 +63,7 @@ async def append(context: ApiContext, begin: Recorded, again: str = "") -> Begun
         if (known := _stored(context, begin)) is not None:
             return known
     seqs = await log.append([begin])
-    await _shown(context, seqs[0])
+    await shown(context, seqs[0])
     return Begun(run=begin.run, event=begin.id, seq=seqs[0])
 
 
@@ -112,8 +112,8 @@ def _event(context: ApiContext, wanted: str) -> Row | None:
         return None
 
 
-async def _shown(context: ApiContext, seq: int) -> None:
-    """Wait a moment for the tables to have it, so that whoever began it finds it there."""
+async def shown(context: ApiContext, seq: int) -> None:
+    """Wait a few seconds for the tables to reach ``seq``, so that a client finds there what it began."""
 
     def reached() -> bool:
         with context.tables() as db:

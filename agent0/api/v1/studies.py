@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent0.api.appending import Again, Begun
+from agent0.api.appending import Again, Begun, shown
 from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.keys import Key
 from agent0.api.problems import responses
@@ -83,13 +83,14 @@ async def rescored(context: ApiContext, run: str, name: str, rewards: str, chang
         NotFoundError: no such run. ConfigError: rules that cannot be.
         OperationError: an experiment of this name asked something else, or the server only reads.
     """
-    context.require_log()
+    log = context.require_log()
     if rewards and rewards not in reward_sets():
         raise ConfigError(f"There is no reward set {rewards[:80]!r}.", f"Known: {', '.join(sorted(reward_sets()))}.")
     with context.tables() as db:
         source = resolve(db, run)
     request = Rescore(source, name, reward_policy(rewards or AS_RUN), commit=True, changes=changes)
     found = await asyncio.to_thread(lambda: asyncio.run(rescore_run(context.settings, request)))
+    await shown(context, await log.last_seq())
     return str(found["experiment"])
 
 

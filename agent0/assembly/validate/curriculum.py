@@ -13,6 +13,8 @@ from agent0.tasks.families import KINDS, OPEN_FAMILY, families, gym, requested_f
 from agent0.tasks.splits import heldout
 from events.values import Split
 
+FIX = "Lower run.evaluation sizes, or let the family draw from more values."
+
 
 def check_curriculum(run: RunConfig) -> None:
     """There must be something to ask for, and enough of it to hold out.
@@ -115,7 +117,7 @@ def _check_sets(run: RunConfig) -> None:
                 rule=plan.split_rule,
             )
     except ValueError as error:
-        raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", "Lower run.evaluation sizes.") from error
+        raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", FIX) from error
 
 
 def check_levels(key: str, levels: Sequence[int], run: RunConfig) -> None:

@@ -26,7 +26,8 @@ def untrainable(case: Case) -> Cause | None:
             why = WHY.get(worst, worst)
             told = f"the student's attempts cannot be trained on: {made.skipped[worst]:,} of them since {why} "
             told += f"({blamed(case, settings, KEYS[0])})"
-            seen = (Observation(f"left out: {made.skipped}", checkpoint=made.checkpoint, event=made.requested),)
+            left = ", ".join(f"{name} {n:,}" for name, n in sorted(made.skipped.items()))
+            seen = (Observation(f"left out: {left}", checkpoint=made.checkpoint, event=made.requested),)
             mend = case.again(settings) if settings else "agent0 doctor"
             fatal = not case.recovered(made.iteration)
             step = made.checkpoint, made.requested
