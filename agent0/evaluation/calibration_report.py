@@ -19,7 +19,8 @@ TARGET = 0.10
 """Expected calibration error to stay below, on at least ``ENOUGH`` items."""
 
 ENOUGH = 300
-WIDTH = 40
+WIDTH, BESIDE = 40, 50
+"""Columns of a bar, and of what stands beside it."""
 SAMPLED = "sampled"
 """Behind a model's name: calibrators for answers that were sampled, as a run's attempts are, and not greedy."""
 
@@ -139,12 +140,14 @@ def to_event(found: Found, one: Measured, revision: int) -> CalibratorFitted:
     )
 
 
-def picture(bins: Sequence[Bin]) -> list[str]:
-    """Draw a reliability diagram as text: one line per bin, a bar for accuracy and a mark at its confidence."""
+def picture(bins: Sequence[Bin], wide: int = WIDTH + BESIDE) -> list[str]:
+    """Draw a reliability diagram as text, lines of at most ``wide`` columns: one line per bin, a bar for accuracy and a
+    mark at its confidence."""
+    width = max(1, min(WIDTH, wide - BESIDE))
     lines = []
     for one in bins:
-        bar, mark = round(one.accuracy * WIDTH), min(round(one.confidence * WIDTH), WIDTH - 1)
-        drawn = "".join("|" if n == mark else "#" if n < bar else " " for n in range(WIDTH))
+        bar, mark = round(one.accuracy * width), min(round(one.confidence * width), width - 1)
+        drawn = "".join("|" if n == mark else "#" if n < bar else " " for n in range(width))
         told = f"said {one.confidence:.2f}  right {one.accuracy:.2f}  items {one.n:>4}"
         lines.append(f"{one.low:.1f} to {one.high:.1f}  [{drawn}]  {told}")
     return lines

@@ -110,17 +110,22 @@ def _show(found: "Found") -> None:
     """The table of all signals, and the picture of the best."""
     from agent0.evaluation.calibration_report import as_row, picture
 
+    screen = console.screen()
+    wide = (screen.width,) if screen else ()
+    console.text("")
     console.text(
-        f"\n{found.name}, {found.checkpoint}, seed {found.seed}: fitted on {found.fitted_on} answers, scored on "
-        f"{found.scored_on} others; {found.accuracy:.3f} of these are right; {found.unanswered} of {found.asked} tasks "
-        f"unanswered, {found.undecided} undecided."
+        console.prose(
+            f"{found.name}, {found.checkpoint}, seed {found.seed}: fitted on {found.fitted_on} answers, scored on "
+            f"{found.scored_on} others; {found.accuracy:.3f} of these are right; {found.unanswered} of {found.asked} "
+            f"tasks unanswered, {found.undecided} undecided."
+        )
     )
     errors = ("ece_before", "ece_after", "after_95", "floor", "brier_after", "brier_95")
     seen = ("signal", "method", "n", *errors, "auroc", "auroc_95", "log_loss")
     console.table([as_row(one) for one in found.measured], False, seen)
     best = found.measured[0]
-    console.text(f"Before ({best.candidate.signal}):\n" + "\n".join(picture(best.before)))
-    console.text(f"After ({best.candidate.method}):\n" + "\n".join(picture(best.bins)))
+    console.text(f"Before ({best.candidate.signal}):\n" + "\n".join(picture(best.before, *wide)))
+    console.text(f"After ({best.candidate.method}):\n" + "\n".join(picture(best.bins, *wide)))
     console.text(f"Aim, ECE below 0.10: {found.verdict}.")
 
 

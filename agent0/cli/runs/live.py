@@ -196,7 +196,7 @@ class Bar:
 
     def say(self, text: str, style: str = "") -> None:
         """Print above the bar."""
-        self._live.console.print(console.clean(text), style=style or None)
+        self._live.console.print(console.prose(console.clean(text), stderr=True), style=style or None)
 
     def _draw(self) -> None:
         from rich.console import Group
