@@ -1,6 +1,5 @@
 """The other sandboxes: what a call gets on each, that an engine is only ever asked for hardened containers, what comes
-of dying and lying ones, and that the first candidate that passes is used, or none.
-"""
+of dying and lying ones, and that the first candidate that passes is used, or none."""
 
 import asyncio
 import json
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import SandboxUnavailableError
-from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
+from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 from events.values import ToolState
 from infra.sandbox import open_sandbox, queueing, survey
@@ -34,6 +33,7 @@ from tests.sandbox.processes import descendants
 KINDS = {"bwrap-cold": ColdBubblewrap, "zygote-docker": WarmContainer, "docker-cold": ColdContainer}
 ONE = SandboxCall("python", "print(1)", root=LEAN)
 SETTINGS = SandboxSettings(workers=1, calls=4, mem_mib=256)
+SLOW = pytest.mark.slow  # part of make knockout
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 def _honest(engine: Engine) -> Iterator[None]:
     yield
     engine.misbehave()
-
-
-SLOW = pytest.mark.slow  # part of make knockout
 
 
 @pytest.fixture(params=[pytest.param(name, marks=() if name == "zygote-docker" else SLOW) for name in KINDS])
@@ -401,6 +398,3 @@ async def test_a_real_engine(kind: type[WarmContainer] | type[ColdContainer]) ->
         assert [one.stdout for one in results] == [f"{n}\n" for n in range(8)]
     finally:
         await sandbox.close()
-
-
-_port: list[Sandbox] = [kind(SETTINGS) for kind in KINDS.values()]
