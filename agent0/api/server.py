@@ -49,13 +49,13 @@ async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
         ConfigError: a webhook without a secret.
         Agent0Error: what the handlers need is not there.
     """
-    told, logs = followers(settings), json_logs() if settings.telemetry.log_json else nullcontext()
+    exporters, logs = followers(settings), json_logs() if settings.telemetry.log_json else nullcontext()
     with logs, listening(settings) as sock:
         async with _working(settings, handlers) as (log, works, models):
             await catch_up(settings, log)
             context = _context(settings, sock, models, log, handlers=handlers)
             say(address_of(sock))
-            others = [one.run() for one in told]
+            others = [one.run() for one in exporters]
             await until_cancelled(*works, *others, run_projector(settings, log), serve(context, sock))
 
 
@@ -180,7 +180,7 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
         http="h11",
         ws="none",
         lifespan="off",
-        log_config=None,  # addresses may hold what nobody should read in a log
+        log_config=None,  # addresses may hold what does not belong in a log
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -104,7 +104,7 @@ def group(context: Context, run: str, task: str, at: At = 0) -> Shown:
 
 @router.get("/runs/{run}/trajectories/{attempt}.html")
 def saved(context: Context, run: str, attempt: str, at: At = 0) -> Response:
-    """One attempt as a file of its own, which needs no server and asks nobody."""
+    """One attempt as a self-contained HTML file, which loads nothing and needs no server."""
     with context.tables(at) as db:
         data = readings.trajectory_data(context, db, run, attempt)
         tokens = readings.tokens_of(context, db, data["run"], attempt)

@@ -167,14 +167,14 @@ def _decided(seq: int, body: bytes) -> Row:
     held = json.loads(body)
     data = held["data"]
     why = "; ".join(step["reason"] for step in data["steps"] if step["reason"])
-    told = {key: data[key] for key in ("route", "role", "strategy", "given")}
-    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **told, "why": why}
+    fields = {key: data[key] for key in ("route", "role", "strategy", "given")}
+    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **fields, "why": why}
 
 
 def _called(seq: int, body: bytes) -> Row:
     held = json.loads(body)
     data = held["data"]
     cost = data.get("cost")
-    told = {key: data.get(key) for key in ("provider", "model", "role", "finish", "cache", "route")}
+    fields = {key: data.get(key) for key in ("provider", "model", "role", "finish", "cache", "route")}
     price = dollars(cost) if isinstance(cost, int) else None
-    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **told, "cost": price}
+    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **fields, "cost": price}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Priced = Literal["as-run", "settings"]
 BLIND = (
-    "Answers that nobody asked for; whether another answer would have been right, and what the run would have done "
+    "Answers that were never requested; whether another answer would have been right, and what the run would have done "
     "with it."
 )
 
@@ -44,9 +44,16 @@ async def reroute_run(settings: Settings, wanted: Reroute) -> dict[str, Any]:
         fix = "Only a role with run.<role>.routing.strategy routes; shadow records the answers of all its models."
         raise NotFoundError(f"No questions of the {wanted.role} were routed in {wanted.run}.", fix=fix)
     costs = _costs(settings, calls) if wanted.prices == "settings" else {}
-    told = asdict(reroute(found, entry, rules, costs))
+    figures = asdict(reroute(found, entry, rules, costs))
     then = ", ".join(dict.fromkeys(event.strategy for event in found))
-    return {"run": wanted.run, "role": wanted.role, "then": then, "strategy": entry.name, **told, "cannot know": BLIND}
+    return {
+        "run": wanted.run,
+        "role": wanted.role,
+        "then": then,
+        "strategy": entry.name,
+        **figures,
+        "cannot know": BLIND,
+    }
 
 
 async def _read(log: "Log", wanted: Reroute) -> tuple[list[CallRouted], list[tuple[ModelCalled, Any]]]:
