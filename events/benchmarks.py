@@ -95,6 +95,10 @@ class BenchmarksIndexed(Event):
     embedder: str
 
 
+SAMPLED = "sampled"
+"""Behind a model's name: calibrators for answers that were sampled, as a run's attempts are, and not greedy."""
+
+
 class CalibratorFitted(Event):
     """A calibrator of confidence was fitted, on other items than it is scored on (``agent0 calibrate``)."""
 

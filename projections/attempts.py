@@ -5,10 +5,10 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from agent0.evaluation.calibration_report import SAMPLED
 from events import alarms
 from events import tasks as facts
 from events.base import Recorded
+from events.benchmarks import SAMPLED
 from projections.base import Row, as_json, behind_row, find, projection, select, stamp
 from projections.calibrators import confidence
 from projections.tool_calls import numbered

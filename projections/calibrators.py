@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from agent0.rollout.confidence.calibration import Candidate
 from events import benchmarks as facts
 from events.base import Recorded
 from projections.base import Row, as_json, find, projection, select, stamp
@@ -68,6 +67,10 @@ def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, 
         (name, checkpoint, name, checkpoint),
         parse=("parameters",),
     )
+    if not rows:
+        return None
+    from agent0.rollout.confidence.calibration import Candidate  # takes numpy and the readers of answers with it
+
     for row in rows:
         found = Candidate(row["signal"], row["method"], tuple(row["parameters"]), row["fitted_on"])
         if found.fits(signals):

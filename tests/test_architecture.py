@@ -38,7 +38,6 @@ REACH = {"handlers": 7, "projections": 1, "infra": 1}
 """Up to which level the rooms beside ``agent0`` import it."""
 
 PAIRS = {
-    ("projections/attempts.py", "evaluation"),  # names of columns that a report of calibration defines
     ("projections/calibrators.py", "rollout"),  # the signals that a calibrator may be of
     ("projections/iterations.py", "run"),  # names of measures
     ("infra/bus", "provenance"),

@@ -183,7 +183,7 @@ def said(progress: Progress) -> str:
         ("reward explain t9-999 r1", 1, "has no task 't9-999'"),
         ("reward explain t0-999-a0 r1", 1, "has no attempt 't0-999-a0'"),
         ("trajectory list r1 --task t9-999", 1, "has no task 't9-999'"),
-        ("projections query 'SELECT * FROM taks'", 2, "There is no table 'taks'. Did you mean tasks?"),
+        ("projections query 'SELECT * FROM taks'", 1, "There is no table 'taks'. Did you mean tasks?"),
         ("projections show taks", 1, "Did you mean tasks?"),
         ("run list", 2, "The data folder cannot be /proc/nowhere. Nothing can be made in /proc."),
         ("report r1 --out no/page.html", 2, "There is no folder no. Make it (mkdir -p no)"),

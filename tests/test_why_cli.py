@@ -144,7 +144,7 @@ def test_a_log_that_refuses_events_is_named(tmp_path: Path) -> None:
     [
         (("task", "show", "t9-999"), 1, "has no task 't9-999'. `agent0 task list"),
         (("reward", "explain", "t9-999"), 1, "has no task 't9-999'. `agent0 task list"),
-        (("projections", "query", "SELECT * FROM taks"), 2, "no table 'taks'. Did you mean tasks? See: agent0"),
+        (("projections", "query", "SELECT * FROM taks"), 1, "no table 'taks'. Did you mean tasks? See: agent0"),
         (("run", "start", *SMALL, "-s", "run.rewards.weights.correctness=much"), 2, "Input should be a valid number"),
         (("tool", "call", "python", "--code", "1/0", "-s", "sandbox.workers=1"), 1, ""),
     ],

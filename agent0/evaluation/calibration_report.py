@@ -8,7 +8,7 @@ from typing import Any
 from agent0.rollout.confidence.calibration import Item, Measured, fitted, learnable, measured
 from agent0.rollout.confidence.signals import SEVERAL
 from agent0.stats.calibrators import Bin, brier, ece
-from events.benchmarks import CalibratorFitted, ItemScored
+from events.benchmarks import SAMPLED, CalibratorFitted, ItemScored
 from events.values import ReliabilityBin, Split
 
 FITTING: Split = "validation"
@@ -21,8 +21,6 @@ TARGET = 0.10
 ENOUGH = 300
 WIDTH, BESIDE = 40, 50
 """Columns of a bar, and of what stands beside it."""
-SAMPLED = "sampled"
-"""Behind a model's name: calibrators for answers that were sampled, as a run's attempts are, and not greedy."""
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,21 @@
 
 import sqlite3
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from agent0.report.columns import WITHIN
 
 Deep = Mapping[str, Any]
+Here = Mapping[str, Any]
+NOWHERE: Here = MappingProxyType({})
 
 
-def overview(
-    db: sqlite3.Connection, run: str, carried: bool | None = None, waits: str = "", *, deep: Deep | None = None
-) -> dict[str, Any]:
+def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: Deep | None = None) -> dict[str, Any]:
     """Collect everything that ``run show --json`` prints. ``validation`` has one entry per iteration, ``base`` being
-    -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``carried``: whether a process
-    executes it, where that is known; ``waits``: what a running one waits for that its events do not say. ``deep``: what
-    ``deep_parts`` gave before, None: it is read now.
+    -1. ``test`` begins with what a fork shares with its parents and did not score anew. ``here``: what this machine
+    knows of the runs of a data folder (``agent0.assembly.log.carriers``). ``deep``: what ``deep_parts`` gave before,
+    None: it is read now.
 
     Raises:
         NotFoundError: there is no such run.
@@ -26,8 +27,8 @@ def overview(
     from projections.failures import list_missing
     from projections.runs import show_run
 
-    row = _carried(show_run(db, run), carried, waits)
-    deep, config = deep_parts(db, row["run"], carried) if deep is None else deep, row.pop("config")
+    row = _carried(show_run(db, run), here)
+    deep, config = deep_parts(db, row["run"], here) if deep is None else deep, row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
     tests = [e for e in [*_shared(db, row, done), *done] if e["split"] == "test"]
@@ -49,14 +50,14 @@ def overview(
     return {**found, "answer": run_answer(found)}
 
 
-def _carried(row: dict[str, Any], carried: bool | None, waits: str) -> dict[str, Any]:
-    """``row`` of a run with whether it is ``carried``, waiting for ``waits`` where its events do not say what for."""
+def _carried(row: dict[str, Any], here: Here) -> dict[str, Any]:
+    """``row`` of a run with whether it is carried, and what it waits for where its events do not say it."""
     if row["status"] != "running":
         return {**row, "carried": None}
-    return {**row, "carried": carried, "waits_for": row["waits_for"] or waits or None}
+    return {**row, "carried": here.get("carried"), "waits_for": row["waits_for"] or here.get("waits") or None}
 
 
-def deep_parts(db: sqlite3.Connection, run: str, carried: bool | None = None) -> dict[str, Any]:
+def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> dict[str, Any]:
     """Read what takes all attempts of a run: ``why`` it went badly, and the ``targets`` that it met."""
     from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
@@ -65,7 +66,7 @@ def deep_parts(db: sqlite3.Connection, run: str, carried: bool | None = None) ->
 
     done = [one for one in list_evaluations(db, run) if one["status"] == "evaluated"]
     benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]
-    why = diagnosis(db, run, {"carried": carried})
+    why = diagnosis(db, run, here)
     return {"why": why, "targets": target_rows(db, run, done, benchmarks, config)}
 
 

@@ -77,10 +77,11 @@ class Run:
 
     def overview(self) -> dict[str, Any]:
         """What it came to, as `agent0 run show --json` prints it."""
+        from agent0.assembly.log.carriers import known_here
         from agent0.report.overview import overview
 
         with self.folder.tables() as db:
-            return overview(db, self.id)
+            return overview(db, self.id, known_here(self.folder.settings))
 
     def curve(self) -> Rows:
         """Its learning curve: a row for each iteration, -1 being the untrained student."""

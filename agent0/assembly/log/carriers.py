@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agent0.assembly.log.plugin_paths import remember_paths
+from agent0.assembly.log.plugin_paths import known_paths, remember_paths
 from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.stamping import now
 from agent0.settings import Settings
@@ -75,6 +75,13 @@ def carried_here(settings: Settings) -> bool | None:
     """Whether a process executes what is running in this data folder; None: it cannot be known here."""
     found = carriers(settings)
     return None if found is None else bool(found)
+
+
+def known_here(settings: Settings) -> dict[str, Any]:
+    """What this machine knows of the runs of a data folder that its tables do not: whether they are ``carried``, what
+    a running one ``waits`` for, and where the ``plugins`` lie that they were given (sha256 -> path)."""
+    home = settings.home
+    return {"carried": carried_here(settings), "waits": waits(home), "plugins": known_paths(home)}
 
 
 def carrier_line(settings: Settings, run: str) -> str:

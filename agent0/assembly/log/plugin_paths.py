@@ -2,7 +2,6 @@
 only: its log may be given away."""
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,9 @@ def remember_paths(settings: Settings) -> None:
             (settings.home / FILE).write_text(json.dumps(held | given, indent=1), encoding="utf-8")
 
 
-def known_paths(home: Path, recorded: Mapping[str, str]) -> dict[str, str]:
-    """The paths of those of the ``recorded`` files (name without .py -> sha256) that still are there, by name."""
-    held = _read(home)
-    return {name: held[digest] for name, digest in recorded.items() if digest in held and Path(held[digest]).is_file()}
+def known_paths(home: Path) -> dict[str, str]:
+    """The paths of the files that runs of ``home`` were given and that still are there, by sha256."""
+    return {digest: path for digest, path in _read(home).items() if Path(path).is_file()}
 
 
 def _read(home: Path) -> dict[str, Any]:

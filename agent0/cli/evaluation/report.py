@@ -24,7 +24,7 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     """Say what came of a run in three lines, and write scores iteration over iteration with paired tests, where it
     fails, how tools are used, how varied tasks and solutions are into one self-contained HTML file; its path is printed
     last. --full prints the tables, too."""
-    from agent0.assembly.log.carriers import carried_here
+    from agent0.assembly.log.carriers import known_here
     from agent0.cli.runs.why import print_why
     from agent0.report.findings import findings
     from agent0.report.html.run_page import page
@@ -36,7 +36,7 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     with console.tables() as db:
         name = resolve(db, run)
         text, found = page(db, artifacts, name), findings(db, artifacts, name)
-        shown = overview(db, name, carried_here(console.settings()))
+        shown = overview(db, name, known_here(console.settings()))
     answer, why = shown["answer"], shown["why"]
     if out == "-":
         typer.echo(text)

@@ -80,7 +80,7 @@ def query(
 def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str, Any]]":
     """Rows of a query; a table that does not exist is answered with the nearest name that does."""
     from agent0.config.loading import nearest
-    from agent0.errors import ConfigError
+    from agent0.errors import ConfigError, NotFoundError
     from infra.storage.sqlite import guarded_query
     from projections import tables
 
@@ -91,7 +91,7 @@ def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str
         if not missing:
             raise
         near = nearest(missing, list(tables()))
-        raise ConfigError(f"There is no table {missing[:80]!r}.", near, "See: agent0 projections list") from error
+        raise NotFoundError(f"There is no table {missing[:80]!r}.", near, "See: agent0 projections list") from error
 
 
 @app.command()

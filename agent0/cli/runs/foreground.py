@@ -100,11 +100,12 @@ async def _watch(held: "Settings", run: str, begin: "Recorded | None", terminal:
 
 def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
     """Print what ``run`` came to, and the commands that show more."""
+    from agent0.assembly.log.carriers import known_here
     from agent0.report.overview import overview
     from projections.attempts import list_attempts
 
     with console.tables(held) as db:
-        found = overview(db, run)
+        found = overview(db, run, known_here(held))
         curve, tried = _curve(held, db, run), list_attempts(db, run, limit=1)
     if as_json:
         console.data({**found, "curve": curve})

@@ -140,8 +140,7 @@ def show(
 ) -> None:
     """What a run came to in three lines; with --full its scores, learning curve and targets. Or its state at any
     event."""
-    from agent0.assembly.log.carriers import carried_here
-    from agent0.assembly.log.waits import waits
+    from agent0.assembly.log.carriers import known_here
     from agent0.report.overview import overview
 
     if at:
@@ -149,8 +148,7 @@ def show(
         return
 
     with console.tables() as db:
-        held = console.settings()
-        found = overview(db, run, carried_here(held), waits(held.home))
+        found = overview(db, run, known_here(console.settings()))
     if as_json:
         console.data(found)
         return

@@ -21,7 +21,7 @@ def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     held = console.settings()
     here, warning = _here(held)
     with console.tables(held) as db:
-        found = diagnosis(db, run, here | _idle(db, run) | _away(warning) | _files(held, db, run))
+        found = diagnosis(db, run, here | _idle(db, run) | _away(warning))
     if as_json:
         console.data(found)
         return
@@ -65,14 +65,14 @@ def print_diagnosis(found: dict[str, Any]) -> None:
 def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     """What this machine says now, and why the log cannot be reached; empty where it can."""
     from agent0.assembly.log.access import open_log
-    from agent0.assembly.log.carriers import carried_here
+    from agent0.assembly.log.carriers import known_here
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
     from infra.models.calls import first_words
 
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
-    here["carried"], here["first_word"] = carried_here(held), first_words.read(held.home)
+    here |= {**known_here(held), "first_word": first_words.read(held.home)}
 
     async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:
@@ -97,11 +97,3 @@ def _idle(db: "sqlite3.Connection", run: str) -> dict[str, float]:
 
     last = datetime.fromisoformat(str(show_run(db, run)["updated"]))
     return {"idle_s": (datetime.now(UTC) - last).total_seconds()}
-
-
-def _files(held: "Settings", db: "sqlite3.Connection", run: str) -> dict[str, Any]:
-    """Where the files lie that the run was given."""
-    from agent0.assembly.log.plugin_paths import known_paths
-    from projections.runs import show_run
-
-    return {"plugins": known_paths(held.home, show_run(db, run)["config"].get("plugins", {}))}

@@ -78,8 +78,8 @@ def explain(
     for one in explained_receipts:
         parts = one.pop("parts")
         console.record({key: value for key, value in one.items() if value not in ("", None)}, False)
-        seen = ("part", "value", "weight", "worth", "contribution", "inputs", "formula")
-        console.table(parts, False, seen)
+        seen = ("part", "value", "weight", "worth", "contribution", "inputs", "part_formula")
+        console.table([{**part, "part_formula": part["formula"]} for part in parts], False, seen)
 
 
 @app.command("hack-test")

@@ -6,7 +6,6 @@ from typing import Any
 from agent0.evaluation.calibration_report import (
     ENOUGH,
     FITTING,
-    SAMPLED,
     SCORING,
     TARGET,
     Found,
@@ -15,6 +14,7 @@ from agent0.evaluation.calibration_report import (
 )
 from agent0.report.markdown.rendering import render
 from agent0.rollout.confidence.signals import MEANING
+from events.benchmarks import SAMPLED
 
 NAIVE = "mean_token"
 """What is usually shown as a confidence."""

@@ -300,8 +300,8 @@ class Case:
 
     def _plugins(self) -> str:
         """The files that the run was given, which are recorded without their folders; those of ``here`` with them."""
-        known = self.here.get("plugins", {})
-        return "".join(f" --plugin {quote(known.get(name, f'PATH/{name}.py'))}" for name in self.config.plugins)
+        known, given = self.here.get("plugins", {}), self.config.plugins
+        return "".join(f" --plugin {quote(known.get(sha, f'PATH/{name}.py'))}" for name, sha in given.items())
 
 
 def _word(value: Any) -> str:
