@@ -4,7 +4,7 @@
 level of which half is solved, greedy) and S (accuracies of levels 4 to 30 added up) after each fifth iteration, and the
 mean accuracy of the levels 4 to 6, which the base was taught, before and after. Model,
 sampling, training and tasks are those of a run; the answer is compared as text. ``--base FOLDER`` names another base
-for each seed (``{seed}`` stands for it). Processor time is that of the whole way.
+for each seed (``{seed}`` stands for it), ``--ladder`` another family. Processor time is that of the whole way.
 """
 
 import argparse
@@ -31,6 +31,8 @@ TAUGHT = range(4, 7)
 EACH = 32
 """Test tasks a level."""
 SOLVED = 0.5
+TOKENS = {"reversal": 64, "digit_sums": 80, "column_addition": 160}
+"""Of an answer, at most."""
 BATCH = 512
 
 
@@ -64,16 +66,20 @@ WAYS = {
     "rate-half": Way({"lr": 0.0005}),
     "no-warmup": Way({"warmup": 0}),
     "cold": Way(temperature=0.7),
+    "steps-100-taught-25": Way({"steps": 100, "taught": 0.25}),
+    "steps-100-taught-50": Way({"steps": 100, "taught": 0.5}),
+    "steps-200": Way({"steps": 200}),
     "twenty": Way(iterations=20),
+    "twenty-steps-100-taught-25": Way({"steps": 100, "taught": 0.25}, iterations=20),
 }
 
 
 class Climb:
     """One student on the ladder: what it solved at each level, and its accepted answers so far."""
 
-    def __init__(self, way: Way, base: str, seed: int) -> None:
+    def __init__(self, way: Way, base: str, seed: int, ladder: str) -> None:
         self._way, self._seed = way, seed
-        self._family = families()["reversal"]
+        self._family = families()[ladder]
         self._engine, self._training = Engine(base), Training(base)
         self._settings = load("climb").run.training.student.as_recorded() | {"temperature": 1.0} | dict(way.recipe)
         self._rng = random.Random(f"climb {seed}")
@@ -126,7 +132,7 @@ class Climb:
             part = asked[begin : begin + BATCH]
             seeds = range((self._seed * 1000 + number) * 10**6 + begin, 10**12)
             batch = [
-                TurnRequest(turns, Sampling(heat, 1.0, 64, seed))
+                TurnRequest(turns, Sampling(heat, 1.0, TOKENS[self._family.name], seed))
                 for (_, turns, _), seed in zip(part, seeds, strict=False)
             ]
             found += self._engine.generate(batch, self._name)
@@ -148,10 +154,10 @@ def _sample(written: Written) -> Sample:
     )
 
 
-def climb(name: str, base: str, seed: int) -> None:
+def climb(name: str, base: str, seed: int, ladder: str) -> None:
     """Follow one way from one base, and print its rows."""
     way, begin = WAYS[name], time.process_time()
-    student = Climb(way, base, seed)
+    student = Climb(way, base, seed, ladder)
     rows = [student.examine()]
     accepted = 0
     for number in range(way.iterations):
@@ -170,10 +176,11 @@ def main() -> None:
     asked.add_argument("--seeds", default="0")
     asked.add_argument("--ways", default=",".join(WAYS))
     asked.add_argument("--base", default=str(packaged("climb")))
+    asked.add_argument("--ladder", default="reversal", help="the family; --base must know its lowest levels")
     given = asked.parse_args()
     for seed in map(int, given.seeds.split(",")):
         for name in given.ways.split(","):
-            climb(name, given.base.replace("{seed}", str(seed)), seed)
+            climb(name, given.base.replace("{seed}", str(seed)), seed, given.ladder)
 
 
 if __name__ == "__main__":

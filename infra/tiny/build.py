@@ -5,7 +5,7 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import Any
 
 from infra.engine.chat_template import Chat
 from infra.models.tiny import packaged
+from infra.tiny.climb_examples import LADDERS
 from infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix, split_rule
 from infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_examples
 from infra.tiny.start import go_on_from
@@ -51,18 +52,18 @@ Progress = Callable[[int, int, float], None]
 """Called with steps done, steps in all and the loss."""
 
 
-def make_model(course: Course, vocabulary: int, stop: int, pad: int) -> Any:
-    """A Qwen2ForCausalLM of the shape of ``course``, weights drawn from torch's present seed."""
+def make_model(given: Mapping[str, float], vocabulary: int, stop: int, pad: int) -> Any:
+    """A Qwen2ForCausalLM of the shape ``given``, weights drawn from torch's present seed."""
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     shape: dict[str, Any] = {
-        **{name: value for name, value in course.shape.items() if name != THETA},
+        **{name: value for name, value in given.items() if name != THETA},
         "max_position_embeddings": 2048,
         "tie_word_embeddings": True,
         "attn_implementation": "eager",
     }
-    if THETA in course.shape:
-        shape["rope_parameters"] = {"rope_type": "default", THETA: course.shape[THETA]}
+    if THETA in given:
+        shape["rope_parameters"] = {"rope_type": "default", THETA: given[THETA]}
     special: dict[str, Any] = {"eos_token_id": stop, "pad_token_id": pad, "bos_token_id": None}
     return Qwen2ForCausalLM(Qwen2Config(vocab_size=vocabulary, **shape, **special))
 
@@ -79,7 +80,7 @@ def build(out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = 
     taught = () if course.start else course.families
     tokenizer = make_tokenizer(seed, taught, course.markup, course.pieces, course.levels, texts)
     chat = Chat(tokenizer)
-    model = make_model(course, len(tokenizer), chat.stop, chat.pad)
+    model = make_model(mix.shaped(), len(tokenizer), chat.stop, chat.pad)
     if course.start:
         go_on_from(packaged(course.start), model, tokenizer)
     loss = _teach(model, chat, mix, seed, progress)
@@ -221,7 +222,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     parameters = sum(p.numel() for p in model.parameters())
     steps = sum(phase.steps for phase in mix.phases)
     card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
-    made: dict[str, Any] = {"seed": seed, "mix": asdict(mix), "split_rule": split_rule(mix.course)}
+    made: dict[str, Any] = {"seed": seed, "mix": mix.plain(), "split_rule": split_rule(mix.course)}
     made["torch"] = torch.__version__
     course = COURSES[mix.course]
     made |= {"stretch": course.stretch} if course.stretch > 1 else {}
@@ -229,10 +230,21 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     made |= {"kept": course_replay.write(out, _kept(mix, seed, course))} if course.kept else {}
     provenance = {**asdict(card), "path": None, **made}
     del provenance["path"]
-    template = (Path(__file__).parent / f"{mix.course}_card.md").read_text(encoding="utf-8")
-    (out / "README.md").write_text(template.format(**provenance), encoding="utf-8")
+    template = (Path(__file__).parent / f"{course.card or mix.course}_card.md").read_text(encoding="utf-8")
+    (out / "README.md").write_text(template.format(**provenance, **_words(mix)), encoding="utf-8")
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n", encoding="utf-8")
     return card
+
+
+def _words(mix: Mix) -> dict[str, Any]:
+    """What a card says beside its provenance."""
+    shape, ladder = mix.shaped(), LADDERS.get(COURSES[mix.course].families[0], "")
+    return {
+        "course": mix.course,
+        "layers": shape["num_hidden_layers"],
+        "width": shape["hidden_size"],
+        "ladder": ladder,
+    }
 
 
 def _kept(mix: Mix, seed: int, course: Course) -> list[TrainingExample]:

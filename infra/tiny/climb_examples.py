@@ -16,12 +16,18 @@ from events.values import Turn
 from infra.tiny.examples import STYLE, Phase, TrainingExample
 
 CLIMBED = ("reversal",)
+LADDERS = {
+    "reversal": "a string of digits written backwards",
+    "digit_sums": "digits from the last one on, each with the sum so far",
+    "column_addition": "two numbers added column by column, every carry written down",
+}
+"""Families that can be climbed, in words; a level is a number of digits."""
 
 
-def climb_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
-    """Make one conversation on a training task of ``level``: the question and its answer; nothing is read of
-    ``phase``."""
-    entry, params = _task(level, rng)
+def climb_example(level: int, phase: Phase, rng: random.Random, ladder: str = CLIMBED[0]) -> TrainingExample:
+    """Make one conversation on a training task of ``level`` of the family ``ladder``: the question and its answer;
+    nothing is read of ``phase``."""
+    entry, params = _task(level, rng, ladder)
     asked = render(prompt(STYLE, entry.domain, "student"), {"question": entry.render(params, rng)})
     return (*asked, Turn(role="assistant", content=f"\\boxed{{{entry.solve(params)}}}"))
 
@@ -33,9 +39,9 @@ def climb_teacher_example(level: int, phase: Phase, rng: random.Random) -> Train
     return (*asked, Turn(role="assistant", content=entry.render(params, rng)))
 
 
-def _task(level: int, rng: random.Random) -> tuple[Family, Params]:
-    """Draw a family that is climbed, and a training task of it."""
-    entry = families()[rng.choice(CLIMBED)]
+def _task(level: int, rng: random.Random, ladder: str = CLIMBED[0]) -> tuple[Family, Params]:
+    """The family ``ladder``, and a training task of it."""
+    entry = families()[ladder]
     params = entry.sample(level, rng)
     while split_of(split_key(entry, params)) != "train":
         params = entry.sample(level, rng)

@@ -3,9 +3,10 @@ shape; a mix says how much of it is taught when."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agent0.tasks.families import families
 from agent0.tasks.splits import RULE
@@ -49,7 +50,8 @@ class Course:
     training sequence are multiplied by a factor drawn from 1 to this, so that longer sequences than those taught are
     not wholly new to the model. ``kept``: examples of each level that are saved beside the model, for a run to replay.
     ``matrices``: what moves them; AdamW moves the rest in any case. ``start``: the course of the packaged model that it
-    goes on from, where it does; then the tokenizer is made from examples of this course, not from tasks.
+    goes on from, where it does; then the tokenizer is made from examples of this course, not from tasks. ``card``: the
+    course whose card's text its models have, where it is another one.
     """
 
     example: Make
@@ -62,16 +64,27 @@ class Course:
     kept: int = 0
     matrices: Literal["muon", "adamw"] = "muon"
     start: str = ""
+    card: str = ""
 
 
 @dataclass(frozen=True)
 class Mix:
     """The training mix of the built-in model: phases, batch size, and the course its training examples come from (a
-    key of ``COURSES``)."""
+    key of ``COURSES``). ``shape``: where the model's is another than the course's."""
 
     phases: tuple[Phase, ...]
     batch: int = 48
     course: str = "tools"
+    shape: Mapping[str, float] = field(default_factory=dict)
+
+    def shaped(self) -> Mapping[str, float]:
+        """The model's shape: numbers of Qwen2Config by name."""
+        return {**COURSES[self.course].shape, **self.shape}
+
+    def plain(self) -> dict[str, Any]:
+        """What ``provenance.json`` records of it, as JSON has it; the shape only where it is the mix's own."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found if self.shape else {name: value for name, value in found.items() if name != "shape"}
 
 
 DEFAULT_MIX = Mix(
@@ -98,13 +111,22 @@ MIXES = {
     "tools": DEFAULT_MIX,
     "search": SEARCH_MIX,
     "climb": CLIMB_MIX,
+    "climb_sums": replace(CLIMB_MIX, course="climb_sums"),
+    "climb_addition": replace(CLIMB_MIX, course="climb_addition"),
     "climb_teacher": CLIMB_TEACHER_MIX,
     "long": LONG_MIX,
 }
+CLIMB = Course(
+    climb_example, CLIMBED, BOX, SINGLES, SMALL, levels=6, stretch=2.0, kept=200, matrices="adamw", card="climb"
+)
 COURSES = {
     "tools": Course(tool_example, TAUGHT, MARKUP),
     "search": Course(search_example, SEARCHED, SEARCH_MARKUP),
-    "climb": Course(climb_example, CLIMBED, BOX, SINGLES, SMALL, levels=6, stretch=2.0, kept=200, matrices="adamw"),
+    "climb": CLIMB,
+    "climb_sums": replace(CLIMB, example=partial(climb_example, ladder="digit_sums"), families=("digit_sums",)),
+    "climb_addition": replace(
+        CLIMB, example=partial(climb_example, ladder="column_addition"), families=("column_addition",)
+    ),
     "climb_teacher": Course(
         climb_teacher_example, CLIMBED, (), SINGLES, SMALLEST, levels=6, stretch=2.0, matrices="adamw"
     ),
@@ -121,7 +143,8 @@ def read_mix(path: Path) -> Mix:
     course = str(found.get("course", Mix(()).course))
     if course not in COURSES:
         raise ValueError(f"there is no course {course!r}: {', '.join(COURSES)}")
-    return Mix(phases, int(found.get("batch", Mix(()).batch)), course)
+    shape = {name: value for name, value in found.get("shape", {}).items() if name in SHAPE}
+    return Mix(phases, int(found.get("batch", Mix(()).batch)), course, shape)
 
 
 def split_rule(course: str) -> int:

@@ -51,8 +51,7 @@ def _mix(course: str) -> dict[str, Any]:
 
     if course not in MIXES:
         raise ConfigError(f"There is no course {course[:80]!r}.", f"Known: {', '.join(MIXES)}.")
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(MIXES[course])))
-    return plain
+    return MIXES[course].plain()
 
 
 async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], report: Report) -> Path:
