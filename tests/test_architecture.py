@@ -134,7 +134,7 @@ OUTSIDERS = {
     "pydantic_core": ("events/base.py", "projections/*"),
     "reasoning_gym": ("agent0/evaluation/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
     "rich": ("agent0/cli/*",),
-    "safetensors": ("infra/engine/*", "infra/training/*", "infra/tiny/*"),
+    "safetensors": ("infra/engine/*", "infra/training/*", "infra/tiny/*", "infra/weights/readable.py"),
     "sentence_transformers": ("infra/embeddings/worker.py",),
     "sqlite3": (
         "projections/*",
@@ -146,7 +146,13 @@ OUTSIDERS = {
     "sqlite_utils": ("projections/*", "infra/storage/sqlite.py"),
     "starlette": ("agent0/api/*",),
     "tenacity": ("infra/gateway/retries.py",),
-    "tokenizers": ("infra/engine/*", "infra/models/llama_server.py", "infra/training/*", "infra/tiny/*"),
+    "tokenizers": (
+        "infra/engine/*",
+        "infra/models/llama_server.py",
+        "infra/training/*",
+        "infra/tiny/*",
+        "infra/weights/readable.py",
+    ),
     "torch": ("infra/engine/*", "infra/training/*", "infra/tiny/*", "agent0/training/objectives/*"),
     "transformers": ("infra/engine/*", "infra/training/*", "infra/embeddings/worker.py", "infra/tiny/*"),
     "typer": ("agent0/cli/*",),

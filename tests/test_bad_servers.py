@@ -1,6 +1,8 @@
 """What is wrong with a run's models is found by ``run start`` before the first event: it is named, with the command
 that mends it, and neither a key nor a prompt is in what is said or kept."""
 
+import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,10 @@ import pytest
 
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check
+from agent0.errors import RequirementsError
 from agent0.settings import Settings
+from infra.models.tiny import BASE
+from infra.weights.readable import check_readable
 from tests.memory import MemoryArtifacts
 from tests.ollama_wire import serving as ollama
 from tests.openai_server import serving as openai
@@ -136,4 +141,37 @@ def test_weights_that_the_card_cannot_hold(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(requirements, "_version", lambda package: "1")
     pairs = (*weights(tmp_path / "model", template, 15 << 30), "run.student.device=cuda")
     said = refused(tmp_path / "home", *pairs)
-    assert "- gpu memory: generating needs 16.5 GiB; 8.0 GiB there" in said.err and "4bit" in said.err
+    assert "- gpu memory: generating needs 16.5 GiB; 8.0 GiB free" in said.err and "4bit" in said.err
+
+
+def test_a_folder_that_cannot_be_loaded(tmp_path: Path) -> None:
+    """A broken download, a tokenizer that is none, a config.json of another model: before anything is loaded."""
+    held = {path.name: path.read_bytes() for path in BASE.iterdir()}
+    listed = json.dumps({"weight_map": {"lm_head.weight": "model-2.safetensors"}}).encode()
+    config = json.loads(held["config.json"])
+    changed: tuple[tuple[str, bytes, str], ...] = (
+        ("model.safetensors", held["model.safetensors"][:200_000], "model.safetensors cannot be read"),
+        ("tokenizer.json", b"{}", "tokenizer.json cannot be read"),
+        ("config.json", json.dumps(config | {"hidden_size": 256}).encode(), "hidden_size is 256 in config.json"),
+        ("config.json", json.dumps(config | {"num_hidden_layers": 9}).encode(), "num_hidden_layers is 9"),
+        ("config.json", b"{", "config.json cannot be read"),
+        ("model.safetensors.index.json", listed, "lists tensors in model-2.safetensors"),
+    )
+    for number, (name, data, why) in enumerate(changed):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for one, content in (held | {name: data}).items():
+            (folder / one).write_bytes(content)
+        with pytest.raises(RequirementsError, match=re.escape(why)) as raised:
+            check_readable(folder)
+        assert "again" in raised.value.fix
+    said = refused(tmp_path / "home", "run.student.provider=transformers", f"run.student.model={tmp_path / '0'}")
+    assert "- student model: The weights" in said.err and "Download or save the model again" in said.err
+    check_readable(BASE)
+
+
+def test_a_key_that_is_written_where_its_name_belongs_is_not_repeated(tmp_path: Path) -> None:
+    given = "run.student.provider=openai", "run.student.base_url=http://127.0.0.1:9/v1", *UNTRAINED
+    for key in ("hf_secretSECRET5", "sk-secret3"):
+        said = refused(tmp_path / "home", *given, f"run.student.key_env={key}")
+        assert key not in said.err and "not the key" in said.err, said.err

@@ -67,7 +67,7 @@ def test_a_server_of_models_lacks_the_model_the_key_or_a_template(tmp_path: Path
         own = {"provider": "openai", "base_url": f"{server.url}/v1"}
         assert lacks(tmp_path, **own, model="a") == ""
         said = lacks(tmp_path, **own, model="nobody")
-        assert "- student model: " in said and "no model nobody" in said and "Set run.<role>.model" in said
+        assert "- student model: " in said and "no model nobody" in said and "Set run.student.model" in said
         said = lacks(tmp_path, **own, model="a", key_env="NO_SUCH_KEY")
         assert "- student model: " in said and "export NO_SUCH_KEY=..." in said
         server.single = True
@@ -79,7 +79,7 @@ def test_what_listens_is_a_server_of_another_kind(tmp_path: Path) -> None:
     pytest.importorskip("openai")
     with pages() as url:
         said = lacks(tmp_path, provider="openai", base_url=f"{url}/v1")
-        assert "does not speak OpenAI's API" in said and "Correct run.<role>.base_url" in said
+        assert "does not speak OpenAI's API" in said and "Correct run.student.base_url" in said
         said = lacks(tmp_path, provider="ollama", ollama=url)
         assert "is another server" in said and "Set models.ollama_url" in said
     with openai_server.serving() as server:

@@ -69,7 +69,7 @@ async def test_a_card_that_holds_the_weights_and_not_the_training_is_too_small(
     (found,) = await memory(not_)
     assert sum(file.stat().st_size for file in large.glob("*.safetensors")) // 4 < 8 * GIB, "files alone would fit"
     assert found.state == "fail" and "generating needs" in found.detail and "training the student needs" in found.detail
-    assert "8.0 GiB there" in found.detail and "quantization = 4bit" in found.fix
+    assert "8.0 GiB free" in found.detail and "quantization = 4bit" in found.fix
     card(monkeypatch, 24)
     assert [check.state for check in await memory(not_)] == ["ok"]
 

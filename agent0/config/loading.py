@@ -26,6 +26,8 @@ DEFAULT_PROFILE = "tiny"
 PROFILES = Path(__file__).parents[2] / "configs"
 LOCAL = "agent0.toml"
 SHOWN = 80
+KEY_NAME = "key_env"
+"""Settings that end so name a variable; who writes the key itself there does not see it again."""
 """Characters of a refused value that an error repeats."""
 
 
@@ -309,11 +311,13 @@ def _reason(key: str, kind: str, said: str) -> str:
         return "It is no address like nats://host:4222 (several: with commas)."
     if key.endswith("url") and kind == "string_pattern_mismatch":
         return "It is no address like http://host:8080, or it has a user, a password or a space in it."
+    if key.endswith(KEY_NAME):
+        return "It takes the name of an environment variable, like OPENAI_API_KEY, not the key itself."
     return f"{said}."
 
 
 def _refusal(entry: Entry, why: str) -> ConfigError:
-    secret = _annotation(entry.key) is SecretStr
+    secret = _annotation(entry.key) is SecretStr or entry.key.endswith(KEY_NAME)
     address = isinstance(entry.value, str) and entry.key.endswith("url")
     shown = bare_address(str(entry.value)) if address else entry.value
     value = "" if secret else f" = {repr(shown)[:SHOWN]}"

@@ -11,6 +11,8 @@ FOLDER = Path(__file__).parents[1] / "tiny"
 BASE = FOLDER / "base"
 PACKAGED = {"": BASE, "tools": BASE} | {name: FOLDER / name for name in ("search", "climb", "climb_teacher", "long")}
 
+FIX = "Choose one of them, or name a folder: --set run.<role>.provider=transformers --set run.<role>.model=FOLDER"
+
 
 def packaged(name: str) -> Path:
     """The folder of a built-in model, by the course it was taught; the one that calls tools where ``name`` is empty.
@@ -20,7 +22,7 @@ def packaged(name: str) -> Path:
     """
     if name not in PACKAGED:
         known = ", ".join(filter(None, PACKAGED))
-        raise ConfigError(f"There is no built-in model {name[:80]!r}.", f"Known: {known}.", "Or use transformers.")
+        raise ConfigError(f"There is no built-in model {name[:80]!r}.", f"Known: {known}.", FIX)
     return PACKAGED[name]
 
 

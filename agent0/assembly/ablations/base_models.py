@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,10 +55,10 @@ def _mix(course: str) -> dict[str, Any]:
 
 
 async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], report: Report) -> Path:
-    from infra.models.tiny import packaged
+    from infra.models.tiny import PACKAGED
 
-    if _same(packaged(course), seed, mix):
-        return packaged(course)
+    if course in PACKAGED and _same(PACKAGED[course], seed, mix):
+        return PACKAGED[course]
     out = folder / f"base-{seed}"
     if out.exists():
         if _same(out, seed, mix):

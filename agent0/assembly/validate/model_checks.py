@@ -1,6 +1,8 @@
 """Part of the rim: whether the models of a run are there: packages, keys, folders, chat templates, servers."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from agent0.assembly.routing.billing import actors_of
@@ -19,37 +21,48 @@ async def models(settings: Settings) -> list[Check]:
     size = sum(file.stat().st_size for file in BASE.iterdir())
     found = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
     for role, actor in actors_of(settings).items():
-        found += [replace(check, name=f"{role} model") for check in await _model(actor, settings)]
+        found += [
+            replace(check, name=f"{role} model", fix=check.fix.replace("<role>", role))
+            for check in await _model(actor, settings)
+        ]
     return found
 
 
 async def _model(actor: ActorConfig, settings: Settings) -> list[Check]:
     """All that is wrong with it at once: packages and key, its folder with the chat template, and its server."""
-    held, found = provider_of(actor), dict[Check, None]()
-
-    async def server() -> str:
-        return await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
-
-    async def here() -> str:
-        if held.check:
-            held.check(actor)
-        return ""
-
-    async def folder() -> str:
-        return _templated(place) if (place := weights_of(actor)) else ""
-
-    said = ""
-    for look in (here, folder, server):
-        try:
-            said = await look()
-        except Agent0Error as error:
-            found[Check("", "fail", f"{error.what} {error.why}".strip(), error.fix)] = None
-        except OSError as error:
-            found[Check("", "fail", str(error))] = None
+    held, place = provider_of(actor), weights_of(actor)
+    looks = [partial(held.check, actor)] if held.check else []
+    looks += [partial(_templated, place), partial(_loadable, place)] if place else []
+    found = dict.fromkeys(check for look in looks if (check := _failed(look)))
+    try:
+        said = await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
+    except (Agent0Error, OSError) as error:
+        found[_failure(error)] = None
     return [*found] or [Check("", "ok", said)]
 
 
-def _templated(folder: Path) -> str:
+def _failed(look: Callable[[], object]) -> Check | None:
+    try:
+        look()
+    except (Agent0Error, OSError) as error:
+        return _failure(error)
+    return None
+
+
+def _failure(error: Agent0Error | OSError) -> Check:
+    if isinstance(error, Agent0Error):
+        return Check("", "fail", f"{error.what} {error.why}".strip(), error.fix)
+    return Check("", "fail", str(error))
+
+
+def _loadable(folder: Path) -> None:
+    from infra.weights.readable import check_readable
+
+    if folder.is_dir():
+        check_readable(folder)
+
+
+def _templated(folder: Path) -> None:
     """Look at the chat template of a model's folder.
 
     Raises:
@@ -63,7 +76,6 @@ def _templated(folder: Path) -> str:
         fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
         raise RequirementsError("This model has no chat template.", f"Folder {folder}.", fix)
     form_of_folder(folder, template)
-    return ""
 
 
 def weights_of(actor: ActorConfig) -> Path | None:

@@ -3,6 +3,7 @@ list."""
 
 import asyncio
 import os
+import re
 import resource
 import shutil
 import stat
@@ -278,7 +279,7 @@ async def _gpu(settings: Settings) -> list[Check]:
 
 
 def _of(device: str, cards: Sequence[int]) -> int:
-    """Bytes of memory of ``device``; 0 where that is not known."""
+    """Bytes of free memory of ``device``; 0 where that is not known."""
     number = int(device.partition(":")[2] or 0) if device.startswith("cuda") else -1
     return _memory() if number < 0 else cards[number] if number < len(cards) else 0
 
@@ -291,7 +292,7 @@ def _room(device: str, needs: Mapping[str, float], room: int) -> Check:
         "or lower models.max_batch." if most == "generating" else "or lower max_tokens, max_turns or micro_batch."
     )
     name = "memory" if device == "cpu" else "gpu memory"
-    return Check(name, "ok" if needs[most] < room else "fail", f"{parts}; {_gib(room)} GiB there ({device})", fix)
+    return Check(name, "ok" if needs[most] < room else "fail", f"{parts}; {_gib(room)} GiB free ({device})", fix)
 
 
 def _gib(size: float) -> str:
@@ -299,15 +300,19 @@ def _gib(size: float) -> str:
 
 
 def _memory() -> int:
+    """Bytes of this machine's memory that can be had now; all of it where the kernel does not say."""
+    with suppress(OSError):
+        if found := re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.M):
+            return int(found[1]) << 10
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 async def _cards() -> tuple[list[int], str]:
-    """Bytes of memory of each card, and a line on them."""
+    """Bytes of free memory of each card, and a line on them."""
     tool = shutil.which("nvidia-smi")
     if not tool:
         return [], "none found"
-    options = ("--query-gpu=memory.total,name,driver_version", "--format=csv,noheader,nounits")
+    options = ("--query-gpu=memory.free,name,driver_version", "--format=csv,noheader,nounits")
     pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
     bare = {"PATH": "/usr/bin:/bin"}
     process = await asyncio.create_subprocess_exec(tool, *options, env=bare, stdout=pipe, stderr=both)

@@ -10,7 +10,10 @@ from agent0.cli import console
 from agent0.cli.layout import wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from agent0.assembly.validate.check import Check
+    from agent0.settings import Settings
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 BESIDE = 28
@@ -29,21 +32,10 @@ def doctor(
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run."""
+    """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run, 2 where
+    its settings could never be."""
     held = console.settings(profile, pairs)
-
-    async def work() -> "list[Check]":
-        from agent0.assembly.runtime.doctor import LOOKS
-        from agent0.assembly.validate.requirements import examine
-
-        found = []
-        async for check in examine(held, LOOKS):
-            found.append(check)
-            if not as_json:
-                _show(check)
-        return found
-
-    found = console.run_async(work)
+    found = console.run_async(lambda: _examined(held, None if as_json else _show))
     if smoke and not any(check.state == "fail" for check in found):
         found.append(_smoke())
         if not as_json:
@@ -54,7 +46,27 @@ def doctor(
     else:
         console.say(f"Profile {held.profile} can run." if healthy else "Mend what failed, then try again.")
     if not healthy:
-        raise typer.Exit(5)
+        raise typer.Exit(2 if _impossible(found) else 5)
+
+
+async def _examined(held: "Settings", show: "Callable[[Check], None] | None") -> "list[Check]":
+    """All checks, each shown as it is done; what is wrong with the settings once, however many looks meet it."""
+    from agent0.assembly.runtime.doctor import LOOKS
+    from agent0.assembly.validate.requirements import examine
+
+    found: list[Check] = []
+    async for check in examine(held, LOOKS):
+        if _impossible(found) and (check.detail, check.fix) == (found[0].detail, found[0].fix):
+            continue
+        found.append(check)
+        if show:
+            show(check)
+    return found
+
+
+def _impossible(found: "Sequence[Check]") -> bool:
+    """Whether the settings, which are looked at first, cannot hold on any machine."""
+    return bool(found) and (found[0].name, found[0].state) == ("settings", "fail")
 
 
 def _show(check: "Check") -> None:

@@ -19,7 +19,7 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
 from events.values import Usage
 from infra.models.anthropic.messages import Reading, body
-from infra.models.calls.refusals import ClientErrors, refusal
+from infra.models.calls.refusals import ClientErrors, refusal, unset
 from infra.models.calls.slots import Slots
 from infra.models.calls.streams import rate_limits, read_whole
 
@@ -126,4 +126,4 @@ def key_of(actor: ActorConfig) -> str:
     named = actor.key_env or KEY
     if key := os.environ.get(named, "").strip():
         return key
-    raise AuthError("The key for Anthropic is missing.", f"{named} is not set.", f"export {named}=...")
+    raise AuthError("The key for Anthropic is missing.", *unset(named))

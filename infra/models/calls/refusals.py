@@ -18,7 +18,9 @@ SPENT = ("insufficient_quota", "billing_error")
 UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
 CLOSED = "without sending a response"
 UNANSWERED = re.compile(f"{CLOSED}|illegal")
-START = "Start the server, or correct run.<role>.base_url."
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+"""As variables of keys are named."""
+START = "Start the server (docs/guide/profiles.md has commands), or correct run.<role>.base_url."
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,22 @@ def _after_s(error: Any) -> float:
     return 0.0
 
 
+def unset(variable: str) -> tuple[str, str]:
+    """Why there is no key, and what to do. A name that is not one of a variable may be the key itself, and is not
+    repeated."""
+    if _VARIABLE.fullmatch(variable):
+        return f"{variable} is not set.", f"export {variable}=..."
+    why = "The environment variable that key_env names is not set; key_env takes its name, not the key."
+    return why, "export PROVIDER_KEY=..., then --set run.<role>.key_env=PROVIDER_KEY"
+
+
 def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exception:
     status, why = error.status_code, f"It said: {_said(error, private)}"
     if status < 400:  # some say in the middle of an answer that it fails
         return TransientError(f"The server at {url} failed in the middle of an answer.", why)
     if status in (401, 403):
-        fix = f"Set the variable {key_env} to a key that it takes." if key_env else "Name one by run.<role>.key_env."
+        variable = key_env if _VARIABLE.fullmatch(key_env) else "that run.<role>.key_env names"
+        fix = f"Set the variable {variable} to a key that it takes." if key_env else "Name one by run.<role>.key_env."
         return AuthError(f"The server at {url} refused the key.", why, fix)
     named = {getattr(error, "code", ""), getattr(error, "type", "")}
     if status in BUSY and not named.intersection(SPENT):

@@ -19,6 +19,7 @@ from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
+from infra.models.calls.refusals import unset
 from infra.models.calls.trial import ATTEMPT
 from infra.models.llama_adapters import LlamaAdapters
 from infra.models.openai.connection import Answered, Connection
@@ -331,8 +332,7 @@ def key_of(actor: ActorConfig) -> str:
         return ""
     if key := os.environ.get(actor.key_env, "").strip():
         return key
-    fix = f"export {actor.key_env}=..."
-    raise AuthError(f"The key for {root_of(actor.base_url)} is missing.", f"{actor.key_env} is not set.", fix)
+    raise AuthError(f"The key for {root_of(actor.base_url)} is missing.", *unset(actor.key_env))
 
 
 def _name(model: str) -> str:
