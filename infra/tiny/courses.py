@@ -105,7 +105,7 @@ CLIMB_TEACHER_MIX = Mix(
     course="climb_teacher",
 )
 """The same six levels; of the lowest there are few tasks, so fewer of them are written."""
-LONG_MIX = Mix((Phase(1000, 0.015, 0.0003, (1.0,), tool=0.15, teacher=0.0),), batch=24, course="long")
+LONG_MIX = Mix((Phase(3000, 0.015, 0.0002, (1.0,), tool=0.15, teacher=0.0),), batch=24, course="long")
 """Tasks of three steps, a first one and two that go on from it."""
 MIXES = {
     "tools": DEFAULT_MIX,
