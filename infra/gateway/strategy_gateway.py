@@ -92,7 +92,12 @@ class StrategyGateway(Gateway):
             given=last.give,
             draw=talk.question.draw,
         )
-        await self._books.log.append([self._books.stamp(talk.request.group or "outside", event)])
+        noted, log = [self._books.stamp(talk.request.group or "outside", event)], self._books.log
+
+        async def stored() -> None:
+            await log.append(noted, queued=True)
+
+        await log.queue.put(stored)
 
     def options(self, request: GenerateRequest) -> tuple[Option, ...]:
         """The models that ``request`` may be asked of, each with the most that it may cost."""
@@ -111,6 +116,7 @@ class StrategyGateway(Gateway):
 
     async def _logged(self, run: str) -> int:
         spent = 0
+        await self._books.log.queue.join()
         try:
             async with aclosing(self._books.log.read(run, (CallRouted.__name__,))) as routed:  # type: ignore[type-var]
                 async for recorded in routed:
