@@ -63,7 +63,6 @@ class Pins:
     async def _logged(self, run: str) -> dict[str, Pinned]:
         """What the log has of ``run``, by the model asked for."""
         found: dict[str, Pinned] = {}
-        await self._log.queue.join()
         try:
             async with aclosing(self._log.read(run, (ModelCalled.__name__,))) as calls:  # type: ignore[type-var]
                 async for recorded in calls:

@@ -116,7 +116,6 @@ class StrategyGateway(Gateway):
 
     async def _logged(self, run: str) -> int:
         spent = 0
-        await self._books.log.queue.join()
         try:
             async with aclosing(self._books.log.read(run, (CallRouted.__name__,))) as routed:  # type: ignore[type-var]
                 async for recorded in routed:
