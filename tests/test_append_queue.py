@@ -12,7 +12,7 @@ from agent0.ports.models import GenerateRequest, Generation
 from events.budgets import BudgetChanged
 from events.models import ModelCalled
 from events.runs import RunPaused
-from infra.gateway.ledger import Ledger
+from infra.gateway.ledger import Ledger, accounts_of
 from infra.log.append_queue import AppendQueue
 from infra.log.event_log import Log
 from tests.test_gateway import ASKED, AT, RUN, Vendor, called, gateway, most, spent
@@ -103,7 +103,8 @@ async def test_a_note_outlives_its_reservation(log: Log) -> None:
     await log.queue.put(busy)
     await gateway(log, Vendor()).generate(ASKED)
     later = Ledger(log, recorded, lambda: AT + timedelta(seconds=61), 60)
-    await later.refund(await later.reserve((RUN,), 1))
+    accounts = accounts_of("r1", AT, "openai", "someone", {})
+    await later.refund(await later.reserve(accounts, 1))
     busy.go.set()
     assert await spent(log) == COST
     [event] = await called(log)
