@@ -19,6 +19,7 @@ from infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
 from infra.gateway.pins import Pins
 from infra.gateway.prices import Price, Prices, read_usage
 from infra.gateway.records import answer_json, request_json
+from infra.gateway.streaming import heard
 from infra.log.event_log import Log
 
 FREE = (NotSentError, AuthError, ConfigError, RefusedError)
@@ -115,7 +116,8 @@ class Billed:
         purpose = Purpose(remote.vendor, remote.model)
         held = await books.ledger.reserve(accounts, self.most(request), purpose)
         try:
-            written = await self.inner.generate(replace(request, joint=1))  # turns drawn together share one count
+            alone = replace(heard(self.inner, request), joint=1)  # turns drawn together share one count
+            written = await self.inner.generate(alone)
         except BaseException as error:
             await self._failed(request, of, held, error)
             raise

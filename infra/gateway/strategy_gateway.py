@@ -33,7 +33,10 @@ class Plan:
 
 
 class StrategyGateway(Gateway):
-    """The ``Model`` port in front of models that a strategy chooses from."""
+    """The ``Model`` port in front of models that a strategy chooses from. Which answer it gives is known at the end:
+    who listens hears nothing before."""
+
+    streams = False
 
     def __init__(self, links: Sequence[Link], inner: Model, plan: Plan, books: Books) -> None:
         super().__init__(links, inner)
@@ -46,7 +49,7 @@ class StrategyGateway(Gateway):
         Raises:
             RefusedError: the strategy finds nothing to ask. Otherwise as ``Gateway.generate``.
         """
-        talk = await _Conversation.begun(self, request)
+        talk = await _Conversation.begun(self, replace(request, listen=None))
         while len(talk.steps) < MOST_STEPS:
             step = self.plan.entry.decide(talk.question)
             talk.steps.append(step)

@@ -52,18 +52,18 @@ class AppendQueue:
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
-        while self._waiting:
-            self._waiting.popleft()[1].cancel()
 
     async def _work(self) -> None:
-        while self._waiting:
-            job, done = self._waiting[0]
-            failed = await self._do(job)
-            if failed is not None:
-                logging.getLogger(__name__).error("an append failed for good: %s", type(failed).__name__)
-                self._failed = failed
-            self._waiting.popleft()
-            done.set_result(None)
+        try:
+            while self._waiting:
+                failed = await self._do(self._waiting[0][0])
+                if failed is not None:
+                    logging.getLogger(__name__).error("an append failed for good: %s", type(failed).__name__)
+                    self._failed = failed
+                self._waiting.popleft()[1].set_result(None)
+        finally:
+            while self._waiting:  # cancelled: nobody waits for what is not done
+                self._waiting.popleft()[1].cancel()
 
     async def _do(self, job: Job) -> BaseException | None:
         while True:
