@@ -87,7 +87,8 @@ class Generation:
     each token's text ends. Providers that lack one of these leave it empty. ``capture`` says how much a server gave.
     ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
     ``seed`` is what it was drawn with where that is not the request's, None where it is. ``counted`` is a server's own
-    count of tokens as it gave it, from which a price follows, and ``served`` what it says of itself.
+    count of tokens as it gave it, from which a price follows, and ``served`` what it says of itself. ``author`` is the
+    model that wrote it, where another was meant.
     """
 
     text: str
@@ -103,6 +104,7 @@ class Generation:
     seed: int | None = None
     counted: Mapping[str, Any] = field(default_factory=dict)
     served: Served = Served()
+    author: str = ""
 
 
 class Model(Protocol):

@@ -204,4 +204,4 @@ class Gateway:
 def labelled(written: Generation, reason: str) -> Generation:
     """Label an answer that another model wrote than the one that was meant: nothing is trained on it."""
     why = f"another model wrote it, {written.model}, since {reason}"
-    return replace(written, untrainable=why)
+    return replace(written, untrainable=why, author=written.model or "unknown")

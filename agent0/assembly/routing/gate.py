@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 Open = Callable[[ActorConfig], Model]
 
-ROLES: Mapping[str, str] = {"TeacherConfig": "teacher", "StudentConfig": "student", "JudgeConfig": "judge"}
+ROLES: Mapping[str, str] = {
+    "TeacherConfig": "teacher",
+    "StudentConfig": "student",
+    "RoutedStudentConfig": "student",
+    "JudgeConfig": "judge",
+}
 
 
 class Gates:
