@@ -52,7 +52,7 @@ def held(request: GenerateRequest, tokens: int) -> tuple[GenerateRequest, HeldTe
 
 
 def require_held(request: GenerateRequest, error: Exception) -> None:
-    """As ``HeldText.require_held``, of what hears ``request``."""
+    """Raise StreamBrokenError, because of ``error``, where text of ``request`` was passed on."""
     if isinstance(request.listen, HeldText):
         request.listen.require_held(error)
 

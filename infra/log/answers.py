@@ -18,7 +18,7 @@ class DuplicateError(Exception):
 
 
 class AgainError(Exception):
-    """Refused for this moment."""
+    """The server refuses an append for this moment."""
 
 
 def stored_at(answer: dict[str, Any]) -> int:
