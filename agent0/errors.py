@@ -90,6 +90,10 @@ class RefusedError(OperationError):
     """A model cannot be asked so, or its server refused the request, before a word was written: nobody sends a bill."""
 
 
+class StreamBrokenError(OperationError):
+    """A turn broke off after a part of it had been passed on: no other model may go on with it. Charged in full."""
+
+
 class UsageError(OperationError):
     """A provider's count of tokens is missing, negative or contradicts itself. The call is charged in full."""
 

@@ -1,8 +1,7 @@
-"""What strategies save on a mixed workload, and what the gateway adds to a call.
+"""What strategies save on a mixed workload.
 
     agent0 calibrate --checkpoint RUN/CHECKPOINT --items 600 --samples 0 --seeds 3      # a student answers here
-    python -m benchmarks.router workload        # its answers and a stronger scripted model's, under each strategy
-    python -m benchmarks.router overhead        # a call through the gateway, by the bare client, out of the cache
+    python -m benchmarks.router        # its answers and a stronger scripted model's, under each strategy
 
 The local model's answers, signals and verdicts are those that calibrations recorded. Its confidence is fitted on one
 half of the tasks, and everything is scored on the other. The cloud is scripted: it is right on a share of tasks that is
@@ -14,26 +13,18 @@ import argparse
 import asyncio
 import os
 import random
-import tempfile
-import time
-from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.routing.budgets import open_ledger
-from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import load
-from agent0.ports.models import GenerateRequest, Sampling
 from agent0.rollout.confidence.calibration import Candidate, Item, fitted
 from agent0.routing.confidence import FEATURES
 from agent0.routing.strategies import Answer, Option, Rules, strategies
 from agent0.routing.walk import Recorded, walk_all
-from agent0.settings import ActorConfig
 from agent0.stats.calibrators import ece
 from events.base import sha256
 from events.benchmarks import ItemScored
-from events.values import Turn
 
 RIGHT, READ, WRITTEN = 0.95, 2_500, 10_000
 """How often the cloud is right, and what its tokens cost in nano-dollars."""
@@ -150,58 +141,13 @@ async def workload(home: Path, live: bool) -> None:
     print(f"\nall seeds, {len(pooled)} different tasks: {lost95(list(pooled.values()))}")
 
 
-async def overhead() -> None:
-    """Print medians in milliseconds: the bare client, the gateway, a hit of the cache; by turns, in one run."""
-    from agent0.routing.breaker import Breaker
-    from infra.gateway.billed import Billed, Books, Remote
-    from infra.gateway.cache import AnswerCache
-    from infra.gateway.gateway import Gateway, Guards, RemoteLink
-    from infra.gateway.pins import Pins
-    from infra.gateway.prices import Prices
-    from infra.gateway.rates import RateLimits
-    from infra.gateway.retries import Retries
-    from infra.models.anthropic.provider import Anthropic
-    from infra.storage.artifacts import FileArtifacts
-    from tests.anthropic_server import serving
-
-    os.environ["ANTHROPIC_API_KEY"] = "sk-ant-test"
-    took: dict[str, list[float]] = {"bare": [], "gateway": [], "hit": [], "look-up": []}
-    with tempfile.TemporaryDirectory() as folder, serving() as server:
-        held = load("scripted", {"home": folder}, {})
-        bare = Anthropic(ActorConfig(provider="anthropic/claude-sonnet-4-5", base_url=server.url))
-        async with open_log(held, make=True) as log:
-            ledger, store = open_ledger(held, log), FileArtifacts(Path(folder))
-            books = Books(ledger, Prices(held.router), log, store, recorded, now, Pins(log, "segment"))
-            remote = Remote("anthropic", "claude-sonnet-4-5", "judge", "me", {}, usage=("anthropic", "default"))
-            cache = AnswerCache(Path(folder) / "answers.sqlite", 1, 16)
-            guards = Guards(RateLimits(), Breaker(5, 30), Retries(0, 60))
-            billed = Billed(bare, remote, books)
-            plain = Gateway([RemoteLink(billed, books, guards)], bare)
-            kept = Gateway([RemoteLink(billed, books, guards, cache)], bare)
-            turns = (Turn(role="user", content="What is 6 times 7?"),)
-            asked = GenerateRequest(turns, Sampling(0.0, max_tokens=64), group="r1")
-            await kept.generate(asked)
-            for number in range(CALLS):
-                fresh = replace(asked, sampling=replace(asked.sampling, seed=number + 1))
-                for name, call in (("bare", bare), ("gateway", plain), ("hit", kept)):
-                    start = time.perf_counter()
-                    await call.generate(asked if name == "hit" else fresh)
-                    took[name].append(time.perf_counter() - start)
-                start = time.perf_counter()
-                cache.get(remote.vendor, remote.model, asked, time.time())
-                took["look-up"].append(time.perf_counter() - start)
-        await bare.close()
-    print(", ".join(f"{name} {1000 * median(times):.2f} ms" for name, times in took.items()))
-
-
 def main() -> None:
-    """Run one of the two."""
+    """Print a table a seed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("workload", "overhead"))
     parser.add_argument("--live", action="store_true", help="by the features of a turn, as gateways have them")
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("AGENT0_HOME", "data")))
     given = parser.parse_args()
-    asyncio.run(workload(given.home, given.live) if given.what == "workload" else overhead())
+    asyncio.run(workload(given.home, given.live))
 
 
 if __name__ == "__main__":

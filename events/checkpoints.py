@@ -51,6 +51,8 @@ class CheckpointTrained(Event):
     """What counts in training examples that a tool made, in characters by origin: ``written`` by the student so,
     ``corrected`` (a step that the tool wrote otherwise than the student), ``placed`` (what stands around the tries);
     and how many ``examples`` there are, how many of them for ``other_tasks`` than were asked. Empty: there are none."""
+    distilled: dict[str, float] = Field(default_factory=dict)
+    """Share of all trajectories and examples that other models wrote, by model; empty: all is the student's own."""
 
 
 class EvaluationRequested(Event):

@@ -184,6 +184,9 @@ class TaskAttempted(Event):
     call's seed + i; None, or no entry: with the one that is derived from ``seed``."""
     critique: SelfCritique | None = None
     """What the student said of its answer; None where it was not asked (``run.student.self_critique``)."""
+    authors: dict[str, int] = Field(default_factory=dict)
+    """Turns that other models than the student's wrote (``run.student.distil_from``), by model; empty: all are its
+    own."""
 
 
 class ResultVerified(Event):

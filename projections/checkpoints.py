@@ -12,7 +12,7 @@ from events.base import Recorded
 from projections.base import Row, as_json, find, projection, select, stamp
 
 OBJECTIVE = RecipeConfig.model_fields["objective"].default
-_PARSED = ("skipped", "metrics", "recipe", "environment")
+_PARSED = ("skipped", "metrics", "recipe", "environment", "distilled")
 _READ = (*_PARSED, "test")
 
 
@@ -33,6 +33,7 @@ _READ = (*_PARSED, "test")
         "samples": int,
         "replay": int,
         "lessons": int,
+        "distilled": str,
         "skipped": str,
         "adapter": str,
         "adapter_bytes": int,

@@ -39,7 +39,7 @@ class AnthropicStandIn:
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.hung, self.gone, self.writing = threading.Event(), threading.Event(), threading.Event()
-        self.url = ""
+        self.url, self.limits = "", LIMITS
 
     def parts(self, fault: str) -> Iterator[Part]:
         """The events of an answer; ``no usage``: its end counts nothing."""
@@ -73,6 +73,7 @@ def halves(text: str) -> list[str]:
 class _Handler(BaseHTTPRequestHandler):
     there: AnthropicStandIn
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         there = self.there
@@ -108,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
-        for name, value in LIMITS.items():
+        for name, value in self.there.limits.items():
             self.send_header(name, value)
         self.end_headers()
         for number, part in enumerate(self.there.parts(fault)):

@@ -44,6 +44,7 @@ async def test_a_call_of_a_run_is_charged_waits_and_goes_on(log: Log, tmp_path: 
         await ledger.set_cap(RUN, 10_000_000)
         written = await model.generate(ASKED)
         await models.close()
+    await log.queue.join()
     spent = written.usage.prompt_tokens * 1000 + written.usage.completion_tokens * 2000
     balance = await ledger.balance(RUN)
     assert (balance.spent, balance.open) == (spent, ()) and spent > 0

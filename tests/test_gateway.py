@@ -98,10 +98,12 @@ def gateway(log: Log, vendor: Vendor, cap: int | None = None, model: str = "gpt-
 
 
 async def called(log: Log) -> list[ModelCalled]:
+    await log.queue.join()
     return [r.event async for r in log.read("r1", ("ModelCalled",)) if isinstance(r.event, ModelCalled)]
 
 
 async def spent(log: Log) -> int:
+    await log.queue.join()
     balance = await Ledger(log, recorded, lambda: AT, 60).balance(RUN)
     assert balance.open == ()
     return balance.spent

@@ -305,6 +305,7 @@ async def test_a_change_of_what_is_served_begins_a_segment(log: Log) -> None:
     gate = chain(link(books(log), Failing(served=[OLD, replace(OLD, fingerprint="fp_3"), NEW, NEW, OLD])))
     for _ in range(4):
         await gate.generate(ASKED)
+    await log.queue.join()
     later = chain(link(books(log), Failing(served=[OLD])))  # another process
     await later.generate(ASKED)
     found = await called(log)

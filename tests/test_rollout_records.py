@@ -86,7 +86,7 @@ def progress(**more: Any) -> Progress:
     failed = ToolResult(state=ToolState.ERROR, output="no", wall_s=0.25)
     usage = Usage(prompt_tokens=3, completion_tokens=2, wall_s=1.0, first_s=0.5)
     one = Written(text="x", token_ids=(5, 6), logprobs=(-1.0, -3.0), prompt_ids=(1, 2), usage=usage, model="m", seed=4,
-                  capture="tokens")  # fmt: skip
+                  capture="tokens", author="other")  # fmt: skip
     plain: dict[str, Any] = {
         "transcript": (Turn(role="user", content="q"), Turn(role="assistant", content="x", token_ids=(5, 6))),
         "prompt": "v1", "turns": 1, "calls": 1, "seconds": 2.0, "characters": 3, "written": (one,), "question": "q",
@@ -123,7 +123,7 @@ async def test_an_attempt_that_ended_becomes_an_event_with_all_fields() -> None:
         "trajectory_artifact": None, "mean_logprob": -2.0, "prompt": "v1", "model": "m", "seed": 7, "wall_s": 1.5,
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "wall_s": 1.0, "first_s": 0.5},
         "subgoals": ("1", None), "work": ADAPTER.model_dump(), "computed": False, "trajectory_problem": "",
-        "capture": "tokens", "seeds": (4,), "critique": critique.model_dump(),
+        "capture": "tokens", "seeds": (4,), "critique": critique.model_dump(), "authors": {"other": 1},
     }  # fmt: skip
     assert event.signals == pytest.approx(
         {"mean_token": 0.13533528, "grounded": 1.0, "calls_ok": 0.5, "self_critique": 0.25}

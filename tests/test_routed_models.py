@@ -41,6 +41,7 @@ def held(home: Path, **pairs: str) -> Settings:
 
 
 async def calls(log: Log) -> list[Recorded]:
+    await log.queue.join()
     return [recorded async for recorded in log.read("r1", ("ModelCalled",))]
 
 

@@ -168,6 +168,7 @@ def questions(run: str, count: int = 12) -> list[GenerateRequest]:
 
 
 async def decisions(log: Log, run: str) -> list[CallRouted]:
+    await log.queue.join()
     return [r.event async for r in log.read(run, ("CallRouted",)) if isinstance(r.event, CallRouted)]
 
 

@@ -1,6 +1,6 @@
 """Roles of models: write a turn, score a text, embed a text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -33,6 +33,10 @@ class Sampling:
     bias: tuple[tuple[str, float], ...] = ()
 
 
+Listen = Callable[[str], None]
+"""Takes all of a turn's text that is written so far, whenever there is more."""
+
+
 @dataclass(frozen=True)
 class GenerateRequest:
     """A request to write one assistant turn.
@@ -42,7 +46,8 @@ class GenerateRequest:
     providers that batch share fairly among groups. ``joint``: so many turns of its prompt may be drawn in one call, and
     the generation then says with which seed; 1: with its own. ``schema`` is a JSON schema that the whole turn is to
     meet; providers whose server cannot hold a model to one ignore it. ``task`` and ``attempt`` are what it is for, as
-    subject tokens.
+    subject tokens. ``listen`` hears the turn while it is written: models with ``streams`` call it, others only give
+    whole turns.
     """
 
     turns: tuple[Turn, ...]
@@ -55,6 +60,7 @@ class GenerateRequest:
     joint: int = 1
     task: str = ""
     attempt: str = ""
+    listen: Listen | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ class Generation:
     each token's text ends. Providers that lack one of these leave it empty. ``capture`` says how much a server gave.
     ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
     ``seed`` is what it was drawn with where that is not the request's, None where it is. ``counted`` is a server's own
-    count of tokens as it gave it, from which a price follows, and ``served`` what it says of itself.
+    count of tokens as it gave it, from which a price follows, and ``served`` what it says of itself. ``author`` is the
+    model that wrote it, where another was meant.
     """
 
     text: str
@@ -97,6 +104,7 @@ class Generation:
     seed: int | None = None
     counted: Mapping[str, Any] = field(default_factory=dict)
     served: Served = Served()
+    author: str = ""
 
 
 class Model(Protocol):

@@ -1,7 +1,8 @@
 """One attempt as a value: what was written and done, and the budget that is left. It can be stored between any two
 turns and continued anywhere."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agent0.ports.models import Generation
@@ -40,6 +41,7 @@ class Written(Value):
     capture: Capture = ""
     untrainable: str = ""
     seed: int | None = None
+    author: str = ""
 
 
 class Progress(Value):
@@ -89,6 +91,7 @@ class Progress(Value):
             capture=said.capture,
             untrainable=said.untrainable,
             seed=said.seed,
+            author=said.author,
         )
         turn = Turn(role="assistant", content=said.text, token_ids=said.token_ids)
         return self.but(
@@ -106,7 +109,7 @@ def generations(now: Progress) -> list[Generation]:
     for one in now.written:
         prompt = seen[: one.shared] + one.prompt_ids
         said = (one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model, one.ends)
-        out.append(Generation(*said, one.capture, one.untrainable, one.seed))
+        out.append(Generation(*said, one.capture, one.untrainable, one.seed, author=one.author))
         seen = prompt + one.token_ids
     return out
 
@@ -140,6 +143,7 @@ class AttemptResult:
     capture: Capture = ""
     critique: SelfCritique | None = None
     seeds: tuple[int | None, ...] = ()
+    authors: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def wall_s(self) -> float:

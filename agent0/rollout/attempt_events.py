@@ -29,7 +29,7 @@ def conditions(
 ) -> Conditions:
     """The conditions of every turn of the attempt that ``event`` belongs to."""
     return Conditions(
-        models.open(run.config.student),
+        models.open(run.config.student.in_rollouts()),
         run.config.student,
         sandbox,
         artifacts,
@@ -118,6 +118,7 @@ def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts
         model=solved.model,
         seed=event.seed,
         seeds=solved.seeds,
+        authors=dict(solved.authors),
         wall_s=solved.wall_s,
         subgoals=solved.subgoals,
         work=solved.work,

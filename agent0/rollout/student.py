@@ -4,6 +4,7 @@
 Nothing here acts except through the model, the tools and the store of work folders, and no right answer is known here.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -308,4 +309,5 @@ def conclude(now: Progress) -> AttemptResult:
         subgoals=now.subgoals,
         work=now.work,
         critique=now.critique,
+        authors=dict(Counter(one.author for one in written if one.author)),
     )

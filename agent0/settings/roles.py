@@ -132,6 +132,26 @@ class StudentConfig(ActorConfig):
     self_critique: bool = Field(
         False, description="ask it behind each answer whether that is right: a confidence signal and reward parts"
     )
+    distil_from: tuple[str, ...] = Field(
+        (),
+        description="models that stand in for it in attempts at the run's tasks, in order: provider/model; never in an "
+        "evaluation. Their answers are labelled, and trained on only by `run.training.student.distil`",
+    )
+    distil_routing: RoutingConfig = Field(RoutingConfig(), description="how it chooses between its model and these")
+
+    def in_rollouts(self) -> "StudentConfig":
+        """The student as it attempts tasks that may be trained on: with the models of ``distil_from`` behind it."""
+        if not self.distil_from:
+            return self
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return RoutedStudentConfig(**own, fallback=self.distil_from, routing=self.distil_routing)
+
+
+class RoutedStudentConfig(StudentConfig):
+    """A student with models that stand in for it. No setting: made by ``StudentConfig.in_rollouts``."""
+
+    fallback: tuple[str, ...] = ()
+    routing: RoutingConfig = RoutingConfig()
 
 
 _SHELL = (

@@ -76,6 +76,13 @@ class RouterSettings(Frozen):
         description="where a server serves another model than before in the same run; segment: it is recorded as a new "
         "segment; refuse: the run waits",
     )
+    hold: int = Field(
+        0,
+        ge=0,
+        le=100_000,
+        description="tokens (of four bytes) of a streamed answer that are held back: until then another try or model "
+        "may take over, later none may; 0: its first byte is passed on",
+    )
     servers: dict[str, ServerSettings] = Field(
         default_factory=dict, description="provider, or provider/model -> where models that stand in are asked"
     )

@@ -44,6 +44,11 @@ class RecipeConfig(Frozen):
         description="likelihood steps on own verified successes and search examples, an iteration",
     )
     replay_iterations: int = Field(3, ge=0, le=1_000_000, description="how many iterations back successes are replayed")
+    distil: bool = Field(
+        False,
+        description="student: learn accepted answers of `run.student.distil_from`, too, by likelihood; the "
+        "checkpoint's card then says so",
+    )
     lessons: Literal["", "search"] = Field(
         "",
         description="student: search: likelihood of search traces made of its own tries, instead of replayed successes",
@@ -156,7 +161,7 @@ LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
     "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source", "steps", "fresh", "taught",
     "stretch", "lr_end", "warmup", "verdicts", "leak", "every", "window", "entropy", "entropy_among", "baseline",
-    "rewards",
+    "rewards", "distil",
 )  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
 they lack too, was ``token`` then."""

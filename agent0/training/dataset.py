@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent0.errors import NotFoundError
 from agent0.ports.storage import Artifacts, History
@@ -12,7 +13,7 @@ from events.base import Recorded
 from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested
 from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
-from events.values import Role, Task
+from events.values import Role, Task, Turn
 
 TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned", "TaskReviewed")
 
@@ -65,13 +66,18 @@ async def collect_searches(
 
 def _last_words(event: TaskAttempted, artifacts: Artifacts) -> str:
     """What the student wrote last; empty where a long transcript is no longer kept."""
-    turns = [turn.model_dump() for turn in event.transcript]
-    if event.transcript_artifact is not None:
-        try:
-            turns = json.loads(artifacts.get(event.transcript_artifact))
-        except NotFoundError:
-            return ""
-    return next((turn["content"] for turn in reversed(turns) if turn["role"] == "assistant"), "")
+    turns = _turns(event, artifacts)
+    return next((turn.content for turn in reversed(turns) if turn.role == "assistant"), "")
+
+
+def _turns(event: TaskAttempted, artifacts: Artifacts) -> tuple[Turn, ...]:
+    """The whole conversation; empty where a long one is no longer kept."""
+    if event.transcript_artifact is None:
+        return event.transcript
+    try:
+        return tuple(map(Turn.model_validate, json.loads(artifacts.get(event.transcript_artifact))))
+    except NotFoundError:
+        return ()
 
 
 def _trajectories(
@@ -96,21 +102,21 @@ def _trajectories(
                 level=task.level if task else 0,
                 problem=event.trajectory_problem,
                 iteration=event.iteration,
-                tools=_tools(event, artifacts) if isinstance(event, TaskAttempted) else (),
+                **(_of_attempt(event, artifacts) if isinstance(event, TaskAttempted) else {}),
             )
         )
     return trajectories
 
 
+def _of_attempt(event: TaskAttempted, artifacts: Artifacts) -> dict[str, Any]:
+    """What only an attempt has. A conversation is kept where other models wrote in it: it may be distilled."""
+    turns = _turns(event, artifacts) if event.authors else ()
+    return {"tools": _tools(event, artifacts), "authors": event.authors, "turns": turns}
+
+
 def _tools(event: TaskAttempted, artifacts: Artifacts) -> tuple[str, ...]:
     """Names of the tools that answered, in order; none where a long transcript is no longer kept."""
-    if event.transcript_artifact is None:
-        return tuple(turn.name for turn in event.transcript if turn.role == "tool" and turn.name)
-    try:
-        turns = json.loads(artifacts.get(event.transcript_artifact))
-    except NotFoundError:
-        return ()
-    return tuple(turn["name"] for turn in turns if turn["role"] == "tool" and turn["name"])
+    return tuple(turn.name for turn in _turns(event, artifacts) if turn.role == "tool" and turn.name)
 
 
 def _join(request: TrainingRequested, events: Iterable[Recorded]) -> _Joined:

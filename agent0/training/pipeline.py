@@ -11,6 +11,7 @@ from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers, TrainingExample, TrainingResult, TrainJob
 from agent0.settings import ActorConfig, RunConfig
 from agent0.training.dataset import collect_searches, collect_trajectories
+from agent0.training.distillation import with_distilled
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
 from agent0.training.search_traces import SearchAttempt, search_examples
 from agent0.training.selection import Selection, learning_rate, select, training_warning
@@ -37,13 +38,13 @@ async def make_checkpoint(
     Raises:
         OperationError: the trainer failed, or the recipe forbids a training with so many skipped steps.
     """
-    chosen = await _chosen(request, run, plan, history, artifacts, tuple(examples))
+    chosen, distilled = await _chosen(request, run, plan, history, artifacts, tuple(examples))
     actor: ActorConfig = plan.student if request.role == "student" else plan.teacher
     recipe = plan.training.student if request.role == "student" else plan.training.teacher
     rate = learning_rate(recipe, request.iteration, plan.iterations)
     settings = recipe.as_recorded() | {"lr": rate, "temperature": actor.temperature}
     if not chosen.samples and not chosen.examples:
-        return [_trained(request, chosen, settings)]
+        return [_trained(request, chosen, settings, distilled)]
     content = manifest(chosen, request, settings)
     selected = DatasetSelected(
         checkpoint=request.checkpoint,
@@ -56,7 +57,7 @@ async def make_checkpoint(
     made = await trainers.open(actor).train(_job(request, chosen, settings, selected.dataset))
     if made.adapter.size == 0:
         raise OperationError("The trainer returned an empty adapter.")
-    trained = _with(_trained(request, chosen, settings), made, selected.manifest)
+    trained = _with(_trained(request, chosen, settings, distilled), made, selected.manifest)
     if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
     return [selected, trained]
@@ -69,7 +70,8 @@ async def _chosen(
     history: History,
     artifacts: Artifacts,
     examples: tuple[TrainingExample, ...],
-) -> Selection:
+) -> tuple[Selection, dict[str, float]]:
+    """What is trained on, and the shares of it that other models wrote."""
     trajectories, past = await collect_trajectories(run, request, history, artifacts)
     found = select(request.role, trajectories, past, author=request.parent, config=plan, seed=request.seed)
     recipe = plan.training.student
@@ -81,8 +83,10 @@ async def _chosen(
         count = recipe.replay_steps * recipe.minibatch
         own = search_examples(attempts, count, plan, request.seed, request.iteration)
         used = found.used[: len(found.samples)]
-        return replace(found, examples=(*examples, *own), replay=(), used=(*used, *found.over))
-    return replace(found, examples=examples)
+        found = replace(found, examples=(*examples, *own), replay=(), used=(*used, *found.over))
+    else:
+        found = replace(found, examples=examples)
+    return with_distilled(found, past, plan, request.seed) if request.role == "student" else (found, {})
 
 
 def _job(request: TrainingRequested, chosen: Selection, settings: dict[str, Any], dataset: str) -> TrainJob:
@@ -102,7 +106,9 @@ def _with(trained: CheckpointTrained, made: TrainingResult, manifest: Artifact) 
     return trained.model_copy(update={**found, "wall_s": made.metrics.get("seconds", 0.0)})
 
 
-def _trained(request: TrainingRequested, chosen: Selection, settings: dict[str, object]) -> CheckpointTrained:
+def _trained(
+    request: TrainingRequested, chosen: Selection, settings: dict[str, object], distilled: dict[str, float]
+) -> CheckpointTrained:
     return CheckpointTrained(
         checkpoint=request.checkpoint,
         role=request.role,
@@ -114,4 +120,5 @@ def _trained(request: TrainingRequested, chosen: Selection, settings: dict[str, 
         skipped=chosen.skipped,
         recipe=settings,
         learned=dict(sum((Counter(one.origin) for one in chosen.examples), Counter())),
+        distilled=distilled,
     )

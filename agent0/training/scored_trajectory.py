@@ -1,8 +1,9 @@
 """A trajectory with its reward and verdict, and the kind of solution it is."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from events.values import Trajectory
+from events.values import Trajectory, Turn
 
 
 @dataclass(frozen=True)
@@ -11,7 +12,8 @@ class ScoredTrajectory:
 
     ``success``: a verifier, or a reviewer after it, found it right. ``tools`` are the names of the calls in order;
     ``signature`` says more exactly how the task was solved, empty where unknown; ``problem`` why there is no
-    trajectory; ``iteration`` is that in which it was written.
+    trajectory; ``iteration`` is that in which it was written. Of an attempt that other models wrote in part or whole:
+    how many turns, by model (``authors``), and all ``turns``.
     """
 
     event_id: str
@@ -27,6 +29,8 @@ class ScoredTrajectory:
     signature: str = ""
     problem: str = ""
     iteration: int = 0
+    authors: Mapping[str, int] = field(default_factory=dict)
+    turns: tuple[Turn, ...] = ()
 
 
 def solution_pattern(scored: ScoredTrajectory) -> str:

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from agent0.errors import AuthError, ConfigError, ModelChangedError, NotSentError, RefusedError, UsageError
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.ports.storage import Artifacts
 from agent0.routing.budgets import Purpose, most_cost
+from events.base import Recorded
 from events.budgets import BudgetScope
 from events.models import ModelCalled
 from events.values import Artifact, TokenCounts, Usage
@@ -17,6 +19,7 @@ from infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
 from infra.gateway.pins import Pins
 from infra.gateway.prices import Price, Prices, read_usage
 from infra.gateway.records import answer_json, request_json
+from infra.gateway.streaming import heard
 from infra.log.event_log import Log
 
 FREE = (NotSentError, AuthError, ConfigError, RefusedError)
@@ -27,8 +30,8 @@ TEMPLATE_BYTES = 4096
 
 JSON = "application/json"
 
-Kept = asyncio.Future[Artifact]
-"""A text that is being written to disk."""
+End = Callable[[Sequence[Recorded]], Awaitable[None]]
+"""Stores how a call ended, with the notes on it."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,9 @@ class Billed:
     async def ask(self, request: GenerateRequest, of: Try) -> Priced:
         """Ask once, and charge what it cost: by the vendor's count, or else all that was reserved.
 
+        Nothing is sent before the reservation is stored. The charge, the note and the texts are stored by the log's
+        queue: whoever dies before that is charged in full, when the reservation expires.
+
         Raises:
             BudgetExhaustedError: a budget has not enough left; nothing was sent.
             UnknownPriceError: nobody knows the price, and a budget is capped.
@@ -104,52 +110,61 @@ class Billed:
             What the model raises.
         """
         books, remote, at = self._books, self.remote, self._books.clock()
+        books.log.queue.check()
         await self._require(request)
         accounts = accounts_of(self._run(request), at, remote.vendor, remote.user, remote.caps)
         purpose = Purpose(remote.vendor, remote.model)
         held = await books.ledger.reserve(accounts, self.most(request), purpose)
-        prompt = self._keep(request_json(request))
         try:
-            written = await self.inner.generate(replace(request, joint=1))  # turns drawn together share one count
+            alone = replace(heard(self.inner, request), joint=1)  # turns drawn together share one count
+            written = await self.inner.generate(alone)
         except BaseException as error:
-            await self._failed(request, of, held, error, prompt)
+            await self._failed(request, of, held, error)
             raise
-        return await self._charge(request, of, held, written, prompt)
+        return await self._charge(request, of, held, written)
 
     async def note_hit(self, request: GenerateRequest, of: Try, kept: Priced) -> None:
         """Note an answer that came from the cache: it cost nothing, and saved what it had cost."""
         said = {**_said(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
-        files = self._keep(request_json(request)), self._keep(answer_json(kept.answer))
-        await self._note(request, of, *files, **said, cost=0, cache="hit", saved=kept.cost or 0)
+        fields = {**said, "cost": 0, "cache": "hit", "saved": kept.cost or 0}
 
-    async def _failed(
-        self, request: GenerateRequest, of: Try, held: Reservation, error: BaseException, prompt: Kept
-    ) -> None:
-        kind, free = type(error).__name__, isinstance(error, FREE)
+        async def stored(notes: Sequence[Recorded]) -> None:
+            await self._books.log.append(notes, queued=True)
+
+        await self._write_later(request, of, stored, kept.answer, fields)
+
+    async def _failed(self, request: GenerateRequest, of: Try, held: Reservation, error: BaseException) -> None:
+        ledger, kind, free = self._books.ledger, type(error).__name__, isinstance(error, FREE)
         purpose = Purpose(self.remote.vendor, self.remote.model, reason=kind)
-        end = self._books.ledger.refund if free else self._books.ledger.charge_in_full
-        await end(held, purpose)
-        await self._note(request, of, prompt, cost=0 if free else held.amount, call=held.call, error=kind)
+        fields = {"cost": 0 if free else held.amount, "call": held.call, "error": kind}
+        full = held.amount or 0
+        end = partial(ledger.refund, held, purpose) if free else partial(ledger.settle, held, full, purpose)
+        await self._write_later(request, of, end, None, fields)
 
-    async def _charge(
-        self, request: GenerateRequest, of: Try, held: Reservation, written: Generation, prompt: Kept
-    ) -> Priced:
+    async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Priced:
+        remote, ledger = self.remote, self._books.ledger
+        tokens, price, purpose, error = self._cost(held, written)
+        said = {**_said(written, remote), "tokens": tokens, "call": held.call}
+        said |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
+        said |= await self._pinned(request, written, error)
+        amount = (held.amount or 0) if price is None else price.amount
+        await self._write_later(request, of, partial(ledger.settle, held, amount, purpose), written, said)
+        await self._require(request)
+        return Priced(written, said["cost"])
+
+    def _cost(self, held: Reservation, written: Generation) -> tuple[TokenCounts | None, Price | None, Purpose, str]:
+        """Tokens by the vendor's count, None where it cannot be read; the price, None where nobody knows it; what the
+        charge says; the error."""
         remote, books = self.remote, self._books
-        output = self._keep(answer_json(written))
-        tokens: TokenCounts | None = None
-        purpose, error = Purpose(remote.vendor, remote.model), ""
+        purpose = Purpose(remote.vendor, remote.model)
         try:
             tokens = read_usage(remote.usage[0], {"usage": written.counted}, remote.usage[1])
             price = books.prices.of(remote.vendor, remote.model, tokens, books.clock())
-            await self._settle(held, price, purpose)
         except UsageError as wrong:
-            tokens, price, error = None, _full(held), type(wrong).__name__
-            await books.ledger.charge_in_full(held, replace(purpose, reason=f"{error}: {wrong.why}"))
-        cost, table = (None, "") if price is None else (price.amount, price.table)
-        said = {**_said(written, remote), "tokens": tokens, "cost": cost, "prices": table, "call": held.call}
-        await self._note(request, of, prompt, output, **{**said, **await self._pinned(request, written, error)})
-        await self._require(request)
-        return Priced(written, cost)
+            error = type(wrong).__name__
+            return None, _full(held), replace(purpose, reason=f"{error}: {wrong.why}"), error
+        said = {"reason": "nobody knows the price"} if price is None else {"prices": price.table}
+        return tokens, price, replace(purpose, **said), ""
 
     async def _pinned(self, request: GenerateRequest, written: Generation, error: str) -> dict[str, Any]:
         """Fields of the note on what was served; where that is refused, whoever asks next is told so."""
@@ -168,12 +183,6 @@ class Billed:
         if request.group:
             await self._books.pins.require(request.group, self.remote.id)
 
-    async def _settle(self, held: Reservation, price: Price | None, purpose: Purpose) -> None:
-        if price is None:
-            await self._books.ledger.charge_in_full(held, replace(purpose, reason="nobody knows the price"))
-        else:
-            await self._books.ledger.settle(held, price.amount, replace(purpose, prices=price.table))
-
     def most(self, request: GenerateRequest) -> int | None:
         """The most that it may cost, None where nobody knows."""
         rates = self._books.prices.rates(self.remote.vendor, self.remote.model, self._books.clock())
@@ -181,13 +190,26 @@ class Billed:
             return None
         return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
 
-    async def _note(
-        self, request: GenerateRequest, of: Try, prompt: Kept, output: Kept | None = None, **fields: Any
+    async def _write_later(
+        self, request: GenerateRequest, of: Try, end: End, answer: Generation | None, fields: Mapping[str, Any]
     ) -> None:
-        """Append the event, once the prompt and answer that it names are on disk."""
-        remote, books = self.remote, self._books
+        """Have ``end`` store the note on a call, once the prompt and answer that it names are on disk."""
+        notes: list[Recorded] = []
+
+        async def write() -> None:
+            if not notes:
+                files = await asyncio.to_thread(self._keep, request, answer)
+                notes.append(self._books.stamp(self._run(request), self._note(request, of, *files, fields)))
+            await end(notes)
+
+        await self._books.log.queue.put(write)
+
+    def _note(
+        self, request: GenerateRequest, of: Try, prompt: Artifact, output: Artifact | None, fields: Mapping[str, Any]
+    ) -> ModelCalled:
+        remote = self.remote
         known = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache, **fields}
-        called = ModelCalled(
+        return ModelCalled(
             task=request.task or "-",
             attempt=request.attempt or "-",
             provider=remote.vendor,
@@ -196,16 +218,16 @@ class Billed:
             retries=of.number,
             route=of.route,
             reason=of.reason,
-            prompt=await prompt,
-            output=await output if output else None,
+            prompt=prompt,
+            output=output,
             **known,
         )
-        await books.log.append([books.stamp(self._run(request), called)])
 
-    def _keep(self, text: str) -> Kept:
-        """Begin to write ``text``: disks are slow, and the model or the log is waited for meanwhile."""
-        data = text.encode(errors="replace")
-        return asyncio.ensure_future(asyncio.to_thread(self._books.artifacts.put, data, JSON))
+    def _keep(self, request: GenerateRequest, answer: Generation | None) -> tuple[Artifact, Artifact | None]:
+        """Write prompt and answer to disk."""
+        put = self._books.artifacts.put
+        prompt = put(request_json(request).encode(errors="replace"), JSON)
+        return prompt, put(answer_json(answer).encode(errors="replace"), JSON) if answer else None
 
     def _run(self, request: GenerateRequest) -> str:
         return request.group or self.remote.outside

@@ -21,12 +21,12 @@ from infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
 from infra.gateway.cache import AnswerCache
 from infra.gateway.rates import RateLimits
 from infra.gateway.retries import Retries
+from infra.gateway.streaming import BYTES_A_TOKEN, heard, held, require_held
 
 ELSEWHERE = (DependencyError, TransientError)
 """Failures after which the next model of the chain is asked. What is wrong with request, key or settings is raised."""
 WELL = (BudgetExhaustedError, ModelChangedError, ServerBusyError)
 """Failures that say nothing against the server: the breaker does not count them."""
-BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class RemoteLink:
         except ELSEWHERE as error:
             if not isinstance(error, WELL):
                 breaker.fail(monotonic())
+            require_held(request, error)
             raise
         breaker.succeed()
         return priced
@@ -92,18 +93,30 @@ class TriedModel:
     """The ``Model`` port on a model that costs money and is charged to no budget, as where there is no log: it is tried
     again as others are."""
 
-    def __init__(self, inner: Model, retries: Retries) -> None:
-        self.name, self._inner, self._retries = inner.name, inner, retries
+    streams = True
+
+    def __init__(self, inner: Model, retries: Retries, hold: int = 0) -> None:
+        self.name, self._inner, self._retries, self._hold = inner.name, inner, retries, hold
 
     async def close(self) -> None:
         """Close the model."""
         await self._inner.close()
 
     async def generate(self, request: GenerateRequest) -> Generation:
-        """Write one turn; raises what the last try raised."""
-        written = await self._retries.call(lambda _: self._inner.generate(request))
+        """Write one turn; raises what the last try raised. StreamBrokenError: one that was passed on broke off."""
+        request, text = held(heard(self._inner, request), self._hold)
+        written = await self._retries.call(lambda _: self._try(request))
+        if text:
+            text.require_whole(written.text)
         self.name = self._inner.name
         return written
+
+    async def _try(self, request: GenerateRequest) -> Generation:
+        try:
+            return await self._inner.generate(request)
+        except ELSEWHERE as error:
+            require_held(request, error)
+            raise
 
 
 class LocalLink:
@@ -128,7 +141,11 @@ class LocalLink:
 
     async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Ask it; raises what it raises."""
-        return Priced(await self._model.generate(request), 0)
+        try:
+            return Priced(await self._model.generate(heard(self._model, request)), 0)
+        except ELSEWHERE as error:
+            require_held(request, error)
+            raise
 
 
 Link = RemoteLink | LocalLink
@@ -137,12 +154,15 @@ Link = RemoteLink | LocalLink
 class Gateway:
     """The ``Model`` port in front of a chain of models: the one that is meant, then those that stand in for it.
 
-    An answer is one model's, whole: a turn that breaks off is dropped before another model is asked. One of a model
-    that stands in says so, and nothing may be trained on it.
+    An answer is one model's, whole: a turn that breaks off is dropped before another model is asked. Who listens hears
+    a turn once ``hold`` tokens of it are there, and from then on no other model is asked. An answer of a model that
+    stands in says so, and nothing may be trained on it.
     """
 
-    def __init__(self, links: Sequence[Link], inner: Model) -> None:
-        self._links, self._inner = links, inner
+    streams = True
+
+    def __init__(self, links: Sequence[Link], inner: Model, hold: int = 0) -> None:
+        self._links, self._inner, self._hold = links, inner, hold
         self.name = inner.name
         if isinstance(inner, Likelihood):
             self.likelihood = inner.likelihood
@@ -159,7 +179,9 @@ class Gateway:
         Raises:
             BudgetExhaustedError: a budget has not enough left; nothing was sent.
             UnknownPriceError: nobody knows the price, and a budget is capped. What the model that is meant raises.
+            StreamBrokenError: a turn broke off after it was passed on to who listens.
         """
+        request, text = held(request, self._hold)
         route, reasons = uuid4().hex, list[str]()
         first: Agent0Error | None = None
         for number, link in enumerate(self._links):
@@ -171,6 +193,8 @@ class Gateway:
                 reasons.append(f"{link.name}: {type(error).__name__}")
                 continue
             self.name = self._links[0].name
+            if text:
+                text.require_whole(priced.answer.text)
             return labelled(priced.answer, "; ".join(reasons)) if number else priced.answer
         if first is None:
             raise NotSentError("A model", "The chain has none.")
@@ -180,4 +204,4 @@ class Gateway:
 def labelled(written: Generation, reason: str) -> Generation:
     """Label an answer that another model wrote than the one that was meant: nothing is trained on it."""
     why = f"another model wrote it, {written.model}, since {reason}"
-    return replace(written, untrainable=why)
+    return replace(written, untrainable=why, author=written.model or "unknown")

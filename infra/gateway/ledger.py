@@ -103,31 +103,32 @@ class Ledger:
             DependencyError: the log does not answer. What may be reserved then expires.
         """
         wanted = Reservation(call or uuid4().hex, amount, tuple(sorted(accounts, key=lambda one: one.token)))
-        async with self._alone(wanted.accounts):
-            for account in wanted.accounts:
-                await self._bring_up_to_date(account)
-            try:
+        with suppress(BudgetExhaustedError):
+            async with self._alone(wanted.accounts):
+                await self._bring_all_up_to_date(wanted.accounts)
                 await self._hold(wanted, purpose)
-            except BudgetExhaustedError:
-                self._forget(wanted.accounts)  # another process may have freed something meanwhile
-                for account in wanted.accounts:
-                    await self._bring_up_to_date(account)
-                await self._hold_or_note(wanted, purpose)
+                return wanted
+        await self._log.queue.join()  # charges that nobody waited for may leave room, and so may other processes
+        async with self._alone(wanted.accounts):
+            self._forget(wanted.accounts)
+            await self._bring_all_up_to_date(wanted.accounts)
+            await self._hold_or_note(wanted, purpose)
         return wanted
 
-    async def settle(self, reservation: Reservation, cost: int, purpose: Purpose = NOTHING) -> None:
-        """Charge ``cost`` for a reserved call, once. Where it expired meanwhile, the charge is corrected."""
+    async def settle(
+        self, reservation: Reservation, cost: int, purpose: Purpose = NOTHING, notes: Sequence[Recorded] = ()
+    ) -> None:
+        """Charge ``cost`` for a reserved call, once. Where it expired meanwhile, the charge is corrected. ``notes`` on
+        the call are stored in the same batch: it is a job of the log's queue then."""
         call = reservation.call
-        await self._end(reservation, lambda b: budgets.settle(b, call, cost, purpose), cost, purpose)
+        await self._end(reservation, lambda b: budgets.settle(b, call, cost, purpose), cost, purpose, notes)
 
-    async def refund(self, reservation: Reservation, purpose: Purpose = NOTHING) -> None:
-        """Free what a call held, of which nothing was sent. Where it expired meanwhile, the charge is corrected."""
+    async def refund(
+        self, reservation: Reservation, purpose: Purpose = NOTHING, notes: Sequence[Recorded] = ()
+    ) -> None:
+        """Free what a call held, of which nothing was sent; else as ``settle``."""
         call = reservation.call
-        await self._end(reservation, lambda b: budgets.refund(b, call, purpose), 0, purpose)
-
-    async def charge_in_full(self, reservation: Reservation, purpose: Purpose = NOTHING) -> None:
-        """Charge all that a call held: it was sent, and nobody knows what it cost."""
-        await self.settle(reservation, reservation.amount or 0, purpose)
+        await self._end(reservation, lambda b: budgets.refund(b, call, purpose), 0, purpose, notes)
 
     async def set_cap(self, account: Account, cap: int | None, purpose: Purpose = NOTHING) -> Balance:
         """Raise, lower or remove the cap of ``account``; the balance after it."""
@@ -157,7 +158,9 @@ class Ledger:
                 await self._change((account,), lambda b: budgets.refuse(b, call, amount, purpose))
             raise
 
-    async def _end(self, reservation: Reservation, change: Change, cost: int, purpose: Purpose) -> None:
+    async def _end(
+        self, reservation: Reservation, change: Change, cost: int, purpose: Purpose, notes: Sequence[Recorded]
+    ) -> None:
         """End ``reservation`` where it is open; where it is not, see to it that ``cost`` is what it was charged."""
         late: set[str] = set()
 
@@ -169,10 +172,12 @@ class Ledger:
                     return None
                 return change(balance)
 
-            await self._change(reservation.accounts, ended)
+            await self._change(reservation.accounts, ended, notes)
             for account in reservation.accounts:
                 if account.token in late:
                     await self._correct(account, reservation.call, cost, purpose)
+        if late and notes:  # perhaps no entry was left to store them with; storing them again changes nothing
+            await self._log.append(notes, queued=True)
 
     async def _correct(self, account: Account, call: str, cost: int, purpose: Purpose) -> None:
         """Nothing is open for ``call``: it expired, or it was ended by a try whose answer was lost. The entries say."""
@@ -197,6 +202,10 @@ class Ledger:
         return charged
 
     # --- one budget -----------------------------------------------------------------------------------------------
+
+    async def _bring_all_up_to_date(self, accounts: Sequence[Account]) -> None:
+        for account in accounts:
+            await self._bring_up_to_date(account)
 
     async def _bring_up_to_date(self, account: Account) -> None:
         """Apply the settings' cap, once a process, and charge what is overdue."""
@@ -228,13 +237,13 @@ class Ledger:
 
     # --- the log --------------------------------------------------------------------------------------------------
 
-    async def _change(self, accounts: Sequence[Account], change: Change) -> None:
-        """Append the next entry of each of ``accounts`` that ``change`` makes one for, all or none.
+    async def _change(self, accounts: Sequence[Account], change: Change, notes: Sequence[Recorded] = ()) -> None:
+        """Append the next entry of each of ``accounts`` that ``change`` makes one for and ``notes``, all or none.
 
         Raises:
             DependencyError: the log does not answer. What ``change`` raises.
         """
-        await self._repeat(accounts, lambda: self._try(accounts, change))
+        await self._repeat(accounts, lambda: self._try(accounts, change, notes))
 
     async def _repeat(self, accounts: Sequence[Account], tried: Callable[[], Awaitable[bool]]) -> None:
         """Try until it is done: again where another process came first, or where an answer was lost."""
@@ -252,7 +261,7 @@ class Ledger:
             await asyncio.sleep(random.random() * pause)
             pause = min(pause * 2, PAUSE_S * 100)
 
-    async def _try(self, accounts: Sequence[Account], change: Change) -> bool:
+    async def _try(self, accounts: Sequence[Account], change: Change, notes: Sequence[Recorded] = ()) -> bool:
         """Whether the entries were stored, each right behind the one that it follows from, or there is none to make."""
         heads = {one: await self._head(one) for one in accounts}
         entries = {one: entry for one, head in heads.items() if (entry := change(head.balance))}
@@ -260,10 +269,10 @@ class Ledger:
             return True
         self._log.wrote = True
         stored = [(self._stamp(account.token, entry), heads[account].seq) for account, entry in entries.items()]
-        last = await self._log.append_next(*stored)
+        last = await self._log.append_next(*stored, *((note, None) for note in notes))
         if not last:
             return False
-        for number, (account, entry) in enumerate(entries.items(), last - len(stored) + 1):
+        for number, (account, entry) in enumerate(entries.items(), last - len(stored) - len(notes) + 1):
             self._heads[account.token] = _Head(number, balance_of(entry))
         return True
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from ipaddress import ip_address
 from typing import Any
@@ -84,11 +84,17 @@ class Prices:
         if own := self._own.get(f"{provider}/{model}"):
             read = max(own.input, own.cache_read or 0, own.cache_write or 0)
             return Rates(_nano_a_token(read), _nano_a_token(own.output))
-        found = _priced(provider, model, _usage(TokenCounts()), at, False)
-        if found is None:
-            return None
-        held = vars(found.model_price)
-        return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN))
+        return _rates(provider, model, at.replace(second=0, microsecond=0))
+
+
+@lru_cache(maxsize=256)
+def _rates(provider: str, model: str, minute: datetime) -> Rates | None:
+    """By the table, whose prices change on whole minutes at most; asked for before every call."""
+    found = _priced(provider, model, _usage(TokenCounts()), minute, False)
+    if found is None:
+        return None
+    held = vars(found.model_price)
+    return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN))
 
 
 def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCounts:

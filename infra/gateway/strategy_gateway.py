@@ -33,7 +33,10 @@ class Plan:
 
 
 class StrategyGateway(Gateway):
-    """The ``Model`` port in front of models that a strategy chooses from."""
+    """The ``Model`` port in front of models that a strategy chooses from. Which answer it gives is known at the end:
+    who listens hears nothing before."""
+
+    streams = False
 
     def __init__(self, links: Sequence[Link], inner: Model, plan: Plan, books: Books) -> None:
         super().__init__(links, inner)
@@ -46,7 +49,7 @@ class StrategyGateway(Gateway):
         Raises:
             RefusedError: the strategy finds nothing to ask. Otherwise as ``Gateway.generate``.
         """
-        talk = await _Conversation.begun(self, request)
+        talk = await _Conversation.begun(self, replace(request, listen=None))
         while len(talk.steps) < MOST_STEPS:
             step = self.plan.entry.decide(talk.question)
             talk.steps.append(step)
@@ -92,7 +95,12 @@ class StrategyGateway(Gateway):
             given=last.give,
             draw=talk.question.draw,
         )
-        await self._books.log.append([self._books.stamp(talk.request.group or "outside", event)])
+        noted, log = [self._books.stamp(talk.request.group or "outside", event)], self._books.log
+
+        async def stored() -> None:
+            await log.append(noted, queued=True)
+
+        await log.queue.put(stored)
 
     def options(self, request: GenerateRequest) -> tuple[Option, ...]:
         """The models that ``request`` may be asked of, each with the most that it may cost."""

@@ -19,6 +19,8 @@ from nats.js.errors import NotFoundError as NoSuchMessageError
 from agent0.errors import DependencyError, LogError, NotFoundError
 from events.base import TOKEN, Recorded
 from events.traces import HEADER, traceparent
+from infra.log.answers import AgainError, DuplicateError, stored_at
+from infra.log.append_queue import AppendQueue
 from infra.log.connection import ANSWER_S, Link, apart, connect
 from infra.log.decoder import Decoder
 from infra.log.nats_server import Role, Server
@@ -36,14 +38,7 @@ CLUSTER_ANSWER_S = 2.0
 MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
 
-_DUPLICATE = 10201
-_NOT_NEWEST = frozenset({10071, 10164})
 _NO_STREAM = 10059
-_AGAIN = frozenset({10008, 10158, 10176, 10210})
-"""No leader just now; the same is just being stored; a batch that a lost connection or leader tore in two; too many
-batches at once. The next try may do, or find it stored."""
-_FULL = frozenset({10023, 10047, 10077, 10028, 10002})
-"""Out of disk, of reserved storage or of the stream's own max_bytes: appending is refused, history is kept."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +58,6 @@ class NoLogError(LogError):
     """The streams of the log do not exist yet; ``agent0 log init`` makes them."""
 
 
-class _DuplicateError(Exception):
-    """Some id of a batch is already stored, or another event of its subject came first."""
-
-
-class _AgainError(Exception):
-    """Refused for this moment."""
-
-
 class Log:
     """A connection that appends and reads. Plays ``agent0.ports.storage.History``."""
 
@@ -78,6 +65,8 @@ class Log:
         self._link, self.server, self.role = link, server, role
         self._floor = 0
         self._decoder = Decoder()
+        self.queue = AppendQueue()
+        """Appends that nobody waits for. Any other ``append`` waits for those that were put in before it."""
         self.wrote = False
         """Whether anything but a seal was appended."""
         self.patience_s = PATIENCE_S
@@ -112,7 +101,8 @@ class Log:
         await self.close()
 
     async def close(self) -> None:
-        """Flush and disconnect."""
+        """Do what is queued, flush and disconnect."""
+        await self.queue.close(self.patience_s)
         await self._link.close()
 
     @property
@@ -122,10 +112,10 @@ class Log:
 
     # --- appending ------------------------------------------------------------------------------------------------
 
-    async def append(self, recorded: Sequence[Recorded]) -> list[int]:
+    async def append(self, recorded: Sequence[Recorded], *, queued: bool = False) -> list[int]:
         """Store events durably; their sequences, in order. Up to 1,000 land all or none; more go in such parts.
 
-        Storing the same ids again changes nothing and gives the sequences they have.
+        Storing the same ids again changes nothing and gives the sequences they have. ``queued``: by a job of ``queue``.
 
         Raises:
             DependencyError: no answer, or no space. It may have been stored: append again, or look before you do.
@@ -134,25 +124,27 @@ class Log:
         """
         if len({r.id for r in recorded}) < len(recorded):
             raise LogError("An id occurs twice in one append.", "Ids name facts.", "Give each event its own id.")
+        if not queued:
+            await self.queue.join()
         found: list[int] = []
         for start in range(0, len(recorded), BATCH):
             found += await self._append_part(recorded[start : start + BATCH])
         return found
 
-    async def append_next(self, *heads: tuple[Recorded, int]) -> int:
+    async def append_next(self, *heads: tuple[Recorded, int | None]) -> int:
         """Store events of different subjects, all or none, where the newest of each one's subject stands at the given
-        sequence (0: there is none); the sequence of the last, 0 where another one came first.
+        sequence (0: there is none; None: anywhere); the sequence of the last, 0 where another one came first.
 
         Raises:
             DependencyError: no answer, or no space. They may have been stored: look.
         """
-        events, newest = [r for r, _ in heads], {r.id: seq for r, seq in heads}
+        events, newest = [r for r, _ in heads], {r.id: seq for r, seq in heads if seq is not None}
         try:
             sent = await self._send(events, {r.id: _body(r) for r in events}, newest)
             return sent[events[-1].id]
-        except _DuplicateError:
+        except DuplicateError:
             return 0
-        except (Error, TimeoutError, _AgainError) as error:
+        except (Error, TimeoutError, AgainError) as error:
             raise self._link.away("append") from error
 
     async def _append_part(self, part: Sequence[Recorded]) -> list[int]:
@@ -163,10 +155,10 @@ class Log:
         while missing := [r for r in part if r.id not in known]:
             try:
                 known |= await self._send(missing, bodies)
-            except _DuplicateError:
+            except DuplicateError:
                 # Within the server's window, so stored by us, by another process or by an earlier life of this one.
                 known |= await self._require_stored(missing)
-            except (Error, TimeoutError, _AgainError) as error:
+            except (Error, TimeoutError, AgainError) as error:
                 if self._link.denied or monotonic() > deadline:
                     raise self._link.away("append") from error
                 await asyncio.sleep(0.2)
@@ -191,8 +183,8 @@ class Log:
             headers.pop("Nats-Expected-Stream")
         answer = json.loads(await self._link.request(last.subject, bodies[last.id], self._answer_s, headers))
         if newest and answer.get("duplicate"):
-            raise _DuplicateError
-        seq = _stored_at(answer)
+            raise DuplicateError
+        seq = stored_at(answer)
         return {r.id: seq - len(events) + n for n, r in enumerate(events, 1)}
 
     async def _landed(self, events: Sequence[Recorded], floor: int) -> dict[str, int]:
@@ -363,28 +355,10 @@ def _body(recorded: Recorded) -> bytes:
 
 
 def _marks(recorded: Recorded, newest: Mapping[str, int] | None) -> dict[str, str]:
-    expected = {} if newest is None else {"Nats-Expected-Last-Subject-Sequence": str(newest[recorded.id])}
+    at = (newest or {}).get(recorded.id)
+    expected = {} if at is None else {"Nats-Expected-Last-Subject-Sequence": str(at)}
     parent = traceparent(recorded.run, recorded.task, recorded.attempt)
     return {"Nats-Msg-Id": recorded.id, HEADER: parent, **expected}
-
-
-def _stored_at(answer: dict[str, Any]) -> int:
-    """The sequence in a publish acknowledgement.
-
-    Raises:
-        DependencyError: no space. LogError: any other refusal.
-    """
-    if error := answer.get("error"):
-        code, said = error.get("err_code"), error.get("description", "")
-        if code == _DUPLICATE or code in _NOT_NEWEST:
-            raise _DuplicateError
-        if code in _AGAIN:
-            raise _AgainError(said)
-        if code in _FULL or error.get("code") == 503:
-            fix = "Free disk space or raise nats.max_bytes, then run `agent0 log init`; nothing is lost."
-            raise DependencyError("log", f"It refuses to store: {said}.", fix)
-        raise LogError("The log refused an append.", f"{said} ({code}).", "Run `agent0 doctor`.")
-    return int(answer["seq"])
 
 
 def _subjects(run: str, types: Iterable[str]) -> tuple[str, ...]:

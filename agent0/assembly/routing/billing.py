@@ -50,7 +50,7 @@ def actors_of(settings: Settings) -> dict[str, ActorConfig]:
     """Every model that a run of ``settings`` may ask, by role; those that stand in are numbered."""
     run = settings.run
     judge = {"judge": run.verification.judge} if run.verification.judge.provider else {}
-    named: dict[str, ActorConfig] = {"student": run.student, "teacher": run.teacher, **judge}
+    named: dict[str, ActorConfig] = {"student": run.student.in_rollouts(), "teacher": run.teacher, **judge}
     return {**named, **dict(_numbered(named, settings.router))}
 
 
@@ -71,9 +71,10 @@ def check_routing(settings: Settings) -> None:
     if not judge.provider and (judge.fallback or judge.routing.strategy):
         fix = "Set run.verification.judge.provider, or leave them out."
         raise ConfigError("The judge's fallback and routing have no effect.", "No judge is named.", fix)
+    named = ("teacher", "student", "judge")
     for role, actor in actors_of(settings).items():
         routing, count = getattr(actor, "routing", RoutingConfig()), len(getattr(actor, "fallback", ()))
-        check_strategy(role, routing if role in ("teacher", "judge") else RoutingConfig(), count)
+        check_strategy(role, routing if role in named else RoutingConfig(), count)
         if router.pin == "refuse" and count and not routing.strategy:
             why = "router.pin = refuse holds a run to one model."
             raise ConfigError(f"The {role}'s fallback has no effect.", why, "Take one of the two away.")

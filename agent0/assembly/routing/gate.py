@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 Open = Callable[[ActorConfig], Model]
 
-ROLES: Mapping[str, str] = {"TeacherConfig": "teacher", "StudentConfig": "student", "JudgeConfig": "judge"}
+ROLES: Mapping[str, str] = {
+    "TeacherConfig": "teacher",
+    "StudentConfig": "student",
+    "RoutedStudentConfig": "student",
+    "JudgeConfig": "judge",
+}
 
 
 class Gates:
@@ -55,7 +60,7 @@ class Gates:
         if not routing.strategy:
             from infra.gateway.gateway import Gateway
 
-            return Gateway(links, model)
+            return Gateway(links, model, self._settings.router.hold)
         from infra.gateway.strategy_gateway import Plan, StrategyGateway
 
         plan = Plan(role, entry_of(routing.strategy), rules_of(routing), routing.right, routing.calibrators)
@@ -126,4 +131,4 @@ class Gates:
             raise ConfigError(what, "router.caps names a cap.", "Use a model on this machine, or take the cap away.")
         from infra.gateway.gateway import TriedModel
 
-        return TriedModel(model, self._retries())
+        return TriedModel(model, self._retries(), router.hold)

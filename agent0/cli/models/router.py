@@ -1,5 +1,6 @@
 """The router: which model answers, and what that may cost."""
 
+from contextlib import aclosing
 from typing import Annotated, Any
 
 import typer
@@ -50,6 +51,34 @@ def route(
     console.table(shown, False, ("model", "most", "right"))
     steps = [{"step": n, **step} for n, step in enumerate(found["steps"], 1)]
     console.table(steps, False, ("step", "ask", "give", "reason"))
+
+
+@app.command()
+def ask(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model is asked.")],
+    role: Annotated[str, typer.Option(help="Whose models: teacher, student or judge.")] = "judge",
+    pairs: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Ask a role's model, or those that stand in for it, under the budgets; the answer is shown while it is written.
+    A model takes over only until the first words are shown (`router.hold`)."""
+    from agent0.assembly.routing.asking import ask_role
+
+    async def work() -> dict[str, Any]:
+        async with aclosing(ask_role(console.settings(None, pairs), role, text)) as pieces:
+            async for piece in pieces:
+                if not isinstance(piece, str):
+                    return {"model": piece.model, "text": piece.text, "finish": piece.finish, "note": piece.untrainable}
+                if not as_json:
+                    typer.echo(piece, nl=False)
+        raise AssertionError("a turn ends with itself")
+
+    found = console.run_async(work)
+    if as_json:
+        console.data(found)
+        return
+    typer.echo()
+    console.say(f"By {found['model']}.")
 
 
 @app.command()

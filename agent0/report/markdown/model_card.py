@@ -6,6 +6,7 @@ from typing import Any
 from agent0.evaluation.protocol import scores as scores_of
 from agent0.report.markdown.rendering import render
 from agent0.state.run_state import BASE
+from agent0.training.distillation import described
 from events.checkpoints import StudentExamined
 
 Row = Mapping[str, Any]
@@ -47,6 +48,7 @@ def model_card(
         accepted=_accepted(recipe),
         beside=config.get("training", {}).get("teacher", {}).get("enabled"),
         search_from=_seeds[recipe.get("source", "own")] if recipe.get("lessons") == "search" else "",
+        distilled=described(held.get("distilled") or {}),
         scores=list(_scores(held["checkpoint"], [one for one in scores if one["status"] == "evaluated"])),
         exams=[("control: untrained" if e.checkpoint == BASE else "this checkpoint", e, scores_of(e)) for e in exams],
         families=_listed(families) if families else "",

@@ -68,10 +68,18 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """What was written, calls behind it. A thought that comes in a block of its own is no part of it."""
-        blocks = [self._blocks[place] for place in sorted(self._blocks)]
-        calls = [(one.name, one.text or "{}") for one in blocks if one.kind == "tool_use"]
-        return with_calls("".join(one.text for one in blocks if one.kind == "text"), calls)
+        """What was written, calls behind it."""
+        calls = [(one.name, one.text or "{}") for one in self._in_order if one.kind == "tool_use"]
+        return with_calls(self.said, calls)
+
+    @property
+    def said(self) -> str:
+        """What was written but for calls. A thought that comes in a block of its own is no part of it."""
+        return "".join(one.text for one in self._in_order if one.kind == "text")
+
+    @property
+    def _in_order(self) -> list[_Block]:
+        return [self._blocks[place] for place in sorted(self._blocks)]
 
     @property
     def counted(self) -> Mapping[str, Any]:

@@ -38,6 +38,8 @@ class Anthropic:
         AuthError: the variable that holds the key is not set.
     """
 
+    streams = True
+
     def __init__(self, actor: ActorConfig, patient: bool = False) -> None:
         self._actor, self._root = actor, (actor.base_url or ADDRESS).rstrip("/").removesuffix("/v1")
         self.name = f"anthropic/{actor.model}"
@@ -80,6 +82,7 @@ class Anthropic:
             self._actor.timeout_s,
             FAILURES,
             lambda error: self._refusal(error, private),
+            request.listen,
         )
         return self._generation(found, first_s, wall_s)
 

@@ -34,6 +34,10 @@ class Read(Protocol):
     def whole(self) -> bool:
         """Whether the server said that it had ended."""
 
+    @property
+    def said(self) -> str:
+        """The text that was written so far, without calls."""
+
 
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
     """Pick the headers of an answer that name rate limits."""
@@ -74,8 +78,9 @@ async def read_whole(
     first_s: float,
     failures: tuple[type[Exception], ...],
     refusal: Callable[[Exception], Exception],
+    listen: Callable[[str], None] | None = None,
 ) -> tuple[float, float]:
-    """Read all ``parts`` of an answer of the server at ``where`` into ``found``.
+    """Read all ``parts`` of an answer of the server at ``where`` into ``found``. ``listen`` hears its text so far.
 
     Returns the seconds until its first word (all of them, where it wrote none) and until its end.
 
@@ -90,6 +95,8 @@ async def read_whole(
             async for part in told:
                 found.add(part)
                 first = first or (time.monotonic() if found.begun else None)
+                if listen and found.begun:
+                    listen(found.said)
     except failures + UNREADABLE as error:
         raise refusal(error) from None  # its text may quote what was written
     if not found.whole:

@@ -19,6 +19,7 @@ from openai import (
     OpenAIError,
 )
 
+from agent0.ports.models import Listen
 from agent0.settings import ActorConfig
 from infra.models.calls.refusals import ClientErrors, refusal
 from infra.models.calls.slots import ClosedError, Slots
@@ -71,15 +72,21 @@ class Connection:
         return await self._call(partial(self._once, method, path, content))
 
     async def written(
-        self, path: str, content: dict[str, Any], reading: Callable[[], Reading], private: Sequence[str] = ()
+        self,
+        path: str,
+        content: dict[str, Any],
+        reading: Callable[[], Reading],
+        private: Sequence[str] = (),
+        listen: Listen | None = None,
     ) -> Answered:
         """Return what it writes to ``content``, read by a fresh ``reading``. Its first word may take ``timeout_s``;
-        from then on it counts as away once it falls silent. ``private`` texts stand in no error.
+        from then on it counts as away once it falls silent. ``private`` texts stand in no error. ``listen``
+        hears the first answer.
 
         Raises:
             DependencyError, TransientError, OperationError, AuthError: as ``OpenAIServer.generate``.
         """
-        return await self._call(partial(self._read, path, content, reading, private))
+        return await self._call(partial(self._read, path, content, reading, private, listen))
 
     async def _call(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask in a slot, and once more where the connection was closed before the answer began."""
@@ -105,7 +112,12 @@ class Connection:
             raise self._refusal(error, ()) from None
 
     async def _read(
-        self, path: str, content: dict[str, Any], reading: Callable[[], Reading], private: Sequence[str]
+        self,
+        path: str,
+        content: dict[str, Any],
+        reading: Callable[[], Reading],
+        private: Sequence[str],
+        listen: Listen | None,
     ) -> Answered:
         found = reading()
         first_s, seconds = await read_whole(
@@ -115,6 +127,7 @@ class Connection:
             self._actor.timeout_s,
             FAILURES,
             lambda error: self._refusal(error, private),
+            listen,
         )
         return Answered(found.replies(), first_s, seconds)
 

@@ -75,6 +75,8 @@ class OpenAIServer:
         AuthError: the variable that holds the key is not set.
     """
 
+    streams = True
+
     def __init__(
         self,
         actor: ActorConfig,
@@ -266,7 +268,11 @@ class OpenAIServer:
         content = body(found.way, request, found.model, prompt, stops, count) | dict(fields)
         private = [turn.content for turn in request.turns]
         answered = await self._connection.written(
-            PATHS[found.way.dialect], content, partial(Reading, found.way, count), private
+            PATHS[found.way.dialect],
+            content,
+            partial(Reading, found.way, count),
+            private,
+            None if found.way.ids else request.listen,  # the text of ids is ours, not the server's
         )
         if not found.way.ids:
             return answered

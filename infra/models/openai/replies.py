@@ -86,6 +86,11 @@ class Reading:
         """Whether every answer has ended."""
         return all(one.why not in UNFINISHED for one in self._choices)
 
+    @property
+    def said(self) -> str:
+        """The text of the first answer so far, without calls."""
+        return self._choices[0].text
+
     def add(self, part: Any) -> None:
         """Read one more part.
 

@@ -1,0 +1,47 @@
+"""Part of the rim: one question to a role's models, through the gateway, under the budgets."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from agent0.assembly.log.access import open_log
+from agent0.assembly.routing.billing import check_routing
+from agent0.assembly.runtime.model_ports import OpenModels
+from agent0.errors import ConfigError
+from agent0.ports.models import GenerateRequest, Generation, Sampling
+from agent0.settings import ActorConfig, Settings
+from events.values import Turn
+
+
+async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[str | Generation]:
+    """Ask the model of ``role`` and those that stand in; the pieces of its turn as they are written, then the turn.
+
+    Raises:
+        ConfigError: no such role. StreamBrokenError: the turn broke off after a piece of it was given. Otherwise as
+        ``agent0.ports.models.Model.generate``.
+    """
+    from infra.gateway.streaming import streamed
+    from infra.storage.artifacts import FileArtifacts
+
+    actor = _actor(settings, role)
+    check_routing(settings)
+    sampling = Sampling(actor.temperature, max_tokens=actor.max_tokens)
+    async with open_log(settings, make=True) as log:
+        models = OpenModels(settings, FileArtifacts(settings.home), log)
+        try:
+            request = GenerateRequest((Turn(role="user", content=text),), sampling)
+            async with aclosing(streamed(models.open(actor), request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            await models.close()
+
+
+def _actor(settings: Settings, role: str) -> ActorConfig:
+    known: dict[str, ActorConfig] = {
+        "teacher": settings.run.teacher,
+        "student": settings.run.student,
+        "judge": settings.run.verification.judge,
+    }
+    if role not in known:
+        raise ConfigError(f"There is no role {role!r}.", f"Known: {', '.join(known)}.")
+    return known[role]

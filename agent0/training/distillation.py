@@ -1,0 +1,55 @@
+"""Distillation: training on answers that another model wrote. Refused, unless the recipe says ``distil``.
+
+Pure: the same events and configuration give the same examples.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from agent0.ports.training import TrainingExample
+from agent0.settings import RunConfig
+from agent0.training.gate import gated
+from agent0.training.scored_trajectory import ScoredTrajectory
+from agent0.training.selection import Selection
+
+
+def with_distilled(
+    chosen: Selection, past: Sequence[ScoredTrajectory], config: RunConfig, seed: int
+) -> tuple[Selection, dict[str, float]]:
+    """Add examples of what other models wrote to a student's ``chosen``, where its recipe says ``distil``.
+
+    They are accepted answers of ``past``, drawn by chance, a few a task and as many as are replayed, and are learned by
+    likelihood: all that the assistant says in them. Returns the selection, and the share of all trajectories and
+    examples that each other model wrote, by its turns.
+    """
+    recipe = config.training.student
+    if not recipe.distil or config.shuffle_rewards:
+        return chosen, {}
+    found = [one for one in gated(past, config) if one.authors and one.success and one.turns]
+    drawn, held = list[ScoredTrajectory](), Counter[str]()
+    for one in random.Random(f"distil {seed}").sample(found, len(found)):
+        if held[one.group] < recipe.replay_per_task:
+            held[one.group] += 1
+            drawn.append(one)
+    drawn = drawn[: (recipe.steps or recipe.replay_steps) * recipe.minibatch]
+    examples = (*chosen.examples, *(TrainingExample(one.turns, event=one.event_id) for one in drawn))
+    whole = len(chosen.samples) + len(chosen.replay) + len(examples)
+    return replace(chosen, examples=examples), shares(drawn, whole)
+
+
+def shares(drawn: Sequence[ScoredTrajectory], whole: int) -> dict[str, float]:
+    """The share of ``whole`` trajectories that each model wrote of ``drawn``; a turn counts as its part of one."""
+    found: dict[str, float] = {}
+    for one in drawn:
+        turns = sum(turn.role == "assistant" for turn in one.turns)
+        for model, number in one.authors.items():
+            found[model] = found.get(model, 0.0) + number / turns
+    return {model: round(value / whole, 4) for model, value in sorted(found.items())}
+
+
+def described(shares_of: Mapping[str, float]) -> str:
+    """Shares for people, the largest first: ``12 % openai/gpt-4o``."""
+    ordered = sorted(shares_of.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{100 * share:.3g} % {model}" for model, share in ordered)
