@@ -134,8 +134,8 @@ async def test_it_solves_held_out_tasks_of_three_steps(engine: Engine, box: Sand
     assert right >= LEAST, right
 
 
-LEAST = 3
-"""Of twelve, four of each family, every step right; by guessing none. Four were, on the machine where it was taught."""
+LEAST = 8
+"""Of twelve, four of each family, every step right; by guessing none. Ten were, on the machine where it was taught."""
 
 
 @MODULE
