@@ -40,6 +40,9 @@ class HandlerSettings(Frozen):
         0, ge=0, le=100_000, description="overrides every unordered handler's own bound; 0: as declared"
     )
     commit_ms: float = Field(3, ge=0, le=60_000, description="how long effects are gathered into one atomic batch")
+    snapshot_events: int = Field(
+        10_000, ge=0, le=LARGEST, description="events of a run between two snapshots of its state; 0 writes none"
+    )
 
 
 class SandboxSettings(Frozen):
