@@ -130,4 +130,7 @@ class TelemetrySettings(Frozen):
     webhook_secret: SecretStr = Field(SecretStr(""), description="secret that signs them; better in the environment")
     slack_url: SecretStr = Field(SecretStr(""), description="Slack's incoming webhook; better in the environment")
     discord_url: SecretStr = Field(SecretStr(""), description="Discord's webhook; better in the environment")
+    calm_s: float = Field(
+        300, ge=0, le=86_400, description="seconds without being raised again until the end of an alarm is sent"
+    )
     log_json: bool = Field(False, description="logs of the process as JSON lines on stderr")
