@@ -19,6 +19,10 @@ from infra.log.event_log import Log
 from infra.storage.state_files import BadPartError, Part, StateFiles
 
 
+class _OutdatedError(BadPartError):
+    """A sound part of something else than what is read now."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A run's state just after event ``seq``, and the parts that led to it, oldest first."""
@@ -65,6 +69,8 @@ class Snapshots:
             try:
                 parts, sha = await asyncio.to_thread(self._chain, run, seq, created)
                 return Snapshot(await self._proven(parts[-1]), parts, sha)
+            except _OutdatedError as error:  # as after every update: nothing is wrong
+                logging.getLogger(__name__).info("The snapshot of %s at event %s is not used: %s.", run, seq, error)
             except (ValueError, OSError, NotFoundError) as error:
                 _warn(f"The snapshot of {run} at event {seq} is not used: {error}")
         return None
@@ -107,9 +113,9 @@ class Snapshots:
         parts, part = [last], last
         while True:
             if part.version != self._version:
-                raise BadPartError("other code folded it")
+                raise _OutdatedError("other code folded it")
             if part.log != self._origin(created, part.seq):
-                raise BadPartError("it is of another log, or a message was set aside since")
+                raise _OutdatedError("it is of another log, or a message was set aside since")
             if not part.after:
                 return tuple(reversed(parts)), digest
             if not part.after < part.seq:

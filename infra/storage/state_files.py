@@ -6,6 +6,7 @@ JSON. Each part adds to the one that it names, so that a long run's is never wri
 
 import json
 import os
+import shutil
 import time
 import zlib
 from collections.abc import Mapping
@@ -109,6 +110,10 @@ class StateFiles:
         if (part.run, part.seq) != (run, seq):
             raise BadPartError(f"{path} is of event {part.seq} of {part.run}.")
         return part, digest
+
+    def clear(self) -> None:
+        """Remove all parts of all runs."""
+        shutil.rmtree(self._home / "snapshots", ignore_errors=True)
 
     def _holds(self, path: Path, digest: str) -> bool:
         """Whether another process wrote the same."""
