@@ -30,7 +30,7 @@ from infra.bus.run_views import Views
 from tests.story import Teller
 
 RUN, EVENTS, SIZE = "long", 1_000_000, {"tasks": 128, "attempts": 8}
-AN_ITERATION = 5_400
+AN_ITERATION = 4_700
 """Events of one, about."""
 BATCH, RECENT = 1_000, 5_000
 AIM_S = 10.0
