@@ -26,11 +26,11 @@ class DuplicateError(Exception):
 
 
 class AgainError(Exception):
-    """Refused for this moment."""
+    """The server refused an append for this moment; the next try may do."""
 
 
 def body_of(recorded: Recorded) -> bytes:
-    """The body that is stored.
+    """Encode an event as the body that is stored.
 
     Raises:
         LogError: it is too large.

@@ -158,7 +158,7 @@ async def _start(log: Log, run: str) -> RunStarted:
 
 
 class SnapshotWriter:
-    """Writes the snapshots of one run while its view folds: as soon as one is due and the log says what the state was.
+    """Writes the snapshots of one run while its view folds: after enough events, where the log says what the state was.
 
     Which events they stand at follows from the log alone, so that processes that follow one run write the same files.
     """

@@ -1,4 +1,4 @@
-"""Part of the rim: which alarms other systems are told of. One that is raised again soon after it was resolved was
+"""Part of the rim: which alarms are sent to other systems. One that is raised again soon after it was resolved was
 never over, so that an alarm that flaps at its threshold is one message when it begins and one when it ends."""
 
 from collections.abc import Iterable, Iterator
@@ -11,15 +11,15 @@ from events.base import Recorded
 
 @dataclass(frozen=True)
 class Calm:
-    """Ends of alarms that are not told yet, oldest first: each may be raised again until ``calm`` has passed."""
+    """Ends of alarms that are not sent yet, oldest first: each may be raised again until ``calm`` has passed."""
 
     calm: timedelta
     held: tuple[Recorded, ...] = ()
 
-    def take(self, told: Iterable[Recorded], now: datetime) -> "tuple[list[Recorded], Calm]":
-        """What is to be told of ``told`` and of what was held before, as of ``now``, and what is held from then on."""
+    def take(self, events: Iterable[Recorded], now: datetime) -> "tuple[list[Recorded], Calm]":
+        """Take in ``events``: what is to be sent as of ``now``, of what was held before too, and what is held since."""
         held, out = list(self.held), list[Recorded]()
-        for one in told:
+        for one in events:
             out += _over(held, one.time - self.calm)
             match one.event:
                 case AlarmResolved() if self.calm:

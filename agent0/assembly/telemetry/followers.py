@@ -34,8 +34,8 @@ Send = Callable[[Sequence[Recorded]], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class _Told:
-    """The last event that was dealt with, and the ends of alarms that were not told yet."""
+class _Place:
+    """The last event that was dealt with, and the ends of alarms that were not sent yet."""
 
     seq: int
     held: tuple[Recorded, ...] = ()
@@ -84,7 +84,7 @@ class Follower:
         if told:
             await self._send(told)
         if rows or told:
-            self._keep(_Told(rows[-1]["seq"] if rows else before.seq, calm.held))
+            self._keep(_Place(rows[-1]["seq"] if rows else before.seq, calm.held))
         return len(rows) == CHUNK
 
     def _rows(self, after: int) -> list[dict[str, Any]]:
@@ -95,10 +95,10 @@ class Follower:
             return []
         return [{**row, "type": json.loads(row["body"])["type"]} for row in found]
 
-    def _before(self) -> _Told:
+    def _before(self) -> _Place:
         try:
             said = json.loads(self._path.read_bytes())
-            return _Told(int(said["seq"]), tuple(decode(body, seq) for seq, body in said.get("held", [])))
+            return _Place(int(said["seq"]), tuple(decode(body, seq) for seq, body in said.get("held", [])))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
         try:
@@ -106,14 +106,14 @@ class Follower:
                 end = position(db).seq
         except NothingError:
             end = 0
-        self._keep(_Told(end))
-        return _Told(end)
+        self._keep(_Place(end))
+        return _Place(end)
 
-    def _keep(self, told: _Told) -> None:
+    def _keep(self, place: _Place) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self._path.with_suffix(".tmp")
-        held = [(one.seq, json.loads(one.to_json())) for one in told.held]
-        beside.write_text(json.dumps({"seq": told.seq, "held": held}), encoding="utf-8")
+        held = [(one.seq, json.loads(one.to_json())) for one in place.held]
+        beside.write_text(json.dumps({"seq": place.seq, "held": held}), encoding="utf-8")
         beside.replace(self._path)
 
 
