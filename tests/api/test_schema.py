@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 
 
-@pytest.mark.parametrize("examples", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [2, pytest.param(15, marks=pytest.mark.slow)])
 def test_each_route_does_what_its_description_says(app: FastAPI, examples: int) -> None:
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     wrong: dict[str, BaseException] = {}
