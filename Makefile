@@ -99,6 +99,8 @@ bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli
 	$(BIN)/python -m benchmarks.pages
 	$(BIN)/python -m benchmarks.server
+	$(BIN)/python -m benchmarks.clients
+	$(BIN)/python -m benchmarks.taking_up
 	$(BIN)/python -m benchmarks.spine
 	$(BIN)/python -m benchmarks.projection
 	$(BIN)/python -m benchmarks.evidence

@@ -6,8 +6,9 @@ BEGIN, END = "<!-- measured -->\n", "<!-- end -->"
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
 
-def write(name: str, found: str) -> None:
-    """Put ``found`` between the marks of the page ``name``; what is around them stays."""
-    page = RESULTS / name
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}{found}{END}{rest.partition(END)[2]}", encoding="utf-8")
+def write(name: str, found: str, part: str = "") -> None:
+    """Put ``found`` between the marks of the page ``name``, those of ``part`` where it has several; what is around them
+    stays."""
+    page, begin = RESULTS / name, BEGIN.replace("measured", f"measured: {part}") if part else BEGIN
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    page.write_text(f"{before}{begin}{found}{END}{rest.partition(END)[2]}", encoding="utf-8")

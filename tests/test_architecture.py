@@ -40,7 +40,6 @@ REACH = {"handlers": 7, "projections": 1, "infra": 1}
 PAIRS = {
     ("projections/calibrators.py", "rollout"),  # the signals that a calibrator may be of
     ("projections/iterations.py", "run"),  # names of measures
-    ("infra/bus", "provenance"),
     ("infra/embeddings", "evaluation"),
     ("infra/embeddings", "tasks"),
     ("infra/engine", "training"),
@@ -124,6 +123,7 @@ OUTSIDERS = {
         "events/*",
         "agent0/api/*",
         "agent0/settings/*",
+        "agent0/state/snapshot.py",
         "agent0/config/loading.py",
         "agent0/tools/*",
         "infra/log/nats_server.py",
@@ -131,7 +131,7 @@ OUTSIDERS = {
         "infra/mcp/*",
         "infra/integrity/seal_journal.py",  # its lines may be damaged
     ),
-    "pydantic_core": ("events/base.py", "projections/*"),
+    "pydantic_core": ("events/base.py", "agent0/state/snapshot.py", "projections/*"),
     "reasoning_gym": ("agent0/evaluation/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
     "rich": ("agent0/cli/*",),
     "safetensors": ("infra/engine/*", "infra/training/*", "infra/tiny/*", "infra/weights/readable.py"),

@@ -139,6 +139,19 @@ async def test_a_lost_ack_does_not_store_twice(log: Log, nats_server: Server, pr
     assert (await log.info()).last_seq == 1 + number
 
 
+async def test_of_writers_that_saw_the_same_newest_event_of_a_run_one_is_stored(log: Log) -> None:
+    """Whatever their subjects are; events of other runs do not count."""
+    (seen,) = await log.append([raised("a")])
+    await log.append([raised("x", "r2")])
+    asked = [make(str(n)) for n in range(8) for make in (raised, resolved)]
+    found = await asyncio.gather(*(log.append_unchanged(one, seen) for one in asked))
+    (won,) = [seq for seq in found if seq]
+    assert won == await log.last_seq("r1") == 3 and await names(log, "r1") == ["a", asked[found.index(won)].event.alarm]  # type: ignore[attr-defined]
+    assert await log.append_unchanged(raised("b"), won) == 4
+    assert await log.append_unchanged(raised("new", "r3"), 0) == 5
+    assert await log.append_unchanged(raised("new again", "r3"), 0) == 0
+
+
 async def test_a_full_log_refuses_whole_batches_and_keeps_its_history(log: Log) -> None:
     large = [raised(f"a{n}", size=300_000) for n in range(30)]
     await log.append(large[:8])

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.terminal import agent0 as call
 SMALL = (
     *("--profile", "scripted", "--seed", "3", "--iterations", "1", "--tasks", "6", "--attempts", "2"),
     *("-s", "run.evaluation.validation=4", "-s", "run.evaluation.test=4", "-s", "sandbox.workers=1"),
+    *("-s", "handlers.snapshot_events=20"),
 )
 
 
@@ -57,6 +58,23 @@ def test_a_state_rebuilt_from_zero_is_the_one_that_was_recorded_then(home: Path)
 
     for recorded, seq, rebuilt in reading(home, look):
         assert rebuilt == recorded.event.state_sha, (recorded.type, seq)
+
+
+def test_snapshots_change_nothing_of_what_is_shown(
+    home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run left some. A state is the same with them, with a cut one, and without the folder."""
+    run = name_of(home)
+    parts = sorted((home / "snapshots" / run).glob("*.part"))
+    assert len(parts) > 1
+    shown, warned = [], []
+    gone = partial(parts[0].parent.rename, tmp_path / "gone")
+    for spoil in (str, partial(parts[-1].write_bytes, b"cut"), gone):
+        spoil()
+        caplog.clear()
+        shown.append(call("run", "show", run, "--at", "0", "--json", home=home).json)
+        warned.append(f"{parts[-1].name} is cut" in caplog.text)
+    assert shown[0]["status"] == "finished" and shown == [shown[0]] * 3 and warned == [False, True, False]
 
 
 def test_its_own_rules_give_its_own_rewards(home: Path) -> None:

@@ -6,13 +6,18 @@ import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from agent0.assembly.telemetry.calming import Calm
 from agent0.assembly.telemetry.chat_messages import DISCORD_CHARACTERS, SLACK_CHARACTERS
 from agent0.assembly.telemetry.followers import CHATS as FORMATS
 from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Follower, followers, signature
@@ -20,8 +25,8 @@ from agent0.assembly.telemetry.spans import TOLD
 from agent0.config.loading import public
 from agent0.errors import ConfigError
 from agent0.settings import Settings, TelemetrySettings
-from events.alarms import AlarmRaised
-from events.base import record
+from events.alarms import AlarmRaised, AlarmResolved
+from events.base import Recorded, record
 from infra.telemetry.json_logs import about, json_logs
 from tests.api.served import stored
 from tests.story import renumbered, whole_run
@@ -65,9 +70,9 @@ def receiver() -> Iterator[Receiver]:
     server.server_close()
 
 
-def follower(home: Path, **telemetry: str) -> Follower:
+def follower(home: Path, calm_s: float = 0, **telemetry: str) -> Follower:
     """One that begins before the first event."""
-    [found] = followers(Settings(home=home, telemetry=TelemetrySettings(**telemetry)))
+    [found] = followers(Settings(home=home, telemetry=TelemetrySettings(calm_s=calm_s, **telemetry)))
     (home / "followers").mkdir(exist_ok=True)
     (home / "followers" / f"{found.name}.json").write_text('{"seq": 0}')
     return found
@@ -119,6 +124,75 @@ async def test_a_webhook_gets_signed_notices_and_misses_none(receiver: Receiver,
     stored(tmp_path, [*STORY, STORY[-1].model_copy(update={"seq": len(STORY) + 1, "id": "again"})])
     await found.step()  # another one of its kind goes on where it was
     assert len(receiver.got) == len(told) + 1
+
+
+CALM = timedelta(seconds=100)
+MOVES = st.lists(st.tuples(st.integers(1, 300), st.sampled_from("ab"), st.booleans()), max_size=30)
+
+
+def alarms(moves: list[tuple[int, str, bool]]) -> list[Recorded]:
+    """Alarms that are raised and resolved in turns, so many seconds after one another."""
+    at, on, told = STORY[0].time, {"a": False, "b": False}, list[Recorded]()
+    for seq, (seconds, name, _) in enumerate(moves, 1):
+        at, on[name] = at + timedelta(seconds=seconds), not on[name]
+        raised = AlarmRaised(alarm=name, severity="warning", message="m")
+        event = raised if on[name] else AlarmResolved(alarm=name)
+        told.append(record(event, run="r1", time=at).model_copy(update={"seq": seq}))
+    return told
+
+
+@settings(max_examples=60, deadline=None)
+@given(MOVES)
+def test_an_alarm_that_flaps_is_told_once_when_it_begins_and_once_when_it_ends(
+    moves: list[tuple[int, str, bool]],
+) -> None:
+    story = alarms(moves)
+    end = (story[-1].time if story else STORY[0].time) + CALM
+    whole, left = Calm(CALM).take(story, end)
+    assert left.held == ()
+    for name in "ab":
+        every = [one for one in story if one.event.alarm == name]  # type: ignore[attr-defined]
+        ends = [pair for pair in pairwise(every) if pair[0].type == "AlarmResolved"]
+        short = [pair for pair in ends if pair[1].time - pair[0].time < CALM]
+        told = [one for one in whole if one.event.alarm == name]  # type: ignore[attr-defined]
+        assert told == [one for one in every if not any(one in pair for pair in short)]
+        assert [one.type for one in told] == (["AlarmRaised", "AlarmResolved"] * len(told))[: len(told)]
+    parts, calm = list[Recorded](), Calm(CALM)
+    for one, (_, _, look) in zip(story, moves, strict=True):  # as they come, with looks between
+        new, calm = calm.take([one], one.time)
+        more, calm = calm.take([], one.time) if look else ([], calm)
+        parts += [*new, *more]
+    rest, _ = calm.take([], end)
+    assert sorted([*parts, *rest], key=lambda one: one.seq) == sorted(whole, key=lambda one: one.seq)
+
+
+async def test_what_is_held_outlives_its_process_and_comes_without_another_event(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    story = alarms([(1, "a", True)] * 6)  # raised and resolved three times within seconds
+    now = [story[-1].time]
+
+    def another() -> Follower:
+        made = follower(tmp_path, 100, webhook_url=receiver.address, webhook_secret="s")
+        made._clock = lambda: now[0]
+        return made
+
+    stored(tmp_path, story[:4])
+    await another().step()
+    place = tmp_path / "followers" / "webhook.json"
+    before = place.read_text()
+    stored(tmp_path, story)
+    second = another()
+    place.write_text(before)
+    await second.step()
+    assert [json.loads(body)["seq"] for _, _, body in receiver.got] == [1]
+    now[0] += CALM
+    receiver.refuses = 1
+    with pytest.raises(OSError, match="503"):
+        await second.step()
+    for _ in range(2):
+        await second.step()
+    assert [json.loads(body)["seq"] for _, _, body in receiver.got] == [1, 6]
 
 
 CHATS = [("slack", "text", SLACK_CHARACTERS), ("discord", "content", DISCORD_CHARACTERS)]

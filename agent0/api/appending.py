@@ -51,20 +51,41 @@ class Begun(BaseModel):
     seq: int
 
 
-async def append(context: ApiContext, begin: Recorded, again: str = "") -> Begun:
-    """Append ``begin`` under the id that its key has; where that is stored, it is what was asked for before.
+async def append(context: ApiContext, begin: Recorded, again: str = "", if_match: str = "") -> Begun:
+    """Append ``begin`` under the id that its key has; where that is stored, it is what was asked for before. With
+    ``if_match`` it is stored only where its run has no event behind what the tag stands for, however many ask at once.
 
     Raises:
         OperationError: the server only reads, or ``again`` was the key of another request.
+        StaleError: something happened in the run.
     """
     log = context.require_log()
     if again:
         begin = _named(begin, again)
         if (known := _stored(context, begin)) is not None:
             return known
-    seqs = await log.append([begin])
-    await shown(context, seqs[0])
-    return Begun(run=begin.run, event=begin.id, seq=seqs[0])
+    tags = _tags(if_match)
+    if not tags:
+        (seq,) = await log.append([begin])
+    else:
+        last = await log.last_seq(begin.run)
+        seq = await log.append_unchanged(begin, last) if _bears(context, tags, last) else 0
+        if not seq:
+            return await _first(context, begin, await log.last_seq(begin.run))
+    await shown(context, seq)
+    return Begun(run=begin.run, event=begin.id, seq=seq)
+
+
+async def _first(context: ApiContext, begin: Recorded, last: int) -> Begun:
+    """What came first was this request, sent twice at once, or another.
+
+    Raises:
+        StaleError: another.
+    """
+    await shown(context, last)
+    if (known := _stored(context, begin)) is not None:
+        return known
+    raise _stale(begin.run, last)
 
 
 def decided_before(context: ApiContext, run: str, kind: type[Event], again: str) -> Begun | None:
@@ -87,15 +108,34 @@ def require_unchanged(context: ApiContext, run: str, if_match: str) -> None:
     Raises:
         ConfigError: it is no tag of ours. StaleError: something happened.
     """
+    tags = _tags(if_match)
+    with context.tables() as db:
+        last = extent_of(db, run)[1]
+    if tags and not _bears(context, tags, last):
+        raise _stale(run, last)
+
+
+def _tags(if_match: str) -> list[re.Match[str]]:
+    """The tags of ours in a header; none where it asks for nothing.
+
+    Raises:
+        ConfigError: it holds none of ours.
+    """
     if not if_match or if_match.strip() == "*":
-        return
+        return []
     tags = [found for one in if_match.split(",") if (found := _TAG.fullmatch(one.strip()))]
     if not tags:
         raise ConfigError("If-Match holds no tag of this server.", "Send the ETag of what you decide on.")
-    with context.tables() as db:
-        last = extent_of(db, run)[1]
-    if not any(int(tag[1]) >= last and _is_of_this_log(context, tag) for tag in tags):
-        raise StaleError(f"Run {run} has changed.", f"Its last event is {last}.", "Look again, then decide again.")
+    return tags
+
+
+def _bears(context: ApiContext, tags: list[re.Match[str]], last: int) -> bool:
+    """Whether one of ``tags`` stands for the event ``last`` or a later one."""
+    return any(int(tag[1]) >= last and _is_of_this_log(context, tag) for tag in tags)
+
+
+def _stale(run: str, last: int) -> StaleError:
+    return StaleError(f"Run {run} has changed.", f"Its last event is {last}.", "Look again, then decide again.")
 
 
 def _is_of_this_log(context: ApiContext, tag: re.Match[str]) -> bool:

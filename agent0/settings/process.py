@@ -40,6 +40,9 @@ class HandlerSettings(Frozen):
         0, ge=0, le=100_000, description="overrides every unordered handler's own bound; 0: as declared"
     )
     commit_ms: float = Field(3, ge=0, le=60_000, description="how long effects are gathered into one atomic batch")
+    snapshot_events: int = Field(
+        10_000, ge=0, le=LARGEST, description="events of a run between two snapshots of its state; 0 writes none"
+    )
 
 
 class SandboxSettings(Frozen):
@@ -127,4 +130,7 @@ class TelemetrySettings(Frozen):
     webhook_secret: SecretStr = Field(SecretStr(""), description="secret that signs them; better in the environment")
     slack_url: SecretStr = Field(SecretStr(""), description="Slack's incoming webhook; better in the environment")
     discord_url: SecretStr = Field(SecretStr(""), description="Discord's webhook; better in the environment")
+    calm_s: float = Field(
+        300, ge=0, le=86_400, description="seconds without being raised again until the end of an alarm is sent"
+    )
     log_json: bool = Field(False, description="logs of the process as JSON lines on stderr")

@@ -28,10 +28,12 @@ from infra.bus.arrivals import Pulling
 from infra.bus.deliveries import Advisory, Reaction
 from infra.bus.dispatch import Reactions
 from infra.bus.group_commit import Committer
-from infra.bus.run_views import Evolve, Views
+from infra.bus.run_views import Views
 from infra.log.connection import Link, die, reconnecting
 from infra.log.event_log import Log
+from infra.log.folding import Evolve
 from infra.log.set_aside import advice, seen
+from infra.log.state_snapshots import Snapshots
 from infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 
 AT_ONCE = 64
@@ -47,7 +49,8 @@ class Bus:
     """The handlers of one process at work.
 
     ``ports`` maps parameter names to adapters. ``evolve`` is the fold whose result handlers get as ``run``.
-    ``fatal`` is told why the process must end (default: it ends, status 70).
+    ``fatal`` is told why the process must end (default: it ends, status 70). With ``snapshots`` a long run is not
+    folded from its beginning.
     """
 
     def __init__(
@@ -60,11 +63,12 @@ class Bus:
         code_rev: str = "",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         fatal: Callable[[str], None] = die,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._log, self._handlers, self._fatal = log, tuple(handlers), fatal
         self._topology = Topology(settings.nats, settings.handlers)
         self._ack_wait_s = settings.handlers.ack_wait_s
-        self._views = Views(log, evolve)
+        self._views = Views(log, evolve, snapshots)
         self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
         self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
         self._link = Link(log.server)

@@ -6,20 +6,17 @@ One reader follows each run; everything here is a fold over what that reader saw
 import asyncio
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from collections.abc import Callable
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
 from agent0.errors import TransientError
-from agent0.provenance.fork_history import past_of
 from events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
-from events.base import Recorded
+from events.base import Recorded, decode
 from events.runs import RunCancelled, RunFailed, RunPaused, RunResumed
 from infra.log.event_log import Log
-
-Evolve = Callable[[Any, Recorded], Any]
-"""(state or None, event) -> state or None: pure, its result immutable."""
+from infra.log.folding import Evolve, state_before
+from infra.log.state_snapshots import Snapshot, Snapshots, SnapshotWriter
 
 RECENT = 4096
 """States kept by sequence."""
@@ -27,6 +24,16 @@ EVERY = 512
 """Of the older ones every so many is kept, so that any state is at most this many events away."""
 IDLE_VIEWS = 16
 """Views of runs that are over, or of no run, which stay in memory."""
+_NOTED = (
+    RunPaused,
+    RunFailed,
+    RunResumed,
+    RunCancelled,
+    DependencyLost,
+    DependencyRestored,
+    ReactionTried,
+    ReactionRetried,
+)
 
 
 class BrokenViewError(Exception):
@@ -36,8 +43,9 @@ class BrokenViewError(Exception):
 class RunView:
     """A run as of ``seq``. ``done`` holds (cause, handler) of every stored reaction."""
 
-    def __init__(self, log: Log, run: str, evolve: Evolve) -> None:
-        self.run, self.seq, self.state = run, 0, None
+    def __init__(self, log: Log, run: str, evolve: Evolve, snapshots: Snapshots | None = None) -> None:
+        self.run, self.seq = run, 0
+        self.state: Any = None
         self.done: set[tuple[str, str]] = set()
         self.failed: Counter[tuple[str, str]] = Counter()
         """(cause, handler) -> tries that failed."""
@@ -49,12 +57,14 @@ class RunView:
         """Reactions under way: they end when the run is cancelled."""
         self.ended: set[asyncio.Task[Any]] = set()
         """Those that were ended so, until they noticed."""
-        self._log, self._evolve = log, evolve
+        self._log, self._evolve, self._snapshots = log, evolve, snapshots
+        self._writer: SnapshotWriter | None = None
         self._recent: OrderedDict[int, Any] = OrderedDict()
         self._base: Any = None
         """What the run began with: a fork's is the state of its parent there."""
         self._marks: list[tuple[int, Any]] = []
         self._blocks: OrderedDict[int, dict[int, Any]] = OrderedDict()
+        """By the sequence of the mark at which they begin."""
         self._folding = asyncio.Lock()
         self._count = 0
         self._pauses: list[tuple[int, bool]] = [(0, False)]
@@ -106,13 +116,29 @@ class RunView:
         """The state right after the event ``seq`` of this run (which must have been reached)."""
         if seq in self._recent:
             return self._recent[seq]
-        number = bisect_right(self._marks, seq, key=lambda mark: mark[0]) - 1
         async with self._folding:
-            if number not in self._blocks:
-                self._blocks[number] = await self._fold_block(number)
+            if seq < self._marks[0][0]:
+                await self._mark_before(seq)
+            number = bisect_right(self._marks, seq, key=lambda mark: mark[0]) - 1
+            begin = self._marks[number][0]
+            if begin not in self._blocks:
+                self._blocks[begin] = await self._fold_block(number)
                 if len(self._blocks) > RECENT // EVERY:
                     self._blocks.popitem(last=False)
-            return self._blocks[number][seq]
+            return self._blocks[begin][seq]
+
+    async def _mark_before(self, seq: int) -> None:
+        """Keep states from before the snapshot that this view began with, from an older one or the beginning on."""
+        first = self._marks[0][0]
+        found = await self._snapshots.newest(self.run, seq) if self._snapshots else None
+        start, state = (found.seq, found.state) if found else (0, await self._began_with())
+        marks, count = [(start, state)], 0
+        async with aclosing(self._log.read(self.run, after=start, until=first - 1)) as events:  # type: ignore[type-var]
+            async for recorded in events:
+                state, count = self._evolve(state, recorded), count + 1
+                if count % EVERY == 0:
+                    marks.append((recorded.seq, state))
+        self._marks[:0] = marks
 
     async def _fold_block(self, number: int) -> dict[int, Any]:
         """States from one mark to the next, once more: causes that wait for long tend to wait together."""
@@ -131,20 +157,45 @@ class RunView:
 
     async def _follow(self) -> None:
         try:
-            async with aclosing(past_of(self._log, self.run)) as past:  # type: ignore[type-var]
-                async for recorded in past:
-                    self._base = self._evolve(self._base, recorded)
-            self._marks.append((0, self._base))
-            async for recorded in self._log.tail(0, self.run):
+            found = await self._snapshots.newest(self.run) if self._snapshots else None
+            if found:
+                self._restore(found)
+            else:
+                self._base = await self._began_with()
+                self._marks.append((0, self._base))
+            if self._snapshots and self._snapshots.every:
+                self._writer = SnapshotWriter(self._snapshots, found, RECENT)
+            async for recorded in self._log.tail(self.seq, self.run):
                 self._fold(recorded)
                 self._moved.set()
+                if self._writer:
+                    await self._writer.take(recorded, self._recent, noted=isinstance(recorded.event, _NOTED))
         finally:
             self._moved.set()  # waiters find the reader done and raise what ended it
+
+    async def _began_with(self) -> Any:
+        """What the run began with: a fork's is the state of its parent there."""
+        return await state_before(self._log, self.run, self._evolve, self._snapshots)
+
+    def _restore(self, found: Snapshot) -> None:
+        """Know what folding up to the snapshot would have left."""
+        for part in found.parts:
+            for seq, body in part.notes:
+                self._note(decode(body, seq))
+            for handler, causes in part.done.items():
+                self.done.update((cause, handler) for cause in causes)
+        self.seq, self.state = found.seq, found.state
+        self._recent[self.seq] = self.state
+        self._marks.append((self.seq, self.state))
+        self._tell_status()
+
+    def _tell_status(self) -> None:
+        (self.stopped.clear if self.status == "running" else self.stopped.set)()
 
     def _fold(self, recorded: Recorded) -> None:
         state = self._base if self.state is None else self.state
         self.seq, self.state = recorded.seq, self._evolve(state, recorded)
-        (self.stopped.clear if self.status == "running" else self.stopped.set)()
+        self._tell_status()
         self._recent[recorded.seq] = self.state
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
@@ -178,6 +229,8 @@ class RunView:
             key = tried.cause_id, tried.failed_handler
             self.failed[key] = self.crashed[key] = 0
             self.done.discard(key)
+            if self._writer:
+                self._writer.forget(key)
         else:
             key = tried.cause_id, tried.tried_handler
             self.failed[key] += tried.outcome == "failed"
@@ -187,14 +240,14 @@ class RunView:
 class Views:
     """The views of one process; those of runs that are over are dropped, oldest first."""
 
-    def __init__(self, log: Log, evolve: Evolve) -> None:
-        self._log, self._evolve = log, evolve
+    def __init__(self, log: Log, evolve: Evolve, snapshots: Snapshots | None = None) -> None:
+        self._log, self._evolve, self._snapshots = log, evolve, snapshots
         self._views: OrderedDict[str, RunView] = OrderedDict()
 
     async def get(self, run: str) -> RunView:
         """The view of ``run``, made where needed; a new one knows everything stored before this call."""
         if run not in self._views:
-            self._views[run] = RunView(self._log, run, self._evolve)
+            self._views[run] = RunView(self._log, run, self._evolve, self._snapshots)
             await self._drop()
         self._views.move_to_end(run)
         view = self._views[run]

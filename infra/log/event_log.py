@@ -18,16 +18,15 @@ from nats.js.errors import NotFoundError as NoSuchMessageError
 
 from agent0.errors import DependencyError, LogError, NotFoundError
 from events.base import TOKEN, Recorded
-from events.traces import HEADER, traceparent
-from infra.log.answers import AgainError, DuplicateError, stored_at
 from infra.log.append_queue import AppendQueue
 from infra.log.connection import ANSWER_S, Link, apart, connect
 from infra.log.decoder import Decoder
 from infra.log.nats_server import Role, Server
+from infra.log.publishing import NO_STREAM, AgainError, DuplicateError, body_of, marks, stored_at
 from infra.log.reader import Query, Stored, pull
 from infra.log.set_aside import SUBJECT as ASIDES
 from infra.log.set_aside import Asides, decoded_body, read_asides, seen
-from infra.log.streams import EVENTS, MAX_MESSAGE
+from infra.log.streams import EVENTS
 
 BATCH = 1000
 """Messages of one atomic batch: the server's limit."""
@@ -35,10 +34,6 @@ BATCH = 1000
 PATIENCE_S = 15.0
 CLUSTER_ANSWER_S = 2.0
 """A cluster that lost a leader does not say so. Whoever asks again sooner finds the next one sooner."""
-MAX_BODY = MAX_MESSAGE - 4096
-"""Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
-
-_NO_STREAM = 10059
 
 
 @dataclass(frozen=True)
@@ -140,15 +135,30 @@ class Log:
         """
         events, newest = [r for r, _ in heads], {r.id: seq for r, seq in heads if seq is not None}
         try:
-            sent = await self._send(events, {r.id: _body(r) for r in events}, newest)
+            sent = await self._send(events, {r.id: body_of(r) for r in events}, newest)
             return sent[events[-1].id]
         except DuplicateError:
             return 0
         except (Error, TimeoutError, AgainError) as error:
             raise self._link.away("append") from error
 
+    async def append_unchanged(self, recorded: Recorded, last: int) -> int:
+        """Store an event where the newest of its run still stands at ``last``; its sequence, 0 where another one came
+        first, or itself before.
+
+        Raises:
+            DependencyError: no answer, or no space. It may have been stored: look.
+        """
+        try:
+            newest, among = {recorded.id: last}, f"a0.ev.{_token(recorded.run)}.>"
+            return (await self._send([recorded], {recorded.id: body_of(recorded)}, newest, among))[recorded.id]
+        except DuplicateError:
+            return 0
+        except (Error, TimeoutError, AgainError) as error:
+            raise self._link.away("append") from error
+
     async def _append_part(self, part: Sequence[Recorded]) -> list[int]:
-        bodies = {r.id: _body(r) for r in part}
+        bodies = {r.id: body_of(r) for r in part}
         self.wrote = True
         floor, deadline = self._floor, monotonic() + self.patience_s
         known: dict[str, int] = {}
@@ -167,17 +177,21 @@ class Log:
         return [known[r.id] for r in part]
 
     async def _send(
-        self, events: Sequence[Recorded], bodies: Mapping[str, bytes], newest: Mapping[str, int] | None = None
+        self,
+        events: Sequence[Recorded],
+        bodies: Mapping[str, bytes],
+        newest: Mapping[str, int] | None = None,
+        among: str = "",
     ) -> dict[str, int]:
         """One plain publish or one atomic batch; id -> sequence."""
         client, batch = self._link.client, uuid4().hex
         async with asyncio.timeout(ANSWER_S):
             await self._link.ready()
         for n, r in enumerate(events[:-1], 1):
-            marks = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
-            await client.publish(r.subject, bodies[r.id], headers=_marks(r, newest) | marks)
+            place = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
+            await client.publish(r.subject, bodies[r.id], headers=marks(r, newest) | place)
         last = events[-1]
-        headers = {**_marks(last, newest), "Nats-Expected-Stream": EVENTS}
+        headers = {**marks(last, newest, among), "Nats-Expected-Stream": EVENTS}
         if len(events) > 1:
             headers |= {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(len(events)), "Nats-Batch-Commit": "1"}
             headers.pop("Nats-Expected-Stream")
@@ -317,7 +331,7 @@ class Log:
         return LogInfo(state["first_seq"], state["last_seq"], state["bytes"], answer["created"], most, _lost(state))
 
     def _refused(self, refusal: Mapping[str, Any]) -> LogError:
-        if refusal.get("err_code") != _NO_STREAM:
+        if refusal.get("err_code") != NO_STREAM:
             return LogError(
                 "The log is refused.",
                 f"The server says: {refusal.get('description', refusal)}.",
@@ -344,21 +358,6 @@ class Log:
 def _lost(state: Mapping[str, Any]) -> int:
     first, last, held = state["first_seq"], state["last_seq"], state["messages"]
     return int(last - first + 1 - held) if last >= first else 0
-
-
-def _body(recorded: Recorded) -> bytes:
-    body = recorded.to_json()
-    if len(body) > MAX_BODY:
-        why = f"{recorded.type} has {len(body)} bytes; an event holds at most {MAX_BODY}."
-        raise LogError("An event is too large.", why, "Put its content into an artifact.")
-    return body
-
-
-def _marks(recorded: Recorded, newest: Mapping[str, int] | None) -> dict[str, str]:
-    at = (newest or {}).get(recorded.id)
-    expected = {} if at is None else {"Nats-Expected-Last-Subject-Sequence": str(at)}
-    parent = traceparent(recorded.run, recorded.task, recorded.attempt)
-    return {"Nats-Msg-Id": recorded.id, HEADER: parent, **expected}
 
 
 def _subjects(run: str, types: Iterable[str]) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def test_every_page_stands(chromium: Any, address: str, scheme: str, size: dict[
     for path in SEEN:
         page.goto(address + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
-        found[path] = _axe(page)
+        found[path] = axe(page)
         if SHOTS.name:
             name = path.strip("/").replace("/", "-").replace("?", "-")
             page.screenshot(path=str(SHOTS / f"{name}-{scheme}.png"), full_page=True)
@@ -71,7 +71,7 @@ def test_every_page_stands(chromium: Any, address: str, scheme: str, size: dict[
     assert [one for one in wrong if "status of 404" not in one] == []  # of /nothing
 
 
-def _axe(page: Any) -> list[Any]:
+def axe(page: Any) -> list[Any]:
     """What axe-core finds, of WCAG A and AA; nothing where it is not there."""
     if not AXE.is_file():
         return []

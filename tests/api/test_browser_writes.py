@@ -1,6 +1,8 @@
-"""What is started by clicks, in Chromium over `agent0 up`: a run, a task, a chat. `make browser` runs it."""
+"""What is started by clicks, in Chromium over `agent0 up`. `make browser` runs it."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.test_browser import WIDE, chromium, opened
+from tests.api.test_browser import NARROW, WIDE, axe, chromium, opened
 
 pytestmark = pytest.mark.slow
 __all__ = ["chromium"]
@@ -28,15 +30,46 @@ def address(tmp_path: Path) -> Iterator[str]:
         process.send_signal(signal.SIGINT)
 
 
-def test_a_run_a_task_and_a_chat_by_clicks(chromium: Any, address: str) -> None:
+def test_a_newcomers_path_by_clicks(chromium: Any, address: str) -> None:
+    """A run is started, a point of its curve opened, a group read, the run forked there, a task submitted, a checkpoint
+    talked to and rolled back."""
     page, asked, wrong = opened(chromium, viewport=WIDE)
     page.set_default_timeout(PATIENT_MS)
     page.goto(f"{address}/runs")
     page.fill("input[name=set]", SMALL)
     page.click("form.start button")
-    page.wait_for_url("**/runs/*")
-    page.locator("ol.feed li >> text=RunFinished").wait_for()
+    run = finished(page)
 
+    page.reload()
+    page.click("figure a[href*='iterations/1'] circle.point, figure a[href*='iterations/1'] circle.refused")
+    page.wait_for_url("**/iterations/1")
+    page.click("main td a[href*='trajectories/t0-'] >> nth=0")
+    page.click("nav.crumbs a[href*='tasks/t0-']")
+    assert page.locator("table.group thead a").count() == 4
+    page.goto(f"{address}/runs/{run}/iterations/1")
+    page.fill("form.start input[name=set]", "run.seed=7")
+    page.click("form.start button")
+    forked = finished(page)
+    assert forked != run and page.locator(f"main a[href='/runs/{run}']").count() == 1
+
+    submits(page, address)
+    talks(page, f"{address}/chat")
+    page.goto(f"{address}/models/{run}/student-0")
+    page.select_option("select[name=to]", "base")
+    page.click("text=Roll back")
+    page.wait_for_url(f"**/runs/{run}")
+    page.locator("ol.feed li >> text=CheckpointRolledBack").wait_for()
+    assert wrong == [] and [one for one in asked if not one.startswith((address, "data:"))] == []
+
+
+def finished(page: Any) -> str:
+    """The run whose page comes next, once it is over."""
+    page.wait_for_url(re.compile(r"/runs/[a-z0-9-]+$"))
+    page.locator("ol.feed li >> text=RunFinished").wait_for()
+    return str(page.url.rpartition("/")[2])
+
+
+def submits(page: Any, address: str) -> None:
     page.goto(f"{address}/submit")
     page.fill("textarea[name=question]", "What is 6 * 7?")
     page.fill("input[name=expected]", "42")
@@ -45,7 +78,9 @@ def test_a_run_a_task_and_a_chat_by_clicks(chromium: Any, address: str) -> None:
     page.locator("main >> text=/expected 42/").wait_for()  # by itself, when it is judged
     assert page.locator("h2 >> text=Verdicts").count() == 1
 
-    page.goto(f"{address}/chat")
+
+def talks(page: Any, place: str) -> None:
+    page.goto(place)
     for number, said in enumerate(("What is 1 + 1?", "And then?"), 1):
         page.fill("textarea[name=message]", said)
         page.click("form.ask button")
@@ -56,4 +91,28 @@ def test_a_run_a_task_and_a_chat_by_clicks(chromium: Any, address: str) -> None:
         )
     turns = page.locator("#said .turn pre").all_inner_texts()
     assert [turns[0], turns[2]] == ["What is 1 + 1?", "And then?"] and all(turns[1::2])
-    assert wrong == [] and [one for one in asked if not one.startswith((address, "data:"))] == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_run_is_started_from_the_settings(chromium: Any, address: str, scripts: bool) -> None:
+    """Narrow and in the dark, with scripts and without; every field has its label."""
+    page, _, wrong = opened(chromium, viewport=NARROW, color_scheme="dark", java_script_enabled=scripts)
+    page.set_default_timeout(PATIENT_MS)
+    page.goto(f"{address}/config?profile=scripted")
+    for part in page.locator("details").all():
+        if part.get_attribute("open") is None:
+            part.locator("summary").click()
+    if scripts:
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        assert axe(page) == []
+    for pair in SMALL.split():
+        key, _, value = pair.partition("=")
+        page.fill(f"[name='{key}']", value)
+    page.select_option("[name='run.evaluation.gate']", "open")
+    page.fill("input[name=name]", "by hand")
+    page.click("text=Start a run with these")
+    page.wait_for_url(re.compile(r"/runs/by-hand-[a-z0-9]+$"))
+    assert wrong == []
+    page.goto(page.url + ".json")
+    config = json.loads(page.inner_text("body"))["run"]["config"]
+    assert (config["iterations"], config["evaluation"]["gate"]) == (1, "open")

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,26 +76,41 @@ def test_it_tells_what_happens_and_goes_on_in_rebuilt_tables(tmp_path: Path) -> 
     assert seen == [*range(16, 31)]
 
 
+KILLS = 50
+
+
 @pytest.mark.slow
 def test_a_server_that_is_killed_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    """`agent0 view` as a process, killed in mid-stream 20 times; the client goes on behind the last id that it saw."""
+    """`agent0 view` as a process, killed in mid-stream; the client goes on behind the last id that it saw."""
     story = whole_run(iterations=3)
-    home, last, seen = stored(tmp_path, story), "", list[int]()
+    home, seen = stored(tmp_path, story), list[int]()
+    command, kills = [sys.executable, "-m", "agent0", "view", str(home), "--port", "0"], 0
     while len(seen) < len(story):
-        command = [sys.executable, "-m", "agent0", "view", str(home), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             url = process.stdout.readline().strip().removesuffix("/runs")
-            more = min(len(seen) + 20, len(story))
-            with httpx2.stream(
-                "GET", f"{url}/v1/events", headers={**STREAM, "Last-Event-ID": last}, timeout=60
-            ) as sent:
-                lines = sent.iter_lines()
-                while len(seen) < more:
-                    seen.append(_next(lines))
-                    last = str(seen[-1])
+            with following(url, seen) as sent:
+                seen += [_next(sent) for _ in range(min(len(story) // KILLS, len(story) - len(seen)))]
                 process.kill()
+        kills += 1
+    assert seen == [*range(1, len(story) + 1)] and kills >= KILLS
+
+
+def test_a_server_that_ends_in_mid_stream_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    story, seen = whole_run(iterations=1), list[int]()
+    stored(tmp_path, story)
+    for number in (7, 40, len(story) - 47):
+        with viewed(tmp_path) as url, following(url, seen) as sent:
+            seen += [_next(sent) for _ in range(number)]
     assert seen == [*range(1, len(story) + 1)]
+
+
+@contextmanager
+def following(url: str, seen: list[int]) -> Iterator[Iterator[str]]:
+    """The lines of the stream behind the last of what was ``seen``."""
+    headers = {**STREAM, "Last-Event-ID": str(seen[-1]) if seen else ""}
+    with httpx2.stream("GET", f"{url}/v1/events", headers=headers, timeout=60) as sent:
+        yield sent.iter_lines()
 
 
 def _next(lines: Iterator[str]) -> int:

@@ -28,11 +28,11 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 @asynccontextmanager
-async def standing(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    """`agent0 up` of ``settings``, and a client of it."""
+async def standing(settings: Settings, *, handlers: bool = True) -> AsyncIterator[httpx2.AsyncClient]:
+    """`agent0 up` of ``settings``, and a client of it; without ``handlers`` nothing that is started is executed."""
     said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with one_sandbox():
-        serving = asyncio.ensure_future(server.up(settings, said.set_result))
+        serving = asyncio.ensure_future(server.up(settings, said.set_result, handlers=handlers))
         await asyncio.wait([said, serving], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             serving.result()
@@ -162,7 +162,8 @@ async def goes_back(client: httpx2.AsyncClient, run: str) -> None:
     assert (stale.status_code, stale.json()["type"]) == (412, "urn:agent0:problem:changed_since")
     assert (await client.post(promote, json={}, headers={"If-Match": '"x"'})).status_code == 422
     again = (await client.get(f"/v1/runs/{run}")).headers["etag"]
-    assert (await client.post(promote, json={}, headers={"If-Match": again})).status_code == 202
+    at_once = [client.post(promote, json={"reason": str(n)}, headers={"If-Match": again}) for n in range(8)]
+    assert sorted(one.status_code for one in await asyncio.gather(*at_once)) == [202, *[412] * 7]
     assert (await client.get(f"/v1/runs/{run}")).json()["student"] == "student-0"
     assert (await client.post(promote, json={})).status_code == 409  # it is the student already
     by_form = await client.post(f"/runs/{run}/rollback", data={"to": "base"})
@@ -206,21 +207,15 @@ WRONG = {
 async def test_what_cannot_be_started_is_told(home: Path) -> None:
     """Without handlers, as where other processes have them."""
     settings = load("scripted", {"home": str(home), "api.port": "0"})
-    with one_sandbox():
-        said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        serving = asyncio.ensure_future(server.up(settings, said.set_result, handlers=False))
-        async with httpx2.AsyncClient(base_url=await said, timeout=600) as client:
-            for why, (body, status) in WRONG.items():
-                found = await client.post("/v1/runs", json=body)
-                assert (found.status_code, found.headers["content-type"]) == (status, "application/problem+json"), why
-            for headers in ({"Origin": "http://evil.example"}, {"Content-Type": "text/plain"}):
-                found = await client.post("/v1/runs", content=b"{}", headers=headers)
-                assert found.status_code in (403, 422)
-            assert (await client.post("/v1/runs/nobody/forks", json={})).status_code == 404
-            assert (await client.post("/v1/runs/LAST/forks", json={"at": 10**9})).status_code == 404
-        serving.cancel()
-        with suppress(asyncio.CancelledError):
-            await serving
+    async with standing(settings, handlers=False) as client:
+        for why, (body, status) in WRONG.items():
+            found = await client.post("/v1/runs", json=body)
+            assert (found.status_code, found.headers["content-type"]) == (status, "application/problem+json"), why
+        for headers in ({"Origin": "http://evil.example"}, {"Content-Type": "text/plain"}):
+            found = await client.post("/v1/runs", content=b"{}", headers=headers)
+            assert found.status_code in (403, 422)
+        assert (await client.post("/v1/runs/nobody/forks", json={})).status_code == 404
+        assert (await client.post("/v1/runs/LAST/forks", json={"at": 10**9})).status_code == 404
 
 
 def test_an_archive_is_viewed_as_the_folder_is(home: Path, tmp_path: Path) -> None:

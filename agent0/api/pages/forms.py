@@ -7,9 +7,10 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from agent0.api.context import Context, key_of
+from agent0.api.pages.settings_form import changes
 from agent0.api.v1.decisions import decide, promote_to, roll_back
 from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
-from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
+from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, named_profile, start_run
 from agent0.assembly.replay.forks import pairs_of
 from agent0.errors import ConfigError, NotFoundError
 from events.runs import RunCancelled, RunPaused, RunResumed
@@ -20,10 +21,11 @@ Fields = dict[str, str]
 
 @router.post("/runs")
 async def start(request: Request, context: Context) -> Response:
-    """Start the run that a form describes, then show it."""
+    """Start the run that a form describes, by a field a setting or several in one, then show it."""
     given = await fields(request, "name", "profile", "set", "again")
+    others = changes(context.settings, named_profile(given["profile"]), await request.body())
     try:
-        asked = StartRequest(name=given["name"], profile=given["profile"], settings=_settings(given))
+        asked = StartRequest(name=given["name"], profile=given["profile"], settings={**others, **_settings(given)})
     except ValidationError as error:
         raise unfit(error) from error
     found = await start_run(context, asked, given["again"], key_of(request))

@@ -9,14 +9,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent0.api.conditional import LIMIT, At, Limit, keyed_page
 from agent0.api.context import Context
-from agent0.api.pages import readings
+from agent0.api.pages import readings, settings_form
 from agent0.api.pages.drawing import curve, histogram
 from agent0.api.pages.rendering import MEDIA, linker, standalone, static_files
 from agent0.api.pages.twins import Shown, router, twin
 from agent0.api.status import consumers, status
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.runtime.read_models import NothingError
-from agent0.config.loading import config_of, leaves, profiles, public
+from agent0.config.loading import profiles
 from agent0.errors import NotFoundError
 from projections.checkpoints import registry
 from projections.events import event_stats, show_event
@@ -45,6 +45,7 @@ def static(name: str) -> Response:
 
 WORDS = {"running": ("pause", "cancel"), "paused": ("resume", "cancel"), "failed": ("resume", "cancel")}
 """What may be decided of a run, by its status."""
+Profile = Annotated[str, Query(pattern="^[A-Za-z0-9_-]{0,64}$", description="a profile's name; empty: the server's")]
 Behind = Annotated[int, Query(ge=0, le=10_000_000, description="rows before")]
 ROWS = 150
 """Rows of a long list that a page shows at once."""
@@ -150,10 +151,16 @@ def event(context: Context, event: str) -> Shown:
 
 
 @twin("/config", "config.html.jinja", tagged=False)
-def config(context: Context) -> Shown:
-    """Show the settings in effect, without the secrets among them."""
-    rows = [{"key": key, "value": value} for key, value in leaves(public(context.settings))]
-    return Shown({"settings": rows, "profile": context.settings.profile, "sha": config_of(context.settings.run)[1]})
+def config(context: Context, profile: Profile = "") -> Shown:
+    """Show every setting and where it comes from, without the secrets, and a form that starts a run with others."""
+    found = settings_form.shown(context.settings, profile)
+    more = {
+        "sections": settings_form.sections(found["settings"]),
+        "process": [row for row in found["settings"] if not row["key"].startswith("run.")],
+        "profiles": sorted({*profiles(), found["profile"]}),
+        "again": secrets.token_urlsafe(16) if context.log else "",
+    }
+    return Shown(found, more=more)
 
 
 @twin("/admin", "admin.html.jinja", tagged=False)

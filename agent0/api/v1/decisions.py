@@ -124,7 +124,7 @@ async def decide(
         begin = cancelling(row, reason) if kind is RunCancelled else resumption(context.settings, row)
     if begin is None:
         raise OperationError(f"Run {row['run']} is {row['status']} already.", fix="There is nothing to decide.")
-    return await append(context, begin, again)
+    return await append(context, begin, again, if_match)
 
 
 async def promote_to(
@@ -141,7 +141,7 @@ async def promote_to(
         return known
     require_unchanged(context, name, if_match)
     begin: Recorded = await promoted(context.settings, log, f"{name}/{checkpoint}", reason)
-    return await append(context, begin, again)
+    return await append(context, begin, again, if_match)
 
 
 async def roll_back(context: ApiContext, run: str, to: str, reason: str, again: str = "", if_match: str = "") -> Begun:
@@ -150,7 +150,7 @@ async def roll_back(context: ApiContext, run: str, to: str, reason: str, again: 
     if (known := decided_before(context, name, CheckpointRolledBack, again)) is not None:
         return known
     require_unchanged(context, name, if_match)
-    return await append(context, await rolled_back(log, name, to, reason), again)
+    return await append(context, await rolled_back(log, name, to, reason), again, if_match)
 
 
 def _resolved(context: ApiContext, run: str) -> str:

@@ -100,6 +100,7 @@ async def start_ablation(context: ApiContext, asked: AblationRequest, again: str
     Raises:
         ConfigError: too many, or settings that do not fit; otherwise as ``start_run``.
     """
+    context.require_log()
     if len(asked.values) * len(asked.seeds) > MOST:
         raise ConfigError(f"These are {len(asked.values) * len(asked.seeds)} runs.", f"{MOST} are the most.")
     found = []

@@ -100,13 +100,22 @@ async def fork_run(context: ApiContext, run: str, asked: ForkRequest, again: str
 
 def _settings(context: ApiContext, asked: StartRequest, key: Key | None) -> Settings:
     """The server's settings with those of the request: those of runs only, since others would reach this process."""
-    if not _PROFILE.fullmatch(asked.profile):
-        raise ConfigError("A profile is named, no file is.", fix="See: agent0 config show --profile NAME")
     if others := [name for name in asked.settings if not name.startswith("run.")]:
         raise ConfigError(f"{others[0][:80]!r} is no setting of a run.", "Their names begin with `run.`.")
     _check(asked.settings, key)
-    profile = asked.profile or context.settings.profile
+    profile = named_profile(asked.profile) or context.settings.profile
     return with_plugin_files(load(profile, {**asked.settings, "home": str(context.settings.home)}))
+
+
+def named_profile(profile: str) -> str:
+    """``profile``, where it is a name.
+
+    Raises:
+        ConfigError: it is a file.
+    """
+    if not _PROFILE.fullmatch(profile):
+        raise ConfigError("A profile is named, no file is.", fix="See: agent0 config show --profile NAME")
+    return profile
 
 
 def _check(settings: Mapping[str, str], key: Key | None) -> None:

@@ -26,6 +26,8 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
     Raises:
         OperationError: a run is not over, or others use the log. LogError: the log is damaged.
     """
+    from infra.storage.state_files import StateFiles
+
     if settings.nats.url:
         why = "Only the embedded server's stream can be replaced safely."
         raise OperationError("An external server's log cannot be archived.", why, "Raise nats.max_bytes there.")
@@ -40,6 +42,7 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
             raise BrokenLogError(found)
         manifest = await _put_away(settings, log, path)
         await finish(settings, log.server)
+    StateFiles(settings.home).clear()  # they are of the stream that went
     return {**describe_archive(path, manifest), "continues_at": manifest.last + 1}
 
 

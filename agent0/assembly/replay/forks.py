@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins
 from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
@@ -26,23 +27,24 @@ from events.runs import IterationMeasured, RunFailed, RunStarted
 if TYPE_CHECKING:
     from handlers import Handler
     from infra.log.event_log import Log
+    from infra.log.state_snapshots import Snapshots
 
 
-async def state_at(log: "Log", run: str, seq: int = 0) -> RunState:
-    """The state of ``run`` after its last event up to ``seq`` (0: its present end), rebuilt from the beginning.
+async def state_at(log: "Log", run: str, seq: int = 0, snapshots: "Snapshots | None" = None) -> RunState:
+    """The state of ``run`` after its last event up to ``seq`` (0: its present end), rebuilt from the beginning or from
+    the nearest of ``snapshots``.
 
     Raises:
         NotFoundError: no such run, or ``seq`` is before its start or beyond the log.
     """
+    from infra.log.folding import state_until
+
     last = await log.last_seq()
     if not 0 <= seq <= last:
         began = await _start(log, run)
         end = f"It begins at event {began.seq} and ends at event {await log.last_seq(run)}; " if began else ""
         raise NotFoundError(f"Run {run} has no event {seq}.", f"{end}the log ends at {last}.", "See: agent0 run list")
-    state: RunState | None = None
-    async with aclosing(read_whole(log, run, seq)) as events:  # type: ignore[type-var]
-        async for stored in events:
-            state = evolve(state, stored)
+    state: RunState | None = await state_until(log, run, seq, evolve, snapshots)
     if state is None or state.run != run:
         began = await _start(log, run)
         fix = "See: agent0 run list" if began is None else f"It begins at event {began.seq}."
@@ -67,7 +69,7 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
     """
     first, end = await _start(log, run), await log.last_seq(run)
     at = seq or end
-    parent = await state_at(log, run, at)
+    parent = await state_at(log, run, at, state_snapshots(settings, log))
     assert first is not None and isinstance(first.event, RunStarted)  # noqa: S101 - it has a state
     if at > end:
         why = f"It begins at event {first.seq} and ends at event {end}."
@@ -111,12 +113,12 @@ async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:
                     requested_benchmark(request, {key: item.rows}, files)
 
 
-async def check_resumed(log: "Log", run: str) -> None:
+async def check_resumed(log: "Log", run: str, snapshots: "Snapshots | None" = None) -> None:
     """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, or began with a
     plugin that is not loaded."""
     await _check_plugins(log, run)
     async for _ in read_branch(log, run, ["CheckpointTrained"]):
-        state = await state_at(log, run)
+        state = await state_at(log, run, snapshots=snapshots)
         await check_bases(log, state, state.config)
         return
 

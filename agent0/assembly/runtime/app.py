@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.carriers import carrying
+from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.routing.addresses import with_addresses
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
@@ -85,6 +86,7 @@ async def run_handlers(app: App) -> None:
         settings=app.settings,
         code_rev=code_rev(),
         clock=now,
+        snapshots=state_snapshots(app.settings, app.log),
     )
     starting, seals = asyncio.ensure_future(bus.start()), sealer(app.settings, app.log)
     works, collecting = [starting], gc.get_threshold()

@@ -8,10 +8,14 @@ import json
 import logging
 import urllib.request
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
 from agent0.assembly.runtime.read_models import NothingError, reading
+from agent0.assembly.runtime.stamping import now
+from agent0.assembly.telemetry.calming import Calm
 from agent0.assembly.telemetry.chat_messages import Message, discord_message, slack_message
 from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
 from agent0.errors import Agent0Error, ConfigError
@@ -29,12 +33,29 @@ CHATS: Mapping[str, Message] = {"slack": slack_message, "discord": discord_messa
 Send = Callable[[Sequence[Recorded]], Awaitable[None]]
 
 
+@dataclass(frozen=True)
+class _Place:
+    """The last event that was dealt with, and the ends of alarms that were not sent yet."""
+
+    seq: int
+    held: tuple[Recorded, ...] = ()
+
+
 class Follower:
     """Sends the events of ``types`` to ``send``, in order, from ``<home>/followers/<name>.json`` on; a new one begins
-    at the present end."""
+    at the present end. The end of an alarm is sent once it was not raised again for ``calm_s``."""
 
-    def __init__(self, settings: Settings, name: str, types: Sequence[str], send: Send) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        name: str,
+        types: Sequence[str],
+        send: Send,
+        calm_s: float = 0,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
         self._settings, self.name, self._types, self._send = settings, name, frozenset(types), send
+        self._calm, self._clock = timedelta(seconds=calm_s), clock
         self._path = settings.home / "followers" / f"{name}.json"
 
     async def run(self) -> None:
@@ -56,14 +77,14 @@ class Follower:
         Raises:
             OSError, Agent0Error: it could not be sent. The next step begins there again.
         """
-        after = self._after()
-        rows = await asyncio.to_thread(self._rows, after)
-        if not rows:
-            return False
-        told = [decode(str(row["body"]), row["seq"]) for row in rows if row["type"] in self._types]
+        before = self._before()
+        rows = await asyncio.to_thread(self._rows, before.seq)
+        new = [decode(str(row["body"]), row["seq"]) for row in rows if row["type"] in self._types]
+        told, calm = Calm(self._calm, before.held).take(new, self._clock())
         if told:
             await self._send(told)
-        self._keep(rows[-1]["seq"])
+        if rows or told:
+            self._keep(_Place(rows[-1]["seq"] if rows else before.seq, calm.held))
         return len(rows) == CHUNK
 
     def _rows(self, after: int) -> list[dict[str, Any]]:
@@ -74,9 +95,10 @@ class Follower:
             return []
         return [{**row, "type": json.loads(row["body"])["type"]} for row in found]
 
-    def _after(self) -> int:
+    def _before(self) -> _Place:
         try:
-            return int(json.loads(self._path.read_bytes())["seq"])
+            said = json.loads(self._path.read_bytes())
+            return _Place(int(said["seq"]), tuple(decode(body, seq) for seq, body in said.get("held", [])))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
         try:
@@ -84,13 +106,14 @@ class Follower:
                 end = position(db).seq
         except NothingError:
             end = 0
-        self._keep(end)
-        return end
+        self._keep(_Place(end))
+        return _Place(end)
 
-    def _keep(self, seq: int) -> None:
+    def _keep(self, place: _Place) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self._path.with_suffix(".tmp")
-        beside.write_text(json.dumps({"seq": seq}), encoding="utf-8")
+        held = [(one.seq, json.loads(one.to_json())) for one in place.held]
+        beside.write_text(json.dumps({"seq": place.seq, "held": held}), encoding="utf-8")
         beside.replace(self._path)
 
 
@@ -107,10 +130,10 @@ def followers(settings: Settings) -> list[Follower]:
         if not (secret := plan.webhook_secret.get_secret_value()):
             fix = "Set AGENT0_TELEMETRY__WEBHOOK_SECRET."
             raise ConfigError("The webhook has no secret to sign with.", "Its receiver could believe nothing.", fix)
-        found.append(Follower(settings, "webhook", NOTICES, _to_webhook(plan.webhook_url, secret)))
+        found.append(Follower(settings, "webhook", NOTICES, _to_webhook(plan.webhook_url, secret), plan.calm_s))
     for name, message in CHATS.items():
         if url := getattr(plan, f"{name}_url").get_secret_value():
-            found.append(Follower(settings, name, NOTICES, _to_chat(name, url, message)))
+            found.append(Follower(settings, name, NOTICES, _to_chat(name, url, message), plan.calm_s))
     return found
 
 

@@ -16,14 +16,15 @@ Changes = Annotated[
 def show_at(run: str, at: str, as_json: bool) -> None:
     """Print the whole state of ``run`` as of the event that ``at`` names."""
     from agent0.assembly.replay.forks import describe_state, state_at
+    from agent0.assembly.replay.state_snapshots import state_snapshots
     from agent0.assembly.runtime.read_models import sound_log
 
     name = console.run_id(run)
     seq = positions.sequence(name, at)
 
     async def work() -> dict[str, Any]:
-        async with sound_log(console.settings()) as log:
-            return describe_state(await state_at(log, name, seq))
+        async with sound_log(held := console.settings()) as log:
+            return describe_state(await state_at(log, name, seq, state_snapshots(held, log)))
 
     found = console.run_async(work)
     if as_json:

@@ -1,0 +1,139 @@
+"""A form for the settings of a run, made of their JSON schema: what each is, where its value comes from, and what the
+profile says where that is something else."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qs
+
+from agent0.config.loading import Loaded, config_of, fields, packaged_run, public, resolve
+from agent0.settings import RunConfig, Settings
+
+Row = dict[str, Any]
+NOT_HERE = ("run.plugins",)
+"""Computed: which files are loaded is for who starts the server to say."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """How one setting is asked for. ``kind``: choice, whole, number or text."""
+
+    kind: str = "text"
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+
+@cache
+def fields_of_runs() -> Mapping[str, Field]:
+    """By dotted key, in the order of the schema."""
+    schema = RunConfig.model_json_schema()
+    return {f"run.{key}": _field(node) for key, node in _leaves(schema, schema["$defs"])}
+
+
+def _leaves(node: Row, named: Row, prefix: str = "") -> list[tuple[str, Row]]:
+    found: list[tuple[str, Row]] = []
+    for name, inner in node["properties"].items():
+        held = {**named[inner["$ref"].rpartition("/")[2]], **inner} if "$ref" in inner else inner
+        if "properties" in held:
+            found += _leaves(held, named, f"{prefix}{name}.")
+        else:
+            found.append((f"{prefix}{name}", held))
+    return found
+
+
+def _field(node: Row) -> Field:
+    if "enum" in node:
+        return Field("choice", tuple(map(str, node["enum"])))
+    if node.get("type") == "boolean":
+        return Field("choice", ("true", "false"))
+    low, high = node.get("minimum"), node.get("maximum")
+    kind = {"integer": "whole", "number": "number"}.get(node.get("type", ""), "text")
+    return Field(kind, (), low, high)
+
+
+def text_of(value: Any) -> str:
+    """A value as it is typed into a field or after ``--set``."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(one, str) and one and not set(one) & set(",[{ ") for one in value):
+        return ",".join(value)
+    return "" if value is None else json.dumps(value)
+
+
+def shown(settings: Settings, profile: str) -> Row:
+    """Every setting with its value, its origin and its meaning: those of runs as a run of ``profile`` gets them here,
+    the others as they are in this process.
+
+    Raises:
+        ConfigError: there is no such profile, or a value on this machine does not fit.
+    """
+    loaded = resolved(settings, profile)
+    said, meanings = _profile(loaded.settings.profile), {key: one.description or "" for key, one in fields()}
+    ours, theirs, origins = values(settings), values(loaded.settings), _origins(loaded)
+    rows = []
+    for key, value in theirs.items():
+        row = {"key": key, "value": value, "origin": origins[key], "meaning": meanings[key]}
+        if not key.startswith("run.") and ours[key] != value:
+            row |= {"value": ours[key], "origin": "given to this server"}
+        if key in said and said[key] != value:
+            row["profile_says"] = said[key]
+        rows.append(row)
+    return {"profile": loaded.settings.profile, "sha": config_of(loaded.settings.run)[1], "settings": rows}
+
+
+def values(settings: Settings) -> Row:
+    """Every setting by dotted key as a JSON value, without a secret; a table of named entries is one value."""
+    found: Row = {}
+    plain = public(settings)
+    for key, _ in fields():
+        held: Any = plain
+        for part in key.split("."):
+            held = held[part]
+        found[key] = held
+    return found
+
+
+def _origins(loaded: Loaded) -> dict[str, str]:
+    """Where each setting comes from; a table of named entries has an origin an entry."""
+    by_leaf = {key: origin for key, _, origin in loaded.rows()}
+    found = {}
+    for key, _ in fields():
+        inner = (origin for leaf, origin in by_leaf.items() if leaf.startswith(f"{key}."))
+        found[key] = by_leaf.get(key) or ", ".join(dict.fromkeys(inner))
+    return found
+
+
+def resolved(settings: Settings, profile: str) -> Loaded:
+    """What a run of ``profile`` that is started on this server gets."""
+    return resolve(profile or settings.profile, {"home": str(settings.home)})
+
+
+def sections(rows: list[Row]) -> list[Row]:
+    """The settings of runs as a form asks for them, by section."""
+    asked, found = fields_of_runs(), dict[str, list[Row]]()
+    for row in rows:
+        if row["key"] in asked and row["key"] not in NOT_HERE:
+            section, _, name = row["key"].rpartition(".")
+            more = {"name": name, "text": text_of(row["value"]), "field": asked[row["key"]]}
+            found.setdefault(section, []).append({**row, **more})
+    return [{"name": name, "rows": held} for name, held in found.items()]
+
+
+def changes(settings: Settings, profile: str, body: bytes) -> dict[str, str]:
+    """The settings of a sent form that are not what a run of ``profile`` gets anyway."""
+    given = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    named = {key: values[0] for key, values in given.items() if key in fields_of_runs() and key not in NOT_HERE}
+    if not named:
+        return {}
+    held = values(resolved(settings, profile).settings)
+    return {key: text for key, text in named.items() if text.strip() != text_of(held[key]).strip()}
+
+
+def _profile(name: str) -> Row:
+    """What a packaged profile says of each setting of a run; nothing where it is of the user's own."""
+    run = packaged_run(name)
+    said = values(Settings(run=run)) if run else {}
+    return {key: value for key, value in said.items() if key.startswith("run.")}

@@ -1,0 +1,72 @@
+"""How one event is sent to the server, and what its answer means."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent0.errors import DependencyError, LogError
+from events.base import Recorded
+from events.traces import HEADER, traceparent
+from infra.log.streams import MAX_MESSAGE
+
+MAX_BODY = MAX_MESSAGE - 4096
+"""Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
+NO_STREAM = 10059
+"""The server's code for a log that was never made."""
+_DUPLICATE = 10201
+_NOT_NEWEST = frozenset({10071, 10164})
+_AGAIN = frozenset({10008, 10158, 10176, 10210})
+"""No leader just now; the same is just being stored; a batch that a lost connection or leader tore in two; too many
+batches at once. The next try may do, or find it stored."""
+_FULL = frozenset({10023, 10047, 10077, 10028, 10002})
+"""Out of disk, of reserved storage or of the stream's own max_bytes: appending is refused, history is kept."""
+
+
+class DuplicateError(Exception):
+    """Some id of a batch is already stored, or another event of its subject came first."""
+
+
+class AgainError(Exception):
+    """The server refused an append for this moment; the next try may do."""
+
+
+def body_of(recorded: Recorded) -> bytes:
+    """Encode an event as the body that is stored.
+
+    Raises:
+        LogError: it is too large.
+    """
+    body = recorded.to_json()
+    if len(body) > MAX_BODY:
+        why = f"{recorded.type} has {len(body)} bytes; an event holds at most {MAX_BODY}."
+        raise LogError("An event is too large.", why, "Put its content into an artifact.")
+    return body
+
+
+def marks(recorded: Recorded, newest: Mapping[str, int] | None = None, among: str = "") -> dict[str, str]:
+    """Its headers. ``newest``: id -> where the newest event of its subject, or of the subjects ``among``, must stand; of
+    ids that are not in it that is not asked."""
+    at = (newest or {}).get(recorded.id)
+    expected = {} if at is None else {"Nats-Expected-Last-Subject-Sequence": str(at)}
+    if among:
+        expected["Nats-Expected-Last-Subject-Sequence-Subject"] = among
+    parent = traceparent(recorded.run, recorded.task, recorded.attempt)
+    return {"Nats-Msg-Id": recorded.id, HEADER: parent, **expected}
+
+
+def stored_at(answer: dict[str, Any]) -> int:
+    """The sequence in a publish acknowledgement.
+
+    Raises:
+        DependencyError: no space. LogError: any other refusal.
+    """
+    if error := answer.get("error"):
+        code, said = error.get("err_code"), error.get("description", "")
+        if code == _DUPLICATE or code in _NOT_NEWEST:
+            raise DuplicateError
+        if code in _AGAIN:
+            raise AgainError(said)
+        if code in _FULL or error.get("code") == 503:
+            fix = "Free disk space or raise nats.max_bytes, then run `agent0 log init`; nothing is lost."
+            raise DependencyError("log", f"It refuses to store: {said}.", fix)
+        raise LogError("The log refused an append.", f"{said} ({code}).", "Run `agent0 doctor`.")
+    return int(answer["seq"])
