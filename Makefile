@@ -92,8 +92,7 @@ arms: setup
 	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/results/curriculum.md
 	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
 	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
-	$(BIN)/agent0 experiment teacher --arms trained,frozen,exploring,permuted --jobs 2 --no-protocols \
-		--write docs/results/teacher.md
+	$(BIN)/agent0 experiment teacher --jobs 2 --no-protocols --write docs/results/teacher.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli
