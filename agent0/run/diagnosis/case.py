@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Literal
 
+from agent0.run.diagnosis.effects import could_matter
 from agent0.settings import RunConfig
 
 PLUGINS, WEIGHTS = "run.plugins.", "run.rewards.weights."
@@ -23,6 +24,9 @@ class Setting:
     source: str
 
     def __str__(self) -> str:
+        if self.key.startswith(PLUGINS):
+            name = self.key.removeprefix(PLUGINS)
+            return f"plugin {name} ({str(self.value)[:12]}) is loaded, in {self.source} {_plugin(self.other)}"
         return f"{self.key} is {_word(self.value)}, in {self.source} {_word(self.other)}"
 
 
@@ -259,8 +263,10 @@ class Case:
     here: Mapping[str, Any] = field(default_factory=dict)
 
     def changed(self, *beginnings: str) -> tuple[Setting, ...]:
-        """Settings that differ and begin as the first of ``beginnings`` does, for which there are any."""
-        found = (tuple(one for one in self.changes if one.key.startswith(begin)) for begin in beginnings)
+        """Settings that differ, can have caused something, and begin as the first of ``beginnings`` does for which
+        there are any."""
+        known = [one for one in self.changes if could_matter(self, one)]
+        found = (tuple(one for one in known if one.key.startswith(begin)) for begin in beginnings)
         return next((settings for settings in found if settings), ())
 
     def value(self, key: str) -> Any:
@@ -302,6 +308,10 @@ class Case:
         """The files that the run was given, which are recorded without their folders; those of ``here`` with them."""
         known, given = self.here.get("plugins", {}), self.config.plugins
         return "".join(f" --plugin {quote(known.get(sha, f'PATH/{name}.py'))}" for name, sha in given.items())
+
+
+def _plugin(digest: Any) -> str:
+    return f"another version ({str(digest)[:12]})" if digest else "not"
 
 
 def _word(value: Any) -> str:
