@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from agent0.report.answers import FEW
-from agent0.report.findings import findings
 from agent0.report.benchmark_findings import bench_findings
+from agent0.report.findings import findings
 from agent0.report.html import rendering
 from agent0.report.html.benchmark_page import bench_page
 from agent0.report.html.run_page import page
@@ -62,6 +62,9 @@ def test_task_attempt_receipt_and_event_lead_to_each_other(pages: list[str], sto
     assert f'<a href="#{task}">' in inside
     receipt = re.search(r'Receipt: student of .*?<a href="#event-(\d+)">', inside, re.DOTALL)
     assert receipt and (seqs[int(receipt[1])].type, seqs[int(receipt[1])].attempt) == ("RewardAssigned", name)
+    said = r"Attempts without a link are not on this page: <code>agent0 trajectory show (\S+) r1</code>"
+    left_out = re.search(said, text)
+    assert left_out and f'id="{left_out[1]}"' not in text
     of_task = text.partition(f'<div id="{task}">')[2].partition("</details>")[0]
     assert f'<a href="#{name}">' in of_task and f'id="event-{receipt[1]}"' in of_task
     shown = {int(seq) for seq in re.findall(r'id="event-(\d+)"', of_task)}
