@@ -184,7 +184,7 @@ def in_folder(path: File) -> File:
     Raises:
         ConfigError: it does not.
     """
-    folder = Path(path).parent if path and path != "-" else None
+    folder: Path | None = Path(path).parent if path and path != "-" else None
     if folder and not folder.is_dir():
         there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
         if not there.is_dir():
