@@ -11,12 +11,11 @@ from agent0.ports.storage import Artifacts
 from agent0.report.columns import WITHIN, shown_iteration
 from agent0.report.diversity import FREQUENT, diversity, trace_of
 from agent0.report.eval_items import held_items, outcome_of
-from agent0.report.shared_scores import scores_with_shared
 from agent0.rollout.tool_patterns import Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.calibrators import worth
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
+from projections.evaluations import scores_with_shared
 from projections.indexes import index_of, rejections
-from projections.runs import show_run
 from projections.traces import list_traces
 
 Row = dict[str, Any]
@@ -27,7 +26,7 @@ MODES = 15
 
 def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
     """Everything, as JSON would have it. ``run`` is an id."""
-    scores = scores_with_shared(db, show_run(db, run))
+    scores = scores_with_shared(db, run)
     held = [e for e in scores if e["split"] == "validation" and not e["forced_tool"]]
     traces = list_traces(db, run)
     return {

@@ -23,8 +23,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     """
     from agent0.report.answers import held_out_gain, run_answer
     from agent0.report.run_benchmarks import benchmark_scores
-    from agent0.report.shared_scores import scores_with_shared
-    from projections.evaluations import learning_curve, list_evaluations
+    from projections.evaluations import learning_curve, list_evaluations, scores_with_shared
     from projections.failures import list_missing
     from projections.runs import show_run
 
@@ -32,7 +31,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     deep, config = deep_parts(db, row["run"], here) if deep is None else deep, row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
-    tests = [e for e in scores_with_shared(db, row) if e["split"] == "test"]
+    tests = [e for e in scores_with_shared(db, row["run"]) if e["split"] == "test"]
     found = {
         **row,
         "why": deep["why"],

@@ -6,10 +6,20 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Literal
 
-from agent0.run.diagnosis.effects import could_matter
 from agent0.settings import RunConfig
 
 PLUGINS, WEIGHTS = "run.plugins.", "run.rewards.weights."
+CALLING = ("timeout_s", "parallel", "price", "key_env", "device")
+"""How a model is called, waited for and paid: of an effect only where calls failed."""
+LIMITS = {
+    "max_tokens": ("length",),
+    "max_turns": ("turn_limit",),
+    "max_calls": ("budget",),
+    "long_factor": ("turn_limit", "budget"),
+    "tool_seconds": ("budget",),
+}
+"""A limit of ``run.student`` -> how attempts ended that ran into it; of ``OF_CALLS`` refused calls tell, too."""
+OF_CALLS = ("max_calls", "long_factor", "tool_seconds")
 NEVER = -1
 """Iteration of what came before the first."""
 
@@ -119,6 +129,11 @@ class Iteration:
     def known(self) -> int:
         """Tasks refused since they, or much the same, were there before."""
         return self.refused.get("duplicate", 0) + self.refused.get("similar", 0)
+
+    def reached(self, limit: str) -> bool:
+        """Whether an attempt ran into ``limit``, one of ``LIMITS``."""
+        refused = limit in OF_CALLS and bool(self.calls.get("refused"))
+        return refused or any(self.ends.get(end) for end in LIMITS[limit])
 
     @property
     def decided(self) -> int:
@@ -265,9 +280,21 @@ class Case:
     def changed(self, *beginnings: str) -> tuple[Setting, ...]:
         """Settings that differ, can have caused something, and begin as the first of ``beginnings`` does for which
         there are any."""
-        known = [one for one in self.changes if could_matter(self, one)]
+        known = [one for one in self.changes if self._could_matter(one)]
         found = (tuple(one for one in known if one.key.startswith(begin)) for begin in beginnings)
         return next((settings for settings in found if settings), ())
+
+    def _could_matter(self, one: Setting) -> bool:
+        """Whether a setting can have caused anything: a limit that nothing ran into cannot, nor a wait that nobody had."""
+        role, _, name = one.key.removeprefix("run.").rpartition(".")
+        if name in CALLING and role in ("student", "teacher", "verification.judge"):
+            return bool(self.waits or self.losses or self.retries)
+        if one.key == "run.teacher.max_tokens":
+            return any(it.cut_off for it in self.iterations)
+        if role == "student" and name in LIMITS:
+            without_tools = name == "max_calls" and not one.value  # then it is not shown any
+            return without_tools or any(it.reached(name) for it in self.iterations)
+        return True
 
     def value(self, key: str) -> Any:
         """The run's own value of a setting, by dotted key."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Observation, Setting, short
-from agent0.run.diagnosis.effects import size_words, smaller
+from agent0.run.diagnosis.sizes import size_words, smaller
 
 LOST = 4
 """Validation tasks lost, and three times as many as gained."""
