@@ -198,9 +198,10 @@ def test_a_line_about_an_item_has_its_verdict(
 
 
 def test_a_head_is_not_cut_at_its_hyphens() -> None:
-    lines = table_lines([{"what": "a", "long-name-of-a-run-0a1b2c": 1}], ("what", "long-name-of-a-run-0a1b2c"),
-                        Screen(80, NOW), heads={"long-name-of-a-run-0a1b2c": "long-name-of-a-run-0a1b2c"})  # fmt: skip
-    assert lines[0].split() == ["what", "long-name-of-a-run-0a1b2c"]
+    heads = ["what", "the-long-name-of-a-run-0a1b2c", "the-long-name-of-another-run-3d4e5f"]
+    rows = [dict.fromkeys(heads, "many words " * 9)]
+    lines = table_lines(rows, heads, Screen(100, NOW), heads=dict(zip(heads, heads, strict=True)))
+    assert lines[0].split() == heads and max(map(len, lines)) <= 100
 
 
 def test_iterations_count_from_1_where_no_columns_are_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -184,8 +184,10 @@ def in_folder(path: File) -> File:
     Raises:
         ConfigError: it does not.
     """
-    folder: Path | None = Path(path).parent if path and path != "-" else None
-    if folder and not folder.is_dir():
+    if not path or path == "-":
+        return path
+    folder = Path(path).parent
+    if not folder.is_dir():
         there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
         if not there.is_dir():
             raise ConfigError(f"{path} cannot be written.", f"{there} is a file, no folder.", "Name another place.")

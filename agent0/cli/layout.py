@@ -52,7 +52,8 @@ class _Column:
     @property
     def least(self) -> int:
         """Columns of the screen without which it is left out."""
-        return min(self.natural, LEAST) if self.words else self.natural
+        head = max(map(columns_of, self.head.split(" ")))
+        return max(min(self.natural, LEAST), head) if self.words else self.natural
 
 
 def table_lines(

@@ -285,7 +285,7 @@ class Case:
         return next((settings for settings in found if settings), ())
 
     def _could_matter(self, one: Setting) -> bool:
-        """Whether a setting can have caused anything: a limit that nothing ran into cannot, nor a wait that nobody had."""
+        """Whether a setting can have caused anything: not a limit that nothing ran into, nor a wait that nobody had."""
         role, _, name = one.key.removeprefix("run.").rpartition(".")
         if name in CALLING and role in ("student", "teacher", "verification.judge"):
             return bool(self.waits or self.losses or self.retries)
