@@ -188,12 +188,17 @@ def in_folder(path: File) -> File:
         return path
     folder = Path(path).parent
     if not folder.is_dir():
-        there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+        there = _nearest(folder)
         if not there.is_dir():
             raise ConfigError(f"{path} cannot be written.", f"{there} is a file, no folder.", "Name another place.")
         fix = f"Make it (mkdir -p {folder}), or name another place."
         raise ConfigError(f"{path} cannot be written.", f"There is no folder {folder}.", fix)
     return path
+
+
+def _nearest(folder: Path) -> Path:
+    """``folder``, or the nearest of its parents that exists."""
+    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
 
 
 def environment(home: Path) -> dict[str, str]:
