@@ -250,12 +250,10 @@ def table(
     first: on a narrow terminal the last ones are left out, those of ``keep`` behind all others. Iterations count from 1
     but for rows of a table as they are ``stored``."""
     more = rows.more if isinstance(rows, Limited) else ""
-    held = [dict(row) for row in rows]
     if as_json:
-        data(held)
+        data([dict(row) for row in rows])
         return
-    if not stored:
-        held = [row | {"iteration": counted_from_1(row["iteration"])} if "iteration" in row else row for row in held]
+    held = [row if stored else _counted_from_1(row) for row in rows]
     names = list(columns) or (list(held[0]) if held else [])
     if held:
         heads = {} if columns else {name: name for name in names}  # a query's own names are kept
@@ -272,13 +270,12 @@ def index_of(iteration: int | None) -> int | None:
     return None if iteration is None else iteration - 1
 
 
-def counted_from_1(iteration: Any) -> Any:
-    """An iteration's number in events as screens show it; what is no number as it is."""
-    from agent0.report.columns import UNTRAINED
+def _counted_from_1(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "iteration" not in row:
+        return row
+    from agent0.report.columns import counted_from_1
 
-    if not isinstance(iteration, int):
-        return iteration
-    return UNTRAINED if iteration < 0 else iteration + 1
+    return {**row, "iteration": counted_from_1(row["iteration"])}
 
 
 COUNTED = 10_000
@@ -312,9 +309,7 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         data(values)
     elif values:
-        if "iteration" in values:
-            values = {**values, "iteration": counted_from_1(values["iteration"])}
-        typer.echo("\n".join(record_lines(values, screen())))
+        typer.echo("\n".join(record_lines(_counted_from_1(values), screen())))
 
 
 @contextmanager
