@@ -3,9 +3,11 @@
 import sqlite3
 from collections.abc import Iterator
 
+from agent0.settings import LARGEST
 from events import checkpoints as facts
 from events.base import Recorded
 from projections.base import Row, as_json, projection, select, stamp
+from projections.runs import parent_of
 
 _COPIED = {
     "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",
@@ -88,6 +90,20 @@ def list_evaluations(db: sqlite3.Connection, run: str) -> list[Row]:
         (run,),
         parse=("by_domain", "by_level"),
     )
+
+
+def scores_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:
+    """List what was scored in ``run``, behind what its parents had scored before the fork, oldest first. An evaluation
+    that the fork made again, as another base does, is there once, as its own."""
+    found = [one for one in list_evaluations(db, run) if one["status"] == "evaluated"]
+    seen, until = {run}, LARGEST
+    while (held := parent_of(db, run)) and held[0] not in seen:
+        run, until = held[0], min(until, held[1])
+        seen.add(run)
+        past = [one for one in list_evaluations(db, run) if one["evaluated_seq"] and one["evaluated_seq"] <= until]
+        found = [*past, *found]
+    newest = {one["evaluation"]: one for one in found}
+    return [one for one in found if newest[one["evaluation"]] is one]
 
 
 def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:

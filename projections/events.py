@@ -123,15 +123,16 @@ def nth_event(db: sqlite3.Connection, run: str, number: int) -> int | None:
     return int(rows[0]["seq"]) if rows else None
 
 
-def iteration_starts(db: sqlite3.Connection, run: str) -> list[int]:
-    """Sequence of the last event of ``run`` before each of its iterations, in order; a fork's begin with its own."""
-    return [int(row["seq"]) for row in select(db, _STARTS, (run,)) if row["seq"] is not None]
+def iteration_starts(db: sqlite3.Connection, run: str) -> dict[int, int]:
+    """Sequence of the last event of ``run`` before each of its iterations, by number, in order. Numbers are as screens
+    show them, from 1; a fork goes on with those of its parent, and has those alone in which it asked for tasks."""
+    return {int(row["number"]): int(row["seq"]) for row in select(db, _STARTS, (run,)) if row["seq"] is not None}
 
 
 _STARTS = """
-SELECT (SELECT seq FROM events WHERE run = ?1 AND seq < begun ORDER BY seq DESC LIMIT 1) AS seq
-FROM (SELECT iteration, min(requested_seq) AS begun FROM tasks WHERE run = ?1 AND requested_seq IS NOT NULL
-      GROUP BY iteration)
+SELECT iteration + 1 AS number, (SELECT seq FROM events WHERE run = ?1 AND seq < begun ORDER BY seq DESC LIMIT 1) AS seq
+FROM (SELECT iteration, min(requested_seq) AS begun FROM tasks
+      WHERE run = ?1 AND requested_seq IS NOT NULL AND iteration >= 0 GROUP BY iteration)
 ORDER BY begun
 """
 

@@ -189,6 +189,12 @@ def show_run(db: sqlite3.Connection, run: str) -> Row:
     return select(db, f"{_RUNS} WHERE run = ?", (resolve(db, run),), parse=("config", "prompts"))[0]
 
 
+def parent_of(db: sqlite3.Connection, run: str) -> tuple[str, int] | None:
+    """The run that ``run`` is a fork of, and the last event that both share; None where it is none."""
+    rows = select(db, "SELECT parent, parent_seq FROM runs WHERE run = ? AND parent != ''", (run,))
+    return (str(rows[0]["parent"]), int(rows[0]["parent_seq"])) if rows else None
+
+
 def under_way(db: sqlite3.Connection, run: str = "") -> tuple[int, int]:
     """(runs that are running, attempts in them that were asked for and have not ended); of one run where named."""
     running = select(db, "SELECT run FROM runs WHERE status = 'running' AND (run = ? OR ? = '')", (run, run))

@@ -65,7 +65,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "CheckpointTrained": lambda x: f"trained {x.checkpoint} from {x.parent} on {x.samples} samples in {x.wall_s:.1f} s",
     "EvaluationRequested": lambda x: f"evaluate {x.checkpoint} on {x.n or 'all'} {x.benchmark or x.split} tasks",
     "EvaluationItemRequested": lambda x: f"attempt item {x.number} of {x.evaluation}",
-    "EvaluationItemScored": lambda x: f"item {x.number} of {x.evaluation} {_verdict(x.correct)}: {x.answer!r}",
+    "EvaluationItemScored": lambda x: f"{_verdict(x.correct)} {x.answer!r}, item {x.number} of {x.evaluation}",
     "CheckpointEvaluated": _evaluated,
     "CheckpointPromoted": lambda x: f"promoted {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
     "CheckpointRejected": lambda x: f"rejected {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",

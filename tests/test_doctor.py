@@ -10,6 +10,7 @@ from agent0.assembly.runtime import doctor
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import examine
+from agent0.cli import console
 from agent0.config.loading import load
 from agent0.errors import DependencyError
 from agent0.settings import SandboxSettings, Settings
@@ -175,14 +176,17 @@ async def test_a_look_that_breaks_is_a_failed_check(tmp_path, monkeypatch):
     assert (found.state, found.fix) == ("fail", "Mend it.")
 
 
+BROKEN = "\x1b[31mbroken"
+
+
 def test_what_cannot_run_is_exit_5(tmp_path, monkeypatch):
     async def broken(_: Settings) -> list[Check]:
-        return [Check("something", "fail", "\x1b[31mbroken", "Mend it.")]
+        return [Check("something", "fail", BROKEN, "Mend it.")]
 
     monkeypatch.setattr(doctor, "LOOKS", {"something": broken})
     said = call("doctor", home=tmp_path)
     assert said.code == 5
-    assert "fix: Mend it." in said.out
+    assert said.out == f"fail\tsomething\t{console.one_line(BROKEN, 300)}\n\t\tfix: Mend it.\n"
     assert "\x1b" not in said.out
 
 

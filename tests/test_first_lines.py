@@ -187,6 +187,8 @@ def said(progress: Progress) -> str:
         ("projections show taks", 1, "Did you mean tasks?"),
         ("run list", 2, "The data folder cannot be /proc/nowhere. Nothing can be made in /proc."),
         ("report r1 --out no/page.html", 2, "There is no folder no. Make it (mkdir -p no)"),
+        ("report r1 --out rules.toml/x.html", 2, "/rules.toml is a file, no folder. Name another place."),
+        ("run export r1 --out rules.toml/x/logs", 2, "/rules.toml is a file, no folder. Name another place."),
         ("run export r1 --out no/logs", 2, "There is no folder no."),
         ("model card r1/student-1 --out no/card.md", 2, "There is no folder no."),
         ("curriculum draw r1 --out no/x.svg", 2, "There is no folder no."),

@@ -13,6 +13,8 @@ from agent0.assembly.log import table_freshness
 from agent0.assembly.log.carriers import carried, carrier_line, carriers, carrying
 from agent0.config.loading import load
 from agent0.settings import Settings
+from events.tasks import TaskRequested
+from tests import test_forking
 from tests.story import benchmark_run, failed_run, renumbered, whole_run
 from tests.terminal import agent0 as call
 from tests.test_report import told
@@ -101,6 +103,22 @@ def test_a_place_in_a_run_is_told_by_count_or_iteration(lone: Path) -> None:
     forked = call("run", "fork", "--at", "iteration:2", "--detach", "--json", home=lone).json
     assert forked["parent_seq"] == second["seq"]
     assert call("run", "cancel", forked["run"], "--yes", home=lone).code == 0
+
+
+def test_iterations_of_a_fork_have_the_numbers_that_screens_show(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    events = test_forking.forked(test_forking.place(2))
+    told([*events], tmp_path / "tables" / "view.db").close()
+    asked = [e for e in events if isinstance(e.event, TaskRequested)]
+    own = next(e for e in asked if e.run == "f1")
+    number = own.event.iteration + 1
+    assert number == 3, "it began in the middle of another"
+    shown = call("events", "show", "iteration:3", "--run", "f1", "--json", home=tmp_path).json
+    assert shown["run"] == "f1" and shown["seq"] == own.seq - 1
+    past = call("events", "show", "iteration:1", "--run", "f1", home=tmp_path)
+    assert past.code == 1 and f"It began in its parent r1, at event {asked[0].seq - 1}." in past.err
+    beyond = call("events", "show", "iteration:9", "--run", "f1", home=tmp_path)
+    assert beyond.code == 1 and "It has begun iteration:3 to iteration:3, within its events" in beyond.err
 
 
 @pytest.mark.parametrize(

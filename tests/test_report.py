@@ -1,5 +1,6 @@
 """The report: one file that shows what the tables say, however hostile the words in it."""
 
+import errno
 import json
 import re
 import sqlite3
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.cli.runs.foreground import print_conclusion
+from agent0.config.loading import load
 from agent0.errors import NotFoundError
 from agent0.report.charts.learning_curve import Palette, curve_svg, draw_curve
 from agent0.report.charts.plots import as_file
@@ -272,3 +275,18 @@ def test_report_is_a_command(tmp_path: Path, story: list[Recorded]) -> None:
     refused = agent0("report", "--out", "/proc/nowhere/r.html", home=tmp_path)
     assert refused.code == 2
     assert "There is no folder /proc/nowhere." in refused.err
+
+
+def test_a_picture_that_cannot_be_written_is_left_out_with_a_word(
+    story: list[Recorded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    (tmp_path / "tables").mkdir()
+    told(story, tmp_path / "tables" / "view.db").close()
+    monkeypatch.setenv("AGENT0_HOME", str(tmp_path))
+    monkeypatch.setattr("agent0.report.charts.learning_curve.draw_curve", refused)
+    print_conclusion(load("scripted", {"home": str(tmp_path)}), "r1", as_json=False)
+    said = capsys.readouterr()
+    assert "is left out: Read-only file system." in said.err and "Learning curve: " not in said.out

@@ -8,12 +8,15 @@ import pytest
 
 from agent0.report.answers import FEW
 from agent0.report.benchmark_findings import bench_findings
+from agent0.report.findings import findings
 from agent0.report.html import rendering
 from agent0.report.html.benchmark_page import bench_page
 from agent0.report.html.run_page import page
+from agent0.report.overview import overview
 from agent0.report.targets import Measured, target_table
 from agent0.settings import RunConfig
 from events.base import Recorded
+from tests import test_forking
 from tests.story import whole_run
 from tests.test_bench_report import recorded, scored, started
 from tests.test_report import NOWHERE, Reader, told
@@ -59,6 +62,9 @@ def test_task_attempt_receipt_and_event_lead_to_each_other(pages: list[str], sto
     assert f'<a href="#{task}">' in inside
     receipt = re.search(r'Receipt: student of .*?<a href="#event-(\d+)">', inside, re.DOTALL)
     assert receipt and (seqs[int(receipt[1])].type, seqs[int(receipt[1])].attempt) == ("RewardAssigned", name)
+    said = r"Attempts without a link are not on this page: <code>agent0 trajectory show (\S+) r1</code>"
+    left_out = re.search(said, text)
+    assert left_out and f'id="{left_out[1]}"' not in text
     of_task = text.partition(f'<div id="{task}">')[2].partition("</details>")[0]
     assert f'<a href="#{name}">' in of_task and f'id="event-{receipt[1]}"' in of_task
     shown = {int(seq) for seq in re.findall(r'id="event-(\d+)"', of_task)}
@@ -126,3 +132,13 @@ def test_a_target_that_rests_on_few_tasks_says_so(pages: list[str]) -> None:
     assert rows["latency of simple tasks, p95 (s)"]["rests_on"] == f"{FEW} attempts"
     assert rows["humaneval, gain over the base"]["rests_on"] == rows["cost of an iteration ($)"]["rests_on"] == ""
     assert re.search(r"tasks solved with a tool</td>.*?<td>\d+ tasks \(few\)</td>", pages[4], re.DOTALL)
+
+
+def test_a_page_of_a_fork_compares_with_what_its_parent_scored() -> None:
+    for number in (2, test_forking.PLACES - 1):
+        with closing(told([*test_forking.forked(test_forking.place(number))])) as db:
+            found, held = findings(db, NOWHERE, "f1"), overview(db, "f1")
+            assert number > 2 or "Held-out test" in page(db, NOWHERE, "f1")
+        assert [one["evaluation"] for one in found["test"]] == [one["evaluation"] for one in held["test"]]
+        assert [one["iteration"] for one in found["iterations"]] == [-1, 0, 1, 2], "validation, from the untrained on"
+        assert len(found["test"]) == 3 and sum(one["last_against_this"] is not None for one in found["test"]) == 2

@@ -1,13 +1,16 @@
-"""What people see: twelve commands on terminals of 80 and 120 columns, as files in tests/data/screens.
+"""What people see: commands on terminals of 80 and 120 columns, as files in tests/data/screens.
 
 ``python -m tests.test_screens`` writes them again.
 """
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +18,12 @@ from hypothesis import strategies as st
 
 from agent0.cli import console, layout
 from agent0.cli.layout import Screen, record_lines, table_lines
+from agent0.cli.log import events
+from events.base import Recorded, record
+from events.checkpoints import EvaluationItemScored
+from tests.play import Played
 from tests.story import benchmark_run, experiment, failed_run, renumbered, whole_run
+from tests.terminal import Said
 from tests.terminal import agent0 as call
 from tests.test_report import told
 
@@ -37,19 +45,45 @@ COMMANDS = (
     "model list",
     "model show r1/student-0",
     "failures list --status all",
+    "run diff r1 r8",
+    "events show 1",
 )
 WIDTHS = (80, 120)
 ID = re.compile(r"\b(?:t\d+-\d{3}(?:-a\d+)?|r\d(?:/\w+-\d+)?|(?:student|teacher)-\d+)\b")
 NOW = datetime(2026, 1, 2, 3, 40, 10, tzinfo=UTC)
 
 
-def make(home: Path) -> None:
-    """Tables of two runs in ``home``, without a log."""
+@cache
+def told_events() -> list[Recorded]:
     events = [*whole_run(iterations=3)]
     for more in (failed_run(), experiment(), benchmark_run()):
         events += renumbered(more, len(events))
+    return events
+
+
+class Stored(Played):
+    """The events as a log that is read."""
+
+    async def last_seq(self, run: str = "") -> int:
+        return max(one.seq for one in self.recorded if run in ("", one.run))
+
+
+@asynccontextmanager
+async def stored_log(_: object) -> AsyncIterator[Stored]:
+    yield Stored(told_events())
+
+
+def said(home: Path, command: str) -> Said:
+    """What a command says, which reads the log from memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("agent0.assembly.runtime.read_models.sound_log", stored_log)
+        return call(*command.split(), home=home)
+
+
+def make(home: Path) -> None:
+    """Tables of two runs in ``home``, without a log."""
     (home / "tables").mkdir()
-    told(events, home / "tables" / "view.db").close()
+    told(told_events(), home / "tables" / "view.db").close()
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +98,9 @@ def shown(home: Path, command: str, width: int) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
         patch.setattr("agent0.assembly.runtime.stamping.now", lambda: NOW)
-        said = call(*command.split(), home=home)
-    assert said.code == 0, said.err
-    return f"$ agent0 {command}\n{said.out}"
+        found = said(home, command)
+    assert found.code == 0, found.err
+    return f"$ agent0 {command}\n{found.out}"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -78,7 +112,7 @@ def test_a_command_shows_on_a_terminal_what_its_file_has(home: Path, command: st
 @pytest.mark.parametrize("width", (80, 100, 200))
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_id_is_split_and_no_line_is_wider_than_the_screen(home: Path, command: str, width: int) -> None:
-    piped = set(ID.findall(call(*command.split(), home=home).out))
+    piped = set(ID.findall(said(home, command).out))
     lines = shown(home, command, width).splitlines()
     assert [line for line in lines if layout.columns_of(line) > width and " " in line.strip()] == []
     for word in ID.findall("\n".join(lines)):
@@ -87,7 +121,7 @@ def test_no_id_is_split_and_no_line_is_wider_than_the_screen(home: Path, command
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_pipe_gets_whole_values_without_padding(home: Path, command: str) -> None:
-    piped = call(*command.split(), home=home).out
+    piped = said(home, command).out
     assert not re.search(r" {2,}\t| +$", piped, re.MULTILINE) and "Left out at" not in piped
 
 
@@ -135,6 +169,48 @@ def test_a_table_fits_splits_no_word_and_names_what_it_leaves_out(rows: list[tup
     assert {word.rstrip("…") for line in table.splitlines()[2:] for word in line.split()} - {""} <= known
 
 
+@pytest.mark.parametrize("width", (80, 100))
+def test_long_ids_of_runs_that_differ_stay_whole(monkeypatch: pytest.MonkeyPatch, home: Path, width: int) -> None:
+    names = ["countdown-by-reward-alone-third-seed-tasks-a1b2", "countdown-by-reward-alone-fourth-seed-task-c3d4"]
+    state = {"iteration": [-1, 1], "student": ["base", "student-1"]}
+    found = {"settings": {"seed": [1, 2]}, "state": state, "common_until": 0}
+
+    async def compare(log: object, *runs: str) -> dict[str, Any]:
+        return found
+
+    monkeypatch.setattr("agent0.assembly.replay.forks.compare_states", compare)
+    monkeypatch.setattr(console, "run_id", lambda run: names[int(run)])
+    lines = shown(home, "run diff 0 1", width).splitlines()[1:]
+    assert lines[:2] == [f"A  {names[0]}", f"B  {names[1]}"] and not any("Left out" in line for line in lines)
+    assert ["iteration", "untrained", "2"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize("width", (80, 100))
+def test_a_line_about_an_item_has_its_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    scored = next(one.event for one in told_events() if isinstance(one.event, EvaluationItemScored))
+    scored = scored.model_copy(update={"evaluation": "student-0-test-final", "number": 7, "correct": False})
+    monkeypatch.setenv("COLUMNS", str(width))
+    events._print(record(scored, run="r1", time=NOW), as_json=False)
+    line = capsys.readouterr().out.rstrip()
+    assert len(line) <= width and line.partition("student-0-test-final-7 ")[2].startswith("wrong")
+
+
+def test_a_head_is_not_cut_at_its_hyphens() -> None:
+    heads = ["what", "the-long-name-of-a-run-0a1b2c", "the-long-name-of-another-run-3d4e5f"]
+    rows = [dict.fromkeys(heads, "many words " * 9)]
+    lines = table_lines(rows, heads, Screen(100, NOW), heads=dict(zip(heads, heads, strict=True)))
+    assert lines[0].split() == heads and max(map(len, lines)) <= 100
+
+
+def test_iterations_count_from_1_where_no_columns_are_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    console.table([{"iteration": 0}, {"iteration": -1}, {"other": 2}], False)
+    assert capsys.readouterr().out.split() == ["iteration", "1", "untrained", "-"]
+    asked = call("projections", "query", "SELECT iteration FROM tasks ORDER BY iteration LIMIT 1", home=home)
+    assert asked.out.split() == ["iteration", "0"]
+
+
 def test_prose_of_a_card_is_cut_between_words_on_a_terminal_only(home: Path) -> None:
     piped = call("tiny", "card", home=home).out
     lines = shown(home, "tiny card", 80).splitlines()
@@ -143,8 +219,8 @@ def test_prose_of_a_card_is_cut_between_words_on_a_terminal_only(home: Path) -> 
 
 
 def test_people_are_told_of_how_many_a_limit_shows(home: Path) -> None:
-    said = call("task", "list", "r1", "--limit", "4", home=home)
-    assert "4 of 18; --limit shows more." in said.err
+    few = call("task", "list", "r1", "--limit", "4", home=home)
+    assert "4 of 18; --limit shows more." in few.err
     assert "--limit" not in call("task", "list", "r1", "--limit", "18", home=home).err
     many = console.limited(lambda n: [{"x": 1}] * min(n, 20_000), 10)
     assert many.more == "10 of more than 10,000; --limit shows more." and len(many) == 10

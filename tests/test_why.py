@@ -34,6 +34,8 @@ def test_the_first_line_names_the_cause(way: str) -> None:
     found = why(broken(), here)
     assert why_lines(found)[0].startswith(f"r1: {line}"), why_lines(found)
     assert found["cause"] == name and not found["well"]
+    assert found["step"]["event"] or here.keys() & {"log", "disk_free", "log_left", "idle_s"}, found["step"]
+    assert all(one["event"] for one in found["evidence"] if one["attempt"] or one["task"])
     assert len(why_lines(found)) <= 3
     assert found["mend"].startswith(("agent0 ", "AGENT0_"))
 
@@ -126,7 +128,7 @@ def test_evidence_names_task_and_event_and_says_what_was_written() -> None:
     loss, refused = found["evidence"][0], found["evidence"][-1]
     assert loss["checkpoint"] == "teacher-0" and loss["event"] == found["step"]["event"]
     assert refused["task"] == "t1-000" and refused["wrote"].startswith("7777")
-    assert observation_lines([refused])[0].startswith("t1-000: refused as malformed: ")
+    assert observation_lines([refused])[0].startswith(f"t1-000, event {refused['event']}: refused as malformed: ")
     assert found["step"] == {"iteration": 0, "checkpoint": "teacher-0", "event": loss["event"]}
 
 

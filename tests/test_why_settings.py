@@ -1,6 +1,7 @@
 """A setting that explains by itself what was seen is named first, and what is said to mend a run changes something."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from agent0.report.diagnosis.findings import why_lines
 from agent0.run.diagnosis import diagnose
 from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Setting, Training
 from agent0.settings import RunConfig
+from agent0.settings.evaluation import EvaluationConfig
 from tests.plugin_files import forgotten
 from tests.test_run import played
 from tests.test_why import PARTS, SCORES, TRAININGS, why
@@ -61,12 +63,14 @@ def test_one_turn_is_to_blame_and_not_the_learning_rate_that_the_profile_has() -
 
 
 def test_a_student_that_attempts_otherwise_is_not_ruined_by_the_usual_learning_rate() -> None:
-    first = found(MIXED, trainings=(RUINED,), scores=FELL, **differing(max_calls=1))[0]
+    limited = MIXED | {"ends": {"answered": 61, "budget": 3}}
+    assert "max_calls" not in found(MIXED, trainings=(RUINED,), scores=FELL, **differing(max_calls=1))[0].conclusion
+    first = found(limited, trainings=(RUINED,), scores=FELL, **differing(max_calls=1))[0]
     assert first.conclusion.startswith("how the student attempts tasks ruined student-0: it scores 0.100")
     assert "run.student.max_calls is 1, in profile tiny" in first.conclusion and "max_calls=" in first.mend
     both = differing(max_calls=1)
     both["changes"] += (Setting("run.training.student.lr", 3.0, 0.0025, "profile tiny"),)
-    first = found(MIXED, trainings=(RUINED,), scores=FELL, **both)[0]
+    first = found(limited, trainings=(RUINED,), scores=FELL, **both)[0]
     assert first.conclusion.startswith("the student's learning rate ruined student-0: ")
 
 
@@ -144,3 +148,52 @@ def test_what_mends_a_run_changes_it_and_can_be_run(
 def test_a_weight_of_nothing_is_set_back_to_what_the_part_weighs_by_itself() -> None:
     said = why(played(small(rewards={"weights": {"correctness": 0, "tool_use": 0, "subgoals": 0}})))
     assert "--set run.rewards.weights.correctness=1" in said["mend"], said["mend"]
+
+
+SIZES = tuple(
+    Setting(f"run.{key}", here, there, "profile tiny")
+    for key, here, there in (("attempts", 4, 8), ("iterations", 1, 8), ("tasks", 8, 64))
+)
+WORSE = (
+    Held("base", "base", -1, "validation", True, 40, 0.4, outcomes="1" * 16 + "0" * 24),
+    Held("new", "student-0", 0, "validation", True, 40, 0.25, outcomes="1" * 9 + "0" * 30 + "1"),
+)
+MADE = Training("student-0", "student", 0, "base", "promoted", samples=20)
+
+
+@pytest.mark.parametrize("limit", [{"timeout_s": 0.001}, {"max_turns": 3}, {"max_calls": 3}, {"parallel": 1}])
+def test_a_limit_that_nothing_ran_into_is_not_blamed(limit: dict[str, Any]) -> None:
+    (key,) = limit
+    held = differing(**limit)
+    alone = found(MIXED, trainings=(MADE,), scores=WORSE, **held)[0]
+    assert alone.conclusion.startswith("the student got worse") and key not in alone.conclusion + alone.mend
+    first = found(MIXED, trainings=(MADE,), scores=WORSE, **held | {"changes": (*held["changes"], *SIZES)})[0]
+    small = "run.iterations is 1, run.tasks is 8, run.attempts is 4; in profile tiny 8 and 64 and 8"
+    assert f"1 gained; the run is smaller than its profile ({small})" in first.conclusion, first
+    assert first.mend.endswith("--set run.iterations=8 --set run.tasks=64 --set run.attempts=8")
+
+
+def test_what_can_have_caused_a_decline_is_named_before_the_sizes() -> None:
+    held = differing(timeout_s=0.001, temperature=2.0)
+    first = found(MIXED, trainings=(MADE,), scores=WORSE, **held | {"changes": (*held["changes"], *SIZES)})[0]
+    assert "1 gained (run.student.temperature is 2, in profile tiny 1); the run is smaller" in first.conclusion
+    assert first.mend.endswith("--set run.student.temperature=1")
+
+
+def test_a_validation_of_one_item_is_named_and_not_what_else_of_the_evaluation_differs() -> None:
+    usual = EvaluationConfig()
+    own = {"validation": 1, "test": 0, "forced_tool": False}
+    changes = tuple(Setting(f"run.evaluation.{k}", v, getattr(usual, k), "profile tiny") for k, v in own.items())
+    solved = tuple(Held(e, e, n, "validation", True, 1, 1.0, outcomes="1") for n, e in ((-1, "base"), (0, "student-0")))
+    first = found(MIXED, trainings=(MADE,), scores=solved, changes=changes)[0]
+    assert first.conclusion.endswith("(run.evaluation.validation is 1, in profile tiny 150)"), first
+    for n in (30, 1):
+        few = tuple(replace(one, n=n) for one in solved)
+        said = " ".join(one.conclusion for one in found(MIXED, trainings=(UNLEARNT,), scores=few, changes=changes))
+        assert "forced_tool" not in said and "evaluation.test" not in said
+
+
+def test_a_plugin_is_named_and_not_its_digest() -> None:
+    assert str(Setting("run.plugins.mine", "ab" * 32, None, "profile tiny")) == (
+        "plugin mine (abababababab) is loaded, in profile tiny not"
+    )

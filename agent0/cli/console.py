@@ -184,16 +184,21 @@ def in_folder(path: File) -> File:
     Raises:
         ConfigError: it does not.
     """
-    folder = Path(path).parent if path and path != "-" else None
-    if folder and not folder.is_dir():
-        fix = f"Make it (mkdir -p {folder}), or name another place." if _can_be(folder) else "Name another place."
+    if not path or path == "-":
+        return path
+    folder = Path(path).parent
+    if not folder.is_dir():
+        there = _nearest(folder)
+        if not there.is_dir():
+            raise ConfigError(f"{path} cannot be written.", f"{there} is a file, no folder.", "Name another place.")
+        fix = f"Make it (mkdir -p {folder}), or name another place."
         raise ConfigError(f"{path} cannot be written.", f"There is no folder {folder}.", fix)
     return path
 
 
-def _can_be(folder: Path) -> bool:
-    """Whether the nearest of its parents that exists is a folder."""
-    return next(one for one in folder.absolute().parents if one.exists()).is_dir()
+def _nearest(folder: Path) -> Path:
+    """``folder``, or the nearest of its parents that exists."""
+    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -239,16 +244,16 @@ def table(
     columns: Sequence[str] = (),
     title: str = "",
     keep: Sequence[str] = (),
+    stored: bool = False,
 ) -> None:
     """Rows as a table, or as a JSON list of objects. ``columns`` picks and orders what people see, the most important
-    first: on a narrow terminal the last ones are left out, those of ``keep`` behind all others."""
+    first: on a narrow terminal the last ones are left out, those of ``keep`` behind all others. Iterations count from 1
+    but for rows of a table as they are ``stored``."""
     more = rows.more if isinstance(rows, Limited) else ""
-    held = [dict(row) for row in rows]
     if as_json:
-        data(held)
+        data([dict(row) for row in rows])
         return
-    if "iteration" in columns:
-        held = [{**row, "iteration": _counted_from_1(row.get("iteration"))} for row in held]
+    held = [row if stored else _counted_from_1(row) for row in rows]
     names = list(columns) or (list(held[0]) if held else [])
     if held:
         heads = {} if columns else {name: name for name in names}  # a query's own names are kept
@@ -265,12 +270,12 @@ def index_of(iteration: int | None) -> int | None:
     return None if iteration is None else iteration - 1
 
 
-def _counted_from_1(iteration: Any) -> Any:
-    from agent0.report.columns import UNTRAINED
+def _counted_from_1(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "iteration" not in row:
+        return row
+    from agent0.report.columns import counted_from_1
 
-    if not isinstance(iteration, int):
-        return iteration
-    return UNTRAINED if iteration < 0 else iteration + 1
+    return {**row, "iteration": counted_from_1(row["iteration"])}
 
 
 COUNTED = 10_000
@@ -304,9 +309,7 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         data(values)
     elif values:
-        if "iteration" in values:
-            values = {**values, "iteration": _counted_from_1(values["iteration"])}
-        typer.echo("\n".join(record_lines(values, screen())))
+        typer.echo("\n".join(record_lines(_counted_from_1(values), screen())))
 
 
 @contextmanager

@@ -52,7 +52,8 @@ class _Column:
     @property
     def least(self) -> int:
         """Columns of the screen without which it is left out."""
-        return min(self.natural, LEAST) if self.words else self.natural
+        head = max(map(columns_of, self.head.split(" ")))
+        return max(min(self.natural, LEAST), head) if self.words else self.natural
 
 
 def table_lines(
@@ -110,6 +111,17 @@ def wrapped(line: str, width: int) -> list[str]:
     return textwrap.wrap(
         line, width, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
     ) or [""]
+
+
+def json_lines(value: Any, screen: Screen | None) -> list[str]:
+    """Lay JSON out; on a terminal digests are short, and long values go on below, cut between words."""
+    lines = json.dumps(value, indent=2, ensure_ascii=False).splitlines()
+    if screen is None:
+        return lines
+    fitting = [
+        line if columns_of(line) <= screen.width else _DIGEST.sub(lambda one: short(one[0]), line) for line in lines
+    ]
+    return [part for line in fitting for part in wrapped(line, screen.width)]
 
 
 def format_value(value: Any) -> str:
@@ -213,7 +225,9 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
 
 def _drawn(columns: Sequence[_Column], widths: Sequence[int]) -> list[str]:
     pairs = zip(columns, widths, strict=True)
-    heads = [textwrap.wrap(one.head, width, break_long_words=False) or [""] for one, width in pairs]
+    heads = [
+        textwrap.wrap(one.head, width, break_long_words=False, break_on_hyphens=False) or [""] for one, width in pairs
+    ]
     tall = max(map(len, heads), default=0)
     lines = [[""] * (tall - len(head)) + head for head in heads]
     out = [_line(columns, widths, [head[place] for head in lines]) for place in range(tall)]

@@ -117,7 +117,8 @@ def _limits(found: Row, first: Row, control: Row | None) -> str:
 def _validation(found: Row) -> str:
     scored = [one for one in found["validation"] if one["validation"] is not None]
     if not scored:
-        return "Nothing is scored yet."
+        shared = f"; what {found['parent']} scored up to event {found['parent_seq']} is its past"
+        return f"Nothing is scored yet{shared if found.get('parent') else ''}."
     last = scored[-1]
     if last["iteration"] < 0:
         return f"Validation so far: untrained {last['validation']:.1%}."

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent0.routing.budgets import dollars
-
 UNTRAINED = "untrained"
 
 
@@ -12,6 +10,13 @@ def shown_iteration(number: int) -> str:
     """An iteration as people read it: counted from 1, and ``untrained`` for what stands before the first. In events,
     ids and JSON the first one is 0, and -1 stands before it."""
     return UNTRAINED if number < 0 else str(number + 1)
+
+
+def counted_from_1(iteration: Any) -> Any:
+    """As ``shown_iteration``, a number where it is one; what is no number as it is."""
+    if not isinstance(iteration, int):
+        return iteration
+    return UNTRAINED if iteration < 0 else iteration + 1
 
 
 def lead_columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -27,6 +32,8 @@ WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_wi
 def model_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``projections.model_usage.model_stats`` with amounts in dollars: a cost that is not wholly known is said
     to be so."""
+    from agent0.routing.budgets import dollars  # slow to import, and most tables have no cost
+
     known = row["unpriced"] < row["calls"] or not row["calls"]
     cost = dollars(row["cost"]) if known else "unknown"
     whole = {name: None if row[name] is None else round(row[name]) for name in ("mean_ms", "p50_ms", "p95_ms")}

@@ -14,7 +14,7 @@ from agent0.report.eval_items import held_items, outcome_of
 from agent0.rollout.tool_patterns import Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.calibrators import worth
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
-from projections.evaluations import list_evaluations
+from projections.evaluations import scores_with_shared
 from projections.indexes import index_of, rejections
 from projections.traces import list_traces
 
@@ -26,7 +26,7 @@ MODES = 15
 
 def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
     """Everything, as JSON would have it. ``run`` is an id."""
-    scores = [e for e in list_evaluations(db, run) if e["status"] == "evaluated"]
+    scores = scores_with_shared(db, run)
     held = [e for e in scores if e["split"] == "validation" and not e["forced_tool"]]
     traces = list_traces(db, run)
     return {
@@ -65,8 +65,8 @@ def _scored(evaluation: Row) -> Scored:
 
 
 def _score(evaluation: Row) -> Row:
-    names = ("iteration", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use", *WITHIN)
-    return {name: evaluation[name] for name in names}
+    names = ("evaluation", "iteration", "checkpoint", "forced_tool", "n", "accuracy", "lower95", "upper95", "tool_use")
+    return {name: evaluation[name] for name in (*names, *WITHIN)}
 
 
 def _claim(claim: Claim | None) -> Row | None:

@@ -23,7 +23,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     """
     from agent0.report.answers import held_out_gain, run_answer
     from agent0.report.run_benchmarks import benchmark_scores
-    from projections.evaluations import learning_curve, list_evaluations
+    from projections.evaluations import learning_curve, list_evaluations, scores_with_shared
     from projections.failures import list_missing
     from projections.runs import show_run
 
@@ -31,7 +31,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     deep, config = deep_parts(db, row["run"], here) if deep is None else deep, row.pop("config")
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
-    tests = [e for e in [*_shared(db, row, done), *done] if e["split"] == "test"]
+    tests = [e for e in scores_with_shared(db, row["run"]) if e["split"] == "test"]
     found = {
         **row,
         "why": deep["why"],
@@ -84,22 +84,6 @@ def _under_way(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Evaluations that are not finished: items scored of how many."""
     left = [e for e in scores if e["status"] == "requested"]
     return [{"evaluation": e["evaluation"], "scored": e["scored"] or 0, "n": e["n"]} for e in left]
-
-
-def _shared(db: sqlite3.Connection, row: dict[str, Any], own: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Evaluations of the past that a fork has in common with its parents, oldest first, without those among its
-    ``own``: another base is scored anew."""
-    from projections.evaluations import list_evaluations
-    from projections.runs import list_runs
-
-    known = {one["run"]: one for one in list_runs(db, 1_000_000)} if row["parent"] else {}
-    found: list[dict[str, Any]] = []
-    until = row["parent_seq"]
-    while (parent := known.pop(row["parent"], None)) is not None:
-        past = [e for e in list_evaluations(db, parent["run"]) if e["evaluated_seq"] and e["evaluated_seq"] <= until]
-        found, row, until = [*past, *found], parent, min(until, parent["parent_seq"] or until)
-    anew = {e["evaluation"] for e in own}
-    return [e for e in found if e["evaluation"] not in anew]
 
 
 def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def moments(db: sqlite3.Connection, run: str) -> Row:
 def fork_points(db: sqlite3.Connection, run: str) -> dict[int, int]:
     """The event before each iteration, counted from 1; none of a fork, whose first iterations are its parent's."""
     row = show_run(db, run)
-    return {} if row["parent"] else dict(enumerate(iteration_starts(db, row["run"]), 1))
+    return {} if row["parent"] else iteration_starts(db, row["run"])
 
 
 def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | None, high: float | None) -> Row:

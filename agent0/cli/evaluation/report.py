@@ -59,9 +59,15 @@ def written(text: str, out: str, name: str) -> Path:
     Raises:
         ConfigError: its folder does not exist, or it cannot be written there.
     """
+    from agent0.errors import ConfigError
+
     path = Path(out) if out else console.settings().home / "reports" / name
     if out in ("", name):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            why = f"The folder {path.parent} cannot be made: {error.strerror}."
+            raise ConfigError(f"{path} cannot be written.", why, "Name another place: --out FILE") from error
     return console.write(path, text)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.layout import json_lines
 from agent0.cli.runs import positions
 
 if TYPE_CHECKING:
@@ -97,12 +98,10 @@ def show(
     if as_json:
         console.data(found)
         return
-    import json
-
     effects = found.pop("effects")
     body: Any = found.pop("body")
     console.record(found, False)
-    console.text(json.dumps(body, indent=2, ensure_ascii=False))
+    console.text("\n".join(json_lines(body, console.screen())))
     if effects:
         console.table(effects, False, ("seq", "type", "handler", "task", "attempt", "text"), title="caused")
 

@@ -47,7 +47,7 @@ def show(
         order = ", ".join(known.key)
         sql = f"SELECT * FROM {table} ORDER BY {order} LIMIT ?"  # noqa: S608 - a declared name
         rows = console.limited(lambda n: select(db, sql, (n,)), limit)
-    console.table(rows, as_json)
+    console.table(rows, as_json, stored=True)
 
 
 @app.command()
@@ -74,7 +74,7 @@ def query(
         rows = _asked(file, query, limit, timeout)
     else:
         raise NotFoundError(f"There is no file {file}.", fix=f"Make it: agent0 projections build --into {file}")
-    console.table(rows, as_json)
+    console.table(rows, as_json, stored=True)
 
 
 def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str, Any]]":

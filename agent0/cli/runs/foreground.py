@@ -112,7 +112,8 @@ def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
         return
     print_answer(held, found)
     _print_climb(found)
-    console.text(f"Learning curve: {curve}")
+    if curve:
+        console.text(f"Learning curve: {curve}")
     shown = [f"trajectory show {one['attempt']} {run}" for one in tried]
     following = [
         f"run show {run} --full",
@@ -136,13 +137,17 @@ def _print_climb(found: dict[str, Any]) -> None:
         console.text("\n".join(["", *run_picture(found, marks(stderr=False)), ""]))
 
 
-def _curve(held: "Settings", db: Any, run: str) -> str:
-    """Draw the learning curve; the path of its picture."""
+def _curve(held: "Settings", db: Any, run: str) -> str | None:
+    """Draw the learning curve; the path of its picture, None (and a word why) where it cannot be written."""
     from agent0.report.charts.learning_curve import draw_curve
 
     path = held.home / "reports" / f"{run}.png"
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draw_curve(db, run, path)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draw_curve(db, run, path)
+    except OSError as error:
+        console.say(f"The picture {path} is left out: {error.strerror or error}.", "yellow")
+        return None
     return str(path)
 
 

@@ -93,14 +93,23 @@ def diff(
     if as_json:
         console.data(found)
         return
-    rows = [
-        {"what": f"{kind} {key}" if kind else key, names[0]: pair[0], names[1]: pair[1]}
-        for kind, part in (("setting", found["settings"]), ("", found["state"]))
-        for key, pair in part.items()
-    ]
-    console.table(rows, False)
+    _show_difference(found, names)
     if found["common_until"]:
         console.text(f"They share everything up to event {found['common_until']}.")
+
+
+def _show_difference(found: dict[str, Any], names: tuple[str, str]) -> None:
+    """A line for each difference. On a terminal, where two ids leave no room, the runs are A and B."""
+    from agent0.report.columns import counted_from_1
+
+    heads = names
+    if console.screen() is not None:
+        heads = ("A", "B")
+        console.text("\n".join(f"{head}  {name}" for head, name in zip(heads, names, strict=True)) + "\n")
+    parts = [("setting ", found["settings"]), ("", found["state"])]
+    pairs = [(f"{kind}{key}", pair) for kind, part in parts for key, pair in part.items()]
+    counted = [(what, map(counted_from_1, pair) if what == "iteration" else pair) for what, pair in pairs]
+    console.table([dict(zip(("what", *heads), (what, *pair), strict=True)) for what, pair in counted], False)
 
 
 def check(run: console.Run = "LAST", plugin: console.Plugin = None, as_json: console.Json = False) -> None:

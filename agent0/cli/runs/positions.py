@@ -8,7 +8,7 @@ from agent0.cli import console
 if TYPE_CHECKING:
     import sqlite3
 
-HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its Nth began)"
+HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its Nth began, N as on screens)"
 _SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
 
 
@@ -50,8 +50,27 @@ def _iteration(db: "sqlite3.Connection", run: str, number: int) -> int:
     from projections.events import extent_of, iteration_starts
 
     starts = iteration_starts(db, run)
-    if not 1 <= number <= len(starts):
-        first, last = extent_of(db, run)
-        has = f"It has begun iteration:1 to iteration:{len(starts)}" if starts else "It has begun none"
-        raise NotFoundError(f"Run {run} has no iteration:{number}.", f"{has}, within its events {first} to {last}.")
-    return starts[number - 1]
+    if number in starts:
+        return starts[number]
+    if begun := _begun_in_parent(db, run, number):
+        parent, seq = begun
+        why = f"It began in its parent {parent}, at event {seq}."
+        raise NotFoundError(f"Run {run} has not begun iteration:{number} itself.", why, f"Name {parent} and {seq}.")
+    first, last = extent_of(db, run)
+    has = f"It has begun iteration:{min(starts)} to iteration:{max(starts)}" if starts else "It has begun none"
+    raise NotFoundError(f"Run {run} has no iteration:{number}.", f"{has}, within its events {first} to {last}.")
+
+
+def _begun_in_parent(db: "sqlite3.Connection", run: str, number: int) -> tuple[str, int] | None:
+    """The parent, or its parent, in which an iteration of a fork began, and the event before it."""
+    from projections.events import iteration_starts
+    from projections.runs import parent_of
+
+    seen: set[str] = set()
+    while (held := parent_of(db, run)) is not None and run not in seen:
+        seen.add(run)
+        run, until = held
+        seq = iteration_starts(db, run).get(number)
+        if seq is not None and seq <= until:
+            return run, seq
+    return None

@@ -70,20 +70,26 @@ def _impossible(found: "Sequence[Check]") -> bool:
 
 
 def _show(check: "Check") -> None:
+    fix = f"fix: {check.fix}" if check.state != "ok" and check.fix else ""
+    if console.screen() is None:
+        console.text("\t".join((check.state, check.name, console.one_line(check.detail, 300))))
+        if fix:
+            console.text(f"\t\t{fix}")
+        return
     from rich.text import Text
 
     first, *more = _cut(console.one_line(check.detail, 300))
     line = Text(f"{check.state:<5}", style=COLOURS[check.state])
     line.append(f"{check.name:<22} {first}", style="default")
     console.console().print(line, soft_wrap=True)
-    for one in [*more, *(_cut(f"fix: {check.fix}") if check.state != "ok" and check.fix else [])]:
+    for one in [*more, *(_cut(fix) if fix else [])]:
         console.text(f"{'':<{BESIDE}}{one}")
 
 
 def _cut(text: str) -> list[str]:
-    """``text`` in lines beside the names of checks: cut between words on a terminal, whole elsewhere."""
+    """``text`` in lines beside the names of checks, cut between words."""
     seen = console.screen()
-    return [text] if seen is None else wrapped(text, max(20, seen.width - BESIDE))
+    return wrapped(text, max(20, (seen.width if seen else console.WIDE) - BESIDE))
 
 
 def _smoke() -> "Check":

@@ -185,6 +185,12 @@ def _named(token: str | None) -> str:
     return "" if token in (None, "-") else str(token)
 
 
+def event_of(db: sqlite3.Connection, query: str, *values: Any) -> int:
+    """The sequence that ``query`` gives for ``values``; 0 where there is none."""
+    row = db.execute(query, values).fetchone()
+    return int(row[0] or 0) if row else 0
+
+
 def written_by_teacher(db: sqlite3.Connection, run: str, task: str) -> str:
     """What the teacher wrote as its proposal for ``task``; empty where nothing is recorded."""
     rows = select(

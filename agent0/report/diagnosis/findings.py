@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from agent0.report.columns import shown_iteration
-from agent0.report.diagnosis.case import case_of, written_by_student, written_by_teacher
+from agent0.report.diagnosis.case import case_of, event_of, written_by_student, written_by_teacher
 from agent0.run.diagnosis import Case, Cause, diagnose
 from agent0.run.diagnosis.case import NEVER, Observation
 
@@ -29,6 +29,7 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
     case = case_of(db, run, here)
     found = diagnose(case)
     root = found[0] if found else None
+    seen = [_with_event(db, case.run, one) for one in root.observations] if root else []
     return {
         "run": case.run,
         "status": case.status,
@@ -36,8 +37,8 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
         "conclusion": _conclusion(case, root),
         "cause": root.name if root else None,
         "fatal": bool(root and root.fatal),
-        "step": _step(root) if root else None,
-        "evidence": [asdict(_with_writing(db, case.run, one)) for one in root.observations] if root else [],
+        "step": {**_step(root), "event": root.event or _first_event(db, case, root, seen)} if root else None,
+        "evidence": [asdict(_with_writing(db, case.run, one)) for one in seen],
         "settings": [asdict(one) for one in case.changes],
         "mend": root.mend if root else "",
         "advice": root.advice if root else "",
@@ -93,6 +94,24 @@ def _conclusion(case: Case, root: Cause | None) -> str:
 
 def _step(one: Cause) -> dict[str, Any]:
     return {"iteration": one.iteration, "checkpoint": one.checkpoint, "event": one.event}
+
+
+def _first_event(db: sqlite3.Connection, case: Case, one: Cause, seen: Sequence[Observation]) -> int:
+    """The event of what shows a cause that names none, else the first of its iteration, else 0."""
+    if shown := [held.event for held in seen if held.event]:
+        return shown[0]
+    return event_of(db, "SELECT min(requested_seq) FROM tasks WHERE run = ? AND iteration = ?", case.run, one.iteration)
+
+
+def _with_event(db: sqlite3.Connection, run: str, one: Observation) -> Observation:
+    """The evidence with the event of its attempt, or of what became of its task, where it names none."""
+    if one.event or not (one.attempt or one.task):
+        return one
+    if one.attempt:
+        query = "SELECT attempted_seq FROM attempts WHERE run = ? AND attempt = ?"
+        return replace(one, event=event_of(db, query, run, one.attempt))
+    query = "SELECT max(seq) FROM events WHERE run = ? AND task = ? AND type IN ('TaskRejected', 'TaskAccepted')"
+    return replace(one, event=event_of(db, query, run, one.task))
 
 
 def _with_writing(db: sqlite3.Connection, run: str, one: Observation) -> Observation:

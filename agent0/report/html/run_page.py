@@ -53,7 +53,7 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
         few=FEW,
         standing=held["alarm_kinds"],
         found=found,
-        scores=rows_for_people(held),
+        scores=_test_scores(held, found),
         benchmarks=benchmark_rows(held["benchmarks"]),
         curve=curve_svg(db, name),
         curves=_curves(found),
@@ -126,6 +126,13 @@ def _fared(found: Row) -> Markup:
         for row in rows
     }
     return intervals(scores, "share of attempts that are right, by the tools that went well")
+
+
+def _test_scores(held: Row, found: Row) -> list[Row]:
+    """The scores on the test set, each with how the last compares ``against`` it."""
+    against = {score["evaluation"]: score["last_against_this"] for score in found["test"]}
+    named = zip(rows_for_people(held), held["test"], strict=True)
+    return [{**row, "against": against.get(test["evaluation"])} for row, test in named]
 
 
 def _tests(tests: Sequence[Row]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -33,7 +33,7 @@ def shown_records(db: sqlite3.Connection, run: str, picked: Sequence[str], texts
     shown = dict.fromkeys([*picked, *_there(db, run, "attempts", "attempt", known["attempt"])])
     attempts = [{**show_attempt(db, run, one), "receipts": _receipts(db, run, attempt=one)} for one in shown]
     wanted = dict.fromkeys([*(one["task"] for one in attempts), *_there(db, run, "tasks", "task", known["task"])])
-    tasks = [_task(db, run, one) for one in sorted(wanted)]
+    tasks = [_task(db, run, one, shown) for one in sorted(wanted)]
     held = {event["seq"] for task in tasks for event in task["events"]}
     others = list_named(db, run, sorted({int(seq) for seq in known["event"]} - held))
     anchors = {one["attempt"] for one in attempts} | {*wanted}
@@ -47,8 +47,9 @@ def _there(db: sqlite3.Connection, run: str, table: str, column: str, names: Ite
     return [name for name in dict.fromkeys(names) if db.execute(sql, (run, name)).fetchone()][:MOST]
 
 
-def _task(db: sqlite3.Connection, run: str, task: str) -> Row:
-    """A task with the teacher's receipts and its events, each with the position of its cause."""
+def _task(db: sqlite3.Connection, run: str, task: str, attempts: Collection[str]) -> Row:
+    """A task with the teacher's receipts and its events, each with the position of its cause; ``elsewhere``: the first
+    of its attempts that is not among ``attempts``, those of the page."""
     events = list_events(db, run, task=task, limit=EVENTS)
     seqs = {one["id"]: one["seq"] for one in events}
     rows = [
@@ -62,7 +63,9 @@ def _task(db: sqlite3.Connection, run: str, task: str) -> Row:
         for one in events
     ]
     receipts = [one for one in _receipts(db, run, task) if one["role"] == "teacher"]
-    return {**show_task(db, run, task), "receipts": receipts, "events": rows}
+    held = show_task(db, run, task)
+    elsewhere = next((one["attempt"] for one in held["attempts"] if one["attempt"] not in attempts), None)
+    return {**held, "receipts": receipts, "events": rows, "elsewhere": elsewhere}
 
 
 def _receipts(db: sqlite3.Connection, run: str, task: str = "", attempt: str = "") -> list[Row]:

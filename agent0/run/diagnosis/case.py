@@ -9,6 +9,17 @@ from typing import Any, Literal
 from agent0.settings import RunConfig
 
 PLUGINS, WEIGHTS = "run.plugins.", "run.rewards.weights."
+CALLING = ("timeout_s", "parallel", "price", "key_env", "device")
+"""How a model is called, waited for and paid: of an effect only where calls failed."""
+LIMITS = {
+    "max_tokens": ("length",),
+    "max_turns": ("turn_limit",),
+    "max_calls": ("budget",),
+    "long_factor": ("turn_limit", "budget"),
+    "tool_seconds": ("budget",),
+}
+"""A limit of ``run.student`` -> how attempts ended that ran into it; of ``OF_CALLS`` refused calls tell, too."""
+OF_CALLS = ("max_calls", "long_factor", "tool_seconds")
 NEVER = -1
 """Iteration of what came before the first."""
 
@@ -23,6 +34,9 @@ class Setting:
     source: str
 
     def __str__(self) -> str:
+        if self.key.startswith(PLUGINS):
+            name = self.key.removeprefix(PLUGINS)
+            return f"plugin {name} ({str(self.value)[:12]}) is loaded, in {self.source} {_plugin(self.other)}"
         return f"{self.key} is {_word(self.value)}, in {self.source} {_word(self.other)}"
 
 
@@ -115,6 +129,11 @@ class Iteration:
     def known(self) -> int:
         """Tasks refused since they, or much the same, were there before."""
         return self.refused.get("duplicate", 0) + self.refused.get("similar", 0)
+
+    def reached(self, limit: str) -> bool:
+        """Whether an attempt ran into ``limit``, one of ``LIMITS``."""
+        refused = limit in OF_CALLS and bool(self.calls.get("refused"))
+        return refused or any(self.ends.get(end) for end in LIMITS[limit])
 
     @property
     def decided(self) -> int:
@@ -259,9 +278,23 @@ class Case:
     here: Mapping[str, Any] = field(default_factory=dict)
 
     def changed(self, *beginnings: str) -> tuple[Setting, ...]:
-        """Settings that differ and begin as the first of ``beginnings`` does, for which there are any."""
-        found = (tuple(one for one in self.changes if one.key.startswith(begin)) for begin in beginnings)
+        """Settings that differ, can have caused something, and begin as the first of ``beginnings`` does for which
+        there are any."""
+        known = [one for one in self.changes if self._could_matter(one)]
+        found = (tuple(one for one in known if one.key.startswith(begin)) for begin in beginnings)
         return next((settings for settings in found if settings), ())
+
+    def _could_matter(self, one: Setting) -> bool:
+        """Whether a setting can have caused anything: not a limit that nothing ran into, nor a wait that nobody had."""
+        role, _, name = one.key.removeprefix("run.").rpartition(".")
+        if name in CALLING and role in ("student", "teacher", "verification.judge"):
+            return bool(self.waits or self.losses or self.retries)
+        if one.key == "run.teacher.max_tokens":
+            return any(it.cut_off for it in self.iterations)
+        if role == "student" and name in LIMITS:
+            without_tools = name == "max_calls" and not one.value  # then it is not shown any
+            return without_tools or any(it.reached(name) for it in self.iterations)
+        return True
 
     def value(self, key: str) -> Any:
         """The run's own value of a setting, by dotted key."""
@@ -302,6 +335,10 @@ class Case:
         """The files that the run was given, which are recorded without their folders; those of ``here`` with them."""
         known, given = self.here.get("plugins", {}), self.config.plugins
         return "".join(f" --plugin {quote(known.get(sha, f'PATH/{name}.py'))}" for name, sha in given.items())
+
+
+def _plugin(digest: Any) -> str:
+    return f"another version ({str(digest)[:12]})" if digest else "not"
 
 
 def _word(value: Any) -> str:

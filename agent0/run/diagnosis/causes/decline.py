@@ -4,11 +4,14 @@ from typing import Any
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Observation, Setting, short
+from agent0.run.diagnosis.sizes import size_words, smaller
 
 LOST = 4
 """Validation tasks lost, and three times as many as gained."""
 UNLEARNT = "nothing was learned: "
 FAR = 10
+FEWER = 2
+"""Times as many iterations, tasks or attempts in the profile: that the run is small is told of."""
 GATE = ("run.evaluation.gate", "run.evaluation.margin", "run.evaluation.benchmark_gate", "run.training.student.lr",
         "run.training.student.")  # fmt: skip
 KEYS = ("run.shuffle_rewards", "run.training.student.lr", "run.training.student.", "run.training.", "run.rewards.",
@@ -43,14 +46,17 @@ def _worse(first: Held, last: Held) -> str:
 
 
 def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], keys: tuple[str, ...]) -> Cause:
-    settings = case.changed(*keys)
+    settings, few = case.changed(*keys), smaller(case)
+    if settings and not any(FEWER * one.value <= one.other for one in few):
+        few = ()
     if told.startswith(UNLEARNT) and (blamed := next((one for one in settings if _far_off(one)), None)):
-        settings = (blamed,)
+        settings, few = (blamed,), ()
         told = f"{blamed.key} of {short(blamed.value)} trains nothing: {told.removeprefix(UNLEARNT)}"
         told += f" (in {blamed.source} {short(blamed.other)})"
     elif settings:
         told = f"{told} ({'; '.join(map(str, settings[:2]))})"
-    mend = case.again(settings, values=None if settings else _other(case, told))
+    told += f"; the run is smaller than its profile ({size_words(few)})" if few else ""
+    mend = case.again(settings or few, values=None if settings or few else _other(case, told))
     step = (seen[0].checkpoint, seen[0].event) if seen else ("", 0)
     return Cause("decline", iteration, told, seen, mend, "", False, settings, *step)
 

@@ -5,10 +5,12 @@ from typing import Any
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import NEVER, Case, Cause, Held, Observation, blamed, of
+from agent0.run.diagnosis.causes.few_items import FEW
 from agent0.settings.evaluation import EvaluationConfig
 
 SOLVED = 0.95
-KEYS = ("run.evaluation.levels", "run.evaluation.", "run.curriculum.levels", "run.curriculum.families",
+KEYS = ("run.evaluation.levels", "run.evaluation.validation", "run.evaluation.seed", "run.evaluation.long",
+        "run.evaluation.checked", "run.curriculum.levels", "run.curriculum.families",
         "run.curriculum.mastered", "run.student.")  # fmt: skip
 OVER = ("finished", "failed", "paused")
 
@@ -27,10 +29,12 @@ def evaluation(case: Case) -> Cause | None:
         easy = tasks is not None and tasks.right >= SOLVED * max(1, tasks.decided)
         also = f", and {of(tasks.right, tasks.decided)} attempts of the first iteration are right" if tasks else ""
         told = f"the base already solves all: {first.accuracy:.0%} of validation{also}, so nothing is left to learn"
+        if not easy and first.n < FEW:
+            return None  # that is too few to tell anything
         if not easy:
             told = f"the held-out tasks show nothing: the base already solves {first.accuracy:.0%} of them"
         return _found(case, told, first, fatal=easy)
-    if len(held) > 1 and not any(one.accuracy for one in held):
+    if len(held) > 1 and first.n >= FEW and not any(one.accuracy for one in held):
         told = f"the held-out tasks show nothing: every checkpoint solves 0 of {last.n}"
         return replace(_found(case, told, first, fatal=False), iteration=0)  # what ruins attempts ruins these, too
     return None

@@ -24,7 +24,8 @@ def tools(case: Case) -> Cause | None:
             listed = "; ".join(map(str, settings[:2])) or blamed(case, (), "run.student.tools")
             what = "too few tool calls are allowed" if settings and settings == _limits(case) else WRONG
             told = f"{what}: {share} ({listed})"
-            seen = tuple(one.examples[key] for key in (f"call:{state}",) if key in one.examples)
+            shown = "wrong" if state == "none" else f"call:{state}"
+            seen = tuple(one.examples[key] for key in (shown,) if key in one.examples)
             mend = case.again(settings, values=None if settings else {KEYS[0]: USUAL})
             return Cause("tools", one.number, told, seen, mend, fatal=state != "none", settings=settings)
     return None
