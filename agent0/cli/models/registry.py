@@ -61,7 +61,7 @@ def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
     if as_json:
         console.data({**held, "evaluations": scores})
         return
-    console.record(held, False)
+    console.record({name: value for name, value in held.items() if value != {}}, False)
     seen = ("evaluation", "split", "n", "accuracy", "lower95", "upper95", "solved_within", "tool_use", "status")
     console.table(scores, False, seen, title="\nScores")
 
