@@ -12,6 +12,7 @@ import argparse
 import random
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import fmean, variance
 
 from agent0.ports.training import Sample, TrainJob
@@ -67,9 +68,7 @@ def split(found: Sequence[tuple[int, list[Sample]]], subsets: int, how: str) -> 
     dealt = random.Random("subsets").sample(list(found), len(found))
     ranked = sorted(dealt, key=lambda one: one[0]) if how == "level" else dealt
     bounds = [len(ranked) * place // subsets for place in range(subsets + 1)]
-    return [
-        [one for _, own in ranked[begin:end] for one in own] for begin, end in zip(bounds, bounds[1:], strict=False)
-    ]
+    return [[one for _, own in ranked[begin:end] for one in own] for begin, end in pairwise(bounds)]
 
 
 def row(gains: Sequence[Sequence[float]]) -> str:
@@ -90,7 +89,9 @@ def main() -> None:
     asked.add_argument("--steps", default="8,20")
     asked.add_argument("--probe", type=int, default=96)
     given = asked.parse_args()
-    print("| seed | after | frontier | split | steps | gain by subset | noise | subsets | share | CPU s a measurement |")
+    print(
+        "| seed | after | frontier | split | steps | gain by subset | noise | subsets | share | CPU s a measurement |"
+    )
     for seed in map(int, given.seeds.split(",")):
         fork, done = Fork(WAYS["shipped"], str(packaged("climb")), seed, "reversal"), 0
         for after in map(int, given.after.split(",")):

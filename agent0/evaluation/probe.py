@@ -1,4 +1,4 @@
-"""The tasks that gains are measured on: of the training split, just beyond the student's frontier, none that it solves."""
+"""The tasks that gains are measured on: just beyond the student's frontier, and not solved by it."""
 
 import json
 import random

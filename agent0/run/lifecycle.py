@@ -85,9 +85,7 @@ def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
         case "tasks" if len(state.tasks) == state.config.tasks:
-            if open_task := _open_task(state):
-                return state if open_task == state.open_task else changed(state, open_task=open_task)
-            return state if state.teacher_waits else _all_done(state)
+            return _after_tasks(state)
         case "measuring" if not state.pending and all(task.closed for task in state.tasks.values()):
             return _enter(_tasks_done(state), "training")
         case "baseline" | "judging" if not state.pending:
@@ -122,7 +120,13 @@ def _is_done(state: RunState, task: TaskState) -> bool:
     return task.ready if state.measures_gain else task.done
 
 
-def _all_done(state: RunState) -> RunState:
+def _after_tasks(state: RunState) -> RunState:
+    """Go on where no task is waited for, nor the verdict on a teacher: to a measurement that teacher's rewards wait
+    for, if there are any, or else to the training."""
+    if open_task := _open_task(state):
+        return state if open_task == state.open_task else changed(state, open_task=open_task)
+    if state.teacher_waits:
+        return state
     unpaid = state.measures_gain and any(not task.closed for task in state.tasks.values())
     return _enter(state, "measuring") if unpaid else _enter(_tasks_done(state), "training")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent0.rewards import waits_for_group
 from agent0.rollout.tool_patterns import repeated
+from agent0.run.measured_gains import gain_measured, gain_requested, unmeasured
 from agent0.run.requests import pending_ids
 from agent0.state.replace import changed
 from agent0.state.reward_history import with_receipt
@@ -12,7 +13,6 @@ from agent0.state.run_state import (
     AttemptState,
     Checkpoint,
     EvaluationState,
-    GainState,
     RunState,
     Score,
     Status,
@@ -240,22 +240,6 @@ def _benchmark_scored(
     return changed(state, candidate=candidate, promoted=tuple(map(scored, state.promoted)))
 
 
-def _gain_requested(state: RunState, event: gains.GainRequested) -> RunState:
-    return changed(state, gain=GainState(event)) if event.measurement in state.pending else state
-
-
-def _gain_measured(state: RunState, event: gains.ProbeDrawn | gains.SubsetMeasured) -> RunState:
-    held = state.gain
-    if held is None or event.measurement not in state.pending:
-        return state
-    if isinstance(event, gains.ProbeDrawn):
-        held = changed(held, probe=event)
-    else:
-        held = changed(held, gains=(*held.gains, event.gain))
-    pending = state.pending - {event.measurement} if held.complete else state.pending
-    return changed(state, gain=held, pending=pending)
-
-
 def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
     if isinstance(event, checkpoints.CheckpointPromoted) and event.by == "person":
         wanted = Checkpoint(event.checkpoint, event.adapter, Score(event.accuracy))
@@ -302,15 +286,17 @@ def _retried(state: RunState, event: alarms.ReactionRetried) -> RunState:
 
 
 def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
-    """Whatever the reaction would have settled counts as settled without it."""
     state = changed(state, failures=state.failures - {event.failure})
+    return unmeasured(state, event) if state.phase == "measuring" else _settled_without(state, event)
+
+
+def _settled_without(state: RunState, event: alarms.ReactionDropped) -> RunState:
+    """Whatever the reaction would have settled counts as settled without it."""
     match event.failed_handler:
         case "verify_result" if event.cause_type == "ReactionDropped":
             return _on_task(state, event.cause_task, _unjudged)
         case "attempt_task" | "continue_attempt" | "verify_result":
             return _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
-        case "assign_reward" if state.phase == "measuring":
-            return changed(state, tasks={name: changed(task, closed=True) for name, task in state.tasks.items()})
         case "assign_reward":
             state = _on_attempt(state, event.cause_task, event.cause_attempt, dropped=True)
             state = _on_task(state, event.cause_task, lambda t: changed(t, closed=t.closed or _last_word(t, event)))
@@ -322,8 +308,6 @@ def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
             return changed(state, tasks=open_tasks)
         case "train_checkpoint" | "evaluate_checkpoint" | "evaluate_item":
             return _not_made(state, event)
-        case "measure_gain":
-            return changed(state, gain=None, pending=state.pending - {event.cause_task})
         case "judge_checkpoint" | "judge_teacher":
             return _unjudged_checkpoint(state, event.failed_handler)
     return state
@@ -386,9 +370,9 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     checkpoints.EvaluationItemRequested: _item_requested,
     checkpoints.EvaluationItemScored: _item_scored,
     checkpoints.CheckpointEvaluated: _evaluated,
-    gains.GainRequested: _gain_requested,
-    gains.ProbeDrawn: _gain_measured,
-    gains.SubsetMeasured: _gain_measured,
+    gains.GainRequested: gain_requested,
+    gains.ProbeDrawn: gain_measured,
+    gains.SubsetMeasured: gain_measured,
     checkpoints.CheckpointPromoted: _judged,
     checkpoints.CheckpointRejected: _judged,
     checkpoints.CheckpointRolledBack: _rolled_back,

@@ -19,8 +19,8 @@ class CalibratorConfig(Frozen):
 
 
 class GainConfig(Frozen):
-    """How the gain of a student from an iteration's tasks is measured: short trainings from its present checkpoint, each
-    on a part of the accepted answers, scored on training-split tasks that it does not solve, and thrown away."""
+    """How the student's gain from an iteration's tasks is measured: by short trainings from its present checkpoint,
+    each on a part of the accepted answers, scored on training-split tasks that it does not solve, and thrown away."""
 
     subsets: int = Field(
         0, ge=0, le=64, description="parts that an iteration's solved tasks are split into; 0: nothing is measured"

@@ -8,6 +8,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import TrainJob
@@ -55,7 +56,7 @@ def split_tasks(accepted: Accepted, gain: GainConfig, seed: int) -> tuple[tuple[
         names = sorted(names, key=lambda name: accepted.fresh[name][0].level)
     parts = min(gain.subsets, len(names))
     bounds = [len(names) * place // parts for place in range(parts + 1)] if parts > 1 else []
-    return tuple(tuple(names[begin:end]) for begin, end in zip(bounds, bounds[1:], strict=False))
+    return tuple(tuple(names[begin:end]) for begin, end in pairwise(bounds))
 
 
 def subset_job(
