@@ -56,10 +56,11 @@ class Fork(Climb):
         """Share of ``probe`` solved after ``steps`` on ``fresh``."""
         job = TrainJob(tuple(fresh), tuple(self.pool), None, seed, self.settings | {"steps": steps})
         adapter, _ = self.training.train(job, self.adapter)
-        name, self.name = self.name, f"fork {seed} {steps} {random.random()}"
+        name, self.name = self.name, f"fork {seed}"
         self.engine.load_adapter(self.name, adapter)
         written = self.write(probe, 0.0, 0)
         self.name = name
+        self.engine.load_adapter(name, self.adapter)  # it was used longest ago
         return fmean(own.text == one[2] for one, own in zip(probe, written, strict=True))
 
 
@@ -84,10 +85,10 @@ def main() -> None:
     """Read the command line, climb, and measure after each of the iterations named."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--seeds", default="0")
-    asked.add_argument("--after", default="1,4", help="iterations of the climb")
+    asked.add_argument("--after", default="2,6", help="iterations of the climb")
     asked.add_argument("--subsets", type=int, default=4)
-    asked.add_argument("--steps", default="8,20")
-    asked.add_argument("--probe", type=int, default=96)
+    asked.add_argument("--steps", default="8")
+    asked.add_argument("--probe", type=int, default=128)
     given = asked.parse_args()
     print(
         "| seed | after | frontier | split | steps | gain by subset | noise | subsets | share | CPU s a measurement |"

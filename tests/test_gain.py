@@ -16,6 +16,7 @@ from agent0.evaluation.probe import tasks_of
 from agent0.experiments.rescore import Rescored, rescore
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.training import TrainingResult, TrainJob
+from agent0.rewards.assign import assigned_rewards
 from agent0.run.forking import redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RewardConfig, RunConfig
@@ -242,14 +243,14 @@ def test_rewards_are_recomputed_from_the_gains_in_the_log_and_a_control_deals_th
 def test_a_measurement_that_is_given_up_leaves_the_gains_unknown_and_the_run_goes_on() -> None:
     events, _ = told()
     at = next(one for one in events if isinstance(one.event, SubsetMeasured))
-    state = state_at(at.seq)
+    state: RunState | None = state_at(at.seq)
     drop = ReactionDropped(
         failure="f", cause_id=at.id, cause_type=at.type, cause_task=at.task, failed_handler="measure_gain", reason="no"
     )
     given_up = record(drop, run=at.run, time=NOON).model_copy(update={"seq": at.seq + 1})
     state = evolve(state, given_up)
     assert state and state.phase == "measuring" and not state.pending
-    rewards = finished(handlers()["assign_reward"](given_up, state, {}))
+    rewards = assigned_rewards(drop, state)
     accepted = [task for task in state.tasks.values() if task.accepted]
     assert len(rewards) == len(accepted) and {one.facts["student_gain"] for one in rewards} == {None}
     for n, one in enumerate(rewards, 2):
