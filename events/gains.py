@@ -28,7 +28,7 @@ class GainRequested(Event):
         return self.measurement
 
 
-class ProbeDrawn(Event):
+class ProbeSelected(Event):
     """What a measurement trains on and is scored on (``measure_gain``): training-split tasks just beyond the student's
     frontier, none of which it solves, so that its accuracy on them before is 0."""
 

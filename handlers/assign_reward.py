@@ -9,7 +9,7 @@ from agent0.rewards.batch_similarity import shares
 from agent0.run.lifecycle import RunState
 from events.alarms import ReactionDropped
 from events.base import Event
-from events.gains import ProbeDrawn, SubsetMeasured
+from events.gains import ProbeSelected, SubsetMeasured
 from events.tasks import ResultVerified, TaskRejected
 from handlers import on
 
@@ -17,9 +17,9 @@ _aside = ThreadPoolExecutor(1, "alike")
 """One thread: reactions that wait for the same batch find it compared."""
 
 
-@on(ResultVerified, TaskRejected, ReactionDropped, ProbeDrawn, SubsetMeasured)
+@on(ResultVerified, TaskRejected, ReactionDropped, ProbeSelected, SubsetMeasured)
 async def assign_reward(
-    event: ResultVerified | TaskRejected | ReactionDropped | ProbeDrawn | SubsetMeasured, run: RunState
+    event: ResultVerified | TaskRejected | ReactionDropped | ProbeSelected | SubsetMeasured, run: RunState
 ) -> list[Event]:
     """Assign the rewards that this event completes; by one event only, so nobody is rewarded twice."""
     if (batch := questions_to_compare(event, run)) is not None:

@@ -14,13 +14,13 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.training.pipeline import make_room
 from events.base import Event
-from events.gains import GainRequested, ProbeDrawn, SubsetMeasured
+from events.gains import GainRequested, ProbeSelected, SubsetMeasured
 from handlers import on
 
 
-@on(GainRequested, ProbeDrawn, SubsetMeasured, in_flight=1, long=True)
+@on(GainRequested, ProbeSelected, SubsetMeasured, in_flight=1, long=True)
 async def measure_gain(
-    event: GainRequested | ProbeDrawn | SubsetMeasured,
+    event: GainRequested | ProbeSelected | SubsetMeasured,
     run: RunState,
     history: History,
     models: Models,

@@ -29,6 +29,7 @@ from events import (
     effect_id,
     event_types,
     experiments,
+    gains,
     models,
     new_id,
     policies,
@@ -174,7 +175,9 @@ def strategy(annotation: Any) -> st.SearchStrategy[Any]:
 def built(cls: type[BaseModel]) -> st.SearchStrategy[Any]:
     """Instances of ``cls``; tokens are ids."""
     token, short = (st.from_regex(rf"[A-Za-z0-9_-]{{1,{n}}}", fullmatch=True) for n in (64, 20))
-    tokens = {"task": token, "attempt": token, "evaluation": short} if issubclass(cls, Event) else {}
+    tokens = (
+        {"task": token, "attempt": token, "evaluation": short, "measurement": short} if issubclass(cls, Event) else {}
+    )
     drawn = {
         name: tokens[name] if name in tokens else strategy(field.annotation) for name, field in cls.model_fields.items()
     }
@@ -262,7 +265,7 @@ def test_events_neither_inherit_nor_share_a_name() -> None:
 
 
 def test_every_class_is_registered_and_told_in_the_past_tense() -> None:
-    rooms = (runs, tasks, checkpoints, models, alarms, policies, benchmarks, budgets, experiments, submissions)
+    rooms = (runs, tasks, checkpoints, gains, models, alarms, policies, benchmarks, budgets, experiments, submissions)
     classes = {n for room in rooms for n, c in vars(room).items() if isinstance(c, type) and issubclass(c, Event)}
     assert classes - {"Event"} == set(event_types())
     assert not [name for name in event_types() if not name.removesuffix("Back").endswith(("ed", "Lost"))]

@@ -25,12 +25,13 @@ from agent0.tasks.splits import heldout, split_of_task
 from events.alarms import ReactionDropped
 from events.base import Recorded, record
 from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.gains import GainRequested, ProbeDrawn, SubsetMeasured
+from events.gains import GainRequested, ProbeSelected, SubsetMeasured
 from events.tasks import ResultVerified, RewardAssigned, TaskAccepted, TaskAttempted, TaskProposed
 from handlers import handlers
 from tests.memory import MemoryArtifacts
 from tests.play import finished, play
 from tests.test_climb import ByRole, little
+from tests.test_run import failing, sound
 from tests.world import NOON, Opened, ports, started
 
 REVERSAL = families()["reversal"]
@@ -114,26 +115,22 @@ def state_at(seq: int) -> RunState:
 
 def test_gains_are_measured_between_the_last_verdict_and_the_rewards_that_they_are_part_of() -> None:
     events, _ = told()
+    kinds = (ResultVerified, GainRequested, ProbeSelected, SubsetMeasured, RewardAssigned, TrainingRequested)
     places: dict[tuple[str, int], list[int]] = {}
     for one in events:
         if isinstance(one.event, RewardAssigned) and (one.event.role == "student" or one.event.facts["reason"]):
             continue
-        if isinstance(
-            one.event, ResultVerified | GainRequested | ProbeDrawn | SubsetMeasured | RewardAssigned | TrainingRequested
-        ):
+        if isinstance(one.event, kinds):
             places.setdefault((one.type, one.event.iteration), []).append(one.seq)
     for iteration in range(3):
-        order = [
-            places[kind.__name__, iteration]
-            for kind in (ResultVerified, GainRequested, ProbeDrawn, SubsetMeasured, RewardAssigned, TrainingRequested)
-        ]
+        order = [places[kind.__name__, iteration] for kind in kinds]
         assert [len(found) for found in order[1:4]] == [1, 1, 3]
         assert all(max(before) < min(after) for before, after in pairwise(order))
 
 
 def test_each_task_earns_the_gain_of_its_part_and_an_unsolved_one_nothing() -> None:
     events, _ = told()
-    probes = {one.iteration: one for one in of(ProbeDrawn, events)}
+    probes = {one.iteration: one for one in of(ProbeSelected, events)}
     gains: dict[tuple[int, int], float] = {(e.iteration, e.number): e.gain for e in of(SubsetMeasured, events)}
     paid = [e for e in of(RewardAssigned, events) if e.role == "teacher" and not e.facts["reason"]]
     assert len(paid) == len(of(TaskAccepted, events)) and len(set(gains.values())) > 2
@@ -152,7 +149,7 @@ def test_parts_are_the_solved_tasks_split_evenly_by_the_seed(split: str) -> None
     right = {e.attempt for e in of(ResultVerified, events) if e.correct}
     levels = {e.task: e.proposal.level for e in of(TaskProposed, events) if e.proposal}
     apart = 0
-    for probe in of(ProbeDrawn, events):
+    for probe in of(ProbeSelected, events):
         solved = {e.task for e in of(TaskAttempted, events) if e.attempt in right and e.iteration == probe.iteration}
         assert sorted(name for names in probe.subsets for name in names) == sorted(solved)
         assert max(map(len, probe.subsets)) - min(map(len, probe.subsets)) <= 1
@@ -165,12 +162,12 @@ def test_the_probe_is_of_the_training_split_beyond_the_frontier_and_nothing_in_i
     events, held = told()
     used = {e.proposal.canonical for e in of(TaskAccepted, events)}
     kept = {task.canonical for task in heldout("validation", 40, 1, ("math",), names=("reversal",), levels=(8, 9))}
-    for probe in of(ProbeDrawn, events):
+    for probe in of(ProbeSelected, events):
         tasks = tasks_of(held["artifacts"].get(probe.tasks))
         assert len(tasks) == probe.n <= 10 and probe.drawn == 20
         assert {split_of_task(task) for task in tasks} == {"train"} and not {t.canonical for t in tasks} & (used | kept)
         assert {task.level for task in tasks} <= set(probe.levels) and min(probe.levels) >= 7
-    first = of(ProbeDrawn, events)[0]
+    first = of(ProbeSelected, events)[0]
     assert all(task.level > 7 for task in tasks_of(held["artifacts"].get(first.tasks))), "the base solves seven"
 
 
@@ -256,6 +253,33 @@ def test_a_measurement_that_is_given_up_leaves_the_gains_unknown_and_the_run_goe
     for n, one in enumerate(rewards, 2):
         state = evolve(state, record(one, run=at.run, time=NOON).model_copy(update={"seq": at.seq + n}))
     assert state and state.phase == "training"
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "seed"),
+    [
+        ("measure_gain", (), None),
+        ("measure_gain", (1, 6), 3),
+        ("assign_reward", (), 4),
+        ("assign_reward", range(8, 40, 5), 5),
+        ("verify_result", (0, 3), 6),
+        ("measure_gain", (99,), 7),
+    ],
+)
+def test_a_run_ends_whatever_is_given_up_and_in_whichever_order(
+    name: str, chosen: Sequence[int], seed: int | None
+) -> None:
+    config = plan().model_copy(update={"iterations": 2, "max_given_up": 1.0, "max_untrained": 0})
+    pick = random.Random(seed).randrange if seed is not None else lambda _: 0
+    events = finished(play(started(config), world(), failing(name, chosen), pick=pick))
+    assert events[-1].type == "RunFinished"
+    sound(events)
+    measured = [one for one in events if isinstance(one.event, SubsetMeasured)]
+    assert len({(one.task, one.event.number) for one in measured}) == len(measured)
+    if name == "measure_gain" and chosen == (99,):
+        assert len(measured) == 6 and [e.gain for e in of(SubsetMeasured, events)] == [
+            e.gain for e in of(SubsetMeasured, told()[0]) if e.iteration < 2
+        ], "which comes first changes nothing"
 
 
 def test_a_fork_in_the_middle_of_an_iteration_keeps_what_is_done_where_it_is_measured_too() -> None:

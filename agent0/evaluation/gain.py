@@ -8,7 +8,7 @@ from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers
 from agent0.state.run_state import GainState, RunState
 from agent0.training.subset_training import collect_accepted, split_tasks, subset_job
-from events.gains import GainRequested, ProbeDrawn, SubsetMeasured
+from events.gains import GainRequested, ProbeSelected, SubsetMeasured
 from events.tasks import TaskAccepted
 from events.values import Task
 
@@ -17,7 +17,7 @@ MARKS = {True: "1", False: "0", None: "?"}
 
 async def draw_probe(
     request: GainRequested, run: RunState, history: History, artifacts: Artifacts, ports: RolloutPorts
-) -> ProbeDrawn:
+) -> ProbeSelected:
     """Split the tasks with accepted answers, draw tasks beyond the frontier, and keep those that the student does not
     solve. What cannot be measured is told as ``problem``. Errors as for ``attempt_item``."""
     plan = run.config.rewards.gain
@@ -33,7 +33,7 @@ async def draw_probe(
     probe = unsolved(drawn, items, plan.probe)
     if not probe:
         return _nothing(request, f"the student solves all of {len(drawn)} tasks beyond its frontier")
-    return ProbeDrawn(
+    return ProbeSelected(
         measurement=request.measurement,
         iteration=request.iteration,
         subsets=subsets,
@@ -93,5 +93,5 @@ async def _trained_on(request: GainRequested, run: str, history: History) -> fro
     return frozenset(task.canonical for task in found)
 
 
-def _nothing(request: GainRequested, problem: str) -> ProbeDrawn:
-    return ProbeDrawn(measurement=request.measurement, iteration=request.iteration, problem=problem)
+def _nothing(request: GainRequested, problem: str) -> ProbeSelected:
+    return ProbeSelected(measurement=request.measurement, iteration=request.iteration, problem=problem)

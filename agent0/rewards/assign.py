@@ -14,14 +14,14 @@ from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.human_review import is_rewarded_verdict
 from events.alarms import ReactionDropped
 from events.base import Event
-from events.gains import ProbeDrawn, SubsetMeasured
+from events.gains import ProbeSelected, SubsetMeasured
 from events.tasks import ResultVerified, RewardAssigned, TaskRejected
 from events.values import Role
 
 SMALLEST = 1e-6
 """A deviation up to this counts as zero: totals are then only centred."""
 
-COMPLETING = (ResultVerified, TaskRejected, ReactionDropped, ProbeDrawn, SubsetMeasured)
+COMPLETING = (ResultVerified, TaskRejected, ReactionDropped, ProbeSelected, SubsetMeasured)
 """Events that may complete a proposal or an attempt, so that its reward is assigned."""
 
 
@@ -89,7 +89,7 @@ def pending_rewards(event: Event, run: RunState, policy: RewardConfig | None = N
             return [*own, *_closed(run, rules, together)]
         case ReactionDropped(failed_handler=handler) if handler != MEASURING:
             return _closed(run, rules, together)
-        case ProbeDrawn() | SubsetMeasured() | ReactionDropped():
+        case ProbeSelected() | SubsetMeasured() | ReactionDropped():
             return _measured(run, rules)
     return []
 

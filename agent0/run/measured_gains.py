@@ -3,7 +3,7 @@
 from agent0.state.replace import changed
 from agent0.state.run_state import GainState, RunState
 from events.alarms import ReactionDropped
-from events.gains import GainRequested, ProbeDrawn, SubsetMeasured
+from events.gains import GainRequested, ProbeSelected, SubsetMeasured
 
 
 def gain_requested(state: RunState, event: GainRequested) -> RunState:
@@ -11,12 +11,12 @@ def gain_requested(state: RunState, event: GainRequested) -> RunState:
     return changed(state, gain=GainState(event)) if event.measurement in state.pending else state
 
 
-def gain_measured(state: RunState, event: ProbeDrawn | SubsetMeasured) -> RunState:
+def gain_measured(state: RunState, event: ProbeSelected | SubsetMeasured) -> RunState:
     """Take in a result; the phase waits no longer once every subset has one."""
     held = state.gain
     if held is None or event.measurement not in state.pending:
         return state
-    if isinstance(event, ProbeDrawn):
+    if isinstance(event, ProbeSelected):
         held = changed(held, probe=event)
     else:
         held = changed(held, gains=(*held.gains, event.gain))

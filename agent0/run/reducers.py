@@ -371,7 +371,7 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     checkpoints.EvaluationItemScored: _item_scored,
     checkpoints.CheckpointEvaluated: _evaluated,
     gains.GainRequested: gain_requested,
-    gains.ProbeDrawn: gain_measured,
+    gains.ProbeSelected: gain_measured,
     gains.SubsetMeasured: gain_measured,
     checkpoints.CheckpointPromoted: _judged,
     checkpoints.CheckpointRejected: _judged,

@@ -29,7 +29,7 @@ class GainConfig(Frozen):
         "level", description="what a part has in common: neighbouring levels, or nothing"
     )
     steps: int = Field(8, ge=1, le=1_000_000, description="steps of each short training")
-    probe: int = Field(64, ge=1, le=10_000, description="unsolved tasks just beyond the student's frontier, at most")
+    probe: int = Field(128, ge=1, le=10_000, description="unsolved tasks just beyond the student's frontier, at most")
     permuted: bool = Field(False, description="control: measured gains are dealt to other parts by chance")
 
 

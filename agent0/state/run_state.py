@@ -10,7 +10,7 @@ from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
 from events.checkpoints import EvaluationRequested
 from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
-from events.gains import GainRequested, ProbeDrawn
+from events.gains import GainRequested, ProbeSelected
 from events.values import Artifact, Task, Vote
 
 Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "judging", "final", "done"]
@@ -175,7 +175,7 @@ class GainState:
     gain of each subset so far."""
 
     request: GainRequested
-    probe: ProbeDrawn | None = None
+    probe: ProbeSelected | None = None
     gains: tuple[float, ...] = ()
 
     @property
