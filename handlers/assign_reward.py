@@ -9,8 +9,7 @@ from agent0.rewards.batch_similarity import shares
 from agent0.run.lifecycle import RunState
 from events.alarms import ReactionDropped
 from events.base import Event
-from events.gains import ProbeSelected, SubsetMeasured
-from events.tasks import ResultVerified, TaskRejected
+from events.tasks import ProbeSelected, ResultVerified, SubsetMeasured, TaskRejected
 from handlers import on
 
 _aside = ThreadPoolExecutor(1, "alike")

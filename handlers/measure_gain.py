@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agent0.evaluation.gain import draw_probe, measure_subset
+from agent0.evaluation.gains.measurement import draw_probe, measure_subset
 from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
@@ -14,7 +14,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.training.pipeline import make_room
 from events.base import Event
-from events.gains import GainRequested, ProbeSelected, SubsetMeasured
+from events.tasks import GainRequested, ProbeSelected, SubsetMeasured
 from handlers import on
 
 

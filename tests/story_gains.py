@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from events.base import Recorded, record, sha256
-from events.gains import GainRequested, ProbeSelected, SubsetMeasured
+from events.tasks import GainRequested, ProbeSelected, SubsetMeasured
 from events.values import Artifact
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -29,7 +29,6 @@ from events import (
     effect_id,
     event_types,
     experiments,
-    gains,
     models,
     new_id,
     policies,
@@ -265,7 +264,7 @@ def test_events_neither_inherit_nor_share_a_name() -> None:
 
 
 def test_every_class_is_registered_and_told_in_the_past_tense() -> None:
-    rooms = (runs, tasks, checkpoints, gains, models, alarms, policies, benchmarks, budgets, experiments, submissions)
+    rooms = (runs, tasks, checkpoints, models, alarms, policies, benchmarks, budgets, experiments, submissions)
     classes = {n for room in rooms for n, c in vars(room).items() if isinstance(c, type) and issubclass(c, Event)}
     assert classes - {"Event"} == set(event_types())
     assert not [name for name in event_types() if not name.removesuffix("Back").endswith(("ed", "Lost"))]

@@ -12,7 +12,7 @@ import pytest
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError
-from agent0.evaluation.probe import tasks_of
+from agent0.evaluation.gains.probe import candidates, tasks_of
 from agent0.experiments.rescore import Rescored, rescore
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.training import TrainingResult, TrainJob
@@ -25,8 +25,16 @@ from agent0.tasks.splits import heldout, split_of_task
 from events.alarms import ReactionDropped
 from events.base import Recorded, record
 from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.gains import GainRequested, ProbeSelected, SubsetMeasured
-from events.tasks import ResultVerified, RewardAssigned, TaskAccepted, TaskAttempted, TaskProposed
+from events.tasks import (
+    GainRequested,
+    ProbeSelected,
+    ResultVerified,
+    RewardAssigned,
+    SubsetMeasured,
+    TaskAccepted,
+    TaskAttempted,
+    TaskProposed,
+)
 from handlers import handlers
 from tests.memory import MemoryArtifacts
 from tests.play import finished, play
@@ -169,6 +177,15 @@ def test_the_probe_is_of_the_training_split_beyond_the_frontier_and_nothing_in_i
         assert {task.level for task in tasks} <= set(probe.levels) and min(probe.levels) >= 7
     first = of(ProbeSelected, events)[0]
     assert all(task.level > 7 for task in tasks_of(held["artifacts"].get(first.tasks))), "the base solves seven"
+
+
+def test_tasks_that_may_be_trained_on_are_not_drawn_for_the_probe() -> None:
+    events, _ = told()
+    asked = next(one for one in events if isinstance(one.event, GainRequested))
+    assert isinstance(asked.event, GainRequested)
+    state = state_at(asked.seq)
+    first = {task.canonical for task in candidates(asked.event, state, frozenset())}
+    assert len(first) == 20 and not first & {task.canonical for task in candidates(asked.event, state, first)}
 
 
 def test_short_trainings_differ_in_their_part_alone_and_leave_no_adapter() -> None:

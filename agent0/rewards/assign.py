@@ -14,8 +14,7 @@ from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.human_review import is_rewarded_verdict
 from events.alarms import ReactionDropped
 from events.base import Event
-from events.gains import ProbeSelected, SubsetMeasured
-from events.tasks import ResultVerified, RewardAssigned, TaskRejected
+from events.tasks import ProbeSelected, ResultVerified, RewardAssigned, SubsetMeasured, TaskRejected
 from events.values import Role
 
 SMALLEST = 1e-6

@@ -3,7 +3,7 @@
 from agent0.state.replace import changed
 from agent0.state.run_state import GainState, RunState
 from events.alarms import ReactionDropped
-from events.gains import GainRequested, ProbeSelected, SubsetMeasured
+from events.tasks import GainRequested, ProbeSelected, SubsetMeasured
 
 
 def gain_requested(state: RunState, event: GainRequested) -> RunState:

@@ -25,7 +25,7 @@ from agent0.state.run_state import (
 )
 from agent0.verification.human_review import awaits_person
 from agent0.verification.panel import disputed
-from events import alarms, benchmarks, checkpoints, gains, runs, tasks
+from events import alarms, benchmarks, checkpoints, runs, tasks
 from events.base import Event
 from events.values import ToolState
 
@@ -370,9 +370,9 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     checkpoints.EvaluationItemRequested: _item_requested,
     checkpoints.EvaluationItemScored: _item_scored,
     checkpoints.CheckpointEvaluated: _evaluated,
-    gains.GainRequested: gain_requested,
-    gains.ProbeSelected: gain_measured,
-    gains.SubsetMeasured: gain_measured,
+    tasks.GainRequested: gain_requested,
+    tasks.ProbeSelected: gain_measured,
+    tasks.SubsetMeasured: gain_measured,
     checkpoints.CheckpointPromoted: _judged,
     checkpoints.CheckpointRejected: _judged,
     checkpoints.CheckpointRolledBack: _rolled_back,

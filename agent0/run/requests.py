@@ -7,7 +7,7 @@ from agent0.settings import RecipeConfig
 from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, gain_id, suite_key, task_id
 from agent0.tasks.curriculum import sampler
 from agent0.tasks.seeds import derive_seed
-from events import alarms, checkpoints, gains, runs, tasks
+from events import alarms, checkpoints, runs, tasks
 from events.base import Event
 from events.checkpoints import Scored
 from events.values import Role
@@ -157,7 +157,7 @@ def attempt_requests(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
 def _ask_gain(state: RunState) -> list[Event]:
     back = max(0, state.iteration - state.config.training.student.replay_iterations)
     return [
-        gains.GainRequested(
+        tasks.GainRequested(
             measurement=gain_id(state.iteration),
             iteration=state.iteration,
             student=state.student.id,

@@ -10,7 +10,7 @@ from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
 from events.checkpoints import EvaluationRequested
 from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
-from events.gains import GainRequested, ProbeSelected
+from events.tasks import GainRequested, ProbeSelected
 from events.values import Artifact, Task, Vote
 
 Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "judging", "final", "done"]

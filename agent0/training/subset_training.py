@@ -20,7 +20,7 @@ from agent0.training.pipeline import settings_of
 from agent0.training.scored_trajectory import ScoredTrajectory
 from agent0.training.selection import select, unusable_because
 from events.checkpoints import TrainingRequested
-from events.gains import GainRequested
+from events.tasks import GainRequested
 
 
 @dataclass(frozen=True)

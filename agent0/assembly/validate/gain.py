@@ -1,4 +1,4 @@
-"""Part of the rim: whether the student's gain can be measured where settings ask for it or pay for it."""
+"""Part of the rim: whether the student's gain can be measured where settings ask for it, or for rewards by it."""
 
 from agent0.errors import ConfigError
 from agent0.settings import RunConfig
@@ -7,7 +7,7 @@ WEIGHT = "run.rewards.weights.student_gain"
 
 
 def check_gain(run: RunConfig) -> None:
-    """What is paid for must be measured, and what is measured must be a student's short training on a ladder.
+    """What is rewarded must be measured, and what is measured must be a student's short training on a ladder.
 
     Raises:
         ConfigError: it is not.

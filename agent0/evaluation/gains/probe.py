@@ -11,7 +11,7 @@ from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.families import Family, requested_families
 from agent0.tasks.splits import heldout
-from events.gains import GainRequested
+from events.tasks import GainRequested
 from events.values import Task
 
 TRIED = 2
@@ -65,12 +65,12 @@ def unsolved(tasks: Iterable[Task], items: Iterable[Item], most: int) -> list[Ta
 
 
 def lines_of(tasks: Iterable[Task]) -> bytes:
-    """``tasks`` as JSON lines."""
+    """Write ``tasks`` as JSON lines, in their order."""
     return "".join(f"{task.model_dump_json()}\n" for task in tasks).encode()
 
 
 def tasks_of(lines: bytes) -> list[Task]:
-    """Read what ``lines_of`` wrote."""
+    """Read the tasks that ``lines_of`` wrote, in their order."""
     return [Task.model_validate(json.loads(line)) for line in lines.splitlines()]
 
 
