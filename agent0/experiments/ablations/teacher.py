@@ -25,8 +25,8 @@ GAIN = {
     "rewards.weights.student_gain": "4",
     "rewards.gain.subsets": "4",
 }
-"""Rewards by measured gains of the student (SOAR, arXiv 2601.18778); the penalties stay. Gains are some hundredths: with
-this weight they spread about as much as the penalties do."""
+"""Rewards by measured gains of the student (SOAR, arXiv 2601.18778); the penalties stay. Gains are some hundredths:
+with this weight they spread about as much as the penalties do."""
 
 ablation_study(
     AblationStudy(
