@@ -78,64 +78,64 @@ class Climb:
     """One student on the ladder: what it solved at each level, and its accepted answers so far."""
 
     def __init__(self, way: Way, base: str, seed: int, ladder: str) -> None:
-        self._way, self._seed = way, seed
-        self._family = families()[ladder]
-        self._engine, self._training = Engine(base), Training(base)
-        self._settings = load("climb").run.training.student.as_recorded() | {"temperature": 1.0} | dict(way.recipe)
-        self._rng = random.Random(f"climb {seed}")
-        self._rates = dict.fromkeys(range(1, 7), 1.0)
-        self._pool: list[Sample] = []
-        self._adapter = b""
-        self._name = ""
+        self.way, self.seed = way, seed
+        self.family = families()[ladder]
+        self.engine, self.training = Engine(base), Training(base)
+        self.settings = load("climb").run.training.student.as_recorded() | {"temperature": 1.0} | dict(way.recipe)
+        self.rng = random.Random(f"climb {seed}")
+        self.rates = dict.fromkeys(range(1, 7), 1.0)
+        self.pool: list[Sample] = []
+        self.adapter = b""
+        self.name = ""
 
     def iterate(self, number: int) -> int:
         """One iteration: attempts around the frontier, then a training on what was right; returns how many were."""
         fresh = []
-        at = max((level for level, rate in self._rates.items() if rate >= SOLVED), default=1)
-        levels = range(max(1, at - self._way.behind), at + self._way.ahead + 1)
-        drawn = [self._draw(levels[place % len(levels)], "train") for place in range(self._way.tasks)]
-        asked = [one for one in drawn for _ in range(self._way.attempts)]
+        at = max((level for level, rate in self.rates.items() if rate >= SOLVED), default=1)
+        levels = range(max(1, at - self.way.behind), at + self.way.ahead + 1)
+        drawn = [self.draw(levels[place % len(levels)], "train") for place in range(self.way.tasks)]
+        asked = [one for one in drawn for _ in range(self.way.attempts)]
         right: dict[int, list[bool]] = {}
-        for (level, _, answer), written in zip(asked, self._write(asked, self._way.temperature, number), strict=True):
+        for (level, _, answer), written in zip(asked, self.write(asked, self.way.temperature, number), strict=True):
             good = written.text == answer
             right.setdefault(level, []).append(good)
             if good:
-                fresh.append(_sample(written))
-        self._rates |= {level: sum(found) / len(found) for level, found in right.items()}
+                fresh.append(sample_of(written))
+        self.rates |= {level: sum(found) / len(found) for level, found in right.items()}
         if fresh:
-            job = TrainJob(tuple(fresh), tuple(self._pool), None, self._seed * 1000 + number, self._settings)
-            self._adapter, _ = self._training.train(job, self._adapter)
-            self._name = f"student {number}"
-            self._engine.load_adapter(self._name, self._adapter)
-            self._pool += [replace(one) for one in fresh]
+            job = TrainJob(tuple(fresh), tuple(self.pool), None, self.seed * 1000 + number, self.settings)
+            self.adapter, _ = self.training.train(job, self.adapter)
+            self.name = f"student {number}"
+            self.engine.load_adapter(self.name, self.adapter)
+            self.pool += [replace(one) for one in fresh]
         return len(fresh)
 
     def examine(self) -> tuple[int, float, dict[int, float]]:
         """(T, S, accuracy by level) on fresh test tasks, greedy."""
-        rng, self._rng = self._rng, random.Random(f"exam {self._seed}")
-        asked = [self._draw(level, "test") for level in TESTED for _ in range(EACH)]
-        self._rng = rng
+        rng, self.rng = self.rng, random.Random(f"exam {self.seed}")
+        asked = [self.draw(level, "test") for level in TESTED for _ in range(EACH)]
+        self.rng = rng
         found = dict.fromkeys(TESTED, 0.0)
-        for (level, _, answer), written in zip(asked, self._write(asked, 0.0, 0), strict=True):
+        for (level, _, answer), written in zip(asked, self.write(asked, 0.0, 0), strict=True):
             found[level] += (written.text == answer) / EACH
         return max((level for level in TESTED if found[level] >= SOLVED), default=0), sum(found.values()), found
 
-    def _draw(self, level: int, split: Split) -> tuple[int, tuple[Turn, ...], str]:
-        params = _params(self._family, level, split, self._rng)
-        question = self._family.render(params, self._rng)
-        asked = render(prompt("compact", self._family.domain, "student"), {"question": question})
-        return level, tuple(asked), f"\\boxed{{{self._family.solve(params)}}}"
+    def draw(self, level: int, split: Split) -> tuple[int, tuple[Turn, ...], str]:
+        params = _params(self.family, level, split, self.rng)
+        question = self.family.render(params, self.rng)
+        asked = render(prompt("compact", self.family.domain, "student"), {"question": question})
+        return level, tuple(asked), f"\\boxed{{{self.family.solve(params)}}}"
 
-    def _write(self, asked: Sequence[tuple[int, tuple[Turn, ...], str]], heat: float, number: int) -> list[Written]:
+    def write(self, asked: Sequence[tuple[int, tuple[Turn, ...], str]], heat: float, number: int) -> list[Written]:
         found: list[Written] = []
         for begin in range(0, len(asked), BATCH):
             part = asked[begin : begin + BATCH]
-            seeds = range((self._seed * 1000 + number) * 10**6 + begin, 10**12)
+            seeds = range((self.seed * 1000 + number) * 10**6 + begin, 10**12)
             batch = [
-                TurnRequest(turns, Sampling(heat, 1.0, TOKENS[self._family.name], seed))
+                TurnRequest(turns, Sampling(heat, 1.0, TOKENS[self.family.name], seed))
                 for (_, turns, _), seed in zip(part, seeds, strict=False)
             ]
-            found += self._engine.generate(batch, self._name)
+            found += self.engine.generate(batch, self.name)
         return found
 
 
@@ -146,7 +146,7 @@ def _params(family: Family, level: int, split: Split, rng: random.Random) -> Par
     return params
 
 
-def _sample(written: Written) -> Sample:
+def sample_of(written: Written) -> Sample:
     prompt_ids, own = tuple(written.prompt), tuple(written.ids)
     mask = (*(0 for _ in prompt_ids), *(1 for _ in own))
     return Sample(

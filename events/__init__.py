@@ -1,6 +1,17 @@
 """Event classes and their values: everything that can be recorded of a run. Pydantic and the standard library only."""
 
-from events import alarms, benchmarks, budgets, checkpoints, experiments, models, policies, runs, submissions, tasks
+from events import (
+    alarms,
+    benchmarks,
+    budgets,
+    checkpoints,
+    experiments,
+    models,
+    policies,
+    runs,
+    submissions,
+    tasks,
+)
 from events.base import Event, Recorded, decode, effect_id, event_types, new_id
 
 __all__ = [

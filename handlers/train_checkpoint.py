@@ -1,10 +1,10 @@
 """Trains a new adapter on an iteration's scored trajectories."""
 
-from agent0.ports.models import Models, Resting
+from agent0.ports.models import Models
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers
 from agent0.run.lifecycle import RunState
-from agent0.training.pipeline import make_checkpoint
+from agent0.training.pipeline import make_checkpoint, make_room
 from events.base import Event
 from events.checkpoints import TrainingRequested
 from handlers import on
@@ -16,9 +16,5 @@ async def train_checkpoint(
 ) -> list[Event]:
     """Return the dataset, named event by event, and the checkpoint; or the latter alone where there is nothing to learn
     from. Models that can give their memory back do so first."""
-    judge = run.config.verification.judge
-    for actor in (run.config.teacher, run.config.student, *([judge] if judge.provider else [])):
-        model = models.open(actor)
-        if isinstance(model, Resting):
-            await model.rest()
+    await make_room(run.config, models)
     return await make_checkpoint(event, run.run, run.config, trainers, history, artifacts)

@@ -25,6 +25,9 @@ class MemoryArtifacts:
             raise NotFoundError(f"No artifact {artifact.sha256[:12]}.")
         return self.held[artifact.sha256]
 
+    def discard(self, artifact: Artifact) -> None:
+        self.held.pop(artifact.sha256, None)
+
 
 class TrustingSandbox:
     """Runs Python without any protection: only for reference calls that this project wrote itself."""

@@ -174,7 +174,9 @@ def strategy(annotation: Any) -> st.SearchStrategy[Any]:
 def built(cls: type[BaseModel]) -> st.SearchStrategy[Any]:
     """Instances of ``cls``; tokens are ids."""
     token, short = (st.from_regex(rf"[A-Za-z0-9_-]{{1,{n}}}", fullmatch=True) for n in (64, 20))
-    tokens = {"task": token, "attempt": token, "evaluation": short} if issubclass(cls, Event) else {}
+    tokens = (
+        {"task": token, "attempt": token, "evaluation": short, "measurement": short} if issubclass(cls, Event) else {}
+    )
     drawn = {
         name: tokens[name] if name in tokens else strategy(field.annotation) for name, field in cls.model_fields.items()
     }

@@ -66,7 +66,7 @@ def test_the_composition_root_knows_the_same_handlers() -> None:
 
 def test_what_must_be_in_order_is_alone() -> None:
     alone = {one.name for one in handlers().values() if one.in_flight == 1}
-    assert alone == {"train_checkpoint", "evaluate_checkpoint", "judge_checkpoint", "watch_budget"}
+    assert alone == {"train_checkpoint", "measure_gain", "evaluate_checkpoint", "judge_checkpoint", "watch_budget"}
 
 
 def test_two_handlers_of_one_name_are_refused() -> None:

@@ -41,6 +41,7 @@ from tests.story import (
     policy_changes,
     whole_run,
 )
+from tests.story_gains import measured_gains
 from tests.story_submissions import submitted_task
 
 TABLES = tables()
@@ -106,6 +107,7 @@ def test_the_told_runs_hold_every_event_class() -> None:
             *benchmark_run(),
             *experiment(),
             *submitted_task(),
+            *measured_gains(),
         ]
     }
     assert told == set(event_types())

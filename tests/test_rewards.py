@@ -43,6 +43,7 @@ FACTS: dict[str, st.SearchStrategy[Any]] = {
     "novelty": st.none() | st.floats(-1e-9, 2.0),
     "solve_rate": SHARE,
     "digit_share": SHARE,
+    "student_gain": SHARE,
     "self_consistency": SHARE,
     "token_confidence": SHARE,
     "mean_tool_ok": st.none() | st.floats(0, 100),

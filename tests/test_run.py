@@ -270,8 +270,9 @@ def _given_up(cause: Recorded, handler: str) -> Event:
     )
 
 
-IDLE = {"continue_attempt", "fail_run", "settle_review", "solve_submission", "watch_budget"}
-"""Handlers that have nothing to do in a brief run of short tasks: none of their reactions can fail there."""
+IDLE = {"continue_attempt", "fail_run", "measure_gain", "settle_review", "solve_submission", "watch_budget"}
+"""Handlers that have nothing to do in a brief run of short tasks: none of their reactions can fail there.
+``measure_gain`` has its own in ``tests/test_gain.py``."""
 WORKERS = sorted(set(handlers()) - {"advance_run", "raise_alarm"} - IDLE)
 
 

@@ -2,7 +2,7 @@
 too, so that pass@k with the verifier as selector is known beside accuracy."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import verifier_for
 from events.checkpoints import EvaluationRequested
-from events.values import Task
+from events.values import Artifact, Task
 
 FORCED = "<tool_call>"
 """What every answer must begin with in the forced-tool control."""
@@ -51,7 +51,7 @@ async def attempt_item(request: EvaluationRequested, number: int, run: RunState,
         TransientError: the sandbox failed through no fault of the code.
     """
     task = suite(request, run.config)[number]
-    given = _conditions(request, number, run, ports)
+    given = _conditions(request.adapter, number, run, ports, FORCED if request.forced_tool else "")
     verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
     solved, correct = await _solved(task, replace(given, temperature=0.0), verify)
     item = _item(task, solved, correct)
@@ -69,7 +69,8 @@ async def attempt_benchmark_item(
     """Attempt item ``number`` of a benchmark greedily, as the run's student attempts tasks; the benchmark's own judge
     decides. Errors as for ``attempt_item``."""
     entry, asked = held.entry, held.items[number]
-    given = replace(_conditions(request, number, run, ports), temperature=0.0)
+    forced = FORCED if request.forced_tool else ""
+    given = replace(_conditions(request.adapter, number, run, ports, forced), temperature=0.0)
     if asked.files and given.config.max_calls:
         given = replace(given, start=save(asked.files, given.artifacts))
     task = Task(question=asked.question, domain=entry.domain, family=entry.name, level=1, canonical=asked.id)
@@ -105,7 +106,25 @@ async def attempt_all(
     return [found[number] for number in numbers]
 
 
-def _conditions(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> Conditions:
+async def attempt_greedily(
+    tasks: Sequence[Task], adapter: Artifact | None, run: RunState, ports: RolloutPorts
+) -> list[Item]:
+    """Attempt each of ``tasks`` greedily with the student that has ``adapter``, ``run.evaluation.at_once`` at a time;
+    returns them with their verdicts, in order. Errors as for ``attempt_item``."""
+    room = asyncio.Semaphore(run.config.evaluation.at_once)
+    verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
+
+    async def one(number: int, task: Task) -> Item:
+        async with room:
+            given = replace(_conditions(adapter, number, run, ports), temperature=0.0)
+            return _item(task, *await _solved(task, given, verify))
+
+    return await asyncio.gather(*(one(number, task) for number, task in enumerate(tasks)))
+
+
+def _conditions(
+    adapter: Artifact | None, number: int, run: RunState, ports: RolloutPorts, prefill: str = ""
+) -> Conditions:
     actor = run.config.student
     return Conditions(
         ports.models.open(actor),
@@ -113,9 +132,9 @@ def _conditions(request: EvaluationRequested, number: int, run: RunState, ports:
         ports.sandbox,
         Scratch(),
         seed=number,
-        adapter=request.adapter,
+        adapter=adapter,
         group=run.run,
-        prefill=FORCED if request.forced_tool else "",
+        prefill=prefill,
         cache=ports.tool_cache,
         policy=run.config.policy,
         web=ports.web,

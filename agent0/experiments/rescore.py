@@ -109,7 +109,8 @@ class Rescoring:
             return _computed(recorded, number, pending)
         if pending.role == "student":
             return _computed(self._verdicts[pending.attempt], 0, pending)
-        return _computed(recorded, int(isinstance(recorded.event, ResultVerified)), pending)
+        at = number if pending.run.phase == "measuring" else int(isinstance(recorded.event, ResultVerified))
+        return _computed(recorded, at, pending)
 
     def _stands(self, recorded: Recorded) -> list[Rescored | RescoreFailure]:
         """A stored receipt: what was computed for it happens now, a blank one where that failed."""

@@ -75,6 +75,10 @@ class Artifacts(Protocol):
         """
         ...
 
+    def discard(self, artifact: Artifact) -> None:
+        """Delete what no event names, nor ever will; what is not there stays so."""
+        ...
+
 
 class History(Protocol):
     """Reads the stored events of a run in stream order."""

@@ -14,14 +14,18 @@ from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.human_review import is_rewarded_verdict
 from events.alarms import ReactionDropped
 from events.base import Event
-from events.tasks import ResultVerified, RewardAssigned, TaskRejected
+from events.tasks import ProbeSelected, ResultVerified, RewardAssigned, SubsetMeasured, TaskRejected
 from events.values import Role
 
 SMALLEST = 1e-6
 """A deviation up to this counts as zero: totals are then only centred."""
 
-COMPLETING = (ResultVerified, TaskRejected, ReactionDropped)
+COMPLETING = (ResultVerified, TaskRejected, ReactionDropped, ProbeSelected, SubsetMeasured)
 """Events that may complete a proposal or an attempt, so that its reward is assigned."""
+
+
+MEASURING = "measure_gain"
+"""The handler whose results the teacher's rewards wait for, where gains are measured."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,10 @@ def pending_rewards(event: Event, run: RunState, policy: RewardConfig | None = N
         case ResultVerified(task=task) if (held := run.tasks.get(task)) and is_rewarded_verdict(event, held):
             own = [] if together else [_student(run, rules, task, event.attempt)]
             return [*own, *_closed(run, rules, together)]
-        case ReactionDropped():
+        case ReactionDropped(failed_handler=handler) if handler != MEASURING:
             return _closed(run, rules, together)
+        case ProbeSelected() | SubsetMeasured() | ReactionDropped():
+            return _measured(run, rules)
     return []
 
 
@@ -108,7 +114,18 @@ def _closed(run: RunState, rules: RewardConfig, together: bool) -> list[PendingR
         return []
     judged = [name for name, attempt in held.attempts.items() if attempt.verified and not attempt.dropped]
     students = [_student(run, rules, task, name) for name in judged if together]
+    if run.measures_gain:
+        return students
     return [*students, PendingReward(run, rules, task, "teacher", _closing(held))]
+
+
+def _measured(run: RunState, rules: RewardConfig) -> list[PendingReward]:
+    """The teacher's rewards of all tasks that waited for a measurement which is complete as of this event, or was given
+    up with it: only the last event of a measurement finds nothing pending."""
+    if run.phase != "measuring" or run.pending:
+        return []
+    waiting = sorted((held.slot, name) for name, held in run.tasks.items() if not held.closed)
+    return [PendingReward(run, rules, name, "teacher", _closing(run.tasks[name])) for _, name in waiting]
 
 
 def _student(run: RunState, rules: RewardConfig, task: str, name: str) -> PendingReward:

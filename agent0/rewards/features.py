@@ -5,6 +5,7 @@ Everything comes from the run's state, so that any reward can be recomputed from
 """
 
 import math
+import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,11 +22,12 @@ from agent0.rollout.confidence.calibration import Candidate
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, agreement
 from agent0.settings import RewardConfig
 from agent0.state.reward_history import RewardHistory
-from agent0.state.run_state import AttemptState, RunState, TaskState
+from agent0.state.run_state import AttemptState, RunState, TaskState, task_id
 from agent0.tasks.families import families
 from events.values import Role, Task
 
 CLUSTERS = "cluster_share"
+STUDENT_GAIN = "student_gain"
 ENOUGH_DIGITS = 5
 
 
@@ -201,6 +203,20 @@ def _skill_seen(context: RewardContext) -> int:
     """How many tasks of earlier iterations had this signature."""
     ledger = (context.run.ledger or RewardHistory()).at(context.run.iteration)
     return ledger.skills.get(of_task(context.held), 0)
+
+
+@feature("teacher", STUDENT_GAIN)
+def _student_gain(context: RewardContext) -> float | None:
+    """The measured gain of the subset that this task's accepted answers were trained on with; 0 for a task without any,
+    which nothing is learned from. None where the gains of its iteration were not measured."""
+    run, held = context.run, context.run.gain
+    if held is None or held.probe is None or not held.gains or not held.complete or not context.held.accepted:
+        return None
+    gains = [*held.gains]
+    if context.rules.gain.permuted:
+        random.Random(f"gains {run.config.seed} {run.iteration}").shuffle(gains)
+    name = task_id(run.iteration, context.held.slot)
+    return next((gain for tasks, gain in zip(held.probe.subsets, gains, strict=True) if name in tasks), 0.0)
 
 
 @feature("student", "rests_on_call")

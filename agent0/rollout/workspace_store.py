@@ -34,6 +34,10 @@ class Scratch:
             raise NotFoundError(f"Artifact {artifact.sha256[:12]} is not of this attempt.")
         return self._held[artifact.sha256]
 
+    def discard(self, artifact: Artifact) -> None:
+        """Let go of the content."""
+        self._held.pop(artifact.sha256, None)
+
 
 class Stored(Mapping[str, bytes]):
     """A stored work folder, read lazily: an attempt may go back to any of its folders, and seldom does."""

@@ -23,7 +23,9 @@ def redone(state: RunState, config: RunConfig, *, another_base: bool = False) ->
     if state.phase != "tasks":
         return ()
     whole = another_base or _shape(state.config) != _shape(config)
-    return tuple(sorted(name for name, task in state.tasks.items() if whole or not task.done))
+    measured = state.measures_gain and config.rewards.gain.subsets > 0  # then rewards come after all tasks
+    done = {name for name, task in state.tasks.items() if (task.ready if measured else task.done)}
+    return tuple(sorted(name for name in state.tasks if whole or name not in done))
 
 
 def _shape(config: RunConfig) -> tuple[object, ...]:
@@ -48,6 +50,7 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         status="running",
         failures=frozenset(),
         evaluations={},
+        gain=None,
         lost=(),
         untrained=0,
         just_settled="",
@@ -62,8 +65,8 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
 
 def _begun_anew(state: RunState) -> RunState:
     """The new base is scored first. What the model before it did teaches neither the curriculum nor anyone in training,
-    and an iteration whose tasks were under way begins again."""
-    iteration = state.iteration - (state.phase == "tasks")
+    and an iteration whose tasks were under way, or waited for their gain, begins again."""
+    iteration = state.iteration - (state.phase in ("tasks", "measuring"))
     state = replace(
         state,
         phase="baseline",
@@ -79,7 +82,9 @@ def _begun_anew(state: RunState) -> RunState:
 
 
 def _pending(state: RunState) -> frozenset[str]:
-    """What the phase still waits for, under the fork's own settings."""
+    """What the phase still waits for, under the fork's own settings; gains are measured anew: rewards wait for all."""
+    if state.phase == "measuring":
+        return frozenset(pending_ids(state))
     return state.pending & frozenset(pending_ids(state))
 
 

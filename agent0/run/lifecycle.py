@@ -11,7 +11,7 @@ from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
 from agent0.run.run_failure import counts_as_training, lost_attempts, run_failed
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
-from agent0.state.run_state import BASE, Phase, RunState, TestedTeacher
+from agent0.state.run_state import BASE, Phase, RunState, TaskState, TestedTeacher
 from agent0.tasks.curriculum.sampler import remember
 from events import alarms, runs, tasks
 from events.base import Event, Recorded
@@ -58,7 +58,7 @@ def decide(state: RunState, event: Event) -> list[Event]:
 def _may_complete(state: RunState, task: str) -> bool:
     """False where this event's own task is not done: the most common case, told without a look at all others."""
     held = state.tasks.get(task)
-    return state.phase != "tasks" or held is None or held.done
+    return state.phase != "tasks" or held is None or _is_done(state, held)
 
 
 def _initial(recorded: Recorded) -> RunState:
@@ -85,9 +85,9 @@ def _advance(state: RunState) -> RunState:
     """Enter the next phase where the present one is complete at this event."""
     match state.phase:
         case "tasks" if len(state.tasks) == state.config.tasks:
-            if open_task := _open_task(state):
-                return state if open_task == state.open_task else changed(state, open_task=open_task)
-            return state if state.teacher_waits else _enter(_tasks_done(state), "training")
+            return _after_tasks(state)
+        case "measuring" if not state.pending and all(task.closed for task in state.tasks.values()):
+            return _enter(_tasks_done(state), "training")
         case "baseline" | "judging" if not state.pending:
             return _next(state)
         case "training" if not state.pending:
@@ -105,13 +105,30 @@ def _open_task(state: RunState) -> str:
     """A task that is not done, empty where all are. That of the state before is looked at first, then those of higher
     slots: while tasks are done in about the order of their slots, each is passed over about once."""
     held = state.tasks.get(state.open_task)
-    if held is not None and not held.done:
+    if held is not None and not _is_done(state, held):
         return state.open_task
     following = islice(state.tasks.items(), held.slot if held else 0, None)
     for name, task in chain(following, state.tasks.items()):
-        if not task.done:
+        if not _is_done(state, task):
             return name
     return ""
+
+
+def _is_done(state: RunState, task: TaskState) -> bool:
+    """Whether an iteration waits no longer for ``task``: for its teacher's reward only where that needs no measurement
+    of all tasks."""
+    return task.ready if state.measures_gain else task.done
+
+
+def _after_tasks(state: RunState) -> RunState:
+    """Go on where no task is waited for, nor the verdict on a teacher: to a measurement that teacher's rewards wait
+    for, if there are any, or else to the training."""
+    if open_task := _open_task(state):
+        return state if open_task == state.open_task else changed(state, open_task=open_task)
+    if state.teacher_waits:
+        return state
+    unpaid = state.measures_gain and any(not task.closed for task in state.tasks.values())
+    return _enter(state, "measuring") if unpaid else _enter(_tasks_done(state), "training")
 
 
 def _tasks_done(state: RunState) -> RunState:
@@ -129,7 +146,7 @@ def _next(state: RunState) -> RunState:
     state = changed(state, candidate=None, teacher=state.promoted_teacher, refused_teacher="")
     if state.iteration + 1 == state.config.iterations:
         return _enter(state, "final")
-    following = changed(state, iteration=state.iteration + 1, tasks={}, starts=(*state.starts, state.seq))
+    following = changed(state, iteration=state.iteration + 1, tasks={}, gain=None, starts=(*state.starts, state.seq))
     return _enter(following, "tasks")
 
 

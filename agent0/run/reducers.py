@@ -5,6 +5,7 @@ from typing import Any
 
 from agent0.rewards import waits_for_group
 from agent0.rollout.tool_patterns import repeated
+from agent0.run.measured_gains import gain_measured, gain_requested, unmeasured
 from agent0.run.requests import pending_ids
 from agent0.state.replace import changed
 from agent0.state.reward_history import with_receipt
@@ -285,8 +286,12 @@ def _retried(state: RunState, event: alarms.ReactionRetried) -> RunState:
 
 
 def _dropped(state: RunState, event: alarms.ReactionDropped) -> RunState:
-    """Whatever the reaction would have settled counts as settled without it."""
     state = changed(state, failures=state.failures - {event.failure})
+    return unmeasured(state, event) if state.phase == "measuring" else _settled_without(state, event)
+
+
+def _settled_without(state: RunState, event: alarms.ReactionDropped) -> RunState:
+    """Whatever the reaction would have settled counts as settled without it."""
     match event.failed_handler:
         case "verify_result" if event.cause_type == "ReactionDropped":
             return _on_task(state, event.cause_task, _unjudged)
@@ -365,6 +370,9 @@ FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {
     checkpoints.EvaluationItemRequested: _item_requested,
     checkpoints.EvaluationItemScored: _item_scored,
     checkpoints.CheckpointEvaluated: _evaluated,
+    tasks.GainRequested: gain_requested,
+    tasks.ProbeSelected: gain_measured,
+    tasks.SubsetMeasured: gain_measured,
     checkpoints.CheckpointPromoted: _judged,
     checkpoints.CheckpointRejected: _judged,
     checkpoints.CheckpointRolledBack: _rolled_back,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from agent0.settings import RecipeConfig
-from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, suite_key, task_id
+from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, gain_id, suite_key, task_id
 from agent0.tasks.curriculum import sampler
 from agent0.tasks.seeds import derive_seed
 from events import alarms, checkpoints, runs, tasks
@@ -14,10 +14,12 @@ from events.values import Role
 
 
 def pending_ids(state: RunState) -> list[str]:
-    """Ids of the evaluations or trainings that the state's phase waits for."""
+    """Ids of the evaluations, measurements or trainings that the state's phase waits for."""
     match state.phase:
         case "baseline" | "evaluating" | "final":
             return [evaluation_id(state, *wanted) for wanted in _evaluations(state)]
+        case "measuring":
+            return [gain_id(state.iteration)]
         case "training":
             return [checkpoint_id(role, state.iteration) for role in trained_roles(state)]
     return []
@@ -152,6 +154,23 @@ def attempt_requests(state: RunState, event: tasks.TaskAccepted) -> list[Event]:
     ]
 
 
+def _ask_gain(state: RunState) -> list[Event]:
+    back = max(0, state.iteration - state.config.training.student.replay_iterations)
+    return [
+        tasks.GainRequested(
+            measurement=gain_id(state.iteration),
+            iteration=state.iteration,
+            student=state.student.id,
+            adapter=state.student.adapter,
+            after=state.starts[state.iteration],
+            until=state.seq,
+            replay_after=state.starts[back],
+            seed=derive_seed(state.config.seed, "gain", state.iteration),
+            state_sha=state.digest,
+        )
+    ]
+
+
 def _ask_trainings(state: RunState) -> list[Event]:
     back = max(0, state.iteration - state.config.training.student.replay_iterations)
     held: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.promoted_teacher}
@@ -189,6 +208,7 @@ def _finish(state: RunState) -> list[Event]:
 REQUESTS: dict[str, Callable[[RunState], list[Event]]] = {
     "baseline": _ask_evaluations,
     "tasks": _ask_tasks,
+    "measuring": _ask_gain,
     "training": _ask_trainings,
     "evaluating": _ask_evaluations,
     "judging": lambda _: [],

@@ -25,7 +25,7 @@ from agent0.settings.process import (
     TelemetrySettings,
     WebSettings,
 )
-from agent0.settings.rewards import CalibratorConfig, RewardConfig
+from agent0.settings.rewards import CalibratorConfig, GainConfig, RewardConfig
 from agent0.settings.roles import (
     ActorConfig,
     JudgeConfig,
@@ -58,6 +58,7 @@ __all__ = [
     "EnergyConfig",
     "EvaluationConfig",
     "Frozen",
+    "GainConfig",
     "GuardConfig",
     "HandlerSettings",
     "JudgeConfig",

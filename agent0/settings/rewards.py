@@ -18,6 +18,21 @@ class CalibratorConfig(Frozen):
     parameters: tuple[float, ...] = Field((), description="as CalibratorFitted has them")
 
 
+class GainConfig(Frozen):
+    """How the student's gain from an iteration's tasks is measured: by short trainings from its present checkpoint,
+    each on a part of the accepted answers, scored on training-split tasks that it does not solve, and thrown away."""
+
+    subsets: int = Field(
+        0, ge=0, le=64, description="parts that an iteration's solved tasks are split into; 0: nothing is measured"
+    )
+    split: Literal["level", "chance"] = Field(
+        "level", description="what a part has in common: neighbouring levels, or nothing"
+    )
+    steps: int = Field(8, ge=1, le=1_000_000, description="steps of each short training")
+    probe: int = Field(128, ge=1, le=10_000, description="unsolved tasks just beyond the student's frontier, at most")
+    permuted: bool = Field(False, description="control: measured gains are dealt to other parts by chance")
+
+
 class RewardConfig(Frozen):
     """The reward set of a run, its weights, and how totals are normalised."""
 
@@ -34,3 +49,4 @@ class RewardConfig(Frozen):
         description="version of the rules; 1 and 2: as earlier versions rewarded; see docs/reference/rewards.md",
     )
     calibrator: CalibratorConfig = CalibratorConfig()
+    gain: GainConfig = GainConfig()

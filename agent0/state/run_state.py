@@ -10,9 +10,10 @@ from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
 from events.checkpoints import EvaluationRequested
 from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
+from events.tasks import GainRequested, ProbeSelected
 from events.values import Artifact, Task, Vote
 
-Phase = Literal["baseline", "tasks", "training", "evaluating", "judging", "final", "done"]
+Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "judging", "final", "done"]
 Status = Literal["running", "paused", "failed", "finished", "cancelled"]
 
 BASE = "base"
@@ -100,6 +101,13 @@ class TaskState:
         return self.accepted and all(a.resolved for a in self.attempts.values())
 
     @property
+    def ready(self) -> bool:
+        """Whether nothing more will be known of the task but, where it waits for measured gains, the teacher's
+        reward."""
+        judged = [a for a in self.attempts.values() if a.verified]
+        return (self.closed or self.resolved) and all(a.reward is not None or a.dropped for a in judged)
+
+    @property
     def done(self) -> bool:
         """Whether the task is closed, or given up while closing, and every verdict has its reward.
 
@@ -162,6 +170,21 @@ class EvaluationState:
 
 
 @dataclass(frozen=True)
+class GainState:
+    """What is known of the measurement of an iteration's gains: its request, what it trains and is scored on, and the
+    gain of each subset so far."""
+
+    request: GainRequested
+    probe: ProbeSelected | None = None
+    gains: tuple[float, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every subset is measured, or there is none."""
+        return self.probe is not None and len(self.gains) == len(self.probe.subsets)
+
+
+@dataclass(frozen=True)
 class Proposals:
     """A teacher's screened proposals of one iteration: how many, how many held a task, how many were accepted."""
 
@@ -212,6 +235,8 @@ class RunState:
     """Evaluations under way. Logs of earlier versions hold no items, so no part of the digest."""
     benchmark_rows: Annotated[Mapping[str, str], UNLESS_EMPTY] = field(default_factory=dict)
     """Digest of the rows that each benchmark's items were drawn from (``suite_key``)."""
+    gain: Annotated[GainState | None, NEVER] = None
+    """The measurement of this iteration's gains, where there is one: only rewards read it."""
     task_count: int = 0
     attempt_count: int = 0
     measures: Annotated[tuple[Mapping[str, float], ...], NEVER] = ()
@@ -239,6 +264,11 @@ class RunState:
     def student(self) -> Checkpoint:
         """The checkpoint that attempts tasks now."""
         return self.promoted[-1]
+
+    @property
+    def measures_gain(self) -> bool:
+        """Whether the teacher's rewards wait until the gain from the iteration's tasks is measured."""
+        return self.config.rewards.gain.subsets > 0
 
     @property
     def proposals(self) -> Proposals:
@@ -305,6 +335,11 @@ def task_id(iteration: int, slot: int) -> str:
 def attempt_id(task: str, number: int) -> str:
     """The id of an attempt: ``t3-017-a2`` is the third attempt at task ``t3-017``."""
     return f"{task}-a{number}"
+
+
+def gain_id(iteration: int) -> str:
+    """The id of the measurement of an iteration's gains: ``gain-3``."""
+    return f"gain-{iteration}"
 
 
 def checkpoint_id(role: str, iteration: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent0.errors import OperationError
+from agent0.ports.models import Models, Resting
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers, TrainingExample, TrainingResult, TrainJob
 from agent0.settings import ActorConfig, RunConfig
@@ -19,7 +20,7 @@ from agent0.training.trace_sources import apply_source
 from events.base import Event
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected
-from events.values import Artifact
+from events.values import Artifact, Role
 
 
 async def make_checkpoint(
@@ -41,8 +42,7 @@ async def make_checkpoint(
     chosen, distilled = await _chosen(request, run, plan, history, artifacts, tuple(examples))
     actor: ActorConfig = plan.student if request.role == "student" else plan.teacher
     recipe = plan.training.student if request.role == "student" else plan.training.teacher
-    rate = learning_rate(recipe, request.iteration, plan.iterations)
-    settings = recipe.as_recorded() | {"lr": rate, "temperature": actor.temperature}
+    settings = settings_of(request.role, request.iteration, plan)
     if not chosen.samples and not chosen.examples:
         return [_trained(request, chosen, settings, distilled)]
     content = manifest(chosen, request, settings)
@@ -61,6 +61,23 @@ async def make_checkpoint(
     if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
     return [selected, trained]
+
+
+def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, Any]:
+    """The settings of a training of ``role`` in ``iteration``, as trainers read them and adapters record them."""
+    actor: ActorConfig = plan.student if role == "student" else plan.teacher
+    recipe = plan.training.student if role == "student" else plan.training.teacher
+    rate = learning_rate(recipe, iteration, plan.iterations)
+    return recipe.as_recorded() | {"lr": rate, "temperature": actor.temperature}
+
+
+async def make_room(plan: RunConfig, models: Models) -> None:
+    """Let the models of ``plan`` that can give their memory back do so, before a training."""
+    judge = plan.verification.judge
+    for actor in (plan.teacher, plan.student, *([judge] if judge.provider else [])):
+        model = models.open(actor)
+        if isinstance(model, Resting):
+            await model.rest()
 
 
 async def _chosen(

@@ -81,6 +81,10 @@ class FileArtifacts(Artifacts):
         aside.unlink()
         return True
 
+    def discard(self, artifact: Artifact) -> None:
+        """Delete what no event names, nor ever will."""
+        self.path(artifact).unlink(missing_ok=True)
+
     def path(self, artifact: Artifact) -> Path:
         """Where the content lies.
 

@@ -7,6 +7,7 @@ from agent0.assembly.runtime.providers import (
     provider_of,
 )
 from agent0.assembly.validate.curriculum import check_curriculum, known
+from agent0.assembly.validate.gain import check_gain
 from agent0.assembly.validate.rewards import check_rewards
 from agent0.errors import ConfigError
 from agent0.settings import ActorConfig, RecipeConfig, RunConfig, VerificationConfig
@@ -52,6 +53,7 @@ def check_names(run: RunConfig) -> None:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."
         raise ConfigError("The forced-tool control cannot be scored.", why, "Set run.evaluation.forced_tool = false.")
     check_curriculum(run)
+    check_gain(run)
     _check_verification(run.verification)
 
 

@@ -28,6 +28,7 @@ PHASES = {
     "baseline": "scoring the untrained student",
     PROPOSING: "the teacher proposes tasks",
     "tasks": "tasks and attempts",
+    "measuring": "measuring what its tasks teach",
     "training": "training adapters",
     "evaluating": "scoring the candidate",
     "judging": "judging the candidate",

@@ -20,6 +20,14 @@ RULE = {
 }
 """A teacher without a model draws tasks of the levels that it is told, on the ladder of the profile."""
 
+GAIN = {
+    "rewards.weights.variance": "0",
+    "rewards.weights.student_gain": "4",
+    "rewards.gain.subsets": "4",
+}
+"""Rewards by measured gains of the student (SOAR, arXiv 2601.18778); the penalties stay. Gains are some hundredths:
+with this weight they spread about as much as the penalties do."""
+
 ablation_study(
     AblationStudy(
         name="teacher",
@@ -38,6 +46,12 @@ ablation_study(
                 {f"{RECIPE}.rewards": "permuted", "guards.supply": "alarm"},
                 "its rewards permuted over an iteration's proposals; it goes on where none of them is a task",
             ),
+            Variant("gain", GAIN, "it is paid for measured gains of the student in place of half-solved tasks"),
+            Variant(
+                "gain-permuted",
+                {**GAIN, "rewards.gain.permuted": "true"},
+                "as gain, the gains dealt to other parts of the iteration by chance",
+            ),
             Variant(
                 "uniform",
                 {**RULE, "curriculum.kind": "uniform", "curriculum.levels": TESTED},
@@ -55,6 +69,7 @@ ablation_study(
             LadderAim("trained", "frozen", "added", least=1.5),
             LadderAim("trained", "exploring", "added", least=0),
             LadderAim("trained", "permuted", "added", least=0),
+            LadderAim("gain", "gain-permuted", "added", least=0),
         ),
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "

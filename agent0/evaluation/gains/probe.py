@@ -1,0 +1,91 @@
+"""The tasks that gains are measured on: just beyond the student's frontier, and not solved by it."""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from agent0.evaluation.checkpoint_score import Item
+from agent0.settings import RunConfig
+from agent0.state.run_state import RunState
+from agent0.tasks.families import Family, requested_families
+from agent0.tasks.splits import heldout
+from events.tasks import GainRequested
+from events.values import Task
+
+TRIED = 2
+"""Tasks that the student tries, for each that the probe may hold: it may solve some."""
+LEAST = 3
+"""Tasks of a level, from which on its solve rate counts."""
+SOLVED = 0.5
+
+
+def frontiers(run: RunState) -> dict[str, int]:
+    """The highest level of each family of which half of this iteration's attempts are right; at least
+    ``curriculum.mastered``."""
+    right: dict[tuple[str, int], list[list[bool]]] = defaultdict(list)
+    for held in run.tasks.values():
+        decided = [a.correct for a in held.attempts.values() if a.correct is not None]
+        if held.proposal and decided:
+            right[held.proposal.family, held.proposal.level].append(decided)
+    found = dict.fromkeys((family.name for family in _asked(run.config)), run.config.curriculum.mastered)
+    for (name, level), tasks in right.items():
+        verdicts = [one for decided in tasks for one in decided]
+        if len(tasks) >= LEAST and sum(verdicts) >= SOLVED * len(verdicts):
+            found[name] = max(found.get(name, 0), level)
+    return found
+
+
+def candidates(request: GainRequested, run: RunState, without: AbstractSet[str]) -> list[Task]:
+    """Draw the tasks that the student tries for the probe, families and levels alike, in an order by chance.
+
+    They are of the training split, so in no held-out set, and none has a canonical form in ``without``.
+
+    Raises:
+        ValueError: there are not so many.
+    """
+    plan, asked = run.config.curriculum, _asked(run.config)
+    at, found = frontiers(run), []
+    for place, family in enumerate(asked):
+        levels = _beyond(at[family.name], _top(family, run.config), plan.ahead)
+        count = TRIED * run.config.rewards.gain.probe
+        share = count // len(asked) + (place < count % len(asked))
+        found += heldout(
+            "train", share, request.seed, (family.domain,), names=(family.name,), levels=levels,
+            rule=plan.split_rule, without=without,
+        )  # fmt: skip
+    random.Random(f"probe {request.seed}").shuffle(found)
+    return found
+
+
+def unsolved(tasks: Iterable[Task], items: Iterable[Item], most: int) -> list[Task]:
+    """The first ``most`` of ``tasks`` whose item is not right."""
+    return [task for task, item in zip(tasks, items, strict=True) if not item.correct][:most]
+
+
+def lines_of(tasks: Iterable[Task]) -> bytes:
+    """Write ``tasks`` as JSON lines, in their order."""
+    return "".join(f"{task.model_dump_json()}\n" for task in tasks).encode()
+
+
+def tasks_of(lines: bytes) -> list[Task]:
+    """Read the tasks that ``lines_of`` wrote, in their order."""
+    return [Task.model_validate(json.loads(line)) for line in lines.splitlines()]
+
+
+def _asked(config: RunConfig) -> list[Family]:
+    plan = config.curriculum
+    return [entry for domain in plan.domains for entry in requested_families(domain, plan.families).values()]
+
+
+def _top(family: Family, config: RunConfig) -> int:
+    """The highest level that may be asked: what is evaluated is known to fit the student's context."""
+    known = (*config.evaluation.levels, *config.curriculum.levels)
+    return min(family.levels, max(known, default=family.levels))
+
+
+def _beyond(at: int, top: int, ahead: int) -> tuple[int, ...]:
+    """The ``ahead`` levels above ``at``, or the highest ones there are."""
+    end = min(at + ahead, top)
+    return tuple(range(max(1, min(at + 1, end)), end + 1))

@@ -1,0 +1,44 @@
+"""Measures what training on parts of an iteration's accepted answers does for the student."""
+
+from collections.abc import Mapping
+
+from agent0.evaluation.gains.measurement import draw_probe, measure_subset
+from agent0.evaluation.item_rollout import RolloutPorts
+from agent0.ports.models import Models
+from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts, History
+from agent0.ports.training import Trainers
+from agent0.ports.web import Web
+from agent0.run.lifecycle import RunState
+from agent0.tools.cache import ToolCache
+from agent0.tools.definition import Tool
+from agent0.training.pipeline import make_room
+from events.base import Event
+from events.tasks import GainRequested, ProbeSelected, SubsetMeasured
+from handlers import on
+
+
+@on(GainRequested, ProbeSelected, SubsetMeasured, in_flight=1, long=True)
+async def measure_gain(
+    event: GainRequested | ProbeSelected | SubsetMeasured,
+    run: RunState,
+    history: History,
+    models: Models,
+    trainers: Trainers,
+    sandbox: Sandbox,
+    verifier_sandbox: Sandbox,
+    tool_cache: ToolCache,
+    artifacts: Artifacts,
+    web: Web,
+    tools: Mapping[str, Tool],
+) -> list[Event]:
+    """Draw the probe of a measurement that was requested, then measure one subset after the other: which is next is a
+    matter of the state as of the event, so that a result that is in the log is not measured again."""
+    held = run.gain
+    if held is None or held.complete or event.measurement != held.request.measurement:
+        return []  # given up, or done
+    ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools)
+    if held.probe is None:
+        return [await draw_probe(held.request, run, history, artifacts, ports)]
+    await make_room(run.config, models)
+    return [await measure_subset(held, run, trainers, history, artifacts, ports)]
