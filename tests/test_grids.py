@@ -78,7 +78,8 @@ def test_every_grid_there_is_can_be_carried(entry: AblationStudy) -> None:
     assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.variants)
     assert describe_compute(plans).startswith("Asked of every run alike")
     assert all(TOKEN.fullmatch(cell.run) for cell in runs_of_study("x" * 30, plans, (0, 99)))
-    variant_configs(load("scripted", env={}).run, entry.variants)
+    without = [one for one in entry.variants if not any(key.startswith("rewards.gain") for key in one.settings)]
+    variant_configs(load("scripted", env={}).run, without)  # a measured gain needs a student that learns in steps
     assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)
     assert len(entry.seeds) >= 2
 

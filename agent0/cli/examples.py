@@ -96,6 +96,7 @@ agent0 reward calibrator tiny
 agent0 router strategies
 agent0 router route "Is 7 a prime?" --role judge --confidence 0.6
 agent0 router explain 3f2a91c07be4
+agent0 router ask "Is 7 a prime?" --role judge
 agent0 router stats
 agent0 router stats --by role --by day --run LAST
 agent0 router cache

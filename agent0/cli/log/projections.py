@@ -90,6 +90,9 @@ def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str
         missing = error.why.partition("no such table: ")[2].rstrip(".")
         if not missing:
             raise
+        if missing in tables():
+            fix = f"Make it: agent0 projections build --into FILE --table {missing}"
+            raise NotFoundError(f"There is no table {missing} in {path}.", fix=fix) from error
         near = nearest(missing, list(tables()))
         raise NotFoundError(f"There is no table {missing[:80]!r}.", near, "See: agent0 projections list") from error
 
