@@ -12,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from agent0.report.charts.plots import SERIES, STAND_IN, STYLE, canvas, svg
 from benchmarks.cost_accuracy import Standing
 
-MARKS, DASHES = "osD^vPXd", ("-", (0, (4, 2.5)), (0, (1, 2)), (0, (5, 2, 1, 2)))
+MARKS, DASHES = "osD^vPXd<", ("-", (0, (4, 2.5)), (0, (1, 2)), (0, (5, 2, 1, 2)))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,13 @@ def _draw(axes: Axes, number: int, name: str, curve: Curve) -> None:
     style: dict[str, Any] = {"color": STAND_IN[f"c{number % SERIES}"], "marker": MARKS[number % len(MARKS)]}
     if curve.swept:
         at = [one.cost.value for one in curve.swept]
-        axes.plot(at, [one.accuracy.value for one in curve.swept], color=style["color"], lw=1.8, ls=DASHES[number % 4])
+        axes.plot(
+            at,
+            [one.accuracy.value for one in curve.swept],
+            color=style["color"],
+            lw=1.8,
+            ls=DASHES[(number + number // SERIES) % 4],
+        )
     if curve.swept and number == 0:  # bands of several would hide one another
         low, high = ([getattr(one.accuracy, edge) for one in curve.swept] for edge in ("low", "high"))
         axes.fill_between(at, low, high, color=style["color"], alpha=0.15, linewidth=0)
@@ -65,8 +71,9 @@ def _mark(axes: Axes, one: Standing, number: int, name: str, style: dict[str, An
     cost, accuracy = one.cost, one.accuracy
     axes.vlines(cost.value, accuracy.low, accuracy.high, colors=style["color"], lw=1)
     axes.hlines(accuracy.value, cost.low, cost.high, colors=style["color"], lw=1)
-    where: Any = {"gid": f"tip{number}", "zorder": 4, "clip_on": False, "edgecolors": STAND_IN["paper"]}
-    axes.scatter([cost.value], [accuracy.value], s=60, label=name, **where, **style)
+    size, above = (60, 4) if number else (36, 5)  # the first is seen where another strategy comes to the same
+    where: Any = {"gid": f"tip{number}", "zorder": above, "clip_on": False, "edgecolors": STAND_IN["paper"]}
+    axes.scatter([cost.value], [accuracy.value], s=size, label=name, **where, **style)
 
 
 def _told(name: str, one: Standing) -> str:
