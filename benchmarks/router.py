@@ -201,6 +201,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"into docs/results/{PAGE} and its picture")
     given = parser.parse_args()
     runs = asyncio.run(recorded(given.home))
+    if not runs:
+        parser.error(f"no calibration in {given.home}; make one with: agent0 calibrate --samples 0 --seeds 3")
     held, live = (
         [calibrated(run, items, seed, turn) for seed, (run, items) in enumerate(runs.items())] for turn in (False, True)
     )
