@@ -1,7 +1,8 @@
-"""What strategies save on a mixed workload.
+"""What strategies cost and how often they are right, on a mixed workload.
 
-    agent0 calibrate --checkpoint RUN/CHECKPOINT --items 600 --samples 0 --seeds 3      # a student answers here
-    python -m benchmarks.router        # its answers and a stronger scripted model's, under each strategy
+    agent0 run start --profile tiny --seed 0 --set run.iterations=3 --set run.evaluation.forced_tool=false
+    agent0 calibrate --profile tiny --checkpoint RUN/student-2 --items 600 --samples 0 --seeds 3
+    python -m benchmarks.router [--write]      # that student's answers and a stronger scripted model's, no call
 
 The local model's answers, signals and verdicts are those that calibrations recorded. Its confidence is fitted on one
 half of the tasks, and everything is scored on the other. The cloud is scripted: it is right on a share of tasks that is
@@ -13,23 +14,83 @@ import argparse
 import asyncio
 import os
 import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+
+from markupsafe import Markup
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.stamping import code_rev
 from agent0.config.loading import load
+from agent0.report.charts.plots import as_file
 from agent0.rollout.confidence.calibration import Candidate, Item, fitted
 from agent0.routing.confidence import FEATURES
 from agent0.routing.strategies import Answer, Option, Rules, strategies
 from agent0.routing.walk import Recorded, walk_all
 from agent0.stats.calibrators import ece
+from benchmarks.cost_accuracy import (
+    CLOUD,
+    HOME,
+    ROUNDS,
+    Estimate,
+    Seed,
+    Standing,
+    Workload,
+    alone,
+    best_at_each_cost,
+    is_right,
+    oracle,
+    outcomes,
+)
+from benchmarks.cost_accuracy_picture import Curve, picture
+from benchmarks.measured_page import RESULTS, write
 from events.base import sha256
 from events.benchmarks import ItemScored
 
 RIGHT, READ, WRITTEN = 0.95, 2_500, 10_000
 """How often the cloud is right, and what its tokens cost in nano-dollars."""
-HOME, CLOUD = "tiny", "cloud"
-CALLS = 60
+LEVELS = tuple(n / 50 for n in range(51))
+LIVE = "threshold, by a turn's features"
+PAGE, PICTURE = "router.md", "router-cost.svg"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rules of a strategy at a value of its setting; the value of its row, None: the threshold that was fitted; and
+    the values of its curve, from the cheapest on."""
+
+    rules: Callable[[Seed, float], Rules]
+    at: float | None = 0.0
+    sweep: Sequence[float] = ()
+
+
+def _worth(seed: Seed, at: float) -> Rules:
+    return Rules(worth=round(at * seed.whole / len(seed.tasks)))
+
+
+PLANS = {
+    "threshold": Plan(lambda seed, at: Rules(at), None, (*LEVELS, 1.01)),
+    "cascade": Plan(lambda seed, at: Rules(at), None, (*LEVELS, 1.01)),
+    "cost_aware": Plan(_worth, 50, tuple(1.15**n for n in range(60))),
+    "budgeted": Plan(lambda seed, at: Rules(seed.threshold, allowance=round(at * seed.whole)), 0.25, LEVELS),
+    "ab": Plan(lambda seed, at: Rules(share=at), 0.5, LEVELS),
+    "ensemble": Plan(lambda seed, at: Rules()),
+    "shadow": Plan(lambda seed, at: Rules()),
+    "local_only": Plan(lambda seed, at: Rules()),
+}
+"""``cost_aware`` is swept over the worth of a right answer in mean calls of the cloud, ``budgeted`` over the allowance
+as a share of what the cloud alone costs."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A seed with the name of its calibration, the signals that its confidence is of, and their ECE on its tasks."""
+
+    run: str
+    signals: str
+    ece: float
+    seed: Seed
 
 
 def cloud_is_right(item: ItemScored, seed: int) -> bool:
@@ -50,104 +111,106 @@ def questions(items: list[ItemScored], candidate: Candidate, seed: int) -> list[
     return out
 
 
-def scored(name: str, tasks: list[Recorded], rules: Rules) -> tuple[float, float]:
-    """Accuracy of a strategy, and the share of the cloud's cost that it saves."""
-    routed = walk_all(strategies()[name].decide, tasks, rules)
-    whole = sum(one.answers[CLOUD].cost or 0 for one in tasks)
-    return fmean(one.key == "True" for one in routed), 1 - sum(one.cost for one in routed) / whole
-
-
-def cloud_alone(tasks: list[Recorded]) -> float:
-    """Accuracy of the cloud on all tasks."""
-    return fmean(one.answers[CLOUD].key == "True" for one in tasks)
-
-
 def best_threshold(tasks: list[Recorded]) -> float:
     """The lowest threshold that loses no accuracy against the cloud alone on ``tasks``; 1.01 asks the cloud always."""
-    grid = [n / 100 for n in range(101)] + [1.01]
-    return next(at for at in grid if scored("threshold", tasks, Rules(at))[0] >= cloud_alone(tasks))
+    wanted = sum(is_right(one, CLOUD) for one in tasks)
+    decide, grid = strategies()["threshold"].decide, [*(n / 100 for n in range(101)), 1.01]
+    return next(at for at in grid if sum(one.key == "True" for one in walk_all(decide, tasks, Rules(at))) >= wanted)
 
 
-def losses(tasks: list[Recorded], rules: Rules) -> list[int]:
-    """Of each task: 1 where only the cloud alone is right, -1 where only the threshold's answer is, else 0."""
-    routed = walk_all(strategies()["threshold"].decide, tasks, rules)
-    pairs = zip(tasks, routed, strict=True)
-    return [(t.answers[CLOUD].key == "True") - (one.key == "True") for t, one in pairs]
+def calibrated(run: str, items: list[ItemScored], seed: int, live: bool) -> Calibrated:
+    """Fit confidence and threshold on one half of ``items``; ``live``: by the features that a gateway has of a turn."""
+    fitting, test = ([one for one in items if one.benchmark == split] for split in ("validation", "test"))
+    known = [Item(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
+    candidate = next(one for one in fitted(known) if not live or set(one.names) <= set(FEATURES))
+    threshold = best_threshold(questions(fitting, candidate, seed))
+    said = [(candidate.apply(one.signals), bool(one.correct)) for one in test if candidate.fits(one.signals)]
+    tasks = questions(test, candidate, seed)
+    off = ece([sure for sure, _ in said], [right for _, right in said])
+    return Calibrated(run, candidate.signal, off, Seed([one.item for one in test], tasks, threshold))
 
 
-def lost95(lost: list[list[int]], rounds: int = 1000) -> str:
-    """Points of accuracy lost against the cloud alone, with the 95 % bootstrap interval over tasks; ``lost`` has a list
-    for each task, of all seeds that drew it."""
-    rng = random.Random(0)
-    drawn = sorted(
-        sum(map(sum, found)) / sum(map(len, found)) for found in (rng.choices(lost, k=len(lost)) for _ in range(rounds))
-    )
-    mean = sum(map(sum, lost)) / sum(map(len, lost))
-    low, high = drawn[int(0.025 * rounds)], drawn[int(0.975 * rounds) - 1]
-    return f"{100 * mean:.1f} points lost (95 %: {100 * low:.1f} to {100 * high:.1f})"
-
-
-def curve(tasks: list[Recorded], threshold: float) -> list[str]:
-    """A line a strategy: accuracy and savings, with random routing of the same cost and the oracle beside them."""
-    whole = sum(one.answers[CLOUD].cost or 0 for one in tasks)
-    allowance = whole // 4
-    plans = {
-        "local_only": Rules(),
-        "threshold": Rules(threshold),
-        "cascade": Rules(threshold),
-        "cost_aware": Rules(worth=50 * whole // len(tasks)),
-        "budgeted": Rules(threshold, allowance=allowance),
-        "ensemble": Rules(),
-        "ab": Rules(share=0.5),
-        "shadow": Rules(),
-    }
-    here, away = scored("local_only", tasks, Rules())[0], cloud_alone(tasks)
-    lines = []
-    for name, rules in plans.items():
-        right, saved = scored(name, tasks, rules)
-        chance = here + (away - here) * min(1.0, 1 - saved)
-        lines.append(f"| {name} | {right:.3f} | {saved:.2f} | {chance:.3f} |")
-    wrong = [one for one in tasks if one.answers[HOME].key != "True"]
-    gained = [one for one in wrong if one.answers[CLOUD].key == "True"]
-    spent = sum(one.answers[CLOUD].cost or 0 for one in gained)
-    return [*lines, f"| oracle | {here + len(gained) / len(tasks):.3f} | {1 - spent / whole:.2f} | |"]
-
-
-async def workload(home: Path, live: bool) -> None:
-    """Print a table a seed: each calibration of ``home`` is one. ``live``: by the features that a gateway has."""
-    held = load("tiny", {"home": str(home)}, {})
+async def recorded(home: Path) -> dict[str, list[ItemScored]]:
+    """The first sample of every verified item, by calibration."""
     runs: dict[str, list[ItemScored]] = {}
-    async with open_log(held) as log:
+    async with open_log(load("tiny", {"home": str(home)}, {})) as log:
         async for one in log.read(types=("ItemScored",)):
             if isinstance(one.event, ItemScored) and one.event.sample == 0 and one.event.correct is not None:
                 runs.setdefault(one.run, []).append(one.event)
-    pooled: dict[str, list[int]] = {}
-    for seed, (run, items) in enumerate(runs.items()):
-        fitting, test = ([one for one in items if one.benchmark == split] for split in ("validation", "test"))
-        known = [Item(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
-        candidate = next(one for one in fitted(known) if not live or set(one.names) <= set(FEATURES))
-        threshold = best_threshold(questions(fitting, candidate, seed))
-        tasks = questions(test, candidate, seed)
-        lost = losses(tasks, Rules(threshold))
-        for one, value in zip(test, lost, strict=True):
-            pooled.setdefault(one.item, []).append(value)
-        said = [(candidate.apply(one.signals), bool(one.correct)) for one in test if candidate.fits(one.signals)]
-        off, saved = ece([c for c, _ in said], [r for _, r in said]), scored("threshold", tasks, Rules(threshold))[1]
-        print(f"\n{run}: {len(tasks)} tasks, {candidate.signal} by {candidate.method}, ECE {off:.3f} (n = {len(said)})")
-        print(f"threshold {threshold:.2f}: {saved:.0%} saved, {lost95([[one] for one in lost])}")
-        print(f"cloud alone {cloud_alone(tasks):.3f}\n")
-        print("| strategy | accuracy | saved | random routing at this cost |\n|---|---|---|---|")
-        print("\n".join(curve(tasks, threshold)))
-    print(f"\nall seeds, {len(pooled)} different tasks: {lost95(list(pooled.values()))}")
+    return runs
+
+
+def stands(name: str, workload: Workload, at: float | None) -> Standing:
+    """Replay the strategy ``name`` at a value of its setting, None: at the threshold of each seed."""
+    rules = PLANS[name].rules
+    return workload.standing(
+        outcomes(name, workload.seeds, lambda seed: rules(seed, seed.threshold if at is None else at))
+    )
+
+
+def curve(name: str, workload: Workload) -> Curve:
+    """Replay the strategy ``name`` over all values of its setting."""
+    plan = PLANS[name]
+    return Curve([stands(name, workload, at) for at in plan.sweep], stands(name, workload, plan.at))
+
+
+def row(name: str, one: Standing) -> str:
+    """A strategy's row of the table."""
+    return f"| {name} | {_shown(one.cost)} | {_shown(one.accuracy)} | {_shown(one.gained)} | {_shown(one.lost)} |"
+
+
+def _shown(found: Estimate) -> str:
+    return f"{100 * found.value:.1f} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+
+
+def seed_row(one: Calibrated) -> str:
+    """What the threshold comes to on one seed."""
+    found = stands("threshold", Workload([one.seed]), None)
+    about = f"{len(one.seed.tasks)} | {one.signals.replace('+', ', ')} | {one.ece:.3f} | {one.seed.threshold:.2f}"
+    return f"| {one.run} | {about} | {_shown(found.cost)} | {_shown(found.lost)} |"
+
+
+def report(held: Sequence[Calibrated], live: Sequence[Calibrated]) -> tuple[str, Markup]:
+    """The tables of what was measured, and the picture; ``live`` are the same seeds by the features of a turn."""
+    workload, turns = (Workload([one.seed for one in each]) for each in (held, live))
+    curves = {name: curve(name, workload) for name in PLANS}
+    curves[LIVE] = curve("threshold", turns)
+    cloud, best = workload.standing(alone(workload.seeds)), workload.standing(oracle(workload.seeds))
+    standings = {name: one.chosen for name, one in curves.items()} | {"cloud alone": cloud, "oracle": best}
+    swept = [(at, stands("threshold", workload, at)) for at in (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)]
+    parts = (
+        f"![Accuracy over cost: every strategy beside random routing and the oracle]({PICTURE})\n",
+        "| strategy | cost, % of the cloud's | accuracy, % | points over random routing | points lost |",
+        "|---|---|---|---|---|",
+        *(row(name, one) for name, one in standings.items()),
+        "\n| threshold | cost, % of the cloud's | accuracy, % | points over random routing | points lost |",
+        "|---|---|---|---|---|",
+        *(row(f"{at:.2f}", one) for at, one in swept),
+        "\n| calibration | tasks | confidence from | its ECE | threshold | cost, % | points lost |",
+        "|---|--:|---|--:|--:|---|---|",
+        *(seed_row(one) for one in (*held, *live)),
+        f"\n{workload.different} different tasks in {len(held)} seeds; {ROUNDS} bootstrap samples; {code_rev()}.\n",
+    )
+    return "\n".join(parts) + "\n", picture(curves, cloud, best_at_each_cost(workload.seeds))
 
 
 def main() -> None:
-    """Print a table a seed."""
+    """Print the tables, or write page and picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--live", action="store_true", help="by the features of a turn, as gateways have them")
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("AGENT0_HOME", "data")))
+    parser.add_argument("--write", action="store_true", help=f"into docs/results/{PAGE} and its picture")
     given = parser.parse_args()
-    asyncio.run(workload(given.home, given.live))
+    runs = asyncio.run(recorded(given.home))
+    if not runs:
+        parser.error(f"no calibration in {given.home}; make one with: agent0 calibrate --samples 0 --seeds 3")
+    held, live = (
+        [calibrated(run, items, seed, turn) for seed, (run, items) in enumerate(runs.items())] for turn in (False, True)
+    )
+    found, drawn = report(held, live)
+    print(found)
+    if given.write:
+        write(PAGE, found)
+        (RESULTS / PICTURE).write_text(as_file(drawn), encoding="utf-8")
 
 
 if __name__ == "__main__":
