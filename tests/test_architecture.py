@@ -153,8 +153,20 @@ OUTSIDERS = {
         "infra/tiny/*",
         "infra/weights/readable.py",
     ),
-    "torch": ("infra/engine/*", "infra/training/*", "infra/tiny/*", "agent0/training/objectives/*"),
-    "transformers": ("infra/engine/*", "infra/training/*", "infra/embeddings/worker.py", "infra/tiny/*"),
+    "torch": (
+        "infra/engine/*",
+        "infra/training/*",
+        "infra/tiny/*",
+        "agent0/training/objectives/*",
+        "infra/weights/readable.py",  # a model without weights, to compare a checkpoint with
+    ),
+    "transformers": (
+        "infra/engine/*",
+        "infra/training/*",
+        "infra/embeddings/worker.py",
+        "infra/tiny/*",
+        "infra/weights/readable.py",
+    ),
     "typer": ("agent0/cli/*",),
     "uvicorn": ("agent0/api/*",),
     "xllamacpp": ("infra/engine/llama_process.py",),

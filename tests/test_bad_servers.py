@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check
 from agent0.errors import RequirementsError
 from agent0.settings import Settings
-from infra.models.tiny import BASE
+from infra.models.tiny import BASE, PACKAGED
 from infra.weights.readable import check_readable
 from tests.memory import MemoryArtifacts
 from tests.ollama_wire import serving as ollama
@@ -144,6 +146,11 @@ def test_weights_that_the_card_cannot_hold(tmp_path: Path, monkeypatch: pytest.M
     assert "- gpu memory: generating needs 16.5 GiB; 8.0 GiB free" in said.err and "4bit" in said.err
 
 
+def adapter() -> bytes:
+    """What a folder of an adapter has where weights are looked for."""
+    return save({"base_model.model.layers.0.self_attn.q_proj.lora_A.weight": np.zeros((2, 2), np.float32)})
+
+
 def test_a_folder_that_cannot_be_loaded(tmp_path: Path) -> None:
     """A broken download, a tokenizer that is none, a config.json of another model: before anything is loaded."""
     held = {path.name: path.read_bytes() for path in BASE.iterdir()}
@@ -152,9 +159,18 @@ def test_a_folder_that_cannot_be_loaded(tmp_path: Path) -> None:
     changed: tuple[tuple[str, bytes, str], ...] = (
         ("model.safetensors", held["model.safetensors"][:200_000], "model.safetensors cannot be read"),
         ("tokenizer.json", b"{}", "tokenizer.json cannot be read"),
-        ("config.json", json.dumps(config | {"hidden_size": 256}).encode(), "hidden_size is 256 in config.json"),
-        ("config.json", json.dumps(config | {"num_hidden_layers": 9}).encode(), "num_hidden_layers is 9"),
+        ("config.json", json.dumps(config | {"hidden_size": 256}).encode(), "by config.json"),
+        (
+            "config.json",
+            json.dumps(config | {"num_hidden_layers": 9, "layer_types": ["full_attention"] * 9}).encode(),
+            "would be drawn at random",
+        ),
+        ("config.json", json.dumps(config | {"model_type": "qwen99"}).encode(), "describes no model"),
         ("config.json", b"{", "config.json cannot be read"),
+        ("config.json", b"[]", "config.json cannot be read"),
+        ("model.safetensors", (PACKAGED["climb"] / "model.safetensors").read_bytes(), "are of two models"),
+        ("model.safetensors", adapter(), "None of its 1 tensors is one of the model"),
+        ("tokenizer.json", (PACKAGED["long"] / "tokenizer.json").read_bytes(), "of 644 embeddings"),
         ("model.safetensors.index.json", listed, "lists tensors in model-2.safetensors"),
     )
     for number, (name, data, why) in enumerate(changed):

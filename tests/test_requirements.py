@@ -131,11 +131,16 @@ def model(folder: Path) -> Path:
     return folder
 
 
+def first(checks: list[Check]) -> dict[str, Check]:
+    """The first of each name: of this folder the template, before its weights."""
+    return {check.name: check for check in reversed(checks)}
+
+
 async def test_a_model_without_chat_template_and_too_large_for_memory_is_found(tmp_path):
     folder = model(tmp_path / "weights")
     settings = held(tmp_path, run__student__provider="transformers", run__student__model=str(folder))
     looks = {name: REQUIREMENTS[name] for name in ("models", "gpu")}
-    found = {check.name: check async for check in examine(settings, looks)}
+    found = first([check async for check in examine(settings, looks)])
     assert "chat template" in found["student model"].detail
     assert found["teacher model"].state == "ok"
     assert (found["memory"].state, found["gpu"].state) == ("fail", "warn")
@@ -154,7 +159,7 @@ async def test_a_template_that_refuses_or_loses_turns_is_found(tmp_path, templat
     folder = model(tmp_path / "weights")
     (folder / "chat_template.jinja").write_text(template)
     settings = held(tmp_path, run__student__provider="transformers", run__student__model=str(folder))
-    found = {check.name: check for check in await REQUIREMENTS["models"](settings)}
+    found = first(await REQUIREMENTS["models"](settings))
     assert found["student model"].state == "fail" and found["teacher model"].state == "ok"
     assert said in found["student model"].detail and "chat template" in found["student model"].fix
 

@@ -65,7 +65,7 @@ class Scripted:
 
     def __init__(self, artifacts: Artifacts, actor: ActorConfig | None = None) -> None:
         """Raises ConfigError for another ``actor.model``."""
-        self._latency, self._artifacts = _latency(actor), artifacts
+        self._latency, self._artifacts = latency(actor), artifacts
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """The same request gives the same turn; at temperature 0 whatever the seed."""
@@ -99,7 +99,7 @@ class ScriptedTrainer:
 
     def __init__(self, artifacts: Artifacts, actor: ActorConfig | None = None) -> None:
         """As the model's: a training takes ``latency`` too."""
-        self._latency, self._artifacts = _latency(actor), artifacts
+        self._latency, self._artifacts = latency(actor), artifacts
 
     async def train(self, job: TrainJob) -> TrainingResult:
         """Same job, same adapter."""
@@ -115,11 +115,17 @@ class ScriptedTrainer:
         return TrainingResult(adapter, metrics)
 
 
-def _latency(actor: ActorConfig | None) -> float:
+def latency(actor: ActorConfig | None) -> float:
+    """Seconds that the scripted model takes for a turn, by its name.
+
+    Raises:
+        ConfigError: it has another name.
+    """
     asked = actor.model if actor else ""
     found = _option.fullmatch(asked)
     if asked and not found:
-        raise ConfigError(f"The scripted model has no variant {asked!r}.", "It knows latency=SECONDS.", "")
+        fix = "Leave the setting model empty; latency=SECONDS makes it slow."
+        raise ConfigError(f"The scripted model has no variant {asked[:80]!r}.", fix=fix)
     return float(found[1]) if found else 0.0
 
 

@@ -2,8 +2,7 @@
 they have the sizes that its config.json names, and its tokenizer can be read."""
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ from agent0.errors import RequirementsError
 
 INDEX = "model.safetensors.index.json"
 AGAIN = "Download or save the model again; a download that was broken off is the usual reason."
-_LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
+PLAIN = ("qwen2", "qwen3", "llama", "mistral")
+"""Whose checkpoints name their tensors as transformers does; others are renamed or joined as they are loaded."""
 
 
 def check_readable(folder: Path) -> None:
@@ -23,9 +23,9 @@ def check_readable(folder: Path) -> None:
     sizes = dict(_sizes(folder))
     if (folder / INDEX).is_file():
         _check_listed(folder, sizes)
-    if sizes:  # a folder of a served model has its tokenizer alone
-        _check_config(folder, sizes)
-    _check_tokenizer(folder)
+    if sizes and "quantization_config" not in _json(folder / "config.json"):
+        _check_model(folder, sizes)  # of a served model there may be its tokenizer alone
+    _check_tokenizer(folder, sizes)
 
 
 def _sizes(folder: Path) -> Iterator[tuple[str, list[int]]]:
@@ -47,39 +47,70 @@ def _check_listed(folder: Path, sizes: dict[str, list[int]]) -> None:
         raise RequirementsError(f"The weights in {folder} are not complete.", why, AGAIN)
 
 
-def _check_config(folder: Path, sizes: dict[str, list[int]]) -> None:
-    """Compare the embeddings and the number of layers with config.json, where it names them."""
-    config = _json(folder / "config.json")
-    embeddings = next((shape for name, shape in sizes.items() if name.endswith("embed_tokens.weight")), None)
-    layers = len({found[1] for name in sizes if (found := _LAYER.search(name))}) or None
-    pairs = (
-        ("vocab_size", embeddings and embeddings[0]),
-        ("hidden_size", embeddings and embeddings[1]),
-        ("num_hidden_layers", layers),
-    )
-    for name, held in pairs:
-        if None not in (held, said := config.get(name)) and held != said:
-            why = f"{name} is {said} in config.json, and {held} in the weights."
+def _check_model(folder: Path, sizes: dict[str, list[int]]) -> None:
+    """Compare the weights with the model that config.json describes, which is made without any weight."""
+    wanted = _wanted(folder)
+    if not wanted.keys() & sizes.keys():
+        why = f"None of its {len(sizes)} tensors is one of the model that config.json describes: {_some(sizes)}."
+        raise RequirementsError(f"config.json and weights in {folder} are of two models.", why, AGAIN)
+    for name, held in sizes.items():
+        if name in wanted and list(wanted[name]) != held:
+            why = f"{name} is {held} in the weights, and {list(wanted[name])} by config.json."
             raise RequirementsError(f"config.json and weights in {folder} are of two models.", why, AGAIN)
+    if _json(folder / "config.json").get("model_type") in PLAIN and (missing := wanted.keys() - sizes.keys()):
+        why = f"Of the model that config.json describes are missing: {_some(missing)}. They would be drawn at random."
+        raise RequirementsError(f"The weights in {folder} are not complete.", why, AGAIN)
 
 
-def _check_tokenizer(folder: Path) -> None:
+def _wanted(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Name -> shape of every tensor of the model that config.json describes."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+    except Exception as error:  # whatever a file that is none raises there
+        raise _unreadable(f"{folder / 'config.json'} describes no model that can be loaded.", error) from error
+    tied = bool(getattr(config, "tie_word_embeddings", False))
+    named = model.named_parameters(remove_duplicate=False)
+    return {name: tuple(value.shape) for name, value in named if not (tied and name.startswith("lm_head."))}
+
+
+def _some(names: Iterable[str]) -> str:
+    first = sorted(names)
+    return ", ".join(first[:3]) + (f" and {len(first) - 3} more" if len(first) > 3 else "")
+
+
+def _check_tokenizer(folder: Path, sizes: dict[str, list[int]]) -> None:
+    """Its tokens must have embeddings."""
     from tokenizers import Tokenizer
 
-    if (path := folder / "tokenizer.json").is_file():
-        try:
-            Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises nothing narrower
-            raise _unreadable(f"The tokenizer {path} cannot be read.", error) from error
+    if not (path := folder / "tokenizer.json").is_file():
+        return
+    try:
+        known = max(Tokenizer.from_file(str(path)).get_vocab(with_added_tokens=True).values(), default=0)
+    except Exception as error:  # the library raises nothing narrower
+        raise _unreadable(f"The tokenizer {path} cannot be read.", error) from error
+    rows = next((shape[0] for name, shape in sizes.items() if name.endswith("embed_tokens.weight")), 0)
+    if rows and known >= rows:
+        why = f"It has a token {known}, of {rows} embeddings."
+        raise RequirementsError(f"The tokenizer {path} is of another model.", why, AGAIN)
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("it is no JSON object")
     except (OSError, ValueError) as error:
         raise _unreadable(f"{path} cannot be read.", error) from error
     return found
 
 
 def _unreadable(what: str, error: Exception) -> RequirementsError:
-    return RequirementsError(what, f"{type(error).__name__}: {str(error).rstrip('.')}.", AGAIN)
+    said = next(iter(str(error).strip().splitlines()), "")[
+        :200
+    ]  # transformers advises at length, not always to the point
+    return RequirementsError(what, f"{type(error).__name__}: {said.rstrip('.')}.", AGAIN)

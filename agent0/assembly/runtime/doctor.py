@@ -6,7 +6,7 @@ from pathlib import Path
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.validate.check import Check, State
-from agent0.assembly.validate.requirements import REQUIREMENTS, Look, examine
+from agent0.assembly.validate.requirements import REQUIREMENTS, Look, check_actors, examine
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import DependencyError, LogError
 from agent0.settings import Settings
@@ -98,6 +98,7 @@ async def _tables(settings: Settings) -> list[Check]:
 async def _settings(settings: Settings) -> list[Check]:
     """What a start refuses on any machine."""
     check_names(settings.run)
+    check_actors(settings)
     return [Check("settings", "ok", "all that they name exists and fits together")]
 
 

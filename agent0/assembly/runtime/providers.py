@@ -136,6 +136,12 @@ def require_folder(folder: Path) -> None:
     raise DependencyError(f"The model {folder.name}", f"There is no folder {folder.absolute()}.", fix)
 
 
+def _check_scripted(actor: ActorConfig) -> None:
+    from infra.models.scripted import latency
+
+    latency(actor)
+
+
 def _check_tiny(actor: ActorConfig) -> None:
     _packaged(actor)
     _check_packages(actor)
@@ -367,7 +373,7 @@ provider(
         whole=False,
     )
 )
-provider(Provider("scripted", _scripted, _train_scripted, draws=True))
+provider(Provider("scripted", _scripted, _train_scripted, check=_check_scripted, draws=True))
 provider(Provider("sampler", _sampler, draws=True))
 
 

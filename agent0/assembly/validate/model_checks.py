@@ -11,6 +11,8 @@ from agent0.assembly.validate.check import Check
 from agent0.errors import Agent0Error, RequirementsError
 from agent0.settings import ActorConfig, Settings
 
+DAMAGED = "Download or save the model again."
+
 
 async def models(settings: Settings) -> list[Check]:
     """Each model once: its folder or server, and where it is loaded here, its chat template."""
@@ -46,6 +48,8 @@ def _failed(look: Callable[[], object]) -> Check | None:
         look()
     except (Agent0Error, OSError) as error:
         return _failure(error)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:  # of a file that is not what its name says
+        return Check("", "fail", f"Its files cannot be read: {type(error).__name__}: {error}.", DAMAGED)
     return None
 
 
@@ -56,9 +60,10 @@ def _failure(error: Agent0Error | OSError) -> Check:
 
 
 def _loadable(folder: Path) -> None:
+    from infra.models.tiny import PACKAGED
     from infra.weights.readable import check_readable
 
-    if folder.is_dir():
+    if folder.is_dir() and folder not in PACKAGED.values():
         check_readable(folder)
 
 

@@ -91,11 +91,20 @@ def lacking(missing: Iterable[Check]) -> RequirementsError:
     return RequirementsError("This run needs what is not here:" + "".join(lines))
 
 
-async def _missing(settings: Settings, opened: bool) -> list[Check]:
+def check_actors(settings: Settings) -> None:
+    """Check what is wrong with models and routing on any machine.
+
+    Raises:
+        ConfigError: a model that no machine has, or routing that cannot be.
+    """
     check_routing(settings)
     for actor in actors_of(settings).values():
-        with suppress(DependencyError, AuthError):  # what is wrong on any machine is no thing that is missing here
+        with suppress(DependencyError, AuthError):  # missing here alone
             (provider_of(actor).check or provider_of)(actor)
+
+
+async def _missing(settings: Settings, opened: bool) -> list[Check]:
+    check_actors(settings)
     cheap = {name: look for name, look in REQUIREMENTS.items() if name not in OPENED}
     missing = [check async for check in examine(settings, cheap) if check.state == "fail"]
     if missing or opened:
