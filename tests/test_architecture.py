@@ -75,6 +75,8 @@ RIM = ("agent0/config/*", "agent0/assembly/*", "agent0/report/*", "agent0/api/*"
 FRONT = "agent0/__init__.py"
 """Names what the Python API offers, and imports it at its first use; every import of a room passes it."""
 
+WEIGHTS = ("infra/engine/*", "infra/training/*", "infra/tiny/*", "infra/weights/readable.py")
+"""Where models are loaded, and where a checkpoint is compared with a model that has no weights."""
 OUTSIDERS = {
     "accelerate": ("infra/training/*",),
     "aiolimiter": ("infra/gateway/rates.py",),
@@ -134,7 +136,7 @@ OUTSIDERS = {
     "pydantic_core": ("events/base.py", "agent0/state/snapshot.py", "projections/*"),
     "reasoning_gym": ("agent0/evaluation/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
     "rich": ("agent0/cli/*",),
-    "safetensors": ("infra/engine/*", "infra/training/*", "infra/tiny/*", "infra/weights/readable.py"),
+    "safetensors": WEIGHTS,
     "sentence_transformers": ("infra/embeddings/worker.py",),
     "sqlite3": (
         "projections/*",
@@ -146,27 +148,9 @@ OUTSIDERS = {
     "sqlite_utils": ("projections/*", "infra/storage/sqlite.py"),
     "starlette": ("agent0/api/*",),
     "tenacity": ("infra/gateway/retries.py",),
-    "tokenizers": (
-        "infra/engine/*",
-        "infra/models/llama_server.py",
-        "infra/training/*",
-        "infra/tiny/*",
-        "infra/weights/readable.py",
-    ),
-    "torch": (
-        "infra/engine/*",
-        "infra/training/*",
-        "infra/tiny/*",
-        "agent0/training/objectives/*",
-        "infra/weights/readable.py",  # a model without weights, to compare a checkpoint with
-    ),
-    "transformers": (
-        "infra/engine/*",
-        "infra/training/*",
-        "infra/embeddings/worker.py",
-        "infra/tiny/*",
-        "infra/weights/readable.py",
-    ),
+    "tokenizers": (*WEIGHTS, "infra/models/llama_server.py"),
+    "torch": (*WEIGHTS, "agent0/training/objectives/*"),
+    "transformers": (*WEIGHTS, "infra/embeddings/worker.py"),
     "typer": ("agent0/cli/*",),
     "uvicorn": ("agent0/api/*",),
     "xllamacpp": ("infra/engine/llama_process.py",),

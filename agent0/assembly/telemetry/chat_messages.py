@@ -14,16 +14,16 @@ LINE_CHARACTERS = 500
 Message = Callable[[Sequence[Recorded]], bytes]
 
 
-def slack_message(told: Sequence[Recorded]) -> bytes:
-    """Make the JSON body for a Slack channel that is notified of ``told``. What models wrote mentions nobody: the
+def slack_message(news: Sequence[Recorded]) -> bytes:
+    """Make the JSON body for a Slack channel that is notified of ``news``. What models wrote mentions no person: the
     characters that make Slack's own marks are escaped, as Slack asks."""
-    lines = [_line(one).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for one in told]
+    lines = [_line(one).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for one in news]
     return json.dumps({"text": _within(lines, SLACK_CHARACTERS)}).encode()
 
 
-def discord_message(told: Sequence[Recorded]) -> bytes:
-    """Make the JSON body for a Discord channel that is notified of ``told``; it mentions nobody."""
-    text = _within([_line(one) for one in told], DISCORD_CHARACTERS)
+def discord_message(news: Sequence[Recorded]) -> bytes:
+    """Make the JSON body for a Discord channel that is notified of ``news``; it mentions no person."""
+    text = _within([_line(one) for one in news], DISCORD_CHARACTERS)
     return json.dumps({"content": text, "allowed_mentions": {"parse": []}}).encode()
 
 

@@ -28,7 +28,7 @@ LOOK_S, LONGEST_S, TIMEOUT_S = 0.5, 60.0, 10.0
 CHUNK = 500
 SIGNATURE = "Agent0-Signature"
 NOTICES = ("AlarmRaised", "AlarmResolved", "RunFinished", "RunFailed", "RunCancelled", "CheckpointPromoted")
-"""Event classes of which a webhook and chats are told."""
+"""Event classes of which a webhook and chats get messages."""
 CHATS: Mapping[str, Message] = {"slack": slack_message, "discord": discord_message}
 Send = Callable[[Sequence[Recorded]], Awaitable[None]]
 
@@ -80,10 +80,10 @@ class Follower:
         before = self._before()
         rows = await asyncio.to_thread(self._rows, before.seq)
         new = [decode(str(row["body"]), row["seq"]) for row in rows if row["type"] in self._types]
-        told, calm = Calm(self._calm, before.held).take(new, self._clock())
-        if told:
-            await self._send(told)
-        if rows or told:
+        news, calm = Calm(self._calm, before.held).take(new, self._clock())
+        if news:
+            await self._send(news)
+        if rows or news:
             self._keep(_Place(rows[-1]["seq"] if rows else before.seq, calm.held))
         return len(rows) == CHUNK
 
@@ -144,15 +144,15 @@ def _to_chat(name: str, url: str, message: Message) -> Send:
         fix = f"Set AGENT0_TELEMETRY__{name.upper()}_URL to the whole address, with https://."
         raise ConfigError(f"telemetry.{name}_url is no address.", fix=fix)
 
-    async def send(told: Sequence[Recorded]) -> None:
-        await asyncio.to_thread(post, url, message(told), {})
+    async def send(news: Sequence[Recorded]) -> None:
+        await asyncio.to_thread(post, url, message(news), {})
 
     return send
 
 
 def _to_collector(url: str) -> Send:
-    async def send(told: Sequence[Recorded]) -> None:
-        spans = [span for one in told for span in spans_of(one)]
+    async def send(news: Sequence[Recorded]) -> None:
+        spans = [span for one in news for span in spans_of(one)]
         body = json.dumps(otlp(spans, version("agent0"))).encode()
         await asyncio.to_thread(post, f"{url.rstrip('/')}/v1/traces", body, {})
 
@@ -162,8 +162,8 @@ def _to_collector(url: str) -> Send:
 def _to_webhook(url: str, secret: str) -> Send:
     """One request an event, signed: a receiver computes the same over ``<timestamp>.<body>``."""
 
-    async def send(told: Sequence[Recorded]) -> None:
-        for one in told:
+    async def send(news: Sequence[Recorded]) -> None:
+        for one in news:
             body = json.dumps({"seq": one.seq, **json.loads(one.to_json())}).encode()
             stamp = str(int(one.time.timestamp()))
             await asyncio.to_thread(post, url, body, {SIGNATURE: f"t={stamp},v1={signature(secret, stamp, body)}"})
