@@ -14,6 +14,8 @@
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make sinks    install what W&B, TensorBoard and MLflow keep runs with (the extra `sinks`), and read what
 #                 `agent0 run export` writes back from the store of each, offline (make test skips what is not installed)
+#   make trainer  install the rollout client of another trainer (the package `verifiers`, in build/trainer), and see that
+#                 it captures from /v1/chat/completions the ids and log-probabilities that the log holds
 #   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
 #                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps pictures
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
@@ -52,7 +54,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks browser knockout crash mutants soak clean linux bubblewrap
+.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks trainer browser knockout crash mutants soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -120,6 +122,12 @@ sinks: linux .venv/.ready-dev
 	$(INSTALL) -e '.[train,dev,sinks]'
 	$(BIN)/python -c 'import mlflow.tracking, tensorboard, wandb'
 	WANDB_MODE=offline $(BIN)/python -m pytest -rs tests/test_tracking.py
+
+# Its packages are others than ours, so they are kept apart.
+trainer: linux .venv/.ready-dev
+	[ -x build/trainer/bin/python ] || $(BIN)/python -m venv build/trainer
+	build/trainer/bin/python -m pip --disable-pip-version-check install --quiet verifiers==0.1.14
+	$(BIN)/python -m pytest -m slow -rs tests/api/test_trainer.py
 
 browser: linux .venv/.ready-dev build/axe.min.js
 	$(INSTALL) -e '.[train,dev,browser]'

@@ -118,11 +118,21 @@ def raised_in(error: BaseException) -> str:
     return f"{file}, {code.co_name}, line {line}"
 
 
+def is_defect(error: Exception) -> bool:
+    """Whether a function of a user's file raised ``error`` by itself, so that another try gives the same: an exception
+    of Python's own, or one raised by a line of the file. What a file system or the network says may pass."""
+    if isinstance(error, OSError | MemoryError) or not raised_in(error):
+        return False
+    *_, (last, _) = walk_tb(error.__traceback__)
+    return type(error).__module__ == "builtins" or str(last.f_globals.get("__name__", "")).startswith(PREFIX)
+
+
 def _owner(code: CodeType) -> tuple[str, str] | None:
     """The registered entry that has a function of this code, and the field that holds it, where it has several."""
     for registry in REGISTRIES:
         for entry in registry.entries.values():
-            codes = {name: held.__code__ for name, held in _fields(entry).items() if hasattr(held, "__code__")}
+            held_by = {name: getattr(held, "__wrapped__", held) for name, held in _fields(entry).items()}
+            codes = {name: held.__code__ for name, held in held_by.items() if hasattr(held, "__code__")}
             if field := next((name for name, held in codes.items() if held is code), ""):
                 kind = {"families": "family"}.get(registry.what, registry.what.removesuffix("s"))
                 return f"{kind} {getattr(entry, 'name', '')}".rstrip(), field if len(codes) > 1 else ""

@@ -2,15 +2,20 @@
 
 ``python -m benchmarks.clients`` makes the tables of ``benchmarks.server`` where they are not there, starts
 ``agent0 view`` on them in a process of its own, and lets clients ask for its pages and lists in turns, each at another
-place, while others follow the stream of a run. ``--home`` takes another data folder: its newest run is asked for.
-``--write`` puts what was found into ``docs/results/server.md``. Wall times mean something on a quiet machine only.
+place, while others follow the stream of a run. Where ``wrk`` is installed it then asks for the same addresses, as fast
+as answers come. ``--home`` takes another data folder: its newest run is asked for. ``--write`` puts what was found into
+``docs/results/server.md``. Wall times mean something on a quiet machine only.
 """
 
 import argparse
 import asyncio
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +30,8 @@ from benchmarks.measured_page import write
 from benchmarks.server import LONG, PAGES, made
 
 CLIENTS, ROUNDS, FOLLOWERS = 16, 5, 8
-SLOW_S = 60.0
+SLOW_S, WRK_S = 60.0, 30
+"""Seconds after which an answer counts as none, and for which wrk asks."""
 
 
 @dataclass
@@ -110,6 +116,37 @@ async def crowd(address: str, paths: list[str], run: str, clients: int, rounds: 
     return found
 
 
+def loaded(address: str, paths: list[str], clients: int) -> str:
+    """What wrk finds of ``paths``, asked for in turns by so many clients; empty where it is not installed."""
+    if shutil.which("wrk") is None:
+        return ""
+    script = (
+        f"local paths = {{{', '.join(map(json.dumps, paths))}}}\nlocal n = math.random(#paths)\n"
+        'request = function() n = n % #paths + 1; return wrk.format("GET", paths[n], {["Accept"] = "text/html"}) end\n'
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(script)
+        file.flush()
+        command = [
+            "wrk",
+            "-t1",
+            f"-c{clients}",
+            f"-d{WRK_S}s",
+            f"--timeout={SLOW_S:.0f}s",
+            "--latency",
+            "-s",
+            file.name,
+        ]
+        told = subprocess.run([*command, address], check=True, capture_output=True, text=True).stdout
+    wrong = sum(map(int, re.findall(r"(?:connect|read|write|timeout|responses:) (\d+)", told)))
+    done = re.search(r"(\d+) requests in", told)
+    shares = dict(re.findall(r"(50|90|99)%\s+(\S+)", told))
+    return (
+        f"`wrk -t1 -c{clients} -d{WRK_S}s` over the same addresses: {done[1] if done else 0} answers, {wrong} errors; "
+        f"wall, median {shares.get('50')}, 90 % {shares.get('90')}, 99 % {shares.get('99')}.\n\n"
+    )
+
+
 def addresses(address: str, own: bool) -> tuple[str, list[str]]:
     """The run that is followed, and what is asked for."""
     if own:
@@ -136,12 +173,13 @@ def main() -> int:
         run, paths = addresses(address, chosen.home is None)
         before, began = cpu_s(pid), time.perf_counter()
         found = asyncio.run(crowd(address, paths, run, chosen.clients, chosen.rounds))
-        took, spent, peak = time.perf_counter() - began, cpu_s(pid) - before, peak_mib(pid)
+        took, spent = time.perf_counter() - began, cpu_s(pid) - before
+        by_wrk, peak = loaded(address, paths, chosen.clients), peak_mib(pid)
     said = (
         f"{len(found.times):,} answers to {chosen.clients} clients at once, {FOLLOWERS} others following a run "
         f"({found.streamed:,} events): {len(found.errors)} errors, {1000 * spent / max(1, len(found.times)):.0f} ms of "
         f"CPU an answer, {len(found.times) / took:.0f} answers a second; wall, median {found.spread(0.5):.0f} ms, p95 "
-        f"{found.spread(0.95):.0f} ms; {peak:,.0f} MiB at the most. {code_rev()}.\n\n"
+        f"{found.spread(0.95):.0f} ms; {peak:,.0f} MiB at the most. {code_rev()}.\n\n{by_wrk}"
     )
     print(said, *found.errors[:10], sep="\n")
     if chosen.write:

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from markupsafe import Markup
-from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from agent0.report.charts.plots import SERIES, STAND_IN, STYLE, canvas, svg
 from benchmarks.cost_accuracy import Standing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MARKS, DASHES = "osD^vPXd<", ("-", (0, (4, 2.5)), (0, (1, 2)), (0, (5, 2, 1, 2)))
 
@@ -49,7 +51,7 @@ def picture(curves: Mapping[str, Curve], cloud: Standing, best: Sequence[tuple[f
     return svg(figure, "accuracy over cost by strategy, with 95 % intervals", [*told, _told("cloud alone", cloud)])
 
 
-def _draw(axes: Axes, number: int, name: str, curve: Curve) -> None:
+def _draw(axes: "Axes", number: int, name: str, curve: Curve) -> None:
     style: dict[str, Any] = {"color": STAND_IN[f"c{number % SERIES}"], "marker": MARKS[number % len(MARKS)]}
     if curve.swept:
         at = [one.cost.value for one in curve.swept]
@@ -66,7 +68,7 @@ def _draw(axes: Axes, number: int, name: str, curve: Curve) -> None:
     _mark(axes, curve.chosen, number, name, style)
 
 
-def _mark(axes: Axes, one: Standing, number: int, name: str, style: dict[str, Any]) -> None:
+def _mark(axes: "Axes", one: Standing, number: int, name: str, style: dict[str, Any]) -> None:
     """The point of a strategy with both of its intervals."""
     cost, accuracy = one.cost, one.accuracy
     axes.vlines(cost.value, accuracy.low, accuracy.high, colors=style["color"], lw=1)

@@ -25,7 +25,7 @@ from agent0.assembly.runtime.stamping import code_rev
 from agent0.config.loading import load
 from agent0.report.charts.plots import as_file
 from agent0.rollout.confidence.calibration import Candidate, Item, fitted
-from agent0.routing.confidence import FEATURES
+from agent0.routing.confidence import TOKENS
 from agent0.routing.strategies import Answer, Option, Rules, strategies
 from agent0.routing.walk import Recorded, walk_all
 from agent0.stats.calibrators import ece
@@ -119,10 +119,10 @@ def best_threshold(tasks: list[Recorded]) -> float:
 
 
 def calibrated(run: str, items: list[ItemScored], seed: int, live: bool) -> Calibrated:
-    """Fit confidence and threshold on one half of ``items``; ``live``: by the features that a gateway has of a turn."""
+    """Fit confidence and threshold on one half of ``items``; ``live``: by the features that its tokens give alone."""
     fitting, test = ([one for one in items if one.benchmark == split] for split in ("validation", "test"))
     known = [Item(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
-    candidate = next(one for one in fitted(known) if not live or set(one.names) <= set(FEATURES))
+    candidate = next(one for one in fitted(known) if not live or set(one.names) <= set(TOKENS))
     threshold = best_threshold(questions(fitting, candidate, seed))
     said = [(candidate.apply(one.signals), bool(one.correct)) for one in test if candidate.fits(one.signals)]
     tasks = questions(test, candidate, seed)

@@ -55,6 +55,8 @@ class ItemScored(Event):
     """How sure the student was, signal by signal, each in [0, 1]."""
     error: str = ""
     """Class of the mistake, empty where there is none: no_answer, format, wrong_value, timeout…"""
+    authors: dict[str, int] = Field(default_factory=dict)
+    """Turns that other models wrote than the one that was meant, by model."""
 
 
 class BenchmarkScored(Event):
@@ -99,8 +101,13 @@ SAMPLED = "sampled"
 """Behind a model's name: calibrators for answers that were sampled, as a run's attempts are, and not greedy."""
 
 
+ROUTED = "routed"
+"""Behind a model's name: calibrators of single turns, as a router measures them (``agent0 router calibrate``)."""
+
+
 class CalibratorFitted(Event):
-    """A calibrator of confidence was fitted, on other items than it is scored on (``agent0 calibrate``)."""
+    """A calibrator of confidence was fitted, on other items than it is scored on (``agent0 calibrate``, ``agent0 router
+    calibrate``)."""
 
     name: str
     """The model's."""

@@ -30,7 +30,7 @@ class ModelCalled(Event):
     tokens: TokenCounts | None = None
     """None: the server did not count, and the call was charged in full."""
     cost: int | None = None
-    """In nano-dollars; None: nobody knows."""
+    """In nano-dollars; None: unknown."""
     prices: str = ""
     """Price table, its version and day."""
     call: str = ""
@@ -53,6 +53,39 @@ class ModelCalled(Event):
     error: str = ""
     prompt: Artifact | None = None
     output: Artifact | None = None
+    compressed: int = 0
+    """Characters that were left out of its prompt."""
+    batch: str = ""
+    """The vendor's id of the batch that it was part of; empty: it was a call of its own."""
+
+
+class BatchSubmitted(Event):
+    """Requests were handed to a vendor's batch API: a process that goes on asks for the answers of this batch, and
+    submits nothing again."""
+
+    provider: str
+    model: str
+    role: str
+    batch: str
+    """The vendor's id."""
+    call: str
+    """Id of the one reservation of all its requests in the budgets."""
+    amount: int | None
+    """What is reserved, in nano-dollars; None: unknown."""
+    requests: int
+    place: str = ""
+    """Address of its server, where that is not the vendor's own."""
+
+
+class BatchEnded(Event):
+    """A batch was collected: its answers are kept, and it is charged what they cost."""
+
+    batch: str
+    call: str
+    answered: int
+    failed: int
+    cost: int
+    """In nano-dollars."""
 
 
 class CallRouted(Event):

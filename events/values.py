@@ -138,13 +138,15 @@ class RouteOption(Value):
 
 class RouteAnswer(Value):
     """What a model answered: ``key`` is equal for equal answers. ``features`` are what its ``confidence`` follows from,
-    None where there are none; ``cost`` in nano-dollars."""
+    None where there are none; ``cost`` in nano-dollars. ``calibrator``: the version of what made it of
+    them, empty where that has none, or nothing did."""
 
     model: str
     key: str
     confidence: float | None = None
     features: dict[str, float] = Field(default_factory=dict)
     cost: int | None = None
+    calibrator: str = ""
 
 
 class RouteStep(Value):

@@ -142,6 +142,25 @@ def newest_lines(db: sqlite3.Connection, run: str, limit: int) -> list[Row]:
     return find(db, f"{_LINE} events", {"run": run}, "seq DESC", limit)
 
 
+def attempt_extent(db: sqlite3.Connection, run: str, task: str, attempt: str) -> tuple[int, str]:
+    """How many events an attempt has, and the time of its first; an empty text where it has none."""
+    row = select(db, f"SELECT count(*) AS n, min(time) AS first FROM events {_ATTEMPT}", (run, task, attempt))[0]  # noqa: S608
+    return row["n"], row["first"] or ""
+
+
+def attempt_events(
+    db: sqlite3.Connection, run: str, task: str, attempt: str, skip: int = 0, limit: int = -1
+) -> list[Row]:
+    """Events of one attempt in their order, without the first ``skip``. ``wall_s`` is what a tool call or the whole
+    attempt took."""
+    took = "coalesce(json_extract(body, '$.data.result.wall_s'), json_extract(body, '$.data.wall_s')) AS wall_s"
+    query = f"SELECT seq, time, type, handler, text, {took} FROM events {_ATTEMPT} ORDER BY seq LIMIT ? OFFSET ?"  # noqa: S608
+    return select(db, query, (run, task, attempt, limit, skip))
+
+
+_ATTEMPT = "WHERE run = ? AND task = ? AND attempt = ?"
+
+
 def show_event(db: sqlite3.Connection, wanted: str) -> Row:
     """One event by sequence or id, with its parsed body and the events it caused.
 

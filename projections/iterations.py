@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from agent0.run.monitors.iteration_metrics import MEANING
+from agent0.run.iteration_measures import MEANING
 from events import runs as facts
 from events.base import Recorded
 from projections.base import Row, projection, select, stamp
@@ -22,7 +22,7 @@ from projections.base import Row, projection, select, stamp
     events=(facts.IterationMeasured,),
 )
 def iterations(e: Recorded) -> Iterator[Row]:
-    """A column for each measure of ``agent0.run.monitors.iteration_metrics.MEANING``; None where it could not be
+    """A column for each measure of ``agent0.run.iteration_measures.MEANING``; None where it could not be
     known."""
     x = e.event
     assert isinstance(x, facts.IterationMeasured)  # noqa: S101 - declared above

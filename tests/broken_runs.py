@@ -286,5 +286,9 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         lambda: [scored(one, 0) for one in whole_run(incidents=False)], {}, "decline",
         "nothing was learned: validation 0.667 first, 0.667 last",
     ),
+    "a little lower": (
+        lambda: [scored(one, 2) for one in whole_run(incidents=False)], {}, "decline",
+        "the student is no better than at first: validation 0.667 first, 0.600 last",
+    ),
     "nobody carries it": (lambda: then(), {"idle_s": 3600.0}, "stopped", "nobody seems to carry the run"),
 }  # fmt: skip

@@ -32,6 +32,10 @@ BROKEN: dict[str, tuple[int, Any]] = {
     "shape": (200, {"choices": [{"message": {"content": "x"}, "text": "x", "logprobs": [1]}]}),
     "full": (503, {"error": {"message": "Loading model", "code": 503}}),
     "down": (500, {"error": {"message": "CUDA error"}}),
+    "as answer": (200, {"error": {"message": "worker died", "type": "server_error"}}),
+    "context": (400, {"error": {"message": "This model's maximum context length is 8192 tokens, yours has 9000."}}),
+    "quota": (429, {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}),
+    "gone": (404, {"error": {"message": "The model does not exist.", "code": "model_not_found"}}),
 }
 MIDWAY = ("broken", "ended", "silent", "error", "garbled")
 """Faults in the middle of a stream: the connection breaks, the stream ends too early, nothing more comes, an error, or

@@ -363,6 +363,9 @@ def experiment(after: int = 0, run: str = "r1") -> list[Recorded]:
             error="ZeroDivisionError", message="division by zero",
         )
     )  # fmt: skip
+    judged = {"batch": "batch_1", "call": "c1"}
+    told.tell(models.BatchSubmitted(**judged, provider="openai", model="gpt-4o", role="judge", amount=9, requests=2))
+    told.tell(models.BatchEnded(**judged, answered=2, failed=0, cost=7))
     manifest = Artifact(sha256=sha256("manifest"), size=900, media="application/json")
     told.tell(
         experiments.DatasetSelected(

@@ -141,6 +141,7 @@ OUTSIDERS = {
     "sqlite3": (
         "projections/*",
         "infra/gateway/cache.py",
+        "infra/gateway/compression/ranking.py",
         "infra/storage/sqlite.py",
         "agent0/evaluation/benchmarks/tool_scenarios.py",
         *RIM,
@@ -181,10 +182,12 @@ ENVIRONMENT = (
     "agent0/cli/console.py",
     "agent0/cli/defects.py",
     "agent0/assembly/tracking/sinks.py",
+    "agent0/report/charts/figures.py",
     "infra/*",
 )
 """Settings read it, a terminal asks its width, a traceback whether it is wanted there, ``infra`` makes children's
-environments from nothing, and packages that report to their makers are told by it not to."""
+environments from nothing, packages that report to their makers are told by it not to, and the one that lists fonts
+sees little of it."""
 
 
 FILES = sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))

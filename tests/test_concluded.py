@@ -15,7 +15,7 @@ from agent0.verification.labelled_pairs import read_pairs
 
 DATA = Path(__file__).parent / "data"
 BY_CAUSE: dict[str, list[dict[str, Any]]] = defaultdict(list)
-for _file in ("concluded_pairs.jsonl", "respelled_pairs.jsonl", "chat_pairs.jsonl"):
+for _file in ("concluded_pairs.jsonl", "respelled_pairs.jsonl", "chat_pairs.jsonl", "kinds_pairs.jsonl"):
     for _row in read_pairs((DATA / _file).read_text(encoding="utf-8"), _file):
         BY_CAUSE[_row["category"]].append(_row)
 

@@ -123,7 +123,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_concludes_begins_with_three_lines_and_shows_tables_on_demand(home: Path) -> None:
     answer = call("run", "show", "r1", "--json", home=home).json["answer"]
-    assert 1 <= len(answer) <= 3 and answer[1].startswith("Learned: ") and "Not to be claimed: " in answer[2]
+    assert (
+        1 <= len(answer) <= 3
+        and answer[1].startswith(("Learned: ", "Measured: "))
+        and "Not to be claimed: " in answer[2]
+    )
     assert "untrained with its tool forced" in answer[2]
     for words in (("run", "show", "r1"), ("report", "r1")):
         short, full = call(*words, home=home), call(*words, "--full", home=home)

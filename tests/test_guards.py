@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.run.iteration_measures import MEANING
 from agent0.run.lifecycle import RunState
 from agent0.run.monitors import guards
 from agent0.run.monitors.actions import guard_effects, last_good
-from agent0.run.monitors.iteration_metrics import MEANING, measure
+from agent0.run.monitors.iteration_metrics import measure
 from agent0.settings import GuardConfig, RunConfig
 from agent0.state.run_state import AttemptState, Checkpoint, Score, TaskState
 from events.alarms import AlarmRaised, AlarmResolved

@@ -7,7 +7,9 @@ Beside it: attacks on the sandbox (``tests/sandbox``), special tokens (``tests/e
 import ast
 import asyncio
 import json
+import os
 import subprocess
+import sys
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -127,6 +129,21 @@ def _below(root: int, parents: dict[int, int]) -> set[int]:
     while more := {pid for pid, parent in parents.items() if parent in below | {root}} - below:
         below |= more
     return below
+
+
+def test_the_list_of_fonts_is_made_without_our_variables(tmp_path: Path) -> None:
+    seen, program = tmp_path / "seen", tmp_path / "fc-list"
+    program.write_text(f"#!/bin/sh\nenv >>{seen}\necho /usr/share/fonts/--format\n")
+    program.chmod(0o755)
+    env = {**os.environ, **KEYS, "PATH": f"{tmp_path}:{os.environ['PATH']}", "MPLCONFIGDIR": str(tmp_path / "cache")}
+    charts = "from agent0.report.charts import curriculum_heatmap, learning_curve"
+    asked = f"import os; {charts}; print(os.environ['OPENAI_API_KEY'])"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], env=env, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == KEYS["OPENAI_API_KEY"], "ours are there again"
+    held = seen.read_text()
+    assert "MPLCONFIGDIR" in held and not any(key in held for key in KEYS.values())
 
 
 def test_a_password_is_no_flag_and_no_output(app: Crew) -> None:

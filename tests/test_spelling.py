@@ -156,5 +156,5 @@ async def test_runs_of_earlier_versions_decide_as_they_did() -> None:
         assert task is not None
         (found,) = await verifier_for(task).judge(task, ["forty two"], Printing(), context)
         assert found.correct is True, "words below a hundred were always read"
-    assert RunConfig().verification.edition == 4
+    assert RunConfig().verification.edition == 5
     assert RunConfig.recorded({"verification": {"edition": 2}}).verification.edition == 2

@@ -105,7 +105,7 @@ def test_votes_weigh_what_they_are_worth() -> None:
 
 
 def test_a_calibrator_makes_a_probability_of_features() -> None:
-    sure = features(Generation("x", logprobs=(-0.1, -0.3)))
+    sure = features(ASKED, Generation("x", logprobs=(-0.1, -0.3)))
     assert sure == pytest.approx({"mean_token": math.exp(-0.2), "lowest_token": math.exp(-0.3)})
     assert probability(sure, None) == sure["mean_token"] and probability({}, None) is None
     halved = CalibratorConfig(signal="mean_token", method="platt", parameters=(0.0, 0.0))
@@ -126,7 +126,7 @@ def test_settings_that_cannot_decide_are_refused() -> None:
     with pytest.raises(ConfigError, match="allowance"):
         check_strategy("teacher", RoutingConfig(strategy="budgeted"), 1)
     check_strategy("teacher", RoutingConfig(strategy="budgeted", allowance_usd=0), 1)
-    for signal, parameters in (("grounded", (1.0, 0.0)), ("mean_token", (1.0,))):
+    for signal, parameters in (("checked", (1.0, 0.0)), ("mean_token", (1.0,))):
         plan = CalibratorConfig(signal=signal, method="platt", parameters=parameters)
         with pytest.raises(ConfigError, match=r"calibrators\.tiny is no whole calibrator"):
             check_strategy("teacher", RoutingConfig(strategy="cascade", calibrators={"tiny": plan}), 1)

@@ -8,7 +8,7 @@ import pytest
 from infra.models.tiny import BASE
 from infra.tiny import build as making
 from infra.tiny.build import ModelCard
-from infra.tiny.courses import DEFAULT_MIX
+from infra.tiny.courses import DEFAULT_MIX, MIXES
 from tests.terminal import agent0
 
 PHASE = {"steps": 3, "lr": 0.01, "lr_end": 0.001, "levels": [1, 0, 0, 0], "tool": 0.5, "teacher": 0.1}
@@ -50,6 +50,12 @@ def test_build_has_a_mix_of_its_own(tmp_path: Path, asked: list[dict]) -> None:
     assert said.json["path"] == str(tmp_path)
     assert said.err == ""
     assert asked[0]["mix"] == DEFAULT_MIX
+
+
+@pytest.mark.parametrize("course", MIXES)
+def test_every_course_can_be_built(tmp_path: Path, asked: list[dict], course: str) -> None:
+    assert agent0("tiny", "build", "--out", str(tmp_path), "--course", course, "--json").code == 0
+    assert asked[0]["mix"] == MIXES[course]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from agent0.ports.training import TrainingExample
 from agent0.provenance.fork_history import DEEPEST, Branches, Stretch, ancestry, past_of, read_branch, read_whole
 from agent0.provenance.redaction import Redaction, set_aside, tombstone
 from agent0.run.canaries import canaries
-from agent0.run.monitors.iteration_metrics import MEANING, measure
+from agent0.run.iteration_measures import MEANING
+from agent0.run.monitors.iteration_metrics import measure
 from agent0.settings import RunConfig
 from agent0.state.run_state import AttemptState, Checkpoint, RunState, Score, TaskState
 from agent0.stats.claims import Claim, Scored, claims, step_by_step

@@ -1,17 +1,22 @@
 """A run that code of a user's ruined: the first line names the declaration and its file, and the mend changes it."""
 
+import asyncio
+import shlex
 from pathlib import Path
 
 import pytest
 
 from agent0.assembly.runtime import plugins
-from agent0.registry import raised_in
+from agent0.registry import is_defect, raised_in
 from agent0.report.diagnosis.findings import why_lines
 from agent0.rewards import receipt
 from agent0.run.diagnosis import diagnose
-from agent0.run.diagnosis.case import Case, Held, Setting, Training, Wait
+from agent0.run.diagnosis.case import Case, Held, Retry, Setting, Training, Wait
+from agent0.run.diagnosis.causes.failing import faulty_file
 from agent0.settings import RunConfig
 from agent0.tasks.families import families
+from agent0.verification.verifiers import verifiers
+from events.values import Task
 from infra.bus.dispatch import _what
 from tests.kept_open import attached
 from tests.plugin_files import forgotten
@@ -19,7 +24,7 @@ from tests.terminal import agent0 as call
 from tests.test_plugin_files import SMALL
 from tests.test_run import played
 from tests.test_why import why
-from tests.world import small
+from tests.world import KnowingSandbox, small
 
 HEAD = "import agent0\n\n\n"
 REWARD = '''@agent0.reward("{name}", role="student", reads=("correct",))
@@ -66,16 +71,59 @@ def test_an_error_in_a_users_file_is_told_with_its_declaration(tmp_path: Path) -
     assert _what(ours.value) == ("KeyError", "'no such family'")
 
 
-def test_the_first_line_names_a_reward_that_raises_and_its_file(tmp_path: Path) -> None:
-    file = written(tmp_path, "boom", REWARD.format(name="boom", value="1 / 0"))
+def test_a_reward_that_raises_is_tried_once_and_its_run_goes_on_once_its_file_is_corrected(tmp_path: Path) -> None:
+    file = written(tmp_path, "boom", REWARD.format(name="boom", value="1 / (features['correct'] or 0)"))
     with forgotten(), attached(tmp_path / "data") as home:
-        soon = ("-s", "handlers.max_deliver=2")
-        call("run", "start", *SMALL, *soon, "--plugin", str(file), "-s", "run.rewards.weights.boom=0.5", home=home)
-        line, _, mend, *_ = call("run", "why", home=home).out.splitlines()
+        call("run", "start", *SMALL, "--plugin", str(file), "-s", "run.rewards.weights.boom=0.5", home=home)
+        tries = call("failures", "list", "--status", "", "--json", home=home).json
+        line, _, mend, advice, *_ = call("run", "why", home=home).out.splitlines()
+        written(tmp_path, "boom", REWARD.format(name="boom", value="0.5"))
+        refused = call("run", "resume", "LAST", "--plugin", str(file), home=home)
+        words = shlex.split(mend.partition("agent0 ")[2])
+        mended = call(*words, home=home)
         file.unlink()
-        gone = call("run", "why", home=home).out.splitlines()[2]
+        gone = call("run", "why", words[2], home=home).out.splitlines()[2]
+    assert tries and {one["deliveries"] for one in tries} == {1}
     assert mend.endswith(f" --plugin {file}") and gone.endswith(" --plugin PATH/boom.py")
     assert line.endswith("ZeroDivisionError: division by zero (reward boom of plugin boom.py, line 7)."), line
+    assert advice.startswith("Correct boom.py first") and refused.code == 2 and "agent0 run fork " in refused.err
+    assert mended.code == 0, mended.err
+
+
+RAISES = """@agent0.verifier("{name}", applies=lambda task: True, rank=-1)
+async def judge(task: agent0.Task, answers: list[str | None], sandbox: agent0.Sandbox) -> list[agent0.Verdict]:
+    raise {error}
+"""
+
+
+ASKED = Task(question="?", domain="math", family="x", level=1, canonical="?")
+
+
+@pytest.mark.parametrize(("error", "hopeless"), [
+    ("KeyError('n')", True), ("type('Mine', (Exception,), {})()", True),
+    ("ConnectionResetError('gone')", False), ("TimeoutError()", False),
+])  # fmt: skip
+def test_what_a_users_verifier_raises_is_a_defect_unless_it_may_pass(
+    tmp_path: Path, error: str, hopeless: bool
+) -> None:
+    with forgotten():
+        plugins.load_plugin_file(written(tmp_path, "odd", RAISES.format(name="odd", error=error)))
+        with pytest.raises(Exception) as raised:
+            asyncio.run(verifiers()["odd"].judge(ASKED, ["1"], KnowingSandbox()))
+        name, message = _what(raised.value)
+        assert is_defect(raised.value) == hopeless
+        assert message.endswith("(verifier odd of plugin odd.py, judge, line 6)")
+    assert faulty_file(name, message) == ("odd.py" if name == "KeyError" else "")
+
+
+@pytest.mark.parametrize(("error", "again"), [("KeyError", True), ("ConnectionError", False)])
+def test_a_run_that_retries_an_error_of_a_users_file_is_mended_by_a_fork(error: str, again: bool) -> None:
+    config = RunConfig.model_validate({"plugins": {"odd": "0" * 64}})
+    said = "'n' (verifier odd of plugin odd.py, judge, line 6)"
+    tries = Retry("verify_result", error, said, 3, 1, 3, "TaskAttempted, event 9", event=30, seen=(10, 20, 30))
+    first = diagnose(Case("r1", "x", "running", config, retries=(tries,)))[0]
+    went = "agent0 run fork r1 --at 9" if again else "agent0 run resume r1"
+    assert first.name == "failing" and first.mend == f"{went} --plugin PATH/odd.py"
 
 
 PAYS_WRONG = "-1.0 if features['correct'] else 1.0"

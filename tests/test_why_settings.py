@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.assembly.runtime import plugins
+from agent0.config.loading import amended
 from agent0.report.diagnosis.findings import why_lines
 from agent0.run.diagnosis import diagnose
 from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Setting, Training
@@ -29,6 +30,7 @@ async def strict(task: agent0.Task, answers: list[str | None], sandbox: agent0.S
     """Nothing is right."""
     return [agent0.Verdict(False, "no") for _ in answers]
 '''
+LENIENT = VERIFIER.replace("strict", "lenient").replace("False", "True").replace("Nothing", "Anything")
 UNLEARNT = Training("student-0", "student", 0, "base", "unchanged", skipped={"off_frontier": 60})
 RUINED = Training("student-0", "student", 0, "base", "rejected", samples=20, metrics={"loss": 0.2}, requested=50)
 FELL = (
@@ -110,7 +112,21 @@ def test_a_verifier_of_a_plugin_that_calls_right_answers_wrong_is_named_with_its
         assert said[0].startswith("r1: the verifier is broken: ") and held["cause"] == "verifier"
         assert "(verifier strict of plugin my_verifier.py)" in said[0]
         assert "is right by its family" in held["evidence"][0]["text"] and held["evidence"][0]["attempt"]
-        assert said[2].endswith(" --plugin PATH/my_verifier.py")
+        assert said[2].endswith(" --set 'run.plugins={}'") and held["advice"].endswith(" --plugin PATH/my_verifier.py")
+
+
+def test_a_verifier_of_a_plugin_that_calls_wrong_answers_right_is_named_and_can_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(LENIENT)
+    with forgotten():
+        digest = plugins.load_plugin_file(file)
+        held = why(played(small(plugins={"mine": digest}, max_untrained=0)))
+    said = why_lines(held)
+    assert said[0].startswith("r1: the verifier is too lenient: ") and "(verifier lenient of plugin mine.py)" in said[0]
+    assert "is wrong by its family" in held["evidence"][0]["text"] and held["evidence"][0]["attempt"]
+    config = RunConfig.model_validate({"plugins": {"mine": digest}})
+    assert said[2].endswith("--set 'run.plugins={}'") and not amended(config, {"plugins": "{}"}).plugins
+    assert amended(config, {"tasks": "3"}).plugins == {"mine": digest}
 
 
 def test_a_verifier_of_a_plugin_that_never_says_right_is_named() -> None:
@@ -156,7 +172,7 @@ SIZES = tuple(
 )
 WORSE = (
     Held("base", "base", -1, "validation", True, 40, 0.4, outcomes="1" * 16 + "0" * 24),
-    Held("new", "student-0", 0, "validation", True, 40, 0.25, outcomes="1" * 9 + "0" * 30 + "1"),
+    Held("new", "student-0", 0, "validation", True, 40, 0.2, outcomes="1" * 7 + "0" * 32 + "1"),
 )
 MADE = Training("student-0", "student", 0, "base", "promoted", samples=20)
 
@@ -171,6 +187,43 @@ def test_a_limit_that_nothing_ran_into_is_not_blamed(limit: dict[str, Any]) -> N
     small = "run.iterations is 1, run.tasks is 8, run.attempts is 4; in profile tiny 8 and 64 and 8"
     assert f"1 gained; the run is smaller than its profile ({small})" in first.conclusion, first
     assert first.mend.endswith("--set run.iterations=8 --set run.tasks=64 --set run.attempts=8")
+
+
+def test_a_student_is_called_worse_only_where_a_test_says_so() -> None:
+    for lost, gained, word in (
+        (5, 1, "is no better"),
+        (5, 0, "is no better"),
+        (6, 0, "got worse"),
+        (10, 4, "is no better"),
+    ):
+        kept, rest = "1" * 20, "0" * (20 - lost)
+        before = replace(WORSE[0], outcomes=f"{kept}{'1' * lost}{rest}", accuracy=(20 + lost) / 40)
+        ends = f"{kept}{'0' * lost}{'1' * gained}{rest[gained:]}"
+        after = replace(WORSE[1], outcomes=ends, accuracy=(20 + gained) / 40)
+        first = found(MIXED, trainings=(MADE,), scores=(before, after))[0]
+        assert first.conclusion.startswith(f"the student {word}"), (lost, gained, first)
+
+
+def test_a_teacher_that_repeats_itself_is_named_and_not_screening() -> None:
+    config = RunConfig.model_validate({"teacher": {"temperature": 0.0}})
+    for duplicate, similar, cold, said in (
+        (
+            10,
+            1,
+            True,
+            "the teacher repeats itself: 11 of 12 tasks were there before, differing in nothing (run.teacher.temp",
+        ),
+        (
+            10,
+            1,
+            False,
+            "the teacher repeats itself: 11 of 12 tasks were there before, differing in nothing (run.curriculum",
+        ),
+        (1, 10, True, "screening is too strict: everything is refused as known, 11 of 12"),
+    ):
+        part = {"tasks": 12, "accepted": 1, "refused": {"duplicate": duplicate, "similar": similar}}
+        first = found(part, config=config if cold else RunConfig())[0]
+        assert first.conclusion.startswith(said), first
 
 
 def test_what_can_have_caused_a_decline_is_named_before_the_sizes() -> None:

@@ -279,7 +279,7 @@ def test_variants_ask_for_equal_attempts_and_steps() -> None:
     for plan in plans.values():
         check_names(plan)
         assert plan.training.student == OURS.training.student and plan.evaluation == OURS.evaluation
-    assert {tuple(requested_compute(plan).values()) for plan in plans.values()} == {(40, 64, 2, 5120)}
+    assert {tuple(requested_compute(plan).values()) for plan in plans.values()} == {(60, 64, 2, 7680)}
     trained = {name for name, plan in plans.items() if plan.training.teacher.enabled}
     assert trained == {"trained", "permuted", "gain", "gain-permuted"} and len(study.seeds) == 5
     assert OURS.iterations * OURS.training.teacher.steps >= 200

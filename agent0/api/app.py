@@ -19,7 +19,7 @@ from agent0.api.openai import routes as chats
 from agent0.api.pages import forms, login, routes, study_routes, talking
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
-from agent0.api.v1 import decisions, events, lists, runs, studies, tasks, writes
+from agent0.api.v1 import admin, decisions, events, lists, runs, studies, tasks, writes
 from agent0.errors import Agent0Error, OperationError, escaped
 
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
@@ -59,6 +59,7 @@ def create_app(context: ApiContext) -> FastAPI:
         runs.router,
         events.router,
         lists.router,
+        admin.router,
         chats.router,
         forms.router,
         login.router,

@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 from agent0.api.deep import DeepReadings
 from agent0.api.keys import Key, KeyFile
 from agent0.api.past import PastTables
+from agent0.assembly.replay.rebuilding import Rebuilding
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import NotFoundError, OperationError
 from agent0.ports.models import Models
@@ -41,6 +42,9 @@ class ApiContext:
     loopback: bool = True
     handlers: bool = False
     ending: asyncio.Event = field(default_factory=asyncio.Event)
+    rebuilding: Rebuilding = field(default_factory=Rebuilding)
+    behind: int = 0
+    """Events of the log that the tables lack for longer than a moment."""
     _end: int = 0
     _looked: float = 0.0
 

@@ -2,29 +2,33 @@
 query has a past without a second way of asking.
 
 A few are kept in a folder of their own, and a later moment is built on from the nearest earlier one: to move forwards
-through a run costs what happened in between.
+through a run costs what happened in between. A moment far from all of them is built beside, and asked for again.
 """
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
-from agent0.assembly.runtime.read_models import reading
-from agent0.errors import NotFoundError, OperationError
+from agent0.api.problems import PendingError
+from agent0.assembly.replay.past_tables import make_past
+from agent0.assembly.runtime.read_models import live_path, reading
+from agent0.errors import Agent0Error, NotFoundError, OperationError
 from agent0.settings import Settings
+from infra.engine.worker_process import environment_of
 from infra.storage import sqlite
-from projections import Position, Projector, position, tables
+from projections import Position, position
 from projections.events import extent
-from projections.seals import bodies_between
 
 KEPT = 4
-CHUNK = 500
 MOST = 200_000
-"""Events that a page may wait for: about twenty seconds."""
+"""Events that a page may wait for, about twenty seconds; more are read by a process of its own."""
+PROGRAM = "agent0.assembly.replay.past_tables"
 
 
 class PastTables:
@@ -35,6 +39,8 @@ class PastTables:
         self._folder: Path | None = None
         self._built: dict[int, Path] = {}
         self._stream = ""
+        self._beside: tuple[int, subprocess.Popen[bytes]] | None = None
+        """The event up to which a process reads, and the process."""
 
     @contextmanager
     def reading(self, at: int) -> Iterator[sqlite3.Connection]:
@@ -42,7 +48,7 @@ class PastTables:
 
         Raises:
             NotFoundError: there is no such event.
-            OperationError: so many events before it that a page cannot wait.
+            PendingError: it is being built beside. OperationError: that failed.
         """
         with self._lock:
             db = sqlite.connect(self._built_at(at), read_only=True)
@@ -50,8 +56,12 @@ class PastTables:
             yield db
 
     def close(self) -> None:
-        """Remove all files."""
+        """End what is being built and remove all files."""
         with self._lock:
+            if self._beside:
+                self._beside[1].kill()
+                self._beside[1].wait()
+                self._beside = None
             if self._folder:
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._folder, self._built = None, {}
@@ -70,23 +80,50 @@ class PastTables:
 
     def _build(self, live: sqlite3.Connection, held: Position, first: int, at: int) -> None:
         nearest = max((seq for seq in self._built if seq < at), default=first - 1)
-        if at - nearest > MOST:
-            why = f"{at - nearest:,} events would have to be read again, and a page waits for {MOST:,} at most."
-            raise OperationError(f"The moment of event {at} is too far from the log's start.", why, f"{_BUILD} {at}")
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="agent0-past-"))
-        path = self._folder / f"{at}.db"
-        _remove(path)
-        if nearest in self._built:
-            shutil.copyfile(self._built[nearest], path)
-        projector = Projector(path, sqlite.connect, tables(), held.stream, first)
-        try:
-            for start in range(nearest + 1, at + 1, CHUNK):
-                projector.apply(sorted(bodies_between(live, start, min(start + CHUNK - 1, at)).items()))
-        finally:
-            projector.close()
+        path, base = self._folder / f"{at}.db", self._built.get(nearest)
+        if at - nearest > MOST:
+            self._finish(at, path, [str(base or ""), str(path), held.stream, str(first), str(at)])
+        else:
+            _remove(path)
+            make_past(live, base, path, held.stream, first, at)
         self._built[at] = path
         while len(self._built) > KEPT:
             _remove(self._built.pop(next(iter(self._built))))
+
+    def _finish(self, at: int, path: Path, given: list[str]) -> None:
+        """Have ``path`` built beside, one at a time.
+
+        Raises:
+            PendingError: it is not there yet. OperationError: it cannot be built.
+        """
+        if self._beside is None:
+            _remove(path)
+            live = str(live_path(self._settings).resolve())
+            command = (sys.executable, "-m", PROGRAM, live, *given)
+            self._beside = at, subprocess.Popen(command, env=environment_of(1))  # noqa: S603 - our own
+        until, process = self._beside
+        if (code := process.poll()) is None:
+            done = _reached(path.with_name(f"{until}.db"))
+            why = f"The tables of event {until:,} are being built, up to event {done:,} so far."
+            raise PendingError(f"The moment of event {at:,} is not there yet.", why, "Look again in some seconds.")
+        self._beside = None
+        if code:
+            raise OperationError(
+                f"The moment of event {at} cannot be built.", "See the server's log.", f"{_BUILD} {at}"
+            )
+        if until != at:
+            self._built[until] = path.with_name(f"{until}.db")
+            self._finish(at, path, given)
+
+
+def _reached(path: Path) -> int:
+    """Up to which event the tables at ``path`` are; 0 where there is nothing yet."""
+    try:
+        with closing(sqlite.connect(path, read_only=True)) as db:
+            return position(db).seq
+    except (sqlite3.Error, OSError, Agent0Error):
+        return 0
 
 
 _BUILD = "Build them into a file: agent0 projections build --into FILE --until-seq"

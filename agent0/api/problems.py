@@ -38,6 +38,10 @@ class StaleError(OperationError):
     """What was decided on has changed since it was looked at."""
 
 
+class PendingError(OperationError):
+    """What was asked for is being made, and is there when it is asked for again in some seconds."""
+
+
 class RateError(OperationError):
     """More was asked of the server in a minute than settings allow; ``after_s``: seconds to wait."""
 
@@ -50,6 +54,7 @@ STATUS: Mapping[type[Agent0Error], int] = {
     BudgetExhaustedError: 402,
     UnknownKeyError: 401,
     StaleError: 412,
+    PendingError: 503,
     RateError: 429,
 }
 """Errors whose status says more than that of their kind."""
@@ -73,7 +78,12 @@ def problem_of(error: Agent0Error, path: str = "") -> Problem:
     )
 
 
-_SLUGS = {UnknownKeyError: "auth_missing", StaleError: "changed_since", RateError: "rate_limited"}
+_SLUGS = {
+    UnknownKeyError: "auth_missing",
+    StaleError: "changed_since",
+    RateError: "rate_limited",
+    PendingError: "being_made",
+}
 
 
 def plain_problem(status: int, title: str, path: str = "", **more: Any) -> Problem:

@@ -15,6 +15,7 @@ import uvicorn
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
 from agent0.api.keys import KeyFile
+from agent0.api.lag import watch_lag
 from agent0.api.past import PastTables
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.restore import bring_artifacts, require_whole
@@ -56,7 +57,9 @@ async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
             context = _context(settings, sock, models, log, handlers=handlers)
             say(address_of(sock))
             others = [one.run() for one in exporters]
-            await until_cancelled(*works, *others, run_projector(settings, log), serve(context, sock))
+            await until_cancelled(
+                *works, *others, run_projector(settings, log), watch_lag(context), serve(context, sock)
+            )
 
 
 @asynccontextmanager
@@ -195,6 +198,7 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
         context.ending.set()
         server.should_exit = True
         await asyncio.wait([answering])
+        await context.rebuilding.close()
         context.deep.close()
         context.past.close()
 

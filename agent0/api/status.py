@@ -53,6 +53,13 @@ async def consumers(settings: Settings, log: "Log") -> list[Row]:
     return await standing(log.client, topology(settings), known_handlers().values())
 
 
+async def streams(settings: Settings, log: "Log") -> list[Row]:
+    """How each stream of the log stands; errors as for ``consumers``."""
+    from infra.log.streams import stream_rows
+
+    return await stream_rows(log.client, topology(settings))
+
+
 def _tables(settings: Settings) -> Row:
     if not live_path(settings).exists():
         return {"seq": None, "runs": 0, "running": 0, "attempts": 0, "failures": 0, "alarms": 0, "waits_for": ""}

@@ -99,6 +99,9 @@ agent0 router explain 3f2a91c07be4
 agent0 router ask "Is 7 a prime?" --role judge
 agent0 router stats
 agent0 router stats --by role --by day --run LAST
+agent0 router calibrate --profile tiny --items 640 --seeds 3
+agent0 router evaluate LAST/student-7
+agent0 router compress LAST/student-7 --stage structural --stage extractive --long
 agent0 router cache
 agent0 router cache --clear
 agent0 router budget list

@@ -84,7 +84,8 @@ def resolve(
 
 
 def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
-    """``run`` with ``changes`` (dotted key below ``run``, with or without it -> text), typed as any setting.
+    """``run`` with ``changes`` (dotted key below ``run``, with or without it -> text), typed as any setting. ``{}``
+    empties a table; any other table is added to it.
 
     Raises:
         ConfigError: a key that is none, or a value that does not fit.
@@ -94,7 +95,10 @@ def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     for entry in entries:
         _check_key(entry)
         _plant(tree, _path(entry.key), _typed(entry), entry)
+    emptied = tuple(f"{entry.key}." for entry in entries if _typed(entry) == {})
     for key, value in leaves(run.model_dump(mode="json"), "run."):
+        if key.startswith(emptied):
+            continue
         _plant(tree, _path(key), value, Entry(key, value, "the parent run"))
     return _validated(tree, {entry.key: entry for entry in entries}).run
 

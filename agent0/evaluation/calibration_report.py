@@ -1,7 +1,7 @@
 """The calibration of a student's confidence: fitted on held-out tasks of one split, scored on those of another."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -26,7 +26,7 @@ WIDTH, BESIDE = 40, 50
 @dataclass(frozen=True)
 class Found:
     """The calibration of one student (``checkpoint`` of model ``name``) for one ``seed``. ``measured`` is best first,
-    by the fitting half.
+    by the fitting half, and ``revisions`` says by signal which calibrators they are.
 
     ``unanswered`` and ``undecided`` items have no confidence or no verdict, and are left out. ``constant`` is the (ECE,
     Brier) on the scoring half of always predicting the fitting half's accuracy. ``sampled`` is the same for one sampled
@@ -47,6 +47,7 @@ class Found:
     accuracy: float
     constant: tuple[float, float]
     measured: tuple[Measured, ...]
+    revisions: Mapping[str, int] = field(default_factory=dict)
     sampled: "Found | None" = None
     carried: Measured | None = None
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from agent0.grading.canonical import canonical, decided
 from agent0.grading.equivalence import as_written, same_functions
 from agent0.grading.extraction import answer_in, extract
 from agent0.grading.math.algebra import TooLargeError, rational
@@ -24,9 +25,10 @@ from agent0.grading.spelling import decided_as_written, named, plain, spelled, u
 
 __all__ = ["SPELLED", "Grade", "answer_in", "exactly", "extract", "grade", "guard"]
 
-NEWEST, SPELLED = 4, 3
+NEWEST, REWRITTEN, SPELLED = 5, 4, 3
 """Versions of the verification rules. From ``SPELLED`` on answers are read as language models spell them
-(``spelling``), in version 4 more of them (``rewriting``). Versions 1 and 2 compare answers as they stand."""
+(``spelling``), from ``REWRITTEN`` on more of them (``rewriting``), in version 5 what has several forms in one
+(``canonical``). Versions 1 and 2 compare answers as they stand."""
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CHOICE_GOLD = re.compile(
@@ -58,6 +60,10 @@ def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
         return exactly(gold, candidate)
     if edition == SPELLED:
         return _spelled(gold, candidate)
+    if edition > REWRITTEN:
+        gold, candidate = canonical(gold, candidate)
+        if found := decided(gold, candidate):
+            return Grade(*found, gold[:200], candidate[:200])
     if found := as_written(unmarked(gold), unmarked(candidate)):
         return Grade(*found, gold[:200], candidate[:200])
     return _spelled(gold, candidate) if _lettered(gold) else _rewritten(gold, last_side(gold, candidate))

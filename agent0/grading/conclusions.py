@@ -46,6 +46,10 @@ _concludes = re.compile(
     re.IGNORECASE,
 )
 _revises = re.compile(r"\b(?:wait|actually|however|oops|hmm|correction|but (?:then|this|that))\b", re.IGNORECASE)
+_opinion = re.compile(
+    r"I (?:believe|think|am confident)(?: that)?,? (?=(?:it|the (?:\w+ ){0,2}(?:answer|option|choice))(?:['’]s| is)"
+    r" (?:option |choice )?\(?[A-J]\b)"
+)
 _label = re.compile(
     r"(?:(?:step|case|part) \w+|conclusion|result|answer|final answer|solution|total"
     r"|[A-Z][a-z]+(?: [a-z]+){0,3})\s*:\s*(?=\S)",
@@ -67,6 +71,7 @@ _connector = re.compile(
     r"|have)(?: that)?|that leaves"
     r"|which (?:leaves|gives|yields)|leaving(?: only| us with)?|giving|yielding|obtaining|meaning(?: that)?"
     r"|implying(?: that)?|that is"
+    r"|leaves(?: only| us)*(?: with)?(?: only)?(?= (?:option |choice |answer )?\(?[A-J]\)?$)"
     r"|(?:which )?(?:simplifies|reduces|evaluates|works out|rounds)(?: down| up)? to"
     r"|implies(?: that)?|if and only if|iff|but (?:it|this|that|the \w+)(?:['’]s| is| are| was)(?= (?:actually"
     r"|really|in fact)\b)"
@@ -124,7 +129,9 @@ _joint = re.compile(
     re.IGNORECASE,
 )
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
-_among = re.compile(r"(?:of|among|amongst|from) (?:all )?(?:the|these|those) [^,]{1,60}, ", re.IGNORECASE)
+_among = re.compile(
+    r"(?:(?:[Oo]ut )?[Oo]f|[Aa]mong|amongst|from) (?:all )?(?:the|these|those) [^,]{1,60}, ", re.IGNORECASE
+)
 _intro = re.compile(
     r"(?:together|combined|overall|in total|altogether|finally|now|clearly|indeed|in the end|in all|as a result"
     r"|in summary"
@@ -194,7 +201,7 @@ def _headline(statements: list[str], held: Text) -> str | None:
 
 def _statement(said: str, held: Text) -> str | None:
     """What one sentence states."""
-    said = said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip()
+    said = _opinion.sub("", said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip(), count=1)
     if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
         return None
     if _by_cases.search(said) or _all_but.match(said):

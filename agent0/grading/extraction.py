@@ -6,7 +6,7 @@ Nowhere else is looked, and never inside of a closed block of thoughts.
 import html
 import re
 
-from agent0.chat_format import boxed, unbraced_boxes
+from agent0.chat_format import boxed, boxes, unbraced_boxes
 from agent0.grading.conclusions import concluded
 from agent0.grading.replies.claims import REFUTED
 from agent0.grading.replies.layout import laid_out
@@ -18,6 +18,17 @@ LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
 _thought = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|scratchpad)>", re.IGNORECASE)
 _tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
+_square = re.compile(r"\[(/?)(?:final[_ ]?)?answer\]", re.IGNORECASE)
+_taken_back = re.compile(
+    r"[\s$,.)\\\]]{0,6}(?:but |and |however,? )?(?:(?:that|this|it|which) )?(?:is|was|would be) (?:\w+ )?"
+    r"(?:wrong|incorrect|false|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b"
+    r"[^.\n]*(?:\.\s|\n|\Z|\.\Z)",
+    re.IGNORECASE,
+)
+_one_option = re.compile(
+    r"\(?([A-J])[).:]?|([A-J])[).:] +(?!is |was |can)[A-Za-z\d$\\(-](?:(?!\bnot?\b|\bwrong|\bfalse)[^\n]){0,160}"
+)
+"""A reply that is one option and nothing else."""
 _field = re.compile(
     r'["\'](?:final[_ ]?)?answer["\']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|(-?\d[\d.eE+-]*)|)',
     re.IGNORECASE,
@@ -56,7 +67,7 @@ _clause = re.compile(
 )
 _any_clause = re.compile(
     rf"{_clause.pattern}|,?\s+(?:(?:even )?though|although|with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))"
-    r"|,\s+(?:i\.e\.|or (?:about|roughly|approximately)|leaving)\s",
+    r"|\s+\((?=[a-z]+:\s)|,\s+(?:i\.e\.|or (?:about|roughly|approximately)|leaving)\s",
     re.IGNORECASE,
 )
 _doubted = re.compile(
@@ -69,7 +80,13 @@ _doubted = re.compile(
 )
 """What stands before "the answer is" in a sentence that does not say so."""
 MOST_DOUBT = 80
+_supposed = re.compile(
+    r"(?:^|[.!?\n]\s*)(?:if|had|were|suppose|without|unless)\b[^.!?\n]*\bwould\b[^.!?\n]*\Z", re.IGNORECASE
+)
+LONGEST_CONDITION = 200
+_colon = re.compile(r"[^\n$:]{1,80}:[ \t*]*(?=\n)")
 _prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
+_sentence_like = re.compile(rf"{_prose.pattern}|(?:there|it|we|he|she|they|the) [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
 _bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
@@ -101,11 +118,13 @@ def answer_in(reply: str) -> str | None:
     r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``), the answer of a JSON
     object that ends the reply, or what the last statement says. Several boxes of one sentence are one answer, and so
     is a statement below that repeats them all. Version 4 of the verification rules."""
-    text = _bold_stop.sub(r"\1.", visible(reply[-LONGEST:]))
-    if found := boxes_of_one_answer(text[-LAST:]):
+    text = _bold_stop.sub(r"\1.", visible(_square.sub(r"<\1answer>", reply[-LONGEST:])))
+    rejected = _rejected_box(text)
+    if not rejected and (found := boxes_of_one_answer(text[-LAST:])):
         return found
-    if (found := boxed(text)) is not None:
+    if not rejected and (found := boxed(text)) is not None:
         return found.strip() or None
+    text = text[rejected:]
     if bare := unbraced_boxes(text[-LAST:]):
         return bare[-1]
     is_object, found = answer_of_object(text[-LAST:])
@@ -113,9 +132,18 @@ def answer_in(reply: str) -> str | None:
         return found
     text = written_out(laid_out(text[-LAST:]))
     found = _unboxed(text, wary=True)
-    if found is not None and _prose.match(found) and (said := concluded(found)):
+    if found is not None and _sentence_like.match(found) and (said := concluded(found)):
         return said
+    if found is None and (only := _one_option.fullmatch(text.strip())):
+        return only[1] or only[2]
     return found if found is not None else concluded(text)
+
+
+def _rejected_box(text: str) -> int:
+    """Where the sentence ends that takes back the last box; 0 where none does."""
+    last = next((box for box in reversed(boxes(text)) if box.closed), None)
+    found = _taken_back.match(text, last.end + 1) if last else None
+    return found.end() if found else 0
 
 
 def visible(text: str) -> str:
@@ -140,13 +168,18 @@ def _stated(text: str, *, wary: bool) -> str | None:
     for head in reversed(list(_head.finditer(text))):
         if wary and _doubted.search(text, max(0, head.start() - MOST_DOUBT), head.start()):
             return None
+        if wary and _supposed.search(text[max(0, head.start() - LONGEST_CONDITION) : head.end()]):
+            continue
         if wary and REFUTED.search(text[head.end() :].partition("\n")[0].partition(". ")[0]):
             continue
         rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
         if (shown := _display.match(rest)) is not None:
             return _bare(shown[2] or shown[3])
+        if wary and (found := _colon.match(rest)) and (shown := _display.match(rest, found.end())):
+            return _bare(shown[2] or shown[3])
         if (said := _bare(sentence := _sentence(rest, clause))) and not _comment.match(said):
-            marked = _marked.findall(sentence) if _prose.match(said) else []
+            begun = _sentence_like if wary else _prose
+            marked = _marked.findall(sentence) if begun.match(said) else []
             return _bare(marked[0]) if len(marked) == 1 else said
     last = _taken.fullmatch(text.strip().rpartition("\n")[2].strip(" *"))
     return last[1] or last[2] if last else None

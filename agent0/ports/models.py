@@ -47,7 +47,7 @@ class GenerateRequest:
     the generation then says with which seed; 1: with its own. ``schema`` is a JSON schema that the whole turn is to
     meet; providers whose server cannot hold a model to one ignore it. ``task`` and ``attempt`` are what it is for, as
     subject tokens. ``listen`` hears the turn while it is written: models with ``streams`` call it, others only give
-    whole turns.
+    whole turns. ``margins``: those of its tokens are wanted, where the model can tell them.
     """
 
     turns: tuple[Turn, ...]
@@ -61,6 +61,7 @@ class GenerateRequest:
     task: str = ""
     attempt: str = ""
     listen: Listen | None = field(default=None, compare=False, repr=False)
+    margins: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class Generation:
     ``untrainable`` is the reason why nothing may be trained on this turn, known tokens or not; empty where it may.
     ``seed`` is what it was drawn with where that is not the request's, None where it is. ``counted`` is a server's own
     count of tokens as it gave it, from which a price follows, and ``served`` what it says of itself. ``author`` is the
-    model that wrote it, where another was meant.
+    model that wrote it, where another was meant. ``margins`` are, for each token, the probability of the likeliest one
+    less that of the second, where they were wanted.
     """
 
     text: str
@@ -105,6 +107,7 @@ class Generation:
     counted: Mapping[str, Any] = field(default_factory=dict)
     served: Served = Served()
     author: str = ""
+    margins: tuple[float, ...] = ()
 
 
 class Model(Protocol):

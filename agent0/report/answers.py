@@ -93,8 +93,9 @@ def _scores(found: Row) -> list[str]:
     if first is None:
         return [line for line in (_validation(found),) if line]
     control = next((one for one in found["gain"] if one["control"]), None)
+    found_out = "Learned" if first["word"] == "improved" else "Measured"
     learned = (
-        f"Learned: {first['student']} solves {first['after']:.1%} of {first['n']} fresh test tasks, untrained "
+        f"{found_out}: {first['student']} solves {first['after']:.1%} of {first['n']} fresh test tasks, untrained "
         f"{first['before']:.1%}: {claim_words(first)}."
     )
     return [learned, _limits(found, first, control)]

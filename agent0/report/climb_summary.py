@@ -27,13 +27,18 @@ def run_lines(found: Found) -> list[str]:
     if held is None:
         return []
     before, after = held
+    heights, sums = f"{before.height} -> {after.height}", f"{before.added:.2f} -> {after.added:.2f}"
     return [
-        f"Learned: T {before.height} -> {after.height}, S {before.added:.2f} -> {after.added:.2f} on fresh test tasks "
+        f"{_found_out(after.added > before.added)}: T {heights}, S {sums} on fresh test tasks "
         "(T: highest level half solved; S: accuracies of all levels added up).",
         f"Control: none ran beside it. {CONTROLS}",
         f"Not to be claimed: anything, from one run without a control. Over seeds: {PAGE}; this run: agent0 report "
         f"{found['run']}",
     ]
+
+
+def _found_out(higher: bool) -> str:
+    return "Learned" if higher else "Measured"
 
 
 def run_picture(found: Found, marks: str = BLOCKS) -> list[str]:
@@ -55,8 +60,10 @@ def study_lines(found: Found, page: str) -> list[str]:
     seeds = f"{len(own)} seed{'s' if len(own) > 1 else ''}"
     base = f"T {_each(own, 'height_untrained')} -> {_each(own, 'height')}"
     added = f"S {_each(own, 'added_untrained')} -> {_each(own, 'added')}"
+    higher = all(one["added"] > one["added_untrained"] for one in own)
     return [
-        f"Learned: {first} {base}, {added} ({seeds}; T: highest test level half solved; S: accuracies added up).",
+        f"{_found_out(higher)}: {first} {base}, {added} ({seeds}; T: highest test level half solved; S: accuracies "
+        "added up).",
         f"Controls, equal attempts and steps: {_controls(found, others) or 'none is finished'}.",
         f"Not to be claimed: {_limits(found, first, others)}. All of it: {page}",
     ]

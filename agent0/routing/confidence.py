@@ -1,18 +1,23 @@
-"""How sure a model was of a turn: features of its tokens, and the probability that a calibrator makes of them."""
+"""How sure a model was of a turn: features, and the probability that a calibrator makes of them."""
 
 import math
 from collections.abc import Mapping
 
-from agent0.ports.models import Generation
+from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import CalibratorConfig
 from agent0.stats.calibrators import Calibrator
 from agent0.stats.logistic import Fusion
 
-FEATURES = ("mean_token", "lowest_token")
-"""Names of the features of a turn; the same ones are signals of a student's attempts."""
+TOKENS = ("mean_token", "lowest_token")
+"""Names of the features that need nothing but the log-probabilities of a turn."""
 
 
-def features(written: Generation) -> dict[str, float]:
+def folded(text: str) -> str:
+    """Return ``text`` without what is no part of an answer: case and white space."""
+    return " ".join(text.split()).casefold()
+
+
+def features(request: GenerateRequest, written: Generation) -> dict[str, float]:
     """Measure how sure a model was: the geometric mean of the probabilities of its tokens, and the lowest of them.
     Nothing where it gives no log-probabilities, as Anthropic's do."""
     known = [min(0.0, value) for value in written.logprobs if not math.isnan(value)]

@@ -16,6 +16,7 @@ class CalibratorConfig(Frozen):
         "logistic", description="of agent0 calibrate"
     )
     parameters: tuple[float, ...] = Field((), description="as CalibratorFitted has them")
+    version: str = Field("", max_length=300, description="which one it is; decisions that rest on it name it")
 
 
 class GainConfig(Frozen):

@@ -86,8 +86,18 @@ class RoutingConfig(Frozen):
     )
     calibrators: dict[str, CalibratorConfig] = Field(
         default_factory=dict,
-        description="model, as a decision names it -> calibrator of mean_token, lowest_token or both (`agent0 reward "
-        "calibrator MODEL --signal mean_token`); without one its confidence is mean_token as it is",
+        description="model, as a decision names it -> calibrator of its features (`agent0 router calibrate`); without "
+        "one its confidence is mean_token as it is",
+    )
+    samples: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="further samples of each turn of a model that costs nothing: how far it agrees with itself is a "
+        "feature",
+    )
+    self_critique: bool = Field(
+        False, description="ask a model that costs nothing whether its answer is right: another feature"
     )
 
 
@@ -134,8 +144,8 @@ class StudentConfig(ActorConfig):
     )
     distil_from: tuple[str, ...] = Field(
         (),
-        description="models that stand in for it in attempts at the run's tasks, in order: provider/model; never in an "
-        "evaluation. Their answers are labelled, and trained on only by `run.training.student.distil`",
+        description="models that stand in for it in attempts at the run's tasks, in order: provider/model; never in a "
+        "run's evaluation. Their answers are labelled, and trained on only by `run.training.student.distil`",
     )
     distil_routing: RoutingConfig = Field(RoutingConfig(), description="how it chooses between its model and these")
 

@@ -59,6 +59,23 @@ class RetrySettings(Frozen):
     )
 
 
+class CompressionSettings(Frozen):
+    """Shorter prompts for models that cost money: what tools printed. Off, and refused until its loss of accuracy was
+    measured (`agent0 router compress` prints these settings)."""
+
+    stages: tuple[Literal["structural", "extractive"], ...] = Field(
+        (),
+        description="structural: JSON without blanks, repeated outputs named, long ones cut; extractive: of long ones "
+        "the lines that fit best to what was asked",
+    )
+    longest: int = Field(1500, ge=100, le=1_000_000, description="characters of an output that are kept")
+    most_loss: float = Field(0.02, ge=0, le=1, description="loss of accuracy from which it is refused")
+    loss95: float | None = Field(
+        None, ge=-1, le=1, description="loss of accuracy that was measured, upper end of its 95 % interval"
+    )
+    version: str = Field("", max_length=300, description="which measurement says so")
+
+
 class RouterSettings(Frozen):
     """Models that cost money: budgets and prices, cache, retries, pinning."""
 
@@ -70,6 +87,7 @@ class RouterSettings(Frozen):
     )
     kwh_usd: float = Field(0, ge=0, le=1000, description="price of a kilowatt-hour; 0: local calls cost nothing")
     cache: CacheSettings = CacheSettings()
+    compression: CompressionSettings = CompressionSettings()
     retries: RetrySettings = RetrySettings()
     pin: Literal["segment", "refuse"] = Field(
         "segment",
@@ -83,6 +101,7 @@ class RouterSettings(Frozen):
         description="tokens (of four bytes) of a streamed answer that are held back: until then another try or model "
         "may take over, later none may; 0: its first byte is passed on",
     )
+    batch_s: float = Field(30, gt=0, le=3600, description="seconds between two looks at a vendor's batch")
     servers: dict[str, ServerSettings] = Field(
         default_factory=dict, description="provider, or provider/model -> where models that stand in are asked"
     )

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from agent0.errors import Agent0Error, DependencyError, TransientError, bare_url
-from agent0.registry import raised_in
+from agent0.registry import is_defect, raised_in
 from agent0.settings import Settings
 from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
 from events.base import Event, Recorded, effect_id, record
@@ -244,7 +244,7 @@ class Reactions:
         except DependencyError:
             raise
         except Exception as error:
-            hopeless = isinstance(error, Agent0Error) and not error.kind.retryable
+            hopeless = not error.kind.retryable if isinstance(error, Agent0Error) else is_defect(error)
             if hopeless or work.view.failed[work.key] + 1 >= self._settings.max_deliver:
                 return [self._failure(work, error)]
             await self._note(work, "failed", error)

@@ -172,7 +172,7 @@ class Engine:
             min(one.sampling.max_tokens, self._context - len(w.prompt)) for w, one in zip(written, batch, strict=True)
         ]
         rows = [
-            Row(w, request.sampling, room, self._bias(request.sampling.bias))
+            Row(w, request.sampling, room, self._bias(request.sampling.bias), request.margins)
             for w, request, room in zip(written, batch, rooms, strict=True)
             if room > 0 and not w.error
         ]

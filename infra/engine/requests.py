@@ -15,6 +15,7 @@ class TurnRequest:
     sampling: Sampling
     tools: tuple[ToolSpec, ...] = ()
     prefill: str = ""
+    margins: bool = False
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Written:
     prompt: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    margins: list[float] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     finish: Literal["stop", "length"] = "length"
     text: str = ""

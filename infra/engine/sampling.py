@@ -12,10 +12,17 @@ from infra.engine.requests import Written
 
 class Row:
     """One request while it is decoded, with room for ``left`` tokens. Its random numbers are drawn at once from its
-    own seed. ``bias`` is added to the logits of some tokens, before the temperature."""
+    own seed. ``bias`` is added to the logits of some tokens, before the temperature. ``margins``: they are kept."""
 
-    def __init__(self, written: Written, sampling: Sampling, left: int, bias: Sequence[tuple[int, float]] = ()) -> None:
-        self.written, self.sampling, self.left, self.bias = written, sampling, left, bias
+    def __init__(
+        self,
+        written: Written,
+        sampling: Sampling,
+        left: int,
+        bias: Sequence[tuple[int, float]] = (),
+        margins: bool = False,
+    ) -> None:
+        self.written, self.sampling, self.left, self.bias, self.margins = written, sampling, left, bias, margins
         self.draws = np.random.default_rng(sampling.seed % 2**64).random(left)
 
     def add(self, token: int, logprob: float, stops: Collection[int]) -> bool:
@@ -43,13 +50,17 @@ class Batch:
         self._greedy, self._sampled, self._temperate = not any(heat), all(heat), {*heat} <= {0.0, 1.0}
         self._uncut = all(row.sampling.top_p >= 1 for row in rows)
         self._bias = self._biases()
+        self._margins = any(row.margins for row in rows)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def take(self, logits: Tensor) -> tuple[Tensor, list[int]]:
         """(next tokens [rows], places of the rows that go on), from ``logits`` [rows, vocabulary]."""
-        chosen, logprobs = self._choose(self._biased(logits.float()), self._draws[self._step])
+        logs = self._logs(self._biased(logits.float()))
+        chosen, logprobs = self._choose(logs, self._draws[self._step])
+        if self._margins:
+            self._keep_margins(logs)
         self._step += 1
         alive = []
         for place, (row, token, logprob) in enumerate(zip(self._rows, chosen.tolist(), logprobs.tolist(), strict=True)):
@@ -86,15 +97,21 @@ class Batch:
         rows, tokens, values = self._bias
         return logits.index_put((rows, tokens), values, accumulate=True)
 
-    def _choose(self, logits: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
-        """Next tokens and their log-probabilities at the sampling temperature (1 for greedy), with any bias, before any
-        top-p cut.
-
-        Inverse transform on each row's own uniform draw; shapes [rows, vocabulary] to [rows].
-        """
+    def _logs(self, logits: Tensor) -> Tensor:
+        """Log-probabilities at the sampling temperature (1 for greedy), with any bias, before any top-p cut."""
         if not self._temperate:
             logits = logits / self._heat.where(self._heat > 0, 1.0)[:, None]
-        logs = torch.log_softmax(logits, dim=-1)
+        return torch.log_softmax(logits, dim=-1)
+
+    def _keep_margins(self, logs: Tensor) -> None:
+        first, second = logs.topk(2, dim=-1).values.exp().unbind(-1)
+        for row, margin in zip(self._rows, (first - second).tolist(), strict=True):
+            if row and row.margins:
+                row.written.margins.append(margin)
+
+    def _choose(self, logs: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
+        """Next tokens and their log-probabilities, by inverse transform on each row's own uniform draw; shapes
+        [rows, vocabulary] to [rows]."""
         if self._greedy:
             chosen = logs.argmax(-1)
         else:

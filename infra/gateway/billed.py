@@ -55,6 +55,11 @@ class Remote:
         """``vendor/model``."""
         return f"{self.vendor}/{self.model}"
 
+    @property
+    def owner(self) -> str:
+        """Whose answers they are in the cache: the vendor, at an address."""
+        return f"{self.vendor} {self.place}".rstrip()
+
 
 @dataclass(frozen=True)
 class Books:
@@ -74,18 +79,20 @@ class Try:
     """Describes one try of a request to a model.
 
     ``route`` is the id that all tries of the request share, ``number`` how many came before with this model, ``reason``
-    why this model is asked, ``cache`` is ``miss`` where its cache had no answer.
+    why this model is asked, ``cache`` is ``miss`` where its cache had no answer. ``compressed``: characters that were
+    left out of the prompt.
     """
 
     route: str = ""
     number: int = 0
     reason: str = ""
     cache: Literal["", "miss"] = ""
+    compressed: int = 0
 
 
 @dataclass(frozen=True)
 class Priced:
-    """An answer and what it cost in nano-dollars; None: nobody knows."""
+    """An answer and what it cost in nano-dollars; None: unknown."""
 
     answer: Generation
     cost: int | None
@@ -125,8 +132,8 @@ class Billed:
 
     async def note_hit(self, request: GenerateRequest, of: Try, kept: Priced) -> None:
         """Note an answer that came from the cache: it cost nothing, and saved what it had cost."""
-        said = {**_said(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
-        fields = {**said, "cost": 0, "cache": "hit", "saved": kept.cost or 0}
+        told = {**said(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
+        fields = {**told, "cost": 0, "cache": "hit", "saved": kept.cost or 0}
 
         async def stored(notes: Sequence[Recorded]) -> None:
             await self._books.log.append(notes, queued=True)
@@ -144,22 +151,24 @@ class Billed:
     async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Priced:
         remote, ledger = self.remote, self._books.ledger
         tokens, price, purpose, error = self._cost(held, written)
-        said = {**_said(written, remote), "tokens": tokens, "call": held.call}
-        said |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
-        said |= await self._pinned(request, written, error)
+        told = {**said(written, remote), "tokens": tokens, "call": held.call}
+        told |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
+        told |= await self._pinned(request, written, error)
         amount = (held.amount or 0) if price is None else price.amount
-        await self._write_later(request, of, partial(ledger.settle, held, amount, purpose), written, said)
+        await self._write_later(request, of, partial(ledger.settle, held, amount, purpose), written, told)
         await self._require(request)
-        return Priced(written, said["cost"])
+        return Priced(written, told["cost"])
 
-    def _cost(self, held: Reservation, written: Generation) -> tuple[TokenCounts | None, Price | None, Purpose, str]:
+    def _cost(
+        self, held: Reservation, written: Generation, batch: bool = False
+    ) -> tuple[TokenCounts | None, Price | None, Purpose, str]:
         """Tokens by the vendor's count, None where it cannot be read; the price, None where nobody knows it; what the
         charge says; the error."""
         remote, books = self.remote, self._books
         purpose = Purpose(remote.vendor, remote.model)
         try:
             tokens = read_usage(remote.usage[0], {"usage": written.counted}, remote.usage[1])
-            price = books.prices.of(remote.vendor, remote.model, tokens, books.clock())
+            price = books.prices.of(remote.vendor, remote.model, tokens, books.clock(), batch)
         except UsageError as wrong:
             error = type(wrong).__name__
             return None, _full(held), replace(purpose, reason=f"{error}: {wrong.why}"), error
@@ -183,9 +192,9 @@ class Billed:
         if request.group:
             await self._books.pins.require(request.group, self.remote.id)
 
-    def most(self, request: GenerateRequest) -> int | None:
-        """The most that it may cost, None where nobody knows."""
-        rates = self._books.prices.rates(self.remote.vendor, self.remote.model, self._books.clock())
+    def most(self, request: GenerateRequest, batch: bool = False) -> int | None:
+        """The most that it may cost, as part of a batch or as a call of its own; None where nobody knows."""
+        rates = self._books.prices.rates(self.remote.vendor, self.remote.model, self._books.clock(), batch)
         if rates is None:
             return None
         return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
@@ -205,7 +214,12 @@ class Billed:
         await self._books.log.queue.put(write)
 
     def _note(
-        self, request: GenerateRequest, of: Try, prompt: Artifact, output: Artifact | None, fields: Mapping[str, Any]
+        self,
+        request: GenerateRequest,
+        of: Try,
+        prompt: Artifact | None,
+        output: Artifact | None,
+        fields: Mapping[str, Any],
     ) -> ModelCalled:
         remote = self.remote
         known = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache, **fields}
@@ -218,6 +232,7 @@ class Billed:
             retries=of.number,
             route=of.route,
             reason=of.reason,
+            compressed=of.compressed,
             prompt=prompt,
             output=output,
             **known,
@@ -233,8 +248,8 @@ class Billed:
         return request.group or self.remote.outside
 
 
-def _said(written: Generation, remote: Remote) -> dict[str, Any]:
-    """Fields of the note that an answer has."""
+def said(written: Generation, remote: Remote) -> dict[str, Any]:
+    """Fields of the note on ``written`` that every answer has."""
     served = written.served
     return {
         "model": served.model or written.model or remote.model,

@@ -24,7 +24,7 @@ PATIENCE_S = 1.0
 
 @dataclass(frozen=True)
 class Cached:
-    """An answer that is kept, and what it cost in nano-dollars; None: nobody knows."""
+    """An answer that is kept, and what it cost in nano-dollars; None: unknown."""
 
     answer: Generation
     cost: int | None

@@ -17,6 +17,7 @@ from agent0.errors import (
 )
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
 from agent0.routing.breaker import Breaker
+from agent0.routing.compression import Compression
 from infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
 from infra.gateway.cache import AnswerCache
 from infra.gateway.rates import RateLimits
@@ -39,10 +40,19 @@ class Guards:
 
 
 class RemoteLink:
-    """A model of the chain that costs money, with its guards; ``cache`` None: its answers are not kept."""
+    """A model of the chain that costs money, with its guards; ``cache`` None: its answers are not kept; ``compress``:
+    how its prompts are made shorter, None: they are not."""
 
-    def __init__(self, billed: Billed, books: Books, guards: Guards, cache: AnswerCache | None = None) -> None:
+    def __init__(
+        self,
+        billed: Billed,
+        books: Books,
+        guards: Guards,
+        cache: AnswerCache | None = None,
+        compress: Compression | None = None,
+    ) -> None:
         self._billed, self._books, self._guards, self._cache = billed, books, guards, cache
+        self._compress = compress
 
     @property
     def name(self) -> str:
@@ -56,17 +66,26 @@ class RemoteLink:
 
     def most(self, request: GenerateRequest) -> int | None:
         """The most that the request may cost in nano-dollars; None where nobody knows."""
-        return self._billed.most(request)
+        return self._billed.most(self._sent(request)[0])
+
+    def _sent(self, request: GenerateRequest) -> tuple[GenerateRequest, int]:
+        """The request as it is sent, and how many characters of its turns were left out."""
+        if self._compress is None:
+            return request, 0
+        turns = self._compress(request.turns)
+        left = sum(len(old.content) - len(new.content) for old, new in zip(request.turns, turns, strict=True))
+        return replace(request, turns=turns), left
 
     async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Answer out of the cache, or ask, as often as the guards have it; raises what the last try raised."""
         remote, now = self._billed.remote, self._books.clock().timestamp()
-        owner = f"{remote.vendor} {remote.place}".rstrip()
+        request, left = self._sent(request)
+        owner = remote.owner
         if self._cache and (kept := self._cache.get(owner, remote.model, request, now)):
-            await self._billed.note_hit(request, Try(route, 0, reason), Priced(kept.answer, kept.cost))
+            await self._billed.note_hit(request, Try(route, 0, reason, compressed=left), Priced(kept.answer, kept.cost))
             return Priced(kept.answer, 0)
         missed: Literal["", "miss"] = "miss" if self._cache else ""
-        priced = await self._guards.retries.call(lambda n: self._try(request, Try(route, n, reason, missed)))
+        priced = await self._guards.retries.call(lambda n: self._try(request, Try(route, n, reason, missed, left)))
         self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
         if self._cache:
             self._cache.put(owner, remote.model, request, priced.answer, priced.cost, now)
@@ -126,6 +145,11 @@ class LocalLink:
         self._model = model
 
     @property
+    def model(self) -> Model:
+        """The model itself: to ask it further costs nothing."""
+        return self._model
+
+    @property
     def name(self) -> str:
         """Of the model."""
         return self._model.name
@@ -159,7 +183,7 @@ class Gateway:
     stands in says so, and nothing may be trained on it.
     """
 
-    streams = True
+    streams: bool = True
 
     def __init__(self, links: Sequence[Link], inner: Model, hold: int = 0) -> None:
         self._links, self._inner, self._hold = links, inner, hold

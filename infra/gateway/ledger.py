@@ -91,11 +91,17 @@ class Ledger:
         return (await self._head(account)).balance
 
     async def reserve(
-        self, accounts: Sequence[Account], amount: int | None, purpose: Purpose = NOTHING, call: str = ""
+        self,
+        accounts: Sequence[Account],
+        amount: int | None,
+        purpose: Purpose = NOTHING,
+        call: str = "",
+        expiry_s: float = 0.0,
     ) -> Reservation:
-        """Hold ``amount`` nano-dollars in all of ``accounts``, or in none. ``amount`` None: nobody knows the price.
+        """Hold ``amount`` nano-dollars in all of ``accounts``, or in none. ``amount`` None: unknown the price.
 
         Reservations whose time is over are charged first. ``call`` is the id of the reservation; empty: a new one.
+        ``expiry_s``: how long it is held; 0: as long as the ledger holds one.
 
         Raises:
             BudgetExhaustedError: it does not fit into one of them.
@@ -106,13 +112,13 @@ class Ledger:
         with suppress(BudgetExhaustedError):
             async with self._alone(wanted.accounts):
                 await self._bring_all_up_to_date(wanted.accounts)
-                await self._hold(wanted, purpose)
+                await self._hold(wanted, purpose, expiry_s)
                 return wanted
         await self._log.queue.join()  # charges that nobody waited for may leave room, and so may other processes
         async with self._alone(wanted.accounts):
             self._forget(wanted.accounts)
             await self._bring_all_up_to_date(wanted.accounts)
-            await self._hold_or_note(wanted, purpose)
+            await self._hold_or_note(wanted, purpose, expiry_s)
         return wanted
 
     async def settle(
@@ -139,8 +145,8 @@ class Ledger:
 
     # --- one call -------------------------------------------------------------------------------------------------
 
-    async def _hold(self, wanted: Reservation, purpose: Purpose) -> None:
-        expires = self._clock() + timedelta(seconds=self._expiry_s)
+    async def _hold(self, wanted: Reservation, purpose: Purpose, expiry_s: float) -> None:
+        expires = self._clock() + timedelta(seconds=expiry_s or self._expiry_s)
 
         def held(balance: Balance) -> BudgetChanged | None:
             if balance.held(wanted.call):
@@ -149,9 +155,9 @@ class Ledger:
 
         await self._change(wanted.accounts, held)
 
-    async def _hold_or_note(self, wanted: Reservation, purpose: Purpose) -> None:
+    async def _hold_or_note(self, wanted: Reservation, purpose: Purpose, expiry_s: float) -> None:
         try:
-            await self._hold(wanted, purpose)
+            await self._hold(wanted, purpose, expiry_s)
         except BudgetExhaustedError:
             call, amount = wanted.call, wanted.amount or 0
             for account in wanted.accounts:

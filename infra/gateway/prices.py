@@ -79,18 +79,20 @@ class Prices:
             return None
         return Price(nano(found.total_price * DOLLAR), f"{_version()}, {at.astimezone(UTC):%Y-%m-%d}")
 
-    def rates(self, provider: str, model: str, at: datetime) -> Rates | None:
-        """The dearest rates of ``model`` at ``at``, batches and priority aside; None where nobody knows them."""
+    def rates(self, provider: str, model: str, at: datetime, batch: bool = False) -> Rates | None:
+        """The dearest rates of ``model`` at ``at``, of a batched call or of one of its own, priority aside; None where
+        nobody knows them."""
         if own := self._own.get(f"{provider}/{model}"):
             read = max(own.input, own.cache_read or 0, own.cache_write or 0)
-            return Rates(_nano_a_token(read), _nano_a_token(own.output))
-        return _rates(provider, model, at.replace(second=0, microsecond=0))
+            share = Decimal(str(own.batch)) if batch else Decimal(1)
+            return Rates(_nano_a_token(read) * share, _nano_a_token(own.output) * share)
+        return _rates(provider, model, at.replace(second=0, microsecond=0), batch)
 
 
 @lru_cache(maxsize=256)
-def _rates(provider: str, model: str, minute: datetime) -> Rates | None:
+def _rates(provider: str, model: str, minute: datetime, batch: bool) -> Rates | None:
     """By the table, whose prices change on whole minutes at most; asked for before every call."""
-    found = _priced(provider, model, _usage(TokenCounts()), minute, False)
+    found = _priced(provider, model, _usage(TokenCounts()), minute, batch)
     if found is None:
         return None
     held = vars(found.model_price)

@@ -7,7 +7,7 @@ from typing import Any
 from agent0.ports.models import GenerateRequest, Generation, Served
 from events.values import Usage
 
-TUPLES = ("token_ids", "logprobs", "prompt_ids", "ends")
+TUPLES = ("token_ids", "logprobs", "prompt_ids", "ends", "margins")
 
 
 def request_json(request: GenerateRequest) -> str:
@@ -38,5 +38,5 @@ def read_answer(text: str) -> Generation:
         ValueError, TypeError, KeyError: it did not.
     """
     held = json.loads(text)
-    lists = {name: tuple(held[name]) for name in TUPLES}
+    lists = {name: tuple(held.get(name, ())) for name in TUPLES}
     return Generation(**{**held, **lists, "usage": Usage(**held["usage"]), "served": Served(**held["served"])})

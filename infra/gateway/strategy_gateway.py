@@ -7,15 +7,17 @@ from uuid import uuid4
 
 from agent0.errors import Agent0Error, NotFoundError, RefusedError
 from agent0.ports.models import GenerateRequest, Generation, Model
-from agent0.routing.confidence import features, probability
+from agent0.routing.confidence import probability
 from agent0.routing.strategies import Answer, Entry, Option, Question, Rules, Step
 from agent0.settings import CalibratorConfig
 from events.base import sha256
 from events.models import CallRouted
 from events.values import RouteAnswer, RouteOption, RouteStep
-from infra.gateway.billed import Books
-from infra.gateway.gateway import ELSEWHERE, Gateway, Link, labelled
+from infra.gateway.billed import Books, Priced
+from infra.gateway.gateway import ELSEWHERE, Gateway, Link, LocalLink, labelled
+from infra.gateway.measure import Measure
 from infra.gateway.records import request_json
+from infra.gateway.streaming import heard, held
 
 MOST_STEPS = 64
 
@@ -23,24 +25,23 @@ MOST_STEPS = 64
 @dataclass(frozen=True)
 class Plan:
     """A strategy with its numbers, for one role. ``right``: how often each model is right, where that was measured;
-    ``calibrators``: what makes a probability of a model's features."""
+    ``calibrators``: what makes a probability of a model's features; ``measure``: what these are."""
 
     role: str
     entry: Entry
     rules: Rules
     right: Mapping[str, float]
     calibrators: Mapping[str, CalibratorConfig] = field(default_factory=dict)
+    measure: Measure = field(default_factory=Measure)
 
 
 class StrategyGateway(Gateway):
-    """The ``Model`` port in front of models that a strategy chooses from. Which answer it gives is known at the end:
-    who listens hears nothing before."""
+    """The ``Model`` port in front of models that a strategy chooses from. Most know only at the end which answer they
+    give: who listens hears nothing before. Others give the first one that they get, which is heard as a gateway's."""
 
-    streams = False
-
-    def __init__(self, links: Sequence[Link], inner: Model, plan: Plan, books: Books) -> None:
-        super().__init__(links, inner)
-        self.plan, self._books = plan, books
+    def __init__(self, links: Sequence[Link], inner: Model, plan: Plan, books: Books, hold: int = 0) -> None:
+        super().__init__(links, inner, hold)
+        self.plan, self._books, self.streams = plan, books, plan.entry.streams
         self._spent: dict[str, int] = {}
 
     async def generate(self, request: GenerateRequest) -> Generation:
@@ -49,24 +50,30 @@ class StrategyGateway(Gateway):
         Raises:
             RefusedError: the strategy finds nothing to ask. Otherwise as ``Gateway.generate``.
         """
-        talk = await _Conversation.begun(self, replace(request, listen=None))
+        request, text = held(heard(self, request), self._hold)
+        talk = await _Conversation.begun(self, replace(request, margins=True))
         while len(talk.steps) < MOST_STEPS:
             step = self.plan.entry.decide(talk.question)
             talk.steps.append(step)
             if not step.ask:
-                return await self._given(talk, step)
+                written = await self._given(talk, step)
+                if text:
+                    text.require_whole(written.text)
+                return written
             await self._ask(talk, step)
         raise RefusedError(f"The strategy {self.plan.entry.name} does not end.", f"It took {MOST_STEPS} steps.")
 
     async def _ask(self, talk: "_Conversation", step: Step) -> None:
         link = next(one for one in self._links if one.id == step.ask)
         asked = talk.request if link is self._links[0] else replace(talk.request, adapter=None)
+        asked = replace(asked, listen=None) if step.aside else asked
         try:
             priced = await link.ask(asked, talk.route, step.reason)
         except ELSEWHERE as error:
             talk.refuse(step, error)
             return
-        talk.take(link.id, priced.answer, priced.cost)
+        free = link.model if isinstance(link, LocalLink) else None
+        talk.take(link.id, priced, await self.plan.measure.of(free, asked, priced.answer))
 
     async def _given(self, talk: "_Conversation", step: Step) -> Generation:
         if step.give not in talk.written:
@@ -138,6 +145,7 @@ class _Conversation:
         self._plan = plan
         self.steps: list[Step] = []
         self.written: dict[str, Generation] = {}
+        self.features: dict[str, dict[str, float]] = {}
         self.refused: dict[str, str] = {}
         self._first: Agent0Error | None = None
 
@@ -145,12 +153,12 @@ class _Conversation:
     async def begun(cls, gateway: StrategyGateway, request: GenerateRequest) -> "_Conversation":
         return cls(gateway.plan, request, await gateway.question(request))
 
-    def take(self, model: str, written: Generation, cost: int | None) -> None:
-        """Take an answer in."""
-        self.written[model] = written
-        key = " ".join(written.text.split()).casefold()
-        sure = probability(features(written), self._plan.calibrators.get(model))
-        answer = Answer(model, sha256(key)[:16], sure, cost)
+    def take(self, model: str, priced: Priced, found: dict[str, float]) -> None:
+        """Take an answer in, with its features."""
+        self.written[model], self.features[model] = priced.answer, found
+        key = self._plan.measure.key(priced.answer.text)
+        sure = probability(found, self._plan.calibrators.get(model))
+        answer = Answer(model, sha256(key)[:16], sure, priced.cost)
         self.question = self.question.answered(answer)
 
     def refuse(self, step: Step, error: Agent0Error) -> None:
@@ -163,7 +171,12 @@ class _Conversation:
 
     def told(self, answer: Answer) -> RouteAnswer:
         """An answer as the event has it."""
-        found = features(self.written[answer.model])
+        plan = self._plan.calibrators.get(answer.model)
         return RouteAnswer(
-            model=answer.model, key=answer.key, confidence=answer.confidence, features=found, cost=answer.cost
+            model=answer.model,
+            key=answer.key,
+            confidence=answer.confidence,
+            features=self.features[answer.model],
+            cost=answer.cost,
+            calibrator=plan.version if plan else "",
         )

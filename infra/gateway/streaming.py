@@ -77,7 +77,8 @@ async def streamed(model: Model, request: GenerateRequest) -> AsyncGenerator[str
     try:
         while (text := await grown.get()) is not None:
             piece, given = text[len(given) :], text
-            yield piece
+            if piece:
+                yield piece
         written = await writing
         if rest := written.text[len(given) :]:
             yield rest

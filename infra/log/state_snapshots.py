@@ -83,7 +83,12 @@ class Snapshots:
         """
         body, info = await self._log.body(state.seq), await self._log.info()
         origin = self._origin(info.created, state.seq)
-        return await asyncio.to_thread(self._write, state, proof, kept, sha256(body), origin)
+        writing = asyncio.ensure_future(asyncio.to_thread(self._write, state, proof, kept, sha256(body), origin))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])  # a thread cannot be stopped: who closes the view finds the file written
+            raise
 
     # --- files, in a thread ---------------------------------------------------------------------------------------
 

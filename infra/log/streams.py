@@ -221,6 +221,25 @@ async def check_durables(client: Client, topology: Topology, handlers: Iterable[
             _require(f"consumer {durable.name}", await _durable_drift(client, on, durable))
 
 
+async def stream_rows(client: Client, topology: Topology) -> list[dict[str, Any]]:
+    """How each stream stands: its first and last message, how many it holds and in how many bytes; one that is missing
+    has None.
+
+    Raises:
+        DependencyError: no answer.
+    """
+    found = []
+    for one in topology.streams():
+        row: dict[str, Any] = dict.fromkeys(("first", "last", "messages", "bytes", "consumers"))
+        with _answered(), suppress(NotFoundError):
+            info = await apart(client.jsm().stream_info(one.name or ""))
+            held = info.state
+            row = {"first": held.first_seq, "last": held.last_seq, "messages": held.messages, "bytes": held.bytes}
+            row["consumers"] = held.consumer_count
+        found.append({"stream": one.name, **row})
+    return found
+
+
 async def standing(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> list[dict[str, Any]]:
     """How each durable consumer stands: events that ``wait``, that are ``in_hand`` and that came ``again``; one that is
     missing has None.

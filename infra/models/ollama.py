@@ -20,6 +20,7 @@ from agent0.errors import Agent0Error, AuthError, DependencyError, OperationErro
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
+from infra.models.calls.margins import margin
 from infra.models.calls.refusals import unquoting
 from infra.models.calls.slots import BusyError, Slots
 from infra.models.calls.streams import timely
@@ -145,6 +146,7 @@ class Ollama:
             format=request.schema,
             options=self._options(request),
             logprobs=True,
+            top_logprobs=2 if request.margins else None,
             keep_alive=KEEP_ALIVE,
         )
         async for part in stream:
@@ -164,6 +166,7 @@ class Ollama:
         text = "".join(part.message.content or "" for part in parts)
         pieces = [entry.token for entry in entries]
         spelt = "".join(pieces) == text
+        margins = [one for entry in entries for one in margin(top.logprob for top in entry.top_logprobs or ())]
         # models with a parser of their own at the server give calls apart even where none was asked for
         calls = [call.function for part in parts for call in part.message.tool_calls or ()]
         text = "\n".join(filter(None, [text, *(format_call(call.name, call.arguments) for call in calls)]))
@@ -179,6 +182,7 @@ class Ollama:
             ),
             model=self.name,
             ends=tuple(accumulate(map(len, pieces))) if spelt else (),
+            margins=tuple(margins) if len(margins) == len(entries) else (),
         )
 
 

@@ -78,7 +78,7 @@ class Transformers(Model):
 
     async def _run(self, key: Hashable, batch: Sequence[GenerateRequest]) -> Sequence[Generation | Exception]:
         adapter = await self._loaded(key if isinstance(key, Artifact) else None)
-        requests = [TurnRequest(r.turns, r.sampling, r.tools, r.prefill) for r in batch]
+        requests = [TurnRequest(r.turns, r.sampling, r.tools, r.prefill, r.margins) for r in batch]
         written = await self._worker.call("generate", requests, adapter)
         return [self._generation(found) for found in written]
 
@@ -105,6 +105,7 @@ class Transformers(Model):
             usage=usage,
             model=self.name,
             ends=tuple(found.ends),
+            margins=tuple(found.margins),
         )
 
 

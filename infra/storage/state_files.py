@@ -7,6 +7,7 @@ JSON. Each part adds to the one that it names, so that a long run's is never wri
 import json
 import os
 import shutil
+import threading
 import time
 import zlib
 from collections.abc import Mapping
@@ -90,7 +91,7 @@ class StateFiles:
             require_room(self._home)
             path.parent.mkdir(parents=True, exist_ok=True)
             _clean(path.parent)
-            unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+            unfinished = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
             unfinished.write_bytes(f"{digest}\n".encode() + rest)
             unfinished.replace(path)
         return digest

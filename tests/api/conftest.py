@@ -15,6 +15,7 @@ from agent0.settings import ApiSettings, Settings
 from events.base import Recorded
 from tests.api.served import ADDRESS, stored
 from tests.story import benchmark_run, budget_entries, experiment, renumbered, whole_run
+from tests.story_hostile import hostile_words
 from tests.story_submissions import submitted_task
 from tests.test_report import poisoned
 
@@ -50,7 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
     """The same, its texts written by somebody who wants to be markup."""
-    return seeing(stored(tmp_path_factory.mktemp("hostile"), [poisoned(one) for one in everything()]))
+    return seeing(stored(tmp_path_factory.mktemp("hostile"), [hostile_words(poisoned(one)) for one in everything()]))
 
 
 @pytest.fixture(scope="session")

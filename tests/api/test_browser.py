@@ -19,9 +19,9 @@ from tests.test_report import poisoned
 pytestmark = pytest.mark.slow
 SEEN = (*PAGES, "/runs/r1?at=150", "/compare", "/chat", "/login", "/nothing")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-AXE = Path(os.environ.get("AGENT0_AXE", Path(__file__).parents[2] / "build" / "axe.min.js"))
+AXE = Path(os.environ.pop("AGENT0_AXE", Path(__file__).parents[2] / "build" / "axe.min.js"))
 """axe-core, which `make browser` fetches; without it contrast and labels are not looked at."""
-SHOTS = Path(os.environ.get("AGENT0_SHOTS", ""))
+SHOTS = Path(os.environ.pop("AGENT0_SHOTS", ""))  # taken out: what begins so is a setting to a server
 WIDE, NARROW = {"width": 1100, "height": 900}, {"width": 380, "height": 800}
 
 
@@ -56,14 +56,17 @@ def opened(chromium: Any, **options: Any) -> tuple[Any, list[str], list[str]]:
 
 
 @pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", NARROW)])
-def test_every_page_stands(chromium: Any, address: str, scheme: str, size: dict[str, int]) -> None:
+def test_every_page_stands(
+    chromium: Any, address: str, scheme: str, size: dict[str, int], request: pytest.FixtureRequest
+) -> None:
+    keeps = SHOTS.name not in ("", "dashboard") and request.node.callspec.params["address"] == "plain"
     page, asked, wrong = opened(chromium, color_scheme=scheme, viewport=size)
     found: dict[str, Any] = {}
     for path in SEEN:
         page.goto(address + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
         found[path] = axe(page)
-        if SHOTS.name:
+        if keeps:
             name = path.strip("/").replace("/", "-").replace("?", "-")
             page.screenshot(path=str(SHOTS / f"{name}-{scheme}.png"), full_page=True)
     assert {path: broken for path, broken in found.items() if broken} == {}
@@ -98,7 +101,7 @@ def test_a_point_of_the_curve_opens_its_rollouts(chromium: Any, address: str) ->
 def test_without_scripts_everything_is_there(chromium: Any, address: str) -> None:
     page, _, _ = opened(chromium, viewport=WIDE, java_script_enabled=False)
     page.goto(f"{address}/runs/r1")
-    assert page.locator("ol.feed li").count() > 5 and page.locator("figure a").count() == 3
+    assert page.locator("ol.feed li").count() > 5 and page.locator("figure a").count() == 12
     page.fill("input[name=at]", "150")
     page.click("form.moment button")
     assert "at=150" in page.url and "As it was behind" in page.inner_text("main")
@@ -123,3 +126,29 @@ def test_what_happens_shows_at_once(chromium: Any, tmp_path: Path) -> None:
         page.locator(f"ol.feed li:first-child >> text=/^{len(story)} /").wait_for()
         assert page.locator("#news").is_visible() and wrong == []
         assert page.locator("ol.feed script, ol.feed img").count() == 0
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
+PICTURES = {
+    "run": ("/runs/r1", WIDE, "light"),
+    "iteration": ("/runs/r1/iterations/1", WIDE, "light"),
+    "group": ("/runs/r1/tasks/t0-000", WIDE, "light"),
+    "attempt": ("/runs/r1/trajectories/t0-000-a0?view=compact", WIDE, "light"),
+    "compare": ("/compare?left=r1/t0-000-a0&right=r1/t0-000-a1", WIDE, "light"),
+    "models": ("/models", WIDE, "light"),
+    "narrow": ("/runs/r1", NARROW, "dark"),
+}
+"""What docs/guide/dashboard.md shows. AGENT0_SHOTS=docs/guide/dashboard writes them again."""
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_guide_has_a_picture(chromium: Any, tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    path, size, scheme = PICTURES[name]
+    with viewed(stored(tmp_path_factory.mktemp(name), everything())) as address:
+        page, _, wrong = opened(chromium, color_scheme=scheme, viewport=size)
+        page.goto(address + path)
+        taken = page.screenshot(type="jpeg", quality=70)
+    if SHOTS.name == "dashboard":
+        (GUIDE / "dashboard" / f"{name}.jpg").write_bytes(taken)
+    assert wrong == [] and f"(dashboard/{name}.jpg)" in (GUIDE / "dashboard.md").read_text()
+    assert (GUIDE / "dashboard" / f"{name}.jpg").stat().st_size < 100_000

@@ -54,6 +54,8 @@ def test_a_newcomers_path_by_clicks(chromium: Any, address: str) -> None:
 
     submits(page, address)
     talks(page, f"{address}/chat")
+    asks_both(page, address, run)
+    rebuilds(page, address)
     page.goto(f"{address}/models/{run}/student-0")
     page.select_option("select[name=to]", "base")
     page.click("text=Roll back")
@@ -77,6 +79,26 @@ def submits(page: Any, address: str) -> None:
     page.wait_for_url("**/tasks/submission-*")
     page.locator("main >> text=/expected 42/").wait_for()  # by itself, when it is judged
     assert page.locator("h2 >> text=Verdicts").count() == 1
+
+
+def asks_both(page: Any, address: str, run: str) -> None:
+    """From the models' page: two students are chosen, asked one task, and read side by side."""
+    page.goto(f"{address}/compare?left={run}/base&right={run}/student-0")
+    page.fill("textarea[name=question]", "What is 8 * 8?")
+    page.click("text=Ask both >> nth=-1")
+    page.wait_for_url("**/compare?left=submission-*")
+    page.locator("table.group thead >> text=/answer/ >> nth=0").wait_for()  # by itself, when both are judged
+    page.wait_for_function("document.querySelectorAll('[data-wait]').length === 0")
+    assert page.locator("table.group thead a").count() == 2 and page.locator("table.group tbody .turn").count() >= 2
+
+
+def rebuilds(page: Any, address: str) -> None:
+    page.goto(f"{address}/admin")
+    page.click("text=Rebuild the tables")
+    page.wait_for_url("**/admin")
+    while page.locator("main >> text=the old ones serve").count():
+        page.click("text=Look again")
+    assert page.locator("main >> text=/They were rebuilt up to event/").count() == 1
 
 
 def talks(page: Any, place: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from agent0.api.pages.rendering import FOLDER
 from tests.api.conftest import seeing
 from tests.api.served import stored
 from tests.story import whole_run
@@ -19,6 +20,10 @@ PAGES = (
     "/runs/r1/iterations/1",
     "/runs/r1/tasks/t0-000",
     "/runs/r1/trajectories/t0-000-a0",
+    "/runs/r1/trajectories/t0-000-a0?view=compact",
+    "/runs/r1/trajectories/t0-000-a0?view=timeline",
+    "/runs/r1/trajectories/t0-000-a0?view=raw",
+    "/runs/r1/trajectories/t0-000-a0/files/0",
     "/runs/r1/curriculum",
     "/runs/r1/rewards",
     "/runs/r1/rewards?of=t0-000-a0",
@@ -26,6 +31,8 @@ PAGES = (
     "/models/r1/student-1",
     "/compare?left=r1&right=r2",
     "/compare?left=r1/student-0&right=r1/student-1",
+    "/compare?left=r1/t0-000-a0&right=r1/t0-000-a1",
+    "/compare?left=submission-00aa11&right=r1/t0-000-a1",
     "/calibration",
     "/benchmarks",
     "/benchmarks/bench-1",
@@ -75,14 +82,14 @@ def test_a_page_has_a_twin(whole: TestClient, path: str) -> None:
 @pytest.mark.parametrize("path", PAGES)
 def test_no_text_becomes_markup(whole: TestClient, hostile: TestClient, path: str) -> None:
     plain, seen = Reader(whole.get(path).text), Reader(hostile.get(path).text)
-    assert set(seen.tags) <= set(plain.tags) | {"pre", "table"} and seen.tags.count("script") == 1
+    assert set(seen.tags) <= set(plain.tags) | {"pre", "table", "ul", "li"} and seen.tags.count("script") == 1
     assert not any(name.startswith("on") or name == "style" for name, _ in seen.attributes)
     assert not set("\x00\x1b\u202e") & set("".join(seen.words))
     targets = [
         value for name, value in seen.attributes if name in ("href", "src", "action", "data-stream", "data-wait")
     ]
     assert all(one.startswith(("/", "#", "data:,")) and not one.startswith("//") for one in targets)
-    if "trajectories" in path or path.endswith("00aa11"):
+    if ("trajectories" in path and "files" not in path) or path.endswith("00aa11"):
         assert '<script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}' in "".join(seen.words)
     json.loads(hostile.get(path.replace("?", ".json?") if "?" in path else f"{path}.json").text)
 
@@ -96,7 +103,7 @@ def test_a_saved_attempt_is_one_file(whole: TestClient, hostile: TestClient) -> 
         assert "attachment" in saved.headers["content-disposition"] and "default-src 'none'" in saved.text
         assert not {"script", "link", "img", "iframe", "form", "a"} & set(seen.tags)
         assert not any(name in ("src", "href", "style") or name.startswith("on") for name, _ in seen.attributes)
-        said = "".join("".join(page.words).partition("Conversation")[2].split())
+        said = "".join("".join(page.words).partition("Raw")[2].split())  # behind the names of the views
         assert said.partition("Verdicts")[0] in "".join("".join(seen.words).split())
 
 
@@ -112,7 +119,11 @@ def test_scripts_and_styles_carry_the_nonce(client: TestClient) -> None:
 
 def test_points_and_bars_lead_to_what_they_are_of(client: TestClient) -> None:
     run = client.get("/runs/r1", headers=HTML).text
-    assert len(re.findall(r'<a href="/runs/r1/iterations/\d" aria-label=', run)) == 3
+    points = re.findall(r'<a href="/runs/r1/iterations/\d" aria-label="([^"]*)', run)
+    assert [one.partition(":")[0].split(",")[0] for one in points] == [
+        *(f"iteration {n}" for n in (1, 2, 3)),
+        *(name for name in ("solve rate", "tool use", "reward") for _ in range(3)),
+    ]
     text = client.get("/runs/r1/iterations/1", headers=HTML).text
     bars = [unescape(one) for one in re.findall(r'<a href="([^"]+)#attempts" aria-label=', text)]
     counts = [int(one) for one in re.findall(r"(\d+) attempts with a reward from [^<]*</title>", text)]
@@ -139,3 +150,20 @@ def test_what_is_empty_names_the_next_command(tmp_path: Path) -> None:
         assert "<h1>" in found.text
     began = seeing(stored(tmp_path / "began", whole_run(iterations=1)[:1]))
     assert "agent0 run watch r1" in began.get("/runs/r1").text and "agent0 run start" in began.get("/models").text
+
+
+def test_commands_that_pages_name_are_there() -> None:
+    """With their options, as the reference has them."""
+    reference = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
+    sections = {
+        part.partition("\n")[0].strip("` "): part for part in re.split(r"^#{2,4} ", reference, flags=re.MULTILINE)
+    }
+    named = set()
+    for template in FOLDER.glob("templates/*.jinja"):
+        for line in re.findall(r"<code>(agent0 [^<]*)</code>", template.read_text()):
+            words = re.sub(r"\{\{.*?\}\}", "X", line).split()
+            found = next((" ".join(words[:n]) for n in (4, 3, 2) if " ".join(words[:n]) in sections), "")
+            assert found, line
+            assert all(word in sections[found] for word in words if word.startswith("--")), line
+            named.add(found)
+    assert len(named) > 15

@@ -1,6 +1,7 @@
 """A view that begins with a snapshot knows what one that folds the whole run knows; what the log does not bear out is
 named and not used."""
 
+import asyncio
 import json
 import logging
 import os
@@ -8,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +29,7 @@ from infra.bus.run_views import Views
 from infra.log.event_log import Log
 from infra.log.folding import state_before, state_until
 from infra.log.state_snapshots import Snapshot, Snapshots
-from infra.storage.state_files import StateFiles
+from infra.storage.state_files import Part, StateFiles
 from tests.bus.toys import World
 from tests.test_run import brief, played, states
 from tests.world import NOON
@@ -217,6 +219,31 @@ async def test_deleting_the_folder_or_other_code_means_folding_from_the_start(
     assert not caplog.records  # nothing is wrong
     shutil.rmtree(tmp_path / "snapshots")
     assert await knows_quickly(world.log, kept(world.log, tmp_path)) == plain and positions(tmp_path)
+
+
+async def test_who_closes_a_view_finds_the_part_written_that_was_begun(world: World, tmp_path: Path) -> None:
+    """A thread cannot be stopped: it would write into a folder that was deleted."""
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow(StateFiles):
+        def save(self, part: Part) -> str:
+            begun.set()
+            assert go.wait(30)
+            sha = super().save(part)
+            ended.set()
+            return sha
+
+    await world.put(*told())
+    views = Views(world.log, evolve, Snapshots(world.log, Slow(tmp_path), "v", EVERY))
+    reading = asyncio.create_task(views.get(RUN))
+    assert await asyncio.to_thread(begun.wait, 30)
+    reading.cancel()
+    closing = asyncio.create_task(views.close())
+    await asyncio.wait([reading, closing], timeout=0.05)
+    assert not closing.done()
+    go.set()
+    await closing
+    assert ended.is_set() and positions(tmp_path)
 
 
 async def test_a_snapshot_of_a_state_that_the_log_did_not_record_is_not_written(

@@ -1,7 +1,6 @@
-"""``/v1/chat/completions`` and ``/v1/models`` over the checkpoints of all runs."""
+"""``/v1/chat/completions`` and ``/v1/models`` over the checkpoints of all runs and the models of roles."""
 
 import asyncio
-import json
 import secrets
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
@@ -13,11 +12,15 @@ from starlette.responses import StreamingResponse
 
 from agent0.api.context import ApiContext, Context
 from agent0.api.openai.answers import parts, whole
+from agent0.api.openai.streams import DONE, MEDIA, as_event, is_live, live
 from agent0.api.openai.wire import ChatRequest
 from agent0.api.problems import responses
 from agent0.assembly.models.students import adapter_of, student
+from agent0.assembly.routing.asking import ROLES, actor_of
+from agent0.assembly.routing.billing import check_routing
+from agent0.errors import ConfigError
 from agent0.ports.models import GenerateRequest
-from agent0.settings import RunConfig
+from agent0.settings import ActorConfig, RunConfig
 from agent0.state.run_state import BASE
 from agent0.tasks.seeds import derive_seed
 from projections.checkpoints import registry
@@ -25,6 +28,8 @@ from projections.runs import list_runs, show_run
 
 router = APIRouter(prefix="/v1", tags=["models"], responses=responses(402))
 MOST = 1000
+ROUTED = "router/"
+"""What the name of a role's model begins with."""
 Row = dict[str, Any]
 _STREAMED: dict[int | str, Row] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 
@@ -35,12 +40,15 @@ def models(context: Context) -> Row:
     with context.tables() as db:
         trained = [row for row in registry(db, role="student", limit=MOST) if row["adapter"] and not row["pruned"]]
         bases = [{"model": f"{run['run']}/{BASE}", "trained": run["started"]} for run in list_runs(db, MOST)]
-    return {"object": "list", "data": [_model(row["model"], row["trained"]) for row in (*trained, *bases)]}
+    rows = (*trained, *bases, *({"model": name, "trained": None} for name in _routed(context)))
+    return {"object": "list", "data": [_model(row["model"], row["trained"]) for row in rows]}
 
 
 @router.get("/models/{model:path}", operation_id="show_model")
 def model(context: Context, model: Annotated[str, Path(max_length=200)]) -> Row:
     """One student, by any name that `model` of a chat accepts."""
+    if model in _routed(context):
+        return _model(model, None)
     with context.tables() as db:
         run, held = student(db, model)
     return _model(f"{run}/{held['checkpoint']}", held.get("trained"))
@@ -48,35 +56,66 @@ def model(context: Context, model: Annotated[str, Path(max_length=200)]) -> Row:
 
 @router.post("/chat/completions", operation_id="complete_chat", responses=_STREAMED)
 async def chat(context: Context, asked: ChatRequest) -> Any:
-    """The next turn of a conversation by a checkpoint. `return_token_ids` gives the ids of prompt and answer as the
-    model saw and drew them, never encoded again. A chat is no part of a run: nothing is recorded."""
-    plan, request, name = await asyncio.to_thread(_prepared, context, asked)
-    model = context.require_models().open(plan.student)
+    """The next turn of a conversation by a checkpoint, or by `router/` and a role: that role's model of the server's
+    settings, with its strategy, stand-ins and budgets. `return_token_ids` gives the ids of prompt and answer as the
+    model saw and drew them, never encoded again. A chat is no part of a run: of it only calls that cost money are
+    recorded. `stream` sends a turn while it is written, where it is one of text alone and no strategy has yet to choose
+    between answers."""
+    actor, request, name = await asyncio.to_thread(_prepared, context, asked)
+    model = context.require_models().open(actor)
     first = request.sampling.seed
     seeds = [first, *(derive_seed(first, "choice", n) for n in range(1, asked.n or 1))]
     drawn = [replace(request, sampling=asked.sampling(seed)) for seed in seeds]
-    written = await asyncio.gather(*(model.generate(one) for one in drawn))
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(datetime.now(UTC).timestamp()), "model": name}
+    if is_live(asked):
+        return await live(model, asked, drawn[0], head)
+    written = await asyncio.gather(*(model.generate(one) for one in drawn))
     if asked.stream:
-        return StreamingResponse(_sent(parts(asked, head, written)), media_type="text/event-stream")
+        return StreamingResponse(_sent(parts(asked, head, written)), media_type=MEDIA)
     return whole(asked, head, written)
+
+
+def _routed(context: ApiContext) -> list[str]:
+    """Roles' models that the server's settings name; none where nothing can be charged."""
+    roles = [role for role in ROLES if actor_of(context.settings, role).provider] if context.log else []
+    return [f"{ROUTED}{role}" for role in roles]
 
 
 async def _sent(rows: Iterable[Row]) -> AsyncIterator[str]:
     for row in rows:
-        yield f"data: {json.dumps(row)}\n\n"
-    yield "data: [DONE]\n\n"
+        yield as_event(row)
+    yield DONE
 
 
-def _prepared(context: ApiContext, asked: ChatRequest) -> tuple[RunConfig, GenerateRequest, str]:
-    """The settings of the student that is asked, what it is asked, and its full name."""
+def _actor(context: ApiContext, plan: RunConfig, asked: ChatRequest) -> ActorConfig:
+    """The student, with the models that stand in for it where they may.
+
+    Raises:
+        ConfigError: its run names none. OperationError: the server has no log to charge them to.
+    """
+    if asked.routed:
+        context.require_log()
+    if asked.routed and not plan.student.distil_from:
+        fix = "Its run needs run.student.distil_from; or leave `routed` out."
+        raise ConfigError("No model stands in for this student.", "", fix)
+    return plan.student.in_rollouts() if asked.routed else plan.student
+
+
+def _prepared(context: ApiContext, asked: ChatRequest) -> tuple[ActorConfig, GenerateRequest, str]:
+    """The settings of the model that is asked, what it is asked, and its full name."""
+    seed = secrets.randbits(62) if asked.seed is None else asked.seed
+    if asked.model.startswith(ROUTED):
+        context.require_log()  # what is asked there may cost something, and the log has the budgets
+        check_routing(context.settings)
+        actor = actor_of(context.settings, asked.model.removeprefix(ROUTED))
+        return actor, GenerateRequest(asked.turns(), asked.sampling(seed), asked.specs(), group="chat"), asked.model
     with context.tables() as db:
         run, held = student(db, asked.model)
         plan = RunConfig.recorded(show_run(db, run)["config"])
     name = f"{run}/{held['checkpoint']}"
     adapter = adapter_of(context.artifacts, name, held)
-    seed = secrets.randbits(62) if asked.seed is None else asked.seed
-    return plan, GenerateRequest(asked.turns(), asked.sampling(seed), asked.specs(), adapter, group="chat"), name
+    request = GenerateRequest(asked.turns(), asked.sampling(seed), asked.specs(), adapter, group="chat")
+    return _actor(context, plan, asked), request, name
 
 
 def _model(name: str, time: str | None) -> Row:

@@ -86,7 +86,9 @@ class StreamOptions(_Shape):
 
 class ChatRequest(_Shape):
     """A request for the next turn of a conversation. ``return_token_ids`` adds ``prompt_token_ids`` and, in each
-    choice, ``token_ids``. Log-probabilities are those of the distribution that was sampled from."""
+    choice, ``token_ids``. Log-probabilities are those of the distribution that was sampled from. ``routed``: models
+    that stand in for the student may answer, as its run's strategy chooses (``run.student.distil_from``); ``served_by``
+    then names them."""
 
     model: str = Field(max_length=200, description="RUN/CHECKPOINT, RUN/base, or an adapter's digest; LAST is a run")
     messages: list[Message] = Field(min_length=1, max_length=1000)
@@ -101,6 +103,7 @@ class ChatRequest(_Shape):
     logprobs: bool | None = False
     top_logprobs: Literal[0] | None = None
     return_token_ids: bool | None = False
+    routed: bool | None = False
     tools: list[Tool] | None = Field(None, max_length=64)
     tool_choice: Literal["auto", "none"] | None = None
     response_format: Format | None = None

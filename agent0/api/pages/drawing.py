@@ -3,10 +3,15 @@ whose bars open what lies in them. Places and sizes only; templates draw."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 WIDE, HIGH, LEFT, BOTTOM = 640.0, 240.0, 44.0, 30.0
 BINS = 12
+LANE, STEP = 16.0, 24.0
+"""Between two branches, and between two checkpoints, of a lineage."""
+DOTS = 40
+"""Points of one line that are links."""
 Row = Mapping[str, Any]
 
 
@@ -101,12 +106,14 @@ def _height(share: float) -> float:
 
 @dataclass(frozen=True)
 class Lines:
-    """Several lines over one axis of iterations, scaled together: points, and the range of their values."""
+    """Several lines over one axis of iterations, scaled together: points, the range of their values, and of each line
+    the ``dots`` that lead somewhere, at most ``DOTS``."""
 
     lines: tuple[str, ...]
     low: float
     high: float
     iterations: tuple[tuple[float, int], ...]
+    dots: tuple[tuple["Dot", ...], ...] = ()
 
 
 def curves(sides: Sequence[Sequence[Row]]) -> Lines | None:
@@ -125,7 +132,63 @@ def curves(sides: Sequence[Sequence[Row]]) -> Lines | None:
     lines = tuple(" ".join(place(*point) for point in side) for side in held)
     every = max(1, (last - first) // 20)
     ticks = tuple((round(LEFT + 10 + (n - first) * step, 1), n) for n in range(first, last + 1, every))
-    return Lines(lines, low, high, ticks)
+    dots = tuple(tuple(_dot(place(*point), *point) for point in side[:: len(side) // DOTS + 1]) for side in held)
+    return Lines(lines, low, high, ticks, dots)
+
+
+def _dot(place: str, iteration: int, value: float) -> "Dot":
+    x, _, y = place.partition(",")
+    return Dot(float(x), float(y), 4.0, f"{value:.3g}", iteration)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A checkpoint in the picture of its run's lineage: where it is drawn, the line from its parent, and its row."""
+
+    x: float
+    y: float
+    path: str
+    row: Row
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The checkpoints of one run, parents above; ``text`` is where the words begin."""
+
+    run: str
+    nodes: tuple[Node, ...]
+    text: float
+    tall: float
+
+
+def lineages(rows: Sequence[Row]) -> tuple[Lineage, ...]:
+    """Pictures of ``rows``, of ``readings.lineage``: a row of the picture each, a child below its parent; further
+    children of the same parent stand beside."""
+    return tuple(_lineage(run, [*held]) for run, held in groupby(rows, key=lambda row: row["run"]))
+
+
+def _lineage(run: str, rows: Sequence[Row]) -> Lineage:
+    lanes: list[int] = []
+    places: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        above = places.get(row["parent"]) if row["depth"] else None
+        between = lanes[0 if above is None else above + 1 :]
+        straight = above is not None and not between
+        lanes.append(lanes[above] if straight and above is not None else max(between, default=-1) + 1)
+        if above is not None and not straight:
+            lanes[-1] = max(lanes[-1], lanes[above] + 1)
+        places[row["checkpoint"]] = number
+    at = [(12.0 + LANE * lane, 14.0 + STEP * number) for number, lane in enumerate(lanes)]
+    nodes = tuple(
+        Node(*at[number], _branch(at[places[row["parent"]]], at[number]) if row["depth"] else "", row)
+        for number, row in enumerate(rows)
+    )
+    return Lineage(run, nodes, 12.0 + LANE * (max(lanes) + 1), STEP * len(rows) + 4)
+
+
+def _branch(begin: tuple[float, float], end: tuple[float, float]) -> str:
+    (x, y), (u, v) = begin, end
+    return f"M{x} {y}V{v}" if x == u else f"M{x} {y}C{x} {y + STEP} {u} {y} {u} {y + STEP}V{v}"
 
 
 @dataclass(frozen=True)
@@ -156,12 +219,13 @@ def heatmap(found: Sequence[Row]) -> Heatmap:
 
 @dataclass(frozen=True)
 class Dot:
-    """Items of about one confidence: where they are drawn, on a square of 200."""
+    """What is drawn as a point: items of about one confidence on a square of 200, or a value of an iteration."""
 
     x: float
     y: float
     size: float
     words: str
+    iteration: int = -1
 
 
 def reliability(bins: Sequence[Row]) -> tuple[Dot, ...]:

@@ -7,7 +7,9 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from agent0.api.context import Context, key_of
+from agent0.api.pages.attempt_pairs import ask_both
 from agent0.api.pages.settings_form import changes
+from agent0.api.v1.admin import begin_rebuild
 from agent0.api.v1.decisions import decide, promote_to, roll_back
 from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, named_profile, start_run
@@ -90,6 +92,31 @@ async def ablation(request: Request, context: Context) -> Response:
         raise unfit(error) from error
     await start_ablation(context, asked, given["again"], key_of(request))
     return RedirectResponse("/runs", 303)
+
+
+@router.post("/experiments/fork")
+async def fork_of(request: Request, context: Context) -> Response:
+    """Fork the run that a form names, then show the fork."""
+    given = await fields(request, "run")
+    return await fork(request, context, given["run"])
+
+
+@router.post("/compare")
+async def ask(request: Request, context: Context) -> Response:
+    """Submit a question to two checkpoints, then show their attempts side by side."""
+    given = await fields(request, "left", "right", "question", "expected", "again")
+    try:
+        left, right = await ask_both(context, **given, key=key_of(request))
+    except ValidationError as error:
+        raise unfit(error) from error
+    return RedirectResponse(f"/compare?left={left}&right={right}", 303)
+
+
+@router.post("/admin/rebuild")
+async def rebuild(context: Context) -> Response:
+    """Rebuild the tables beside the live ones, then show how it stands."""
+    begin_rebuild(context)
+    return RedirectResponse("/admin", 303)
 
 
 WORDS = {"pause": RunPaused, "resume": RunResumed, "cancel": RunCancelled}

@@ -12,9 +12,11 @@ from agent0.errors import NotFoundError
 from agent0.report.alarm_groups import shown_by
 from agent0.report.diagnosis.findings import observation_lines, step_words
 from agent0.report.overview import overview, rows_for_people
+from agent0.routing.budgets import dollars
 from agent0.settings import RunConfig
 from agent0.state.run_state import BASE
 from projections.attempts import list_attempts
+from projections.budgets import list_budgets
 from projections.checkpoints import find_checkpoint, list_checkpoints
 from projections.evaluations import list_evaluations
 from projections.events import extent_of, iteration_starts, newest_lines
@@ -46,8 +48,16 @@ def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> 
         "checkpoints": list_checkpoints(db, name),
         "feed": feed,
         "last": feed[0]["seq"] if feed else 0,
+        "budgets": [{**one, "shown": shown_amounts(one)} for one in list_budgets(db, "run", name)],
         "as_of": deep.seq if deep else 0,
     }
+
+
+def shown_amounts(row: Row) -> Row:
+    """Cap, spent, reserved and free amounts of a budget in dollars; None where there is no cap."""
+    free = None if row["cap"] is None else max(0, row["cap"] - row["spent"] - row["reserved"])
+    amounts = {"cap": row["cap"], "spent": row["spent"], "reserved": row["reserved"], "free": free}
+    return {key: None if value is None else dollars(value) for key, value in amounts.items()}
 
 
 _UNREAD: Row = {"well": True, "conclusion": "", "cause": None, "step": None, "evidence": [], "mend": "", "advice": ""}
@@ -127,12 +137,12 @@ def group_data(context: ApiContext, db: sqlite3.Connection, run: str, task: str)
     held = show_task(db, name, task)
     attempts = [whole_attempt(context, db, name, one["attempt"]) for one in held["attempts"]]
     receipts = [one for one in explain_rewards(db, name, task) if one["role"] == "teacher"]
-    own = [_own_turns(one["transcript"]) for one in attempts]
+    own = [own_turns(one["transcript"]) for one in attempts]
     rows = [list(turns) for turns in zip_longest(*own)]
     return {"run": name, "task": held, "attempts": attempts, "turns": rows, "receipts": receipts}
 
 
-def _own_turns(transcript: list[Row]) -> list[Row]:
+def own_turns(transcript: list[Row]) -> list[Row]:
     """What comes behind the last turn that all attempts share: the student's first."""
     first = next((n for n, turn in enumerate(transcript) if turn["role"] == "assistant"), len(transcript))
     return transcript[first:]

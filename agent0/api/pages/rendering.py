@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -13,7 +14,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from agent0.api.problems import Problem
+from agent0.api.problems import RETRY_S, Problem
 from agent0.report.html.rendering import environment, visible
 from agent0.report.html.shown_records import NAMED
 
@@ -54,6 +55,7 @@ def page(request: Request, template: str, at: int = 0, code: int = 200, **held: 
             path="/" + request.url.path.lstrip("/"),
             query=request.url.query,
             at=at,
+            behind=request.app.state.context.behind,
             href=_hrefs(at),
             **held,
         )
@@ -70,6 +72,8 @@ def standalone(template: str, **held: Any) -> str:
 def problem_page(request: Request, found: Problem, headers: Mapping[str, str]) -> Response:
     """Make the page that shows a problem to a person."""
     made = page(request, "problem.html.jinja", code=found.status, found=found)
+    if found.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method == "GET":
+        made.headers.update({"Retry-After": str(RETRY_S), "Refresh": str(RETRY_S)})
     made.headers.update({name: value for name, value in headers.items() if name.lower() != "content-type"})
     return made
 

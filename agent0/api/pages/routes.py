@@ -1,27 +1,31 @@
 """The pages of runs, models and the server itself."""
 
+import asyncio
 import secrets
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Query
+from fastapi import Path, Query
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent0.api.conditional import LIMIT, At, Limit, keyed_page
-from agent0.api.context import Context
+from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings, settings_form
-from agent0.api.pages.drawing import curve, histogram
+from agent0.api.pages.attempt_views import View, files_data, view_data, view_parts
+from agent0.api.pages.drawing import curve, curves, histogram, lineages
 from agent0.api.pages.rendering import MEDIA, linker, standalone, static_files
 from agent0.api.pages.twins import Shown, router, twin
-from agent0.api.status import consumers, status
+from agent0.api.status import consumers, status, streams
 from agent0.assembly.log.carriers import carried
 from agent0.assembly.runtime.read_models import NothingError
 from agent0.config.loading import profiles
 from agent0.errors import NotFoundError
+from projections.alarms import list_alarms
 from projections.checkpoints import registry
-from projections.events import event_stats, show_event
+from projections.events import event_stats, extent, show_event
 from projections.failures import list_failures
 from projections.runs import list_runs
+from projections.seals import list_seals
 
 Row = dict[str, Any]
 Turn = Annotated[int, Query(ge=1, le=1_000_000, description="the page that has this turn")]
@@ -47,10 +51,14 @@ WORDS = {"running": ("pause", "cancel"), "paused": ("resume", "cancel"), "failed
 """What may be decided of a run, by its status."""
 Profile = Annotated[str, Query(pattern="^[A-Za-z0-9_-]{0,64}$", description="a profile's name; empty: the server's")]
 Behind = Annotated[int, Query(ge=0, le=10_000_000, description="rows before")]
+Call = Annotated[str, Path(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$", description="as the student counts; 0: the start")]
+File = Annotated[str, Query(max_length=1000, description="the file whose text is shown")]
+SEALS = 20
+"""Seals of the log that the page of the server shows, the newest."""
+CURVES = ("solve_rate", "tool_use", "reward")
+"""What the second picture of a run's page shows, by iteration."""
 ROWS = 150
 """Rows of a long list that a page shows at once."""
-TURNS, CALLS = 200, 100
-"""Turns and tool calls of an attempt that its page shows at once."""
 
 
 @twin("/runs", "runs.html.jinja", tagged=False)
@@ -73,7 +81,9 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
     with context.tables() as live, context.tables(at) as db:
         data, end = readings.run_data(context, db, run, at), readings.moments(live, run)
     row = data["run"]
-    more = {"curve": curve(row["validation"]), "moments": end, "link": linker(row["run"], at)}
+    lines = curves([[{**one, "validation": one[key]} for one in row["validation"]] for key in CURVES])
+    drawn = {"curve": curve(row["validation"]), "lines": lines, "curves": CURVES}
+    more: Row = {**drawn, "moments": end, "link": linker(row["run"], at)}
     words = WORDS.get(row["status"], ()) if context.log and not at else ()
     student = f"{row['run']}/{row['student']}" if context.models and row["student"] else ""
     return Shown(data, at, {**more, "words": words, "again": secrets.token_urlsafe(16), "student": student})
@@ -81,7 +91,14 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
 
 @twin("/runs/{run}/iterations/{number}", "iteration.html.jinja")
 def iteration(
-    context: Context, run: str, number: int, low: Number = None, high: Number = None, after: Behind = 0, at: At = 0
+    context: Context,
+    run: str,
+    number: int,
+    low: Number = None,
+    high: Number = None,
+    after: Behind = 0,
+    tasks_after: Behind = 0,
+    at: At = 0,
 ) -> Shown:
     """One iteration, counted from 1: its rewards, its tasks, what was refused, what was not trained on."""
     with context.tables() as live, context.tables(at) as db:
@@ -90,7 +107,9 @@ def iteration(
     bars = histogram([one["reward"] for one in data["attempts"] if one["reward"] is not None])
     begin = begins.get(number) if context.log else None
     rows, following = readings.page_of(data["chosen"], after, ROWS)
-    shown = {"shown": rows, "following": following, "after": after, "tasks_shown": data["tasks"][:ROWS]}
+    tasks, more = readings.page_of(data["tasks"], tasks_after, ROWS)
+    shown = {"shown": rows, "following": following, "after": after}
+    shown |= {"tasks_shown": tasks, "tasks_following": more, "tasks_after": tasks_after}
     forked = {"begin": begin, "again": secrets.token_urlsafe(16), "moments": end}
     return Shown(data, at, {"bars": bars, "link": linker(data["run"], at), **forked, **shown})
 
@@ -115,14 +134,21 @@ def saved(context: Context, run: str, attempt: str, at: At = 0) -> Response:
 
 
 @twin("/runs/{run}/trajectories/{attempt}", "trajectory.html.jinja")
-def trajectory(context: Context, run: str, attempt: str, turn: Turn = 1, at: At = 0) -> Shown:
-    """Show one attempt turn by turn, with verdicts and rewards; of a long one some turns at once."""
+def trajectory(
+    context: Context, run: str, attempt: str, view: View = "conversation", turn: Turn = 1, at: At = 0
+) -> Shown:
+    """Show one attempt with verdicts and rewards, in one of four views; of a long one a part at once."""
     with context.tables() as live, context.tables(at) as db:
-        data, end = readings.trajectory_data(context, db, run, attempt), readings.moments(live, run)
+        data, end = view_data(context, db, run, attempt, view, turn), readings.moments(live, run)
         tokens = readings.tokens_of(context, db, data["run"], attempt)
-    pages = [*range(0, len(data["attempt"]["transcript"]), TURNS)]
-    more = {"moments": end, "tokens": tokens, "pages": pages, "begins": (turn - 1) // TURNS * TURNS, "length": TURNS}
-    return Shown(data, at, {**more, "shown_calls": data["attempt"]["calls"][:CALLS]})
+    return Shown(data, at, {"moments": end, "tokens": tokens, **view_parts(data)})
+
+
+@twin("/runs/{run}/trajectories/{attempt}/files/{call}", "files.html.jinja")
+def files(context: Context, run: str, attempt: str, call: Call, file: File = "", at: At = 0) -> Shown:
+    """Show the work folder after one tool call, and what the call changed in it."""
+    with context.tables() as live, context.tables(at) as db:
+        return Shown(files_data(context, db, run, attempt, call, file), at, {"moments": readings.moments(live, run)})
 
 
 @twin("/models", "models.html.jinja")
@@ -130,7 +156,9 @@ def models(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
     """Checkpoints of all runs, and what each was trained from."""
     with context.tables(at) as db:
         rows = registry(db, limit=limit)
-        return Shown({"checkpoints": rows, "lineage": readings.lineage(db, rows)}, at)
+        held = readings.lineage(db, rows)
+    students = [row["model"] for row in rows if row["role"] == "student"]
+    return Shown({"checkpoints": rows, "lineage": held}, at, {"pictures": lineages(held), "students": students})
 
 
 @twin("/models/{run}/{checkpoint}", "model.html.jinja")
@@ -144,10 +172,10 @@ def model(context: Context, run: str, checkpoint: str, at: At = 0) -> Shown:
 
 
 @twin("/events/{event}", "event.html.jinja")
-def event(context: Context, event: str) -> Shown:
+def event(context: Context, event: str, at: At = 0) -> Shown:
     """One event with everything in it, and what it caused."""
-    with context.tables() as db:
-        return Shown({"event": show_event(db, event)})
+    with context.tables(at) as db:
+        return Shown({"event": show_event(db, event)}, at)
 
 
 @twin("/config", "config.html.jinja", tagged=False)
@@ -164,13 +192,30 @@ def config(context: Context, profile: Profile = "") -> Shown:
 
 
 @twin("/admin", "admin.html.jinja", tagged=False)
-async def admin(context: Context) -> Shown:
-    """Show log, tables, consumers of handlers, and failures that wait."""
+async def admin(context: Context, at: At = 0) -> Shown:
+    """Show log, tables, streams, consumers, failures that wait, seals; at a past moment what the tables knew then."""
     found = await status(context.settings, context.log)
-    durables = await consumers(context.settings, context.log) if context.log else []
-    counts: list[Row] = []
-    failures: list[Row] = []
-    if found["tables"] is not None:
-        with context.tables() as db:
-            counts, failures = event_stats(db), list_failures(db)
-    return Shown({"status": found, "consumers": durables, "failures": failures, "events": counts})
+    log = context.log if not at else None
+    held: Row = {
+        "streams": await streams(context.settings, log) if log else [],
+        "consumers": await consumers(context.settings, log) if log else [],
+        "rebuild": context.rebuilding.said,
+    }
+    kept, end = await asyncio.to_thread(_kept, context, at) if found["tables"] is not None else (_NOTHING_KEPT, None)
+    return Shown({"status": found, **held, **kept}, at, {"writes": log is not None, "moments": end})
+
+
+_NOTHING_KEPT: Row = {"events": [], "failures": [], "alarms": [], "seals": [], "sealed": 0}
+
+
+def _kept(context: ApiContext, at: int) -> tuple[Row, Row]:
+    """What the tables say of the whole log, and from which event to which it can be looked at."""
+    with context.tables() as live, context.tables(at) as db:
+        first, last = extent(live)
+        seals = list_seals(db)
+        kept = {"events": event_stats(db), "failures": list_failures(db), "alarms": list_alarms(db)}
+        return {**kept, "seals": seals[: -SEALS - 1 : -1], "sealed": len(seals)}, {
+            "first": first,
+            "last": last,
+            "iterations": {},
+        }

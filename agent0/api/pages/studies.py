@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent0.api.context import ApiContext
-from agent0.api.pages.readings import plan_of
+from agent0.api.pages.attempt_pairs import names_attempt, pair_data
+from agent0.api.pages.readings import plan_of, shown_amounts
 from agent0.assembly.replay.forks import differing
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import side_by_side
@@ -34,13 +35,18 @@ PROXY = ("student_reward", "solve_rate", "label_accuracy", "validation")
 
 
 def compare_data(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
-    """Compare two runs, or two checkpoints where both are named as RUN/CHECKPOINT.
+    """Compare two runs, two checkpoints where both are named as RUN/CHECKPOINT, or two attempts: RUN/ATTEMPT or a
+    submitted task.
 
     Raises:
-        NotFoundError: no such run or checkpoint. ConfigError: a run and a checkpoint.
+        NotFoundError: no such run, checkpoint or attempt. ConfigError: two things of different kinds.
     """
-    if ("/" in left) != ("/" in right):
-        raise ConfigError("A run and a checkpoint cannot be compared.", fix="Name two runs, or two checkpoints.")
+    attempts = [names_attempt(one) for one in (left, right)]
+    if all(attempts):
+        return {"kind": "attempts", **pair_data(context, db, left, right)}
+    if any(attempts) or ("/" in left) != ("/" in right):
+        fix = "Name two runs, two checkpoints, or two attempts."
+        raise ConfigError("Things of different kinds cannot be compared.", fix=fix)
     if "/" in left:
         return {"kind": "checkpoints", **_checkpoints(context, db, _full(db, left), _full(db, right))}
     return {"kind": "runs", **_runs(db, resolve(db, left), resolve(db, right))}
@@ -145,7 +151,7 @@ def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
     nano-dollars."""
     entries = list_entries(db, scope, name, SHOWN) if scope and name else []
     return {
-        "budgets": [{**row, **_shown(row)} for row in list_budgets(db, limit=SHOWN)],
+        "budgets": [{**row, "shown": shown_amounts(row)} for row in list_budgets(db, limit=SHOWN)],
         "entries": [{**row, "shown": dollars(row["amount"] or 0)} for row in entries],
         "of": f"{scope} {name}".strip(),
         "stats": {
@@ -155,12 +161,6 @@ def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
         "decisions": [_decided(*one) for one in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
         "calls": [_called(*one) for one in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
     }
-
-
-def _shown(row: Row) -> Row:
-    free = None if row["cap"] is None else max(0, row["cap"] - row["spent"] - row["reserved"])
-    amounts = {"cap": row["cap"], "spent": row["spent"], "reserved": row["reserved"], "free": free}
-    return {"shown": {key: None if value is None else dollars(value) for key, value in amounts.items()}}
 
 
 def _decided(seq: int, body: bytes) -> Row:

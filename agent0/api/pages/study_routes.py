@@ -20,18 +20,20 @@ from projections.experiments import list_experiments, show_experiment
 from projections.runs import list_runs
 
 Name = Annotated[str, Query(max_length=200)]
+Question = Annotated[str, Query(max_length=2000, description="what the form begins with")]
 
 
 @twin("/compare", "compare.html.jinja")
-def compare(context: Context, left: Name = "", right: Name = "", at: At = 0) -> Shown:
-    """Two runs, or two checkpoints, side by side; a form that asks which where neither is named."""
+def compare(context: Context, left: Name = "", right: Name = "", question: Question = "", at: At = 0) -> Shown:
+    """Two runs, two checkpoints or two attempts side by side; a form that asks which where neither is named."""
     with context.tables(at) as db:
         names = [row["run"] for row in list_runs(db, LIMIT)]
         models = [row["model"] for row in registry(db, role="student", limit=LIMIT)]
         found = studies.compare_data(context, db, left, right) if left and right else {"kind": ""}
     lines = curves([[*rows] for rows in found["curves"]]) if found["kind"] == "runs" else None
+    again = secrets.token_urlsafe(16) if context.log and not at else ""
     more = {"names": [*names, *models], "lines": lines, "asked": (left, right)}
-    return Shown(found, at, more)
+    return Shown(found, at, {**more, "question": question, "again": again})
 
 
 @twin("/runs/{run}/curriculum", "curriculum.html.jinja")
@@ -77,11 +79,11 @@ def benchmark(context: Context, run: str, at: At = 0) -> Shown:
 
 
 @twin("/experiments", "experiments.html.jinja")
-def experiments(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
-    """Experiments, newest first, and forms that start some."""
+def experiments(context: Context, limit: Limit = LIMIT, run: Name = "", at: At = 0) -> Shown:
+    """Experiments, newest first, and forms that start some, of ``run`` where it is named."""
     with context.tables(at) as db:
         rows, names = list_experiments(db, limit=limit), [row["run"] for row in list_runs(db, LIMIT)]
-    more = {"names": names if context.log else [], "again": secrets.token_urlsafe(16)}
+    more = {"names": names if context.log else [], "again": secrets.token_urlsafe(16), "of": run}
     return Shown({"experiments": rows}, at, {**more, "profiles": profiles(), "profile": context.settings.profile})
 
 

@@ -61,6 +61,12 @@ def chat(request: Request, context: Context, model: Annotated[str, Query(max_len
     return _shown(request, context, model, [])
 
 
+@router.get("/chat.json")
+def chat_models(context: Context) -> Row:
+    """List the students and the roles' models that can be talked to."""
+    return {"models": _known(context)}
+
+
 @router.post("/chat")
 async def say(request: Request, context: Context) -> Response:
     """Let the student answer, and show the conversation; it is kept in the page, and nowhere else."""
@@ -77,9 +83,12 @@ async def say(request: Request, context: Context) -> Response:
 
 
 def _shown(request: Request, context: ApiContext, model: str, said: list[Row]) -> Response:
-    try:
-        known = [one["id"] for one in models(context)["data"]] if context.models else []
-    except NothingError:
-        known = []
-    held: Row = {"models": known, "model": model, "said": said, "kept": json.dumps(said)}
+    held: Row = {"models": _known(context), "model": model, "said": said, "kept": json.dumps(said)}
     return page(request, "chat.html.jinja", **held)
+
+
+def _known(context: ApiContext) -> list[str]:
+    try:
+        return [one["id"] for one in models(context)["data"]] if context.models else []
+    except NothingError:
+        return []

@@ -150,7 +150,7 @@ async def roll_back(context: ApiContext, run: str, to: str, reason: str, again: 
     if (known := decided_before(context, name, CheckpointRolledBack, again)) is not None:
         return known
     require_unchanged(context, name, if_match)
-    return await append(context, await rolled_back(log, name, to, reason), again, if_match)
+    return await append(context, await rolled_back(context.settings, log, name, to, reason), again, if_match)
 
 
 def _resolved(context: ApiContext, run: str) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 
-from agent0.api.conditional import LIMIT, Limit, Page, Tagged
+from agent0.api.conditional import LIMIT, At, Limit, Page, Tagged
 from agent0.api.context import LOOK_S, ApiContext, Context, require_reached
 from agent0.api.problems import responses
 from agent0.config.loading import nearest
@@ -77,9 +77,11 @@ def events(
 
 
 @router.get("/{event}", operation_id="show_event", dependencies=[Tagged])
-def event(context: Context, event: Annotated[str, Path(max_length=64, description="sequence or id")]) -> dict[str, Any]:
+def event(
+    context: Context, event: Annotated[str, Path(max_length=64, description="sequence or id")], at: At = 0
+) -> dict[str, Any]:
     """One event with everything in it, and the events that it caused."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         return show_event(db, event)
 
 

@@ -1,13 +1,13 @@
-"""Checkpoints, experiments, benchmarks, budgets, settings, and how the server itself fares."""
+"""Checkpoints, experiments, benchmarks, budgets, alarms, settings, and what stands and works."""
 
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 
-from agent0.api.conditional import LIMIT, Counted, Limit, Page, Tagged, counted_page
+from agent0.api.conditional import LIMIT, At, Counted, Limit, Page, Tagged, counted_page
 from agent0.api.context import Context
 from agent0.api.problems import responses
-from agent0.api.status import consumers, status
+from agent0.api.status import status
 from agent0.config.loading import config_of, public
 from events.budgets import BudgetScope
 from projections.alarms import list_alarms
@@ -16,7 +16,6 @@ from projections.budgets import list_budgets
 from projections.checkpoints import find_checkpoint, registry
 from projections.evaluations import list_evaluations
 from projections.experiments import list_experiments, show_experiment
-from projections.failures import list_missing
 from projections.model_usage import model_stats
 from projections.runs import resolve
 
@@ -36,70 +35,73 @@ def checkpoints(
     status: Annotated[str, Query(max_length=40)] = "",
     limit: Limit = LIMIT,
     after: Counted = "",
+    at: At = 0,
 ) -> Page:
     """Checkpoints of all runs and experiments, newest first; `model` is the name that every command accepts."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         run = resolve(db, of) if of else ""
         return counted_page(lambda n: registry(db, run, role, status, n), after, limit)
 
 
 @tagged.get("/checkpoints/{run}/{checkpoint}", operation_id="show_checkpoint", tags=["models"])
-def checkpoint(context: Context, run: Name, checkpoint: Name) -> Row:
+def checkpoint(context: Context, run: Name, checkpoint: Name, at: At = 0) -> Row:
     """One checkpoint: what it was made of, how it was judged, and every score it has."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         held = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
         scores = [one for one in list_evaluations(db, held["run"]) if one["checkpoint"] == held["checkpoint"]]
     return {**held, "evaluations": scores}
 
 
 @tagged.get("/experiments", operation_id="list_experiments", tags=["experiments"])
-def experiments(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "") -> Page:
+def experiments(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "", at: At = 0) -> Page:
     """Experiments with what they were made of, newest first."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         run = resolve(db, of) if of else ""
         return counted_page(lambda n: list_experiments(db, run, n), after, limit)
 
 
 @tagged.get("/experiments/{experiment}", operation_id="show_experiment", tags=["experiments"])
-def experiment(context: Context, experiment: Name) -> Row:
+def experiment(context: Context, experiment: Name, at: At = 0) -> Row:
     """One experiment with everything it asked and found."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         return show_experiment(db, experiment)
 
 
 @tagged.get("/benchmarks", operation_id="list_benchmarks", tags=["benchmarks"])
-def benchmarks(context: Context, limit: Limit = LIMIT, after: Counted = "") -> Page:
+def benchmarks(context: Context, limit: Limit = LIMIT, after: Counted = "", at: At = 0) -> Page:
     """Benchmark runs with what they scored, oldest first."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         return counted_page(lambda n: list_benchmark_runs(db)[:n], after, limit)
 
 
 @tagged.get("/benchmarks/{run}", operation_id="show_benchmark", tags=["benchmarks"])
-def benchmark(context: Context, run: Name) -> Row:
+def benchmark(context: Context, run: Name, at: At = 0) -> Row:
     """One benchmark run with its scores; LAST is the newest."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         return show_benchmark_run(db, run)
 
 
 @tagged.get("/router/budgets", operation_id="list_budgets", tags=["router"])
-def budgets(context: Context, scope: BudgetScope | None = None, limit: Limit = LIMIT, after: Counted = "") -> Page:
+def budgets(
+    context: Context, scope: BudgetScope | None = None, limit: Limit = LIMIT, after: Counted = "", at: At = 0
+) -> Page:
     """Budgets with their caps and what is spent, in nano-dollars."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         return counted_page(lambda n: list_budgets(db, scope or "", limit=n), after, limit)
 
 
 @tagged.get("/router/stats", operation_id="show_router_stats", tags=["router"])
-def router_stats(context: Context, by: CountedBy = "model", of: Of = "") -> Page:
+def router_stats(context: Context, by: CountedBy = "model", of: Of = "", at: At = 0) -> Page:
     """Calls of remote models by model, role, domain or day: latency, tokens, errors, and in nano-dollars what they cost
     and what the cache saved."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         return Page(data=model_stats(db, (by,), resolve(db, of) if of else ""))
 
 
 @tagged.get("/alarms", operation_id="list_alarms", tags=["admin"])
-def alarms(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "") -> Page:
+def alarms(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "", at: At = 0) -> Page:
     """Alarms that stand, those raised last before others."""
-    with context.tables() as db:
+    with context.tables(at) as db:
         run = resolve(db, of) if of else ""
         return counted_page(lambda n: list_alarms(db, run, limit=n), after, limit)
 
@@ -112,22 +114,8 @@ def config(context: Context) -> Row:
 
 @router.get("/status", operation_id="show_status", tags=["admin"])
 async def shown(context: Context) -> Row:
-    """What stands and works: log, tables and how far they are behind, processes, runs under way."""
-    return await status(context.settings, context.log)
-
-
-@router.get("/admin/consumers", operation_id="list_consumers", tags=["admin"])
-async def durables(context: Context) -> Page:
-    """Each handler's durable consumer: events that wait, that are in hand, and that came again."""
-    return Page(data=await consumers(context.settings, context.require_log()))
-
-
-@router.get("/admin/failures", operation_id="list_failures", tags=["admin"])
-def failures(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted = "") -> Page:
-    """Reactions that were given up: those that wait for a decision, and those that a run went on without."""
-    with context.tables() as db:
-        run = resolve(db, of) if of else ""
-        return counted_page(lambda n: list_missing(db, run, n), after, limit)
+    """What stands and works: log, tables and how far they are behind, a rebuild of them, processes, runs under way."""
+    return {**await status(context.settings, context.log), "rebuild": context.rebuilding.said}
 
 
 router.include_router(tagged)

@@ -4,12 +4,13 @@ other. Each task is written down with all its samples when it is done: a run tha
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
 from agent0.assembly.log.access import open_log
+from agent0.assembly.routing.measuring import measure_of
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
@@ -19,15 +20,16 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.signals import beside
+from agent0.rollout.confidence.turn_signals import LastTurn
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.rollout.workspace_store import Scratch
-from agent0.settings import Settings
+from agent0.settings import RoutingConfig, Settings
 from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
 from agent0.verification.verifiers import Verdict, verifier_for
 from events.base import Recorded, effect_id, sha256
-from events.benchmarks import BenchmarkStarted, CalibratorFitted, ItemScored
+from events.benchmarks import ROUTED, SAMPLED, BenchmarkStarted, CalibratorFitted, ItemScored
 from events.values import Artifact, Split, Task
 
 if TYPE_CHECKING:
@@ -36,7 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to ask: ``items`` tasks, half of them to fit on, each once greedily and ``samples`` times besides."""
+    """What to ask: ``items`` tasks, half of them to fit on, each once greedily and ``samples`` times besides.
+
+    With ``routing`` each is answered once, and what counts are the signals that a router measures of the turn that
+    gives the answer; ``drawn``: at the student's temperature, as attempts of a run are.
+    """
 
     items: int = 600
     samples: int = 5
@@ -45,6 +51,8 @@ class Plan:
     adapter: Artifact | None = None
     name: str = ""
     at_once: int = 256
+    routing: RoutingConfig | None = None
+    drawn: bool = False
 
 
 Report = Callable[[int, int], None]
@@ -79,11 +87,16 @@ async def calibrate(settings: Settings, plan: Plan, run: str, report: Report = l
         ask = await _open(settings, plan, run, stack)
         scored += await _asked(ask, log, tasks, scored, report)
         try:
-            found = judged(run, plan.name or ask.model.name, plan.checkpoint, plan.seed, scored)
+            found = judged(run, plan.name or _name(ask), plan.checkpoint, plan.seed, scored)
         except ValueError as error:
             raise OperationError("Nothing can be calibrated.", f"{error}.", "Ask more: --items.") from error
-        await _store(log, found)
-        return found
+        return replace(found, revisions=await _store(log, found))
+
+
+def _name(ask: _Ask) -> str:
+    if ask.plan.routing is None:
+        return ask.model.name
+    return " ".join([ask.model.name, ROUTED, *([SAMPLED] if ask.plan.drawn else [])])
 
 
 def _tasks(settings: Settings, plan: Plan) -> list[tuple[Split, Task]]:
@@ -99,10 +112,10 @@ def _tasks(settings: Settings, plan: Plan) -> list[tuple[Split, Task]]:
 def _began(settings: Settings, plan: Plan) -> BenchmarkStarted:
     actor, domains = settings.run.student, settings.run.curriculum.domains
     return BenchmarkStarted(
-        name="calibration",
+        name="calibration" if plan.routing is None else f"calibration of turns {_asked_how(plan)}".strip(),
         benchmarks=(FITTING, SCORING),
         modes=("tools",),
-        samples=plan.samples,
+        samples=plan.routing.samples if plan.routing else plan.samples,
         limit=plan.items,
         seed=plan.seed,
         actor=actor.model_dump(mode="json"),
@@ -111,6 +124,11 @@ def _began(settings: Settings, plan: Plan) -> BenchmarkStarted:
         files={},
         versions={domain: prompt(actor.prompts, domain, "student").version for domain in domains},
     )
+
+
+def _asked_how(plan: Plan) -> str:
+    critique = plan.routing is not None and plan.routing.self_critique
+    return " ".join([*(["self-critique"] if critique else []), *([SAMPLED] if plan.drawn else [])])
 
 
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
@@ -157,6 +175,8 @@ def _named(run: str, scored: ItemScored) -> Recorded:
 
 async def _answers(ask: _Ask, split: Split, task: Task) -> list[ItemScored]:
     """One task: greedily, and in further samples that say how far it agrees with itself."""
+    if ask.plan.routing is not None:
+        return [await _turn_answer(ask, split, task, ask.plan.routing)]
     greedy, *others = await asyncio.gather(*(_solved(ask, task, n) for n in range(ask.plan.samples + 1)))
     tried = [greedy, *others]
     verdicts = await verifier_for(task).judge(task, [one.answer for one in tried], ask.verifier)
@@ -167,10 +187,20 @@ async def _answers(ask: _Ask, split: Split, task: Task) -> list[ItemScored]:
     ]
 
 
-async def _solved(ask: _Ask, task: Task, sample: int) -> AttemptResult:
+async def _turn_answer(ask: _Ask, split: Split, task: Task, routing: RoutingConfig) -> ItemScored:
+    """One task, with the signals that a router measures of the turn that answers it."""
+    last = LastTurn(ask.model)
+    solved = await _solved(ask, task, int(ask.plan.drawn), last)
+    [verdict] = await verifier_for(task).judge(task, [solved.answer], ask.verifier)
+    measure = measure_of(routing, ask.settings.run.student)
+    found = await measure.of(ask.model, last.request, last.written) if solved.answer is not None else {}
+    return _item(split, task, 0, solved, verdict, found)
+
+
+async def _solved(ask: _Ask, task: Task, sample: int, model: Model | None = None) -> AttemptResult:
     config = ask.settings.run.student
     given = Conditions(
-        ask.model,
+        model or ask.model,
         config,
         ask.sandbox,
         Scratch(),
@@ -199,15 +229,19 @@ def _item(
     )
 
 
-async def _store(log: "Log", found: Found) -> None:
-    """Every calibrator as the next revision of its name and signal; once a run."""
+async def _store(log: "Log", found: Found) -> dict[str, int]:
+    """Every calibrator as the next revision of its name and signal, once a run; the revisions of those of its first
+    answers, by signal."""
     held = [(r.run, r.event) async for r in log.read(types=["CalibratorFitted"])]
     known = [(run, one) for run, one in held if isinstance(one, CalibratorFitted)]
-    fresh = []
+    fresh, revisions = [], dict[str, int]()
     for part, one in [(whole, each) for whole in (found, found.sampled) if whole for each in whole.measured]:
         same = [(run, old) for run, old in known if (old.name, old.signal) == (part.name, one.candidate.signal)]
-        if any(run == found.run and old.checkpoint == found.checkpoint for run, old in same):
-            continue
-        fresh.append(to_event(part, one, max((old.revision for _, old in same), default=0) + 1))
+        mine = [old.revision for run, old in same if run == found.run and old.checkpoint == found.checkpoint]
+        revision = mine[0] if mine else max((old.revision for _, old in same), default=0) + 1
+        revisions.setdefault(one.candidate.signal, revision)
+        if not mine:
+            fresh.append(to_event(part, one, revision))
     if fresh:
         await log.append([recorded(found.run, one) for one in fresh])
+    return revisions

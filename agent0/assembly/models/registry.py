@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.checkpoint_registry import check_promotion, kept, promotion, rollback
@@ -38,7 +39,7 @@ async def promoted(settings: Settings, log: "Log", name: str, reason: str) -> Re
     stored = await checkpoint(log, name)
     trained = stored.event
     assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
-    state = await state_at(log, stored.run)
+    state = await state_at(log, stored.run, snapshots=state_snapshots(settings, log))
     check_promotion(state, trained)
     await check_stored(log, FileArtifacts(settings.home), f"{stored.run}/{trained.checkpoint}", trained.adapter)
     event = promotion(state, trained, await _accuracy(log, stored.run, trained.checkpoint), reason)
@@ -60,19 +61,20 @@ async def _accuracy(log: "Log", run: str, name: str) -> float:
 async def go_back(settings: Settings, run: str, to: str, reason: str) -> Recorded:
     """Make the earlier checkpoint ``to`` the student of ``run`` again; errors as ``rolled_back``."""
     async with open_log(settings) as log:
-        begun = await rolled_back(log, run, to, reason)
+        begun = await rolled_back(settings, log, run, to, reason)
         await log.append([begun])
     return begun
 
 
-async def rolled_back(log: "Log", run: str, to: str, reason: str) -> Recorded:
+async def rolled_back(settings: Settings, log: "Log", run: str, to: str, reason: str) -> Recorded:
     """The event that makes the earlier checkpoint ``to`` the student of ``run`` again, to be appended.
 
     Raises:
         NotFoundError: no such run, or it was never promoted there.
         OperationError: it is the student already.
     """
-    return recorded(run, rollback(await state_at(log, run), to, reason))
+    state = await state_at(log, run, snapshots=state_snapshots(settings, log))
+    return recorded(run, rollback(state, to, reason))
 
 
 async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict[str, Any]:
@@ -87,7 +89,7 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
 
     store = FileArtifacts(settings.home)
     async with open_log(settings) as log:
-        state = await state_at(log, run)
+        state = await state_at(log, run, snapshots=state_snapshots(settings, log))
         if state.status not in ("finished", "cancelled"):
             raise OperationError(f"Run {run} is {state.status}.", "It may still need its adapters.", "Prune it later.")
         needed = {one.adapter.sha256 for one in kept(state) if one.adapter} | await _parents(log, run)

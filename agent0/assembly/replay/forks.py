@@ -268,7 +268,7 @@ def describe_state(state: RunState) -> dict[str, Any]:
     }
 
 
-async def compare_states(log: "Log", left: str, right: str) -> dict[str, Any]:
+async def compare_states(settings: Settings, log: "Log", left: str, right: str) -> dict[str, Any]:
     """Two runs' settings and ends, where they differ, and where they part if one is a fork of the other.
 
     Raises:
@@ -277,7 +277,8 @@ async def compare_states(log: "Log", left: str, right: str) -> dict[str, Any]:
     """
     if left == right:
         raise OperationError("That is one run.", "It differs from itself in nothing.", "Name two runs.")
-    one, other = await state_at(log, left), await state_at(log, right)
+    held = state_snapshots(settings, log)
+    one, other = [await state_at(log, run, snapshots=held) for run in (left, right)]
     paths = [await ancestry(log, run) for run in (left, right)]
     both = {s.run for s in paths[0]} & {s.run for s in paths[1]}
     parts = [s.until for path in paths for s in path if s.run in both and s.until]

@@ -1,15 +1,17 @@
 """Part of the rim: a run's attempts judged again in fresh sandboxes, by today's verifiers or under other settings. What
-a judge model said is read from the log; no model is called."""
+a judge model said is read from the log, unless it is to be asked anew; no other model is called."""
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
+from agent0.assembly.replay.new_judge import Asks, NewJudge, Wait, open_judge, prefetch
 from agent0.assembly.replay.rescore import (
     PART,
     Progress,
@@ -32,6 +34,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
+from agent0.verification.panel import Opinion
 from agent0.verification.verdicts import DECIDING, HANDLER, attempts_to_verify, task_of, verdicts
 from events.base import Event, Recorded
 from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
@@ -49,12 +52,13 @@ OFTEN_S = 2.0
 @dataclass(frozen=True)
 class Reverify:
     """What is asked: verdicts of ``run`` once more, with ``changes`` of its verification settings (dotted key ->
-    text)."""
+    text). ``asks``: its judge is asked anew."""
 
     run: str
     name: str
     changes: Mapping[str, str] = field(default_factory=dict)
     commit: bool = False
+    asks: Asks = ""
 
 
 @dataclass
@@ -82,13 +86,15 @@ class _Case:
 
 @dataclass
 class _Work:
-    """What deciding needs. ``held``: what the experiment has told already, by cause."""
+    """What deciding needs. ``held``: what the experiment has told already, by cause; ``judge``: who is asked anew;
+    None: what a judge said is read from the log."""
 
     name: str
     rules: VerificationConfig
     sandbox: Sandbox
     stored: _Stored
     held: Mapping[str, Sequence[Event]]
+    judge: NewJudge | None = None
 
     def to_decide(self, case: _Case) -> bool:
         """Whether something is decided there: in the run something was, or should have been."""
@@ -105,13 +111,20 @@ class _Work:
         if case.cause.id in self.held:
             return self.held[case.cause.id]
         event, state = case.cause.event, case.state
-        ask = recorded_opinion(state.tasks[task_of(event)], self.stored.verdicts) if self.rules.judge.provider else None
         try:
+            ask = self._opinion(event, state)
             return await verdicts(event, state, self.sandbox, ask, self.rules)
         except Exception as error:  # a verifier is anybody's code: one old event must not end the rest
             if isinstance(error, Agent0Error) and error.kind.retryable:
                 raise
             return self._failed(case, error)
+
+    def _opinion(self, event: Event, state: RunState) -> Opinion | None:
+        if not self.rules.judge.provider:
+            return None
+        if self.judge is not None:
+            return self.judge.opinion(task_of(event))
+        return recorded_opinion(state.tasks[task_of(event)], self.stored.verdicts)
 
     def _failed(self, case: _Case, error: Exception) -> list[Event]:
         attempts = attempts_to_verify(case.cause.event, case.state, self.rules)
@@ -147,7 +160,12 @@ class _Found:
         return [*found, *(VerdictPair(old, None, self.families.get(old.task, "")) for old in lost)]
 
 
-async def reverify(settings: Settings, request: Reverify, report: Report = lambda _: None) -> dict[str, Any]:
+async def reverify(
+    settings: Settings,
+    request: Reverify,
+    report: Report = lambda _: None,
+    wait: Wait = lambda batch, count: None,
+) -> dict[str, Any]:
     """Decide again, compare and, where asked to, write down verdict by verdict; killed, the same command goes on.
 
     Raises:
@@ -162,7 +180,7 @@ async def reverify(settings: Settings, request: Reverify, report: Report = lambd
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
         own = await run_config(log, request.run)
-        plan = planned(own, request.changes)
+        plan = planned(own, request.changes, request.asks)
         begun = await begun_as(log, name) if request.commit else None
         start = _start(request, plan, await extent(log, request.run, begun))
         check_same(name, begun, start)
@@ -170,22 +188,43 @@ async def reverify(settings: Settings, request: Reverify, report: Report = lambd
         stack.push_async_callback(sandbox.close)
         stored = await _stored(log, request.run, start.until)
         held = [r async for r in log.read(name)] if request.commit else []
-        work = _Work(name, plan.verification, sandbox, stored, _by_cause(held))
+        judge = open_judge(settings, plan, request.asks, name, log, stack)
+        work = _Work(name, plan.verification, sandbox, stored, _by_cause(held), judge)
         bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
-        writer = _Writer(log, {r.id for r in held}) if request.commit else None
-        if writer:
-            await writer.add([named(name, start, experiment_event_id(name, "start", 0))])
-        found = await _decide_all(log, request, start.until, work, bound, writer, report)
+        decide = partial(_decide_all, log, request, start.until, work, bound)
+        await prefetch(judge, request.asks, partial(decide, None, _quiet), wait)
+        writer = await _begin(log, request, name, start, held)
+        found = await decide(writer, report)
         summary = _summary(request, start, found, stored, own.verification == plan.verification)
-        if writer:
-            await writer.add([named(name, _end(found, summary), experiment_event_id(name, "end", 0))])
-            await writer.flush()
-            summary["committed"] = True
+        await _finish(writer, name, found, summary)
     return summary
 
 
-def planned(own: RunConfig, changes: Mapping[str, str]) -> RunConfig:
-    """A run's settings with other ones of its verification.
+async def _begin(
+    log: "Log", request: Reverify, name: str, start: ExperimentStarted, held: Sequence[Recorded]
+) -> "_Writer | None":
+    """What writes the experiment down, where that is asked for; its beginning is written first."""
+    if not request.commit:
+        return None
+    writer = _Writer(log, {r.id for r in held})
+    await writer.add([named(name, start, experiment_event_id(name, "start", 0))])
+    return writer
+
+
+async def _finish(writer: "_Writer | None", name: str, found: "_Found", summary: dict[str, Any]) -> None:
+    """Write the end down, where anything is."""
+    if writer:
+        await writer.add([named(name, _end(found, summary), experiment_event_id(name, "end", 0))])
+        await writer.flush()
+        summary["committed"] = True
+
+
+def _quiet(_: Progress) -> None:
+    """Report nothing: this look decides nothing yet."""
+
+
+def planned(own: RunConfig, changes: Mapping[str, str], asks: Asks = "") -> RunConfig:
+    """A run's settings with other ones of its verification. ``asks``: another judge may be asked.
 
     Raises:
         ConfigError: a setting that is none, or one that decides nothing about what was logged.
@@ -197,9 +236,12 @@ def planned(own: RunConfig, changes: Mapping[str, str]) -> RunConfig:
     plan = amended(own, changes)
     check_names(plan)
     old, new = own.verification, plan.verification
-    if new.judge.provider and new.judge != old.judge:
+    if new.judge.provider and new.judge != old.judge and not asks:
         why = "What a judge says is read from the log, and this one was never asked."
-        raise ConfigError("run.verification.judge cannot be another one.", why, "Leave it, or set its provider to ''.")
+        fix = (
+            "Leave it, set its provider to '', or ask this one: --ask calls, or --ask batch at a vendor's lower price."
+        )
+        raise ConfigError("run.verification.judge cannot be another one.", why, fix)
     if new.undecided != old.undecided:
         why = "It says who is asked where verifiers leave off."
         raise ConfigError("run.verification.undecided changes no verdict.", why, "Leave it as it was.")

@@ -11,6 +11,8 @@ from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.settings import ActorConfig, Settings
 from events.values import Turn
 
+ROLES = ("teacher", "student", "judge")
+
 
 async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[str | Generation]:
     """Ask the model of ``role`` and those that stand in; the pieces of its turn as they are written, then the turn.
@@ -22,7 +24,7 @@ async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[s
     from infra.gateway.streaming import streamed
     from infra.storage.artifacts import FileArtifacts
 
-    actor = _actor(settings, role)
+    actor = actor_of(settings, role)
     check_routing(settings)
     sampling = Sampling(actor.temperature, max_tokens=actor.max_tokens)
     async with open_log(settings, make=True) as log:
@@ -36,10 +38,15 @@ async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[s
             await models.close()
 
 
-def _actor(settings: Settings, role: str) -> ActorConfig:
+def actor_of(settings: Settings, role: str) -> ActorConfig:
+    """The settings of the model of ``role``.
+
+    Raises:
+        ConfigError: no such role.
+    """
     known: dict[str, ActorConfig] = {
         "teacher": settings.run.teacher,
-        "student": settings.run.student,
+        "student": settings.run.student.in_rollouts(),
         "judge": settings.run.verification.judge,
     }
     if role not in known:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from agent0.assembly.routing.budgets import SCOPES
+from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.routing.strategies import check_strategy
 from agent0.assembly.runtime.stamping import now
 from agent0.errors import ConfigError, UnknownPriceError
@@ -68,6 +69,7 @@ def check_routing(settings: Settings) -> None:
         UnknownPriceError: nobody knows what a model costs, and the settings name a cap.
     """
     router, judge = settings.router, settings.run.verification.judge
+    check_compression(router.compression)
     if not judge.provider and (judge.fallback or judge.routing.strategy):
         fix = "Set run.verification.judge.provider, or leave them out."
         raise ConfigError("The judge's fallback and routing have no effect.", "No judge is named.", fix)

@@ -11,6 +11,7 @@ from agent0.routing.budgets import most_cost
 from agent0.routing.strategies import Answer, Option
 from agent0.routing.walk import Recorded, walk
 from agent0.settings import ActorConfig, JudgeConfig, RouterSettings, Settings, TeacherConfig
+from agent0.settings.roles import RoutedStudentConfig
 from events.base import sha256
 from events.values import Turn
 
@@ -39,16 +40,25 @@ def dry_route(settings: Settings, role: str, text: str, confidence: float | None
     }
 
 
-def _actor(settings: Settings, role: str) -> TeacherConfig | JudgeConfig:
-    known: dict[str, TeacherConfig | JudgeConfig] = {
+_PLACES = {
+    "judge": "run.verification.judge.routing",
+    "teacher": "run.teacher.routing",
+    "student": "run.student.distil_routing",
+}
+
+
+def _actor(settings: Settings, role: str) -> TeacherConfig | JudgeConfig | RoutedStudentConfig:
+    student = settings.run.student.in_rollouts()
+    known: dict[str, TeacherConfig | JudgeConfig | RoutedStudentConfig] = {
+        **({"student": student} if isinstance(student, RoutedStudentConfig) else {}),
         "teacher": settings.run.teacher,
         "judge": settings.run.verification.judge,
     }
     if role not in known:
-        raise ConfigError(f"A {role!r} has no strategy.", f"Known: {', '.join(known)}.")
+        fix = "A student has one where run.student.distil_from names models."
+        raise ConfigError(f"A {role!r} has no strategy.", f"Known: {', '.join(known)}.", fix)
     if not known[role].routing.strategy:
-        place = "run.verification.judge" if role == "judge" else "run.teacher"
-        raise ConfigError(f"The {role} has no strategy.", "", f"Set {place}.routing.strategy: agent0 router strategies")
+        raise ConfigError(f"The {role} has no strategy.", "", f"Set {_PLACES[role]}.strategy: agent0 router strategies")
     return known[role]
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from agent0.assembly.routing.billing import USAGE, stand_ins, vendor_billing
 from agent0.assembly.routing.budgets import SCOPES, caps, open_ledger
+from agent0.assembly.routing.compressing import compression_of
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.errors import ConfigError
@@ -13,11 +14,13 @@ from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig, RoutingConfig, Settings
 
 if TYPE_CHECKING:
-    from infra.gateway.billed import Books
+    from infra.gateway.batches import Batches
+    from infra.gateway.billed import Books, Remote
     from infra.gateway.cache import AnswerCache
     from infra.gateway.gateway import Guards, Link
     from infra.gateway.retries import Retries
     from infra.log.event_log import Log
+    from infra.models.calls.batch_api import BatchApi
 
 Open = Callable[[ActorConfig], Model]
 
@@ -61,10 +64,34 @@ class Gates:
             from infra.gateway.gateway import Gateway
 
             return Gateway(links, model, self._settings.router.hold)
+        from agent0.assembly.routing.measuring import measure_of
         from infra.gateway.strategy_gateway import Plan, StrategyGateway
 
-        plan = Plan(role, entry_of(routing.strategy), rules_of(routing), routing.right, routing.calibrators)
-        return StrategyGateway(links, model, plan, self._charged(self._log))
+        entry, rules, measure = entry_of(routing.strategy), rules_of(routing), measure_of(routing, actor)
+        plan = Plan(role, entry, rules, routing.right, routing.calibrators, measure)
+        return StrategyGateway(links, model, plan, self._charged(self._log), self._settings.router.hold)
+
+    def batches(self, actor: ActorConfig) -> "Batches":
+        """The way to the batches of the model of ``actor``, whose answers are kept; the caller closes it.
+
+        Raises:
+            ConfigError: it costs nothing, or there is no log to charge it to.
+        """
+        from infra.gateway.batches import Batches
+
+        if self._log is None or not vendor_billing(actor, self._settings.router):
+            what = f"The model {actor.provider}/{actor.model} has no batch API."
+            raise ConfigError(what, "Vendors have one whose calls cost money.", "Ask it call by call.")
+        role, books = ROLES.get(type(actor).__name__, ""), self._charged(self._log)
+        remote, api = self._remote(actor, role), batch_api(actor)
+        return Batches(api, self._open(actor), remote, books, self._opened_cache(), self._retries())
+
+    def _remote(self, actor: ActorConfig, role: str) -> "Remote":
+        from infra.gateway.billed import Remote
+
+        router = self._settings.router
+        vendor, usage = vendor_billing(actor, router), USAGE[actor.provider]
+        return Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, place=actor.base_url)
 
     def close(self) -> None:
         """Close the cache."""
@@ -72,19 +99,17 @@ class Gates:
             self._cache.close()
 
     def _link(self, actor: ActorConfig, model: Model, role: str, log: "Log") -> "Link":
-        from infra.gateway.billed import Billed, Remote
+        from infra.gateway.billed import Billed
         from infra.gateway.gateway import LocalLink, RemoteLink
 
         router = self._settings.router
-        vendor = vendor_billing(actor, router)
-        if not vendor:
+        if not vendor_billing(actor, router):
             return LocalLink(model)
-        usage = USAGE[actor.provider]
-        remote = Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, place=actor.base_url)
-        books = self._charged(log)
+        remote, books = self._remote(actor, role), self._charged(log)
         played = ROLES.get(type(actor).__name__, "")
         cache = self._opened_cache() if played in router.cache.roles else None
-        return RemoteLink(Billed(model, remote, books), books, self._guards_of(f"{remote.id} {actor.base_url}"), cache)
+        guards, compress = self._guards_of(f"{remote.id} {actor.base_url}"), compression_of(router.compression)
+        return RemoteLink(Billed(model, remote, books), books, guards, cache, compress)
 
     def _charged(self, log: "Log") -> "Books":
         from infra.gateway.billed import Books
@@ -132,3 +157,18 @@ class Gates:
         from infra.gateway.gateway import TriedModel
 
         return TriedModel(model, self._retries(), router.hold)
+
+
+def batch_api(actor: ActorConfig) -> "BatchApi":
+    """The batch API of the vendor of ``actor``.
+
+    Raises:
+        AuthError: the variable that holds the key is not set.
+    """
+    if actor.provider == "anthropic":
+        from infra.models.anthropic.batches import AnthropicBatches
+
+        return AnthropicBatches(actor)
+    from infra.models.openai.batches import OpenAIBatches
+
+    return OpenAIBatches(actor)

@@ -4,7 +4,7 @@ from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.routing.budgets import in_nano
-from agent0.routing.confidence import FEATURES, is_whole
+from agent0.routing.confidence import is_whole
 from agent0.routing.strategies import Entry, Rules, strategies
 from agent0.settings import RoutingConfig
 
@@ -28,25 +28,40 @@ def rules_of(routing: RoutingConfig) -> Rules:
     return Rules(routing.threshold, in_nano(routing.worth_usd), routing.share, allowance)
 
 
+_PLACES = {
+    "judge": ("run.verification.judge.routing", "run.verification.judge.fallback"),
+    "teacher": ("run.teacher.routing", "run.teacher.fallback"),
+    "student": ("run.student.distil_routing", "run.student.distil_from"),
+}
+"""Where settings have a role's strategy, and the models that it chooses from."""
+
+
 def check_strategy(role: str, routing: RoutingConfig, stand_ins: int) -> None:
     """A strategy must exist, have models to choose from, and the numbers that it cannot do without.
 
     Raises:
         ConfigError: it does not.
     """
-    place = "run.verification.judge" if role == "judge" else f"run.{role}"
-    where = f"{place}.routing"
     if not routing.strategy:
         return
+    where, models = _PLACES[role]
     reads = entry_of(routing.strategy).reads
     if not stand_ins:
-        raise ConfigError(f"{where}.strategy has nothing to choose from.", "", f"Name models in {place}.fallback.")
-    for model, plan in routing.calibrators.items():
-        if not set(plan.signal.split("+")) <= set(FEATURES) or not is_whole(plan):
-            what = f"{where}.calibrators.{model} is no whole calibrator of {' or '.join(FEATURES)}."
-            raise ConfigError(what, "", "Take one whole: agent0 reward calibrator MODEL --signal mean_token")
+        raise ConfigError(f"{where}.strategy has nothing to choose from.", "", f"Name models in {models}.")
+    _check_calibrators(where, routing)
     if "worth" in reads and not (routing.worth_usd and routing.right):
         fix = f"Set {where}.worth_usd, and {where}.right for the models that stand in."
         raise ConfigError(f"{routing.strategy} does not know what a right answer is worth.", "", fix)
     if "allowance" in reads and routing.allowance_usd is None:
         raise ConfigError(f"{routing.strategy} has no allowance.", "", f"Set {where}.allowance_usd.")
+
+
+def _check_calibrators(where: str, routing: RoutingConfig) -> None:
+    if not routing.calibrators:
+        return
+    from agent0.assembly.routing.measuring import NAMES
+
+    for model, plan in routing.calibrators.items():
+        if not set(plan.signal.split("+")) <= set(NAMES) or not is_whole(plan):
+            what = f"{where}.calibrators.{model} is no whole calibrator of a turn's features."
+            raise ConfigError(what, f"They are {', '.join(NAMES)}.", "Take one whole: agent0 router calibrate")

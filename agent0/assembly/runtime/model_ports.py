@@ -12,6 +12,7 @@ from agent0.ports.training import Trainer
 from agent0.settings import ActorConfig, Settings
 
 if TYPE_CHECKING:
+    from infra.gateway.batches import Batches
     from infra.log.event_log import Log
 
 
@@ -37,6 +38,14 @@ class OpenModels:
         if key not in self._open:
             self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
         return self._open[key]
+
+    def batches(self, actor: ActorConfig) -> "Batches":
+        """The way to the batches of the model of ``actor``; the caller closes it.
+
+        Raises:
+            ConfigError: it has none.
+        """
+        return self._gates.batches(actor)
 
     async def close(self) -> None:
         """Close every model."""

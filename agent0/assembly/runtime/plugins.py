@@ -198,7 +198,8 @@ def check_plugins(recorded: Mapping[str, str], of: str) -> None:
             raise ConfigError(f"The plugin {name} is not loaded.", why, fix)
         if held != digest:
             why = f"This one has sha256 {held[:12]}, that of {of} {digest[:12]}."
-            raise ConfigError(f"The plugin {name} has changed.", why, "Restore it, or give the new one another name.")
+            fix = f"Restore it, or begin anew with this one: agent0 run fork {of} --at EVENT --plugin PATH/{name}.py"
+            raise ConfigError(f"The plugin {name} has changed.", why, fix)
 
 
 def of_session() -> list[str]:

@@ -17,6 +17,7 @@ from events.base import Recorded
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
+    from infra.log.state_snapshots import Snapshots
 
 PROPOSING = "proposing"
 """A phase for people: of ``tasks``, the part before the first attempt."""
@@ -126,6 +127,8 @@ class Progress:
     _score: checkpoints.CheckpointEvaluated | None = None
     _verdict: str = ""
     _spent: list[float] = field(default_factory=list)
+    _partial: bool = False
+    """The iteration under way was begun before the snapshot that this began with."""
     _by_level: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -136,6 +139,10 @@ class Progress:
     def begin_with(self, recorded: Recorded) -> None:
         """Take in an event of what a fork's run shares with its parent: its state begins there, its clock does not."""
         self.state = evolve(self.state, recorded)
+
+    def begin_at(self, state: RunState) -> None:
+        """Begin in the middle of a run. What its iteration came to is not known at its end, nor how long it took."""
+        self.state, self._partial, self._spent = state, True, [0.0]
 
     def feed(self, recorded: Recorded) -> Milestone | None:
         """Take one event in; the milestone it completes, if it does."""
@@ -148,11 +155,15 @@ class Progress:
         if self._entered is None or before is None or before.phase != self.state.phase:
             self._entered = recorded.time
             self.retries.clear()
-        self._note(recorded)
+        self.note(recorded)
         self.retries.feed(recorded)
         if before is None or not _moved_on(before, self.state):
             return None
-        return self._complete(before, recorded.time)
+        made = self._complete(before, recorded.time)
+        if self._partial:
+            self._partial, self._spent = False, self._spent[:1]
+            return None
+        return made
 
     def pace(self, now: datetime) -> Pace | None:
         """Where the run is at ``now``; None before it has started."""
@@ -176,7 +187,8 @@ class Progress:
             return f"paused; agent0 run resume {state.run} goes on"
         return "waits for " + "; ".join(dict.fromkeys(self.waiting.values())) if self.waiting else ""
 
-    def _note(self, recorded: Recorded) -> None:
+    def note(self, recorded: Recorded) -> None:
+        """Remember what of an event the state of a run does not hold; ``NOTED`` are those that have any."""
         match recorded.event:
             case alarms.DependencyLost() | alarms.DependencyRestored() as change:
                 self._note_waiting(change)
@@ -230,12 +242,46 @@ class Progress:
         return (finished.config.iterations - 1 - finished.iteration) * fmean(rounds) + first / 2
 
 
+NOTED = (
+    "DependencyLost",
+    "DependencyRestored",
+    "CheckpointEvaluated",
+    "TrainingRequested",
+    "CheckpointTrained",
+    "ReactionDropped",
+    "CheckpointPromoted",
+    "CheckpointRejected",
+)
+
+
+async def taken_up(log: "Log", run: str, snapshots: "Snapshots | None" = None) -> tuple[Progress, int]:
+    """The progress of ``run`` to begin with, and the event behind which to go on: of a long run that of a snapshot
+    before its last two scores, which is at least one whole iteration; of any other what it shares with its parent."""
+    progress, scores = Progress(), list[int]()
+    if snapshots is not None:
+        async for one in log.read(run, ["CheckpointEvaluated"]):
+            scores += [one.seq] * _is_score(one)
+    found = await snapshots.newest(run, scores[-2]) if snapshots is not None and len(scores) > 1 else None
+    if found is None:
+        async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
+            async for one in past:
+                progress.begin_with(one)
+        return progress, 0
+    async for one in log.read(run, NOTED, until=found.seq):
+        progress.note(one)
+    progress.begin_at(found.state)
+    return progress, found.seq
+
+
+def _is_score(recorded: Recorded) -> bool:
+    event = recorded.event
+    return isinstance(event, checkpoints.CheckpointEvaluated) and event.split == "validation" and not event.forced_tool
+
+
 async def followed(log: "Log", run: str, say: Callable[[str], None]) -> Progress:
     """Follow ``run`` until it is over: each milestone, and whatever a person should hear at once, is said."""
-    progress, begin = Progress(), await log.last_seq(run)
-    async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
-        async for one in past:
-            progress.begin_with(one)
+    begin = await log.last_seq(run)
+    progress, _ = await taken_up(log, run)
     async with aclosing(log.tail(0, run)) as events:  # type: ignore[type-var]
         async for one in events:
             made = progress.feed(one)

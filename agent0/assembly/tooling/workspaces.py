@@ -93,7 +93,13 @@ def compare(
     lines of small text files."""
     from infra.storage.artifacts import FileArtifacts
 
-    store = FileArtifacts(settings.home)
+    return changes(FileArtifacts(settings.home), before, after, text=text)
+
+
+def changes(
+    store: Artifacts, before: Artifact | None, after: Artifact | None, *, text: bool = False
+) -> list[dict[str, Any]]:
+    """List the files that differ between two folders in ``store``."""
     old, new = entries(before, store), entries(after, store)
     out = []
     for one in difference(old, new):

@@ -1,7 +1,7 @@
 """Experiments: what a run would have come to under other rules, from its log and without a model call."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
@@ -136,11 +136,18 @@ def reverify(
     pairs: console.Set = None,
     plugin: console.Plugin = None,
     commit: Annotated[bool, typer.Option("--commit", help="Write it down; without it nothing is written.")] = False,
+    asks: Annotated[
+        Literal["", "calls", "batch"],
+        typer.Option(
+            "--ask", help="Ask the judge anew: by calls, or by its vendor's batch API (cheaper, takes hours)."
+        ),
+    ] = "",
     full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
     """Judge all attempts of a run again in fresh sandboxes, by today's verifiers or other settings of them (--set
-    verification.agreeing=…), and show which verdicts change. With its own settings: none."""
+    verification.agreeing=…), and show which verdicts change. With its own settings: none. Another judge (--set
+    verification.judge.provider=…) has to be asked; killed while it waits for a batch, the same command goes on."""
     from agent0.assembly.replay.forks import pairs_of
     from agent0.assembly.replay.reverify import Reverify
     from agent0.assembly.replay.reverify import reverify as judge_again
@@ -150,8 +157,8 @@ def reverify(
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     held = console.settings(plugins=plugin)
-    request = Reverify(console.run_id(run), name or "look", pairs_of(pairs), commit)
-    found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json)))
+    request = Reverify(console.run_id(run), name or "look", pairs_of(pairs), commit, asks)
+    found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json), _waiting))
     answer = reverify_answer(found)
     if as_json:
         console.data({**found, "answer": answer})
@@ -163,6 +170,10 @@ def reverify(
     if found["own_settings"] and not found["identical"]:
         console.say("The run's own settings do not give its own verdicts: verifiers were changed since, or one failed.")
         raise typer.Exit(1)
+
+
+def _waiting(batch: str, count: int) -> None:
+    console.say(f"Waiting for {count} answers of batch {batch}; Ctrl-C, and the same command goes on.")
 
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="An experiment, or a run.")]

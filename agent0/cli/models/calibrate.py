@@ -49,7 +49,7 @@ def calibrate(
     """Ask held-out tasks, fit calibrators of every confidence signal on one half and score them on the other.
 
     Killed, it goes on with --resume: no task is asked twice."""
-    from agent0.report.markdown.calibration import page as write_page
+    from agent0.report.markdown.calibration import page as page_of
 
     held = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"calibration-{secrets.token_hex(3)}"
@@ -60,9 +60,9 @@ def calibrate(
             one = _measured(held, student, f"{identity}-{place}-{number}", (items, samples, number), name, as_json)
             found.append(one)
     if page:
-        _write(page, write_page(found, shlex.join(["agent0", *sys.argv[1:]]), note))
+        write_page(page, page_of(found, shlex.join(["agent0", *sys.argv[1:]]), note))
     if as_json:
-        console.data([_plain(one) for one in found])
+        console.data([plain(one) for one in found])
 
 
 def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool) -> "Found":
@@ -70,15 +70,15 @@ def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], nam
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
 
-    plan = Plan(*size, name=name, **_trained(held, student))
-    found = console.run_async(lambda: measure(held, plan, run, _Reporter(f"{student}, seed {plan.seed}", quiet)))
+    plan = Plan(*size, name=name, **trained(held, student))
+    found = console.run_async(lambda: measure(held, plan, run, Reporter(f"{student}, seed {plan.seed}", quiet)))
     if not quiet:
-        _show(found)
+        show(found)
     return found
 
 
-def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
-    """Adapter of ``RUN/CHECKPOINT``; none for the base."""
+def trained(held: Any, checkpoint: str) -> dict[str, Any]:
+    """Find the adapter of ``RUN/CHECKPOINT``, as fields of a plan; none for the base."""
     from agent0.assembly.evaluation.benchmark_run import adapter_of
 
     if checkpoint in ("", "base"):
@@ -87,7 +87,7 @@ def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
     return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, run, checkpoint_id))}
 
 
-class _Reporter:
+class Reporter:
     """A line on stderr every few seconds and at the end, with time left."""
 
     def __init__(self, head: str, quiet: bool) -> None:
@@ -106,7 +106,7 @@ class _Reporter:
         console.say(f"{self._head}: {done}/{all_} tasks{left}")
 
 
-def _show(found: "Found") -> None:
+def show(found: "Found") -> None:
     """The table of all signals, and the picture of the best."""
     from agent0.evaluation.calibration_report import as_row, picture
 
@@ -129,18 +129,20 @@ def _show(found: "Found") -> None:
     console.text(f"Aim, ECE below 0.10: {found.verdict}.")
 
 
-def _plain(found: "Found") -> dict[str, Any]:
+def plain(found: "Found") -> dict[str, Any]:
+    """Turn what was found into plain values, as JSON has them."""
     from dataclasses import asdict
 
     from agent0.evaluation.calibration_report import as_row
 
     kept = {key: value for key, value in asdict(found).items() if key not in ("measured", "sampled", "carried")}
     bins = [asdict(one) for one in found.measured[0].bins]
-    kept |= {"sampled": _plain(found.sampled)} if found.sampled else {}
+    kept |= {"sampled": plain(found.sampled)} if found.sampled else {}
     return {**kept, "aim": found.verdict, "calibrators": [as_row(one) for one in found.measured], "reliability": bins}
 
 
-def _write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
+    """Write a page; raises OperationError where it cannot be written."""
     from agent0.errors import OperationError
 
     try:

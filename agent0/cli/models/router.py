@@ -6,6 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.models.router_calibrate import calibrate
+from agent0.cli.models.router_compress import compress
+from agent0.cli.models.router_evaluate import evaluate
 
 app = typer.Typer(help="Models that cost money, and those that stand in: budgets, strategies, decisions, kept answers.")
 budget = typer.Typer(help="Budgets: list them, read an invoice, raise or lower a cap.")
@@ -32,15 +35,16 @@ def strategies_(as_json: console.Json = False) -> None:
 @app.command()
 def route(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What a model would be asked.")],
-    role: Annotated[str, typer.Option(help="Whose models: teacher or judge.")] = "judge",
+    role: Annotated[str, typer.Option(help="Whose models: teacher, student or judge.")] = "judge",
     confidence: Annotated[
         float | None, typer.Option(min=0, max=1, help="What each model's answer would have; without it: unknown.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Call no model; this is the default.")] = True,
     pairs: console.Set = None,
     as_json: console.Json = False,
 ) -> None:
-    """What the settings' strategy would ask, step by step, with the most that each model may cost. Asks nobody. JSON:
-    in nano-dollars."""
+    """What the settings' strategy would ask, step by step, with the most that each model may cost. Calls no model; to
+    call one: agent0 router ask. JSON: in nano-dollars."""
     from agent0.assembly.routing.dry_run import dry_route
 
     found = dry_route(console.settings(None, pairs), role, text, confidence)
@@ -79,6 +83,11 @@ def ask(
         return
     typer.echo()
     console.say(f"By {found['model']}.")
+
+
+app.command("calibrate")(calibrate)
+app.command("evaluate")(evaluate)
+app.command("compress")(compress)
 
 
 @app.command()

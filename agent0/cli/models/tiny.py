@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from infra.tiny.courses import Mix
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
-Course = Literal["tools", "search", "climb", "climb_teacher", "long"]
+Packaged = Literal["tools", "search", "climb", "climb_teacher", "long"]
+Course = Literal[Packaged, "climb_sums", "climb_addition"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""
 
@@ -25,7 +26,8 @@ def build(
     course: Annotated[
         Course,
         typer.Option(
-            help="tools: to call them; search: to try again; climb: a ladder's lowest levels; long: several steps."
+            help="tools: to call them; search: to try again; climb, climb_sums, climb_addition: the lowest levels of "
+            "reversal, digit sums, column addition; climb_teacher: to write such tasks; long: several steps."
         ),
     ] = "tools",
     mix: Annotated[
@@ -46,7 +48,7 @@ def build(
 
 @app.command()
 def card(
-    course: Annotated[Course, typer.Option(help="Which of the packaged models.")] = "tools",
+    course: Annotated[Packaged, typer.Option(help="Which of the packaged models.")] = "tools",
     as_json: console.Json = False,
 ) -> None:
     """A packaged model's card: what it is, what it is not, how it was made."""

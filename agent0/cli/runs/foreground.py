@@ -21,7 +21,7 @@ class Terminal:
     """Shows a run on stderr; says nothing where the output is JSON."""
 
     def __init__(self, held: "Settings", *, quiet: bool) -> None:
-        self._trainings, self._quiet = held.home / "training", quiet
+        self._held, self._trainings, self._quiet = held, held.home / "training", quiet
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """A line on stderr."""
@@ -29,9 +29,11 @@ class Terminal:
 
     async def follow(self, log: "Log", run: str) -> "Progress":
         """Show the run until it is over."""
+        from agent0.assembly.replay.state_snapshots import state_snapshots
         from agent0.cli.runs.live import follow
 
-        return await follow(log, run, self._trainings, quiet=self._quiet)
+        held = state_snapshots(self._held, log)
+        return await follow(log, run, self._trainings, quiet=self._quiet, snapshots=held)
 
 
 def follow_to_end(

@@ -83,11 +83,11 @@ def diff(
     from agent0.assembly.replay.forks import compare_states
     from agent0.assembly.runtime.read_models import sound_log
 
-    names = console.run_id(left), console.run_id(right)
+    names, held = (console.run_id(left), console.run_id(right)), console.settings()
 
     async def work() -> dict[str, Any]:
-        async with sound_log(console.settings()) as log:
-            return await compare_states(log, *names)
+        async with sound_log(held) as log:
+            return await compare_states(held, log, *names)
 
     found = console.run_async(work)
     if as_json:

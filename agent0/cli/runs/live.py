@@ -3,14 +3,22 @@
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from agent0.assembly.runtime.progress import PROPOSING, Milestone, Pace, Progress, duration, milestone_line, trouble
+from agent0.assembly.runtime.progress import (
+    PROPOSING,
+    Milestone,
+    Pace,
+    Progress,
+    duration,
+    milestone_line,
+    taken_up,
+    trouble,
+)
 from agent0.cli import console
-from agent0.provenance.fork_history import past_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from agent0.report.charts.ladder_picture import Row
     from agent0.settings import RunConfig
     from infra.log.event_log import Log
+    from infra.log.state_snapshots import Snapshots
     from infra.training.progress import StepProgress
 
 BAR_S = 0.25
@@ -55,17 +64,19 @@ class Display(Protocol):
         ...
 
 
-async def follow(log: "Log", run: str, trainings: Path, *, quiet: bool = False) -> Progress:
-    """Show the progress of ``run`` until it is over, milestones already passed included. ``trainings`` is the folder
-    where trainers of this machine write their progress."""
-    progress, begin = Progress(), await log.last_seq(run)
+async def follow(
+    log: "Log", run: str, trainings: Path, *, quiet: bool = False, snapshots: "Snapshots | None" = None
+) -> Progress:
+    """Show the progress of ``run`` until it is over, milestones already passed included; of a long run those since the
+    nearest of ``snapshots``. ``trainings`` is the folder where trainers of this machine write their progress."""
+    begin = await log.last_seq(run)
+    progress, after = await taken_up(log, run, snapshots)
     with _display(quiet) as display:
+        if after and display:
+            display.say(f"Begins at event {after:,}. All iterations: agent0 run show {run} --full")
         shown = asyncio.create_task(_refresh(progress, display, trainings)) if display else None
         try:
-            async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
-                async for recorded in past:
-                    progress.begin_with(recorded)
-            async for recorded in log.tail(0, run):
+            async for recorded in log.tail(after, run):
                 milestone = progress.feed(recorded)
                 if display is None or progress.state is None:
                     pass

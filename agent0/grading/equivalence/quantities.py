@@ -152,6 +152,11 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     yield from found
 
 
+def known_unit(text: str) -> bool:
+    """Whether ``text`` is a unit of physics, money or time."""
+    return _unit(text) is not None
+
+
 def _figure(word: str) -> str:
     return word if word.isdigit() else figures(word.lower())
 

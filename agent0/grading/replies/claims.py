@@ -4,13 +4,16 @@
 import re
 
 CLAUSE = re.compile(
-    r",?\s+(?:which|because|since|where|whereas|while|whose|rather than|instead of|with(?<!left with)"
+    r",?\s+(?:which|because|since|where|whereas|while|whose|whom|rather than|instead of|(?:down|up) from"
+    r"|with(?<!left with)"
     r"|for (?:all|some|any|every)"
     r"|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"
     r"|when (?:it is |we )?(?:divided|divide|rounded|round|simplified|expressed|written|reduced))\b"
     r"|,?\s+i\.e\."
-    r"|,\s+(?:as|of whom|of which|given|provided|assuming|obtained|found|confirming|making|using|based|namely"
-    r"|after|in other words"
+    r"|,\s+(?:who|attained|achieved|reached|occurring|taken|realized"
+    r"|as|of whom|of which|given|provided|assuming|obtained"
+    r"|found|confirming|making|using|based|namely"
+    r"|after|in other words|or (?:about|roughly|approximately|around)"
     r"|as required|as desired|as claimed|not|and not|meaning|since|up to|it|this"
     r"|they|he|she|we)\b"
     r"|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|[^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
@@ -30,22 +33,27 @@ HEDGE = re.compile(
     r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first(?! (?:\w+ )?(?:terms?"
     r"|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?|times(?=[\s,]+\S)"
     r"|twice|too"
-    r"|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
+    r"|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
     r"|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
 _chooses = re.compile(
-    r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*)"
+    r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*"
+    r"| (?:makes the most sense|fits best|works best"
+    r"|best (?:fits|describes|matches|explains|answers|completes)\b[^A-J]*))"
 )
 _only = re.compile(r"(?i:only|just) (?:option |choice |statement |answer )?\(?([A-J])\)? [a-z]+")
 _picked = re.compile(
     r"(?i:(?:i(?:['’]d| would|['’]ll| will)? |we |my )?(?:choose|pick|select|go with|chose|opt for|vote for))"
-    r" (?i:option |choice |answer |letter )?\(?([A-J])\)?$"
+    r" (?i:option |choice |answer |letter )?(?:\(?([A-J])\)?$|(?:\((?=[A-J]\))|(?=[A-J]\)))([A-J])\) \S.*)"
     r"|(?i:(?:i(?:['’]d| would|['’]ll| will)? |we )?(?:choose|pick|select|go with|chose|opt for)"
     r" (?:option|choice|answer|letter) \(?)([a-j])\)?$"
 )
 _it_is = re.compile(r"(?i:so,? |then,? )?\(?([A-J])\)? it is|(?i:i['’]m going with) \(?([A-J])\)?")
-_after_word = re.compile(r"\b(?i:choice|option|answer|letter|selection)\s*(?:is|:|→|=|->|-)\s*\(?([A-J])\)?$")
+_after_word = re.compile(
+    r"(?<!ncorrect )(?<!wrong )(?<!Wrong )\b(?i:choice|option|answer|letter|selection)"
+    r"\s*(?:is|:|→|=|->|-)\s*\(?([A-J])\)?$"
+)
 _true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _verdict = re.compile(
     r"(?:^|.*\b)(?:statement|claim|assertion|proposition|conjecture|converse|inequality|identity|it|this|that|answer)"
@@ -90,7 +98,7 @@ def claim(main: str) -> str | None:
     if (found := TRUTH.match(main)) and main[len(found[0]) :].lstrip()[:1] in ("", ",", ";"):
         return found[1]
     if picked := _picked.fullmatch(main):
-        return (picked[1] or picked[2]).upper()
+        return str(next(filter(None, picked.groups()))).upper()
     if HEDGE.search(main):
         return None
     found = _only.match(main) or _chooses.fullmatch(main)

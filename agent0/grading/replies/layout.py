@@ -37,14 +37,24 @@ _table = re.compile(r"(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z))+", re.MULTILINE)
 _total = re.compile(r"(?:(?:grand|overall|final)\s+)?(?:total|answer|result|value)(?:\s+\w+)?|final", re.IGNORECASE)
 
 
+_bracketed = re.compile(r"(\banswer)[*_]* \([A-Za-z][^()\n]{1,60}\)([*_]*)(?=[*_]*:)", re.IGNORECASE)
+_worded = re.compile(
+    r"^(\W*\(?[A-J]\)?\W+)(?:is\s+)?(?:(correct|right|yes|true)|(wrong|incorrect|no|false))\W*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_closed_heading = re.compile(r"^(#{1,6})[ \t]*([^#\n]+?)[ \t]*#+[ \t]*$", re.MULTILINE)
+_quoted = re.compile(r"^(?:>[ \t]?)+(?=[^>\s])", re.MULTILINE)
 _LETTERS = str.maketrans({"ₙ": "_n", "ₖ": "_k", "ᵢ": "_i", "ⱼ": "_j", "ⁿ": "^n"})
 
 
 def laid_out(text: str) -> str:
     """Return ``text`` with its layout as words; linear in its length."""
+    text = _bracketed.sub(r"\1\2", _as_ticks(text))
     if not text.isascii():
         text = text.translate(_LETTERS)
         text = _beside.sub(" ", _wrong.sub(" wrong ", _picture.sub("", _ticked(text))))
+    text = _quoted.sub("", text) if ">" in text else text
+    text = _closed_heading.sub(r"\1 \2", text) if "#" in text else text
     if "<" in text:
         text = _tags.sub("\n", _thoughts.sub("\n", _scripts.sub(r"\1/\2", text)))
     if "```" in text:
@@ -54,6 +64,13 @@ def laid_out(text: str) -> str:
     if "**" in text:
         text = _name.sub(r"\1", _label.sub(r"\1\2: ", text))
     return _short.sub(r"\1Answer: ", text)
+
+
+def _as_ticks(text: str) -> str:
+    """``text`` with ``B: correct`` as ``B: ✓``, where each of several lines says so of an option."""
+    if len(_worded.findall(text)) < len("ABC"):
+        return text
+    return _worded.sub(lambda found: found[1] + ("✓" if found[2] else "✗"), text)
 
 
 def _ticked(text: str) -> str:

@@ -1,24 +1,43 @@
 """The answer in a reply that is one JSON object, or ends in one."""
 
+import ast
 import json
+import re
 from typing import Any
 
-_NAMES = ("final_answer", "finalanswer", "answer", "result", "final_result", "solution", "output", "value")
+_NAMES = ("final_answer", "finalanswer", "answer", "correct_answer", "final", "ans", "result",
+          "final_result", "solution", "output", "value", "choice", "option", "selected_option",
+          "correct_option", "prediction")  # fmt: skip
 """Fields that hold an answer, the first one that is there counts; in an object below one of them too."""
-_DEEPEST = 3
+_command = re.compile(
+    r"(?<!\\)\\(?=(?:frac|forall|text|times|theta|tan|tau|top|to|triangle|neq?|nu|not|nabla|beta|binom|bar|begin|right"
+    r"|rho|rangle|bmod|bigcup|bullet|underline|uparrow)(?![a-z])|[^\"\\/bfnrtu\n])"
+)
+"""A backslash of LaTeX that JSON would have doubled."""
+_quotient = re.compile(r"(:\s*)(-?\d+\s*/\s*\d+)(?=\s*[,}])")
+_DEEPEST, LONGEST_LITERAL = 3, 2_000
 
 
 def answer_of_object(text: str) -> tuple[bool, str | None]:
     """Return whether ``text`` ends in a JSON object that has a field for the answer, and what it says there (None:
     nothing, or nothing that is one answer)."""
     body = text.strip().removesuffix("```").strip()
+    body = body.removesuffix("]").rstrip() if body.endswith("]") and "{" in body else body
     if not body.endswith("}") or (start := _start(body)) is None:
         return False, None
     try:
-        found = json.loads(body[start:])
-    except (ValueError, RecursionError):
+        found = _read(body[start:])
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return False, None
     return _field(found, 0) if isinstance(found, dict) else (False, None)
+
+
+def _read(text: str) -> Any:
+    """A JSON object, or one of Python's literals."""
+    try:
+        return json.loads(_quotient.sub(r'\1"\2"', _command.sub(r"\\\\", text)), strict=False)
+    except ValueError:
+        return ast.literal_eval(text) if len(text) <= LONGEST_LITERAL else None
 
 
 def _start(body: str) -> int | None:
@@ -26,7 +45,7 @@ def _start(body: str) -> int | None:
     depth = 0
     for place in range(len(body) - 1, -1, -1):
         depth += (body[place] == "}") - (body[place] == "{")
-        if depth == 0 and (place == 0 or body[place - 1] == "\n"):
+        if depth == 0 and (place == 0 or body[:place].endswith(("\n", "\n[", "\n ")) or body[:place] == "["):
             return place
     return None
 

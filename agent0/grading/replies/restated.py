@@ -24,6 +24,7 @@ _letter = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J]
 _option = re.compile(
     r"[\s$*]*(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?(?:option |choice )?\(?([A-J])[).:][\s}\\].*", re.S
 )
+_small_letter = re.compile(r"\(?([a-j])\)?")
 _another = re.compile(r"\(\s*[A-J]\s*\)|\b[B-J]\b|\b(?:or|and) A\b|\b(?:not|wrong|incorrect)\b")
 _joint = re.compile(r"[,;]|\b(?:or|and)\b")
 _several = re.compile(r",|;|\\pm|±|\band\b|\bor\b|=.*=|\\\\")
@@ -106,6 +107,8 @@ def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Ite
 def _of_answer(gold: str, said: str, alike: Alike) -> Iterator[str]:
     """Other readings of the answer alone."""
     if _letter.fullmatch(gold):
+        if found := _small_letter.fullmatch(said):
+            yield found[1].upper()
         if (found := _option.fullmatch(said)) and not _another.search(said, found.end(1)):
             yield found[1]
         return

@@ -22,6 +22,8 @@ _block = re.compile(
 )
 _inline = re.compile(r"(?<!\\)\$(?P<a>[^$\n]+?)(?<!\\)\$(?!\d)|\\\((?P<b>(?:(?!\\\)).)+?)\\\)|`(?P<c>[^`\n]+)`")
 _bold = re.compile(r"\*\*(?P<a>(?:(?!\*\*)[^\n])+)\*\*|__(?P<b>(?:(?!__)[^\n])+)__")
+_goes_on = re.compile(r"[ \t]+[a-z]")
+"""What goes on with the sentence that a display stands in."""
 _stop = re.compile(
     r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)"
     r"(?!(?<=[\w)\ue010-\uf8ff])!\s*(?:[=+*/×·÷≈−,)\ue000-]|[a-z]))[.!?。！？](?=[*_\"')]*(?:\s|\Z))"
@@ -80,7 +82,9 @@ def set_off(text: str) -> Text:
         text = _html_inline.sub("", _html.sub("\n", _html_bold.sub("**", text)))
     text = _fence.sub("\n", text)
     held = Text("")
-    text = _block.sub(lambda f: f" {held.hold(_last_row(f), False)}\n", text)
+    text = _block.sub(
+        lambda f: f" {held.hold(_last_row(f), False)}{' ' if _goes_on.match(f.string, f.end()) else chr(10)}", text
+    )
     text = _inline.sub(
         lambda f: "" if _sign_off.fullmatch((f["a"] or "").strip()) else held.hold(f["a"] or f["b"] or f["c"], False),
         text,

@@ -13,7 +13,7 @@ from agent0.evaluation.calibration_report import (
     picture,
 )
 from agent0.report.markdown.rendering import render
-from agent0.rollout.confidence.signals import MEANING
+from agent0.rollout.confidence.signals import MEANING, OF_TURNS
 from events.benchmarks import SAMPLED
 
 NAIVE = "mean_token"
@@ -23,9 +23,9 @@ WHOLE = "below 0.10, its whole interval"
 """The verdict of a seed that reaches the aim."""
 
 
-def page(found: Sequence[Found], command: str, note: str = "") -> str:
+def page(found: Sequence[Found], command: str, note: str = "", *, turns: bool = False) -> str:
     """Markdown of a calibration: the answer for each student, one table, the command, and all else folded by section.
-    ``note`` is a reviewer's."""
+    ``note`` is a reviewer's; ``turns``: of single turns, as a router measures them."""
     by_student: dict[str, list[Found]] = {}
     for one in found:
         by_student.setdefault(f"{one.name}, {one.checkpoint}", []).append(one)
@@ -36,7 +36,8 @@ def page(found: Sequence[Found], command: str, note: str = "") -> str:
         in_short=[{"student": f"{one.name}, {one.checkpoint}", **_in_short(one)} for one in found],
         command=command,
         note=note,
-        signals=MEANING,
+        signals=_signals(found) if turns else MEANING,
+        turns=turns,
         by_sampled=SAMPLED,
         fitting=FITTING,
         scoring=SCORING,
@@ -46,6 +47,12 @@ def page(found: Sequence[Found], command: str, note: str = "") -> str:
         picture=picture,
         within=_within,
     )
+
+
+def _signals(found: Sequence[Found]) -> dict[str, str]:
+    """Those that were measured."""
+    named = {name for one in found for each in one.measured for name in each.candidate.names}
+    return {name: meaning for name, meaning in {**MEANING, **OF_TURNS}.items() if name in named}
 
 
 def _student(name: str, seeds: Sequence[Found]) -> dict[str, Any]:

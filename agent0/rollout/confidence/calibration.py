@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from agent0.rollout.confidence.signals import MEANING, SEVERAL
+from agent0.rollout.confidence.signals import MEANING, OF_TURNS, SEVERAL
 from agent0.stats.calibrators import (
     Bin,
     Calibrator,
@@ -120,7 +120,7 @@ def fitted(items: Sequence[Item], seed: int = 0) -> list[Candidate]:
     if not learnable(items):
         raise ValueError("calibration needs at least two right and two wrong answers")
     rows = [item.signals for item in items]
-    known = [name for name in MEANING if sum(name in row for row in rows) >= min(FEWEST, len(rows))]
+    known = [name for name in (*MEANING, *OF_TURNS) if sum(name in row for row in rows) >= min(FEWEST, len(rows))]
     parts = folds(outcomes, seed=seed)
     found = [
         min((_validated(_single(name, method), rows, outcomes, parts) for method in SINGLE), key=_loss)

@@ -32,6 +32,12 @@ MEANING = {
 
 SEVERAL = ("agreement", "checked")
 
+OF_TURNS = {
+    "margin": "mean over its tokens of the probability of the likeliest one less that of the second",
+    "verified": "1 where the answer solves the one equation of its question, 0 where it does not",
+}
+"""Signals that only a single turn has, where a router measures it."""
+
 
 @dataclass(frozen=True)
 class Agreement:

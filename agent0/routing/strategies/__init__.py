@@ -86,20 +86,23 @@ Strategy = Callable[[Question], Step]
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered strategy: what it does in a line, and which rules it reads."""
+    """A registered strategy: what it does in a line, and which rules it reads. ``streams``: the first answer that it
+    gets, but for those it asks for aside, is the one it gives, so that it may be heard while it is written."""
 
     name: str
     decide: Strategy
     what: str
     reads: tuple[str, ...]
+    streams: bool = False
 
 
 _strategies = Registry[str, Entry]("strategies", __name__)
 
 
-def strategy(name: str, *reads: str) -> Callable[[Strategy], Strategy]:
-    """Register a strategy under ``name``; its docstring says what it does, ``reads`` names the rules it reads."""
-    return _strategies.adding(name, lambda fn: Entry(name, fn, (fn.__doc__ or "").partition("\n")[0], reads))
+def strategy(name: str, *reads: str, streams: bool = False) -> Callable[[Strategy], Strategy]:
+    """Register a strategy under ``name``; its docstring says what it does, ``reads`` names the rules it reads, and
+    ``streams`` is that of ``Entry``."""
+    return _strategies.adding(name, lambda fn: Entry(name, fn, (fn.__doc__ or "").partition("\n")[0], reads, streams))
 
 
 def strategies() -> dict[str, Entry]:

@@ -3,7 +3,7 @@
 from agent0.routing.strategies import Question, Step, strategy
 
 
-@strategy("ab", "share")
+@strategy("ab", "share", streams=True)
 def ab(question: Question) -> Step:
     """Ask the second model about a share of the questions, drawn by question, and the first about the others."""
     if question.answers:

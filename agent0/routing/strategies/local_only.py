@@ -3,7 +3,7 @@
 from agent0.routing.strategies import Question, Step, strategy
 
 
-@strategy("local_only")
+@strategy("local_only", streams=True)
 def local_only(question: Question) -> Step:
     """Ask the first model that costs nothing, and give its answer."""
     if question.answers:

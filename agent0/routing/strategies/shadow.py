@@ -3,7 +3,7 @@
 from agent0.routing.strategies import Question, Step, first, strategy
 
 
-@strategy("shadow")
+@strategy("shadow", streams=True)
 def shadow(question: Question) -> Step:
     """Give the first model's answer, and ask every other one for comparison only."""
     if not question.answers:

@@ -102,6 +102,8 @@ class Iteration:
     undecided: int = 0
     misjudged: int = 0
     """Answers called wrong that are the expected text."""
+    overrated: int = 0
+    """Answers that a plugin's verifier called right and that are wrong by their task's family."""
     foreign: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Verifier that is not of Agent0 itself, a plugin's -> attempts that it called right, and wrong."""
     given_up: int = 0

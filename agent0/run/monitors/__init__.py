@@ -12,7 +12,7 @@ from agent0.registry import Registry
 from agent0.settings import GuardConfig
 
 History = Sequence[Mapping[str, float]]
-"""Measures by name (``agent0.run.monitors.iteration_metrics.MEANING``), an iteration each."""
+"""Measures by name (``agent0.run.iteration_measures.MEANING``), an iteration each."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The measures of an iteration that monitors and curriculum charts use. Pure."""
+"""Computes the measures of an iteration that monitors and curriculum charts use. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,38 +10,6 @@ from agent0.rollout.confidence.signals import agreement
 from agent0.run.canaries import canary_measures
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.tasks.curriculum.ladder_height import attempted_height, on_ladder
-
-MEANING = {
-    "tasks": "tasks asked for",
-    "accepted": "share of them that passed screening",
-    "novelty": "mean novelty of accepted tasks",
-    "families": "as many equally frequent families would be as varied (exp of Shannon's entropy)",
-    "largest_family": "share of the most frequent family",
-    "attempts": "attempts that were made",
-    "answered": "share of them with an answer",
-    "solve_rate": "mean verified solve rate of accepted tasks",
-    "solved": "share of accepted tasks that some attempt solved",
-    "frontier": "share of accepted tasks inside the frontier band",
-    "label_accuracy": "share of tasks inside the band whose majority answer is right by the verifier's own computing",
-    "surprise": "mean negative log-probability of a sampled token, nats",
-    "tokens": "mean tokens an attempt",
-    "variety": "mean share of distinct answers among a task's answers",
-    "tool_use": "share of attempts with a successful tool call",
-    "student_reward": "mean total of the student's rewards",
-    "validation": "accuracy of the student that made the attempts",
-    "written_level": "mean level of the tasks that a teacher wrote, which chooses it (so in the next five)",
-    "readable": "share of its texts that hold a task",
-    "different_texts": "share of its texts that are different",
-    "digit_entropy": "entropy of the digits of its tasks, bits (Shannon 1948); uniform: 3.32",
-    "half_solved": "share of its accepted tasks that some attempts solve and others do not",
-    "learnable": "mean of 4p(1-p) over them, p the solve rate",
-    "frontier_level": "on ladders (so are the next four): the highest level of which its attempts solved half; 0: none",
-    "taught_rate": "share of attempts solved at levels that the base was taught, where any is asked for",
-    "verifier_faults": "share of canaries, answers known to be right or wrong, that the verifier misjudges",
-    "gate_right": "share of known right answers that the gate accepts",
-    "gate_wrong": "share of known wrong answers that the gate accepts",
-}
-"""Every measure by name. One that cannot be known is absent, which is not 0."""
 
 ENOUGH = 10
 """Tasks of a level, from which on its solve rate says something of the level."""

@@ -36,6 +36,12 @@ async def substitution(case: Case) -> list[VoteAndReason]:
     return [(None, "no answer") if answer is None else _tried(equation, answer) for answer in case.answers]
 
 
+def solves(question: str, answer: str) -> bool | None:
+    """Whether ``answer`` solves the one equation that ``question`` asks about; None where that cannot be decided."""
+    equation = _equation(question)
+    return None if equation is None else _tried(equation, answer)[0]
+
+
 def _equation(question: str) -> _Equation | None:
     sides = [piece.split("=") for piece in _CUTS.split(question) if "=" in piece]
     if len(sides) != 1 or len(sides[0]) != 2:

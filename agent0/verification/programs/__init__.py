@@ -1,16 +1,18 @@
-"""Verifies programs by tests. Candidate and tests never share a process: tests run against stand-ins, each call is
-carried out in the candidate's own sandbox, and values cross as plain data. So an exit code, a patched assertion or an
-object that equals everything proves nothing, and the candidate never sees what is expected of it."""
+"""Verifies programs by tests. Tests run against stand-ins in a process of their own, each call is carried out in the
+candidate's sandbox, and values cross as plain data. So an exit code, a patched assertion or an object that equals
+everything proves nothing, and the candidate never sees what is expected of it. Where tests need the candidate's objects
+beside them they run there, without the literals that they compare with (``observed``)."""
 
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.verification.programs.inside import values
+from agent0.verification.programs.observed import OBSERVER, judged, rewritten, together
 from agent0.verification.programs.source import foreseen, modules, prefix, program_of, stands
 from events.values import ToolState
 
@@ -20,7 +22,9 @@ _sends = re.compile(r"\.(?:send|throw|close)\s*\(")
 """What tests do with a generator itself, which then is not read at once."""
 _inside = resources.files(__name__) / "inside"
 _PACKAGE = "judged"
-_MODULES = ("__init__", "values", "operators", "candidate", "stand_ins", "judge")
+_MODULES = ("__init__", "values", "operators", "candidate", "stand_ins", "judge", "observer")
+_FIRST = {"broken", "loaded", "place", "done", "opaque", "failed"}
+"""Fields, one of which the first row has."""
 _FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in _MODULES}
 
 
@@ -51,13 +55,15 @@ class Outcome:
     """The outcome of testing a program. ``passed`` None: undecided (a value that is no plain data, or a sandbox
     failure).
 
-    ``opaque`` says what was no plain data: a result of the program, too large a result, or an argument of the tests.
+    ``opaque`` says what was no plain data: a result of the program, too large a result, or an argument of the tests;
+    ``broken``: the program does not run at all.
     """
 
     passed: bool | None
     reason: str
     calls: int = 0
     opaque: Opaque = ""
+    broken: bool = field(default=False, compare=False)
 
 
 async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
@@ -71,6 +77,8 @@ async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
         SandboxUnavailableError: there is no sandbox.
     """
     found = await _tested(problem, reply, sandbox)
+    if found.passed is not True and not found.broken:
+        found = await _beside(problem, reply, sandbox, found)
     if not found.opaque:
         return found
     if not problem.reference:
@@ -102,6 +110,28 @@ async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
     return Outcome(None, f"still calling after {MOST_ROUNDS} rounds", len(known))
 
 
+async def _beside(problem: Problem, reply: str, sandbox: Sandbox, found: Outcome) -> Outcome:
+    """The outcome of tests that need the candidate beside them; ``found`` where these are no such tests, and undecided
+    where neither way can tell."""
+    program, names = program_of(reply, problem.setup, problem.entry), stands(problem.test, problem.setup, problem.entry)
+    if not together(problem.test, program, names):
+        return found
+    tests = rewritten(problem.test)
+    request = {
+        "source": program,
+        "setup": _setup(problem),
+        "test": tests.source,
+        "entry": problem.entry if "def check(" in problem.test else "",
+        "names": names,
+        "observer": OBSERVER,
+    }
+    result = await _run_inside("observer", request, problem, sandbox)
+    if result.state in _NOBODYS_FAULT:
+        return found
+    passed, reason = judged(tests, _lines(result))
+    return Outcome(passed, reason if passed is not None else found.reason, found.calls)
+
+
 async def perform(
     program: str, calls: Sequence[str], problem: Problem, sandbox: Sandbox, names: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]] | Outcome:
@@ -123,7 +153,7 @@ async def perform(
     lines = _lines(result)
     if not lines or "broken" in lines[0]:
         why = str(lines[0]["broken"]) if lines else _ending(result)
-        return Outcome(False, f"the program does not run: {why}"[:300])
+        return Outcome(False, f"the program does not run: {why}"[:300], broken=True)
     results = dict(zip(calls, lines[1:], strict=False))
     if len(results) < len(calls):
         return Outcome(
@@ -136,9 +166,7 @@ async def _judge(
     problem: Problem, names: list[str], entry: str, known: dict[str, Any], sandbox: Sandbox
 ) -> tuple[list[str], bool] | Outcome:
     """The outcome, or calls that have to be made first, and whether these are all from the beginning."""
-    imports = "\n".join(f"import {name}" for name in modules(problem.test))
-    setup = f"{imports}\n{prefix(problem.setup, problem.entry)}"
-    request = {"setup": setup, "test": problem.test, "entry": entry, "names": names, "known": known}
+    request = {"setup": _setup(problem), "test": problem.test, "entry": entry, "names": names, "known": known}
     result = await _run_inside("judge", request, problem, sandbox)
     try:
         verdict = json.loads(result.files["verdict.json"])
@@ -156,6 +184,12 @@ async def _judge(
     return Outcome(not failure, failure or "all tests pass", len(known))
 
 
+def _setup(problem: Problem) -> str:
+    """What tests find there beside the candidate."""
+    imports = "\n".join(f"import {name}" for name in modules(problem.test))
+    return f"{imports}\n{prefix(problem.setup, problem.entry)}"
+
+
 async def _run_inside(name: str, request: dict[str, Any], problem: Problem, sandbox: Sandbox) -> SandboxResult:
     files = {f"{_PACKAGE}/{file}": data for file, data in _FILES.items()}
     files["request.json"] = json.dumps(request).encode()
@@ -171,7 +205,7 @@ def _lines(result: SandboxResult) -> list[dict[str, Any]]:
             row = json.loads(line)
         except (ValueError, RecursionError):
             break
-        if not isinstance(row, dict) or not (out or row.keys() & {"broken", "loaded"}):
+        if not isinstance(row, dict) or not (out or row.keys() & _FIRST):
             break
         out.append(row)
     return out

@@ -15,6 +15,7 @@ from agent0.verification.programs.inside import values
 LONGEST = 200_000
 _fence = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _open_fence = re.compile(r"^[ \t]*`{3,}[ \t]*(?:python|py|python3)?[ \t]*\n(.*)", re.DOTALL | re.MULTILINE)
+_thoughts = re.compile(r"\A.*^[^\n'\"]*</(?:think|thinking|thought|reasoning)>[ \t]*$", re.DOTALL | re.MULTILINE)
 _BUILTINS = set(dir(builtins))
 
 
@@ -22,9 +23,10 @@ def program_of(reply: str, setup: str, entry: str) -> str:
     """Extract the program from ``reply``, with what the prompt (``setup``) defines before it.
 
     The last fenced block that defines ``entry`` after those that define what it uses, else all Python blocks, else the
-    reply itself; a body without its ``def`` is appended to the prompt that it completes.
+    reply itself; a body without its ``def`` is appended to the prompt that it completes. Thoughts that are closed at
+    the end of a line hold none.
     """
-    code = _code(reply[:LONGEST].replace("\r\n", "\n"), entry).lstrip("\n")
+    code = _code(_thoughts.sub("", reply[:LONGEST].replace("\r\n", "\n")), entry).lstrip("\n")
     if entry and not defines(code, entry) and defines(f"{setup}\n    pass\n", entry):
         body = setup + code if code[:1] in (" ", "\t") else f"{setup.rstrip()}\n{textwrap.indent(code, '    ')}"
         return body

@@ -118,7 +118,7 @@ def verifier(
         ) -> list[Verdict]:
             return await (judge(task, answers, sandbox, context) if with_context else judge(task, answers, sandbox))
 
-        decide.__module__ = judge.__module__  # whose it is
+        decide.__module__, decide.__wrapped__ = judge.__module__, judge  # type: ignore[attr-defined]  # whose it is
         return Verifier(name, decide, applies, rank, collective, grade, informed)
 
     return _verifiers.adding(name, made)

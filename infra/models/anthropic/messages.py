@@ -4,6 +4,7 @@ Tools are described in the text and called in it, as for every other server (``i
 comes as a block of its own nevertheless is put back into the text.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -91,6 +92,17 @@ class Reading:
     def served(self) -> Served:
         """What it says of itself."""
         return Served(model=self.model, limits=self.limits)
+
+    def add_whole(self, message: Mapping[str, Any]) -> None:
+        """Read an answer that was not streamed; errors as for ``add``."""
+        self.add({"type": "message_start", "message": message})
+        for index, block in enumerate(message["content"]):
+            self.add({"type": "content_block_start", "index": index, "content_block": block})
+            if block["type"] == "tool_use":
+                given = {"partial_json": json.dumps(block["input"])}
+                self.add({"type": "content_block_delta", "index": index, "delta": given})
+        self.add({"type": "message_delta", "delta": message, "usage": message.get("usage")})
+        self.add({"type": "message_stop"})
 
     def add(self, part: Any) -> None:
         """Read one more part.

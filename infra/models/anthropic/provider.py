@@ -43,15 +43,7 @@ class Anthropic:
     def __init__(self, actor: ActorConfig, patient: bool = False) -> None:
         self._actor, self._root = actor, (actor.base_url or ADDRESS).rstrip("/").removesuffix("/v1")
         self.name = f"anthropic/{actor.model}"
-        self._key = key_of(actor)
-        timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
-        self._client = AsyncAnthropic(
-            api_key=self._key,
-            base_url=self._root,
-            timeout=timeout,
-            max_retries=0,
-            http_client=DefaultAsyncHttpxClient(timeout=timeout),
-        )
+        self._key, self._client = key_of(actor), client_of(actor, self._root)
         self._slots = Slots(f"The server at {self._root}", actor.parallel, actor.timeout_s if patient else 0)
 
     async def close(self) -> None:
@@ -84,7 +76,7 @@ class Anthropic:
             lambda error: self._refusal(error, private),
             request.listen,
         )
-        return self._generation(found, first_s, wall_s)
+        return generation(found, self.name, first_s, wall_s)
 
     async def _parts(self, request: GenerateRequest, found: Reading) -> AsyncGenerator[object]:
         kind: type[AsyncStream[object]] = AsyncStream[object]
@@ -95,29 +87,47 @@ class Anthropic:
             async for part in stream:
                 yield part
 
-    def _generation(self, found: Reading, first_s: float, wall_s: float) -> Generation:
-        counted = found.counted
-        read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        usage = Usage(
-            prompt_tokens=sum(int(counted.get(name) or 0) for name in read),
-            completion_tokens=int(counted.get("output_tokens") or 0),
-            wall_s=wall_s,
-            first_s=first_s,
-        )
-        return Generation(
-            text=found.text,
-            finish=found.finish,
-            usage=usage,
-            model=self.name,
-            capture="text",
-            untrainable=TEXT_ONLY,
-            counted=counted,
-            served=found.served,
-        )
-
     def _refusal(self, error: Exception, private: Sequence[str]) -> Exception:
         named = self._actor.key_env or KEY
         return refusal(error, self._root, CLIENT, key_env=named, private=[self._key, *private])
+
+
+def generation(found: Reading, name: str, first_s: float | None, wall_s: float) -> Generation:
+    """The turn that was read, of the model ``name``."""
+    counted = found.counted
+    read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    usage = Usage(
+        prompt_tokens=sum(int(counted.get(name) or 0) for name in read),
+        completion_tokens=int(counted.get("output_tokens") or 0),
+        wall_s=wall_s,
+        first_s=first_s,
+    )
+    return Generation(
+        text=found.text,
+        finish=found.finish,
+        usage=usage,
+        model=name,
+        capture="text",
+        untrainable=TEXT_ONLY,
+        counted=counted,
+        served=found.served,
+    )
+
+
+def client_of(actor: ActorConfig, root: str) -> AsyncAnthropic:
+    """The official client of the server at ``root``, which tries nothing again.
+
+    Raises:
+        AuthError: the variable that holds the key is not set.
+    """
+    timeout = httpx2.Timeout(actor.timeout_s, connect=min(CONNECT_S, actor.timeout_s))
+    return AsyncAnthropic(
+        api_key=key_of(actor),
+        base_url=root,
+        timeout=timeout,
+        max_retries=0,
+        http_client=DefaultAsyncHttpxClient(timeout=timeout),
+    )
 
 
 def key_of(actor: ActorConfig) -> str:

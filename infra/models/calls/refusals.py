@@ -18,6 +18,7 @@ SPENT = ("insufficient_quota", "billing_error")
 UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
 CLOSED = "without sending a response"
 UNANSWERED = re.compile(f"{CLOSED}|illegal")
+_OVERLONG = re.compile(r"context (?:length|window)|too (?:long|many tokens)|maximum.{0,40}tokens", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 """As variables of keys are named."""
 START = "Start the server (docs/guide/profiles.md has commands), or correct run.<role>.base_url."
@@ -88,7 +89,31 @@ def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exc
         return BusyError(why, _after_s(error))
     if status >= 500 or status in (408, 409):
         return TransientError(f"The server at {url} failed with status {status}.", why)
-    return RefusedError(f"The server at {url} refused a request with status {status}.", why)
+    what = f"The server at {url} refused a request with status {status}."
+    return RefusedError(what, why, _mend(status, {str(one) for one in named}, _said(error, ())))
+
+
+def _mend(status: int, named: set[str], said: str) -> str:
+    """What a user can do about a request that is refused for good."""
+    if status == 402 or named.intersection(SPENT):
+        return "Top up the account at the vendor, or name another model: run.<role>.fallback."
+    if status == 404 or "model_not_found" in named:
+        return "Set run.<role>.model to one that it has."
+    if "context_length_exceeded" in named or _OVERLONG.search(said):
+        return "Lower run.<role>.max_tokens or run.student.tool_output, or take a model with a larger context."
+    return "Compare the settings of run.<role> with what this server takes."
+
+
+def error_in(answer: object, url: str, private: Iterable[str]) -> Exception | None:
+    """The error that the server at ``url`` sent as an answer with status 200; None where it is an answer. ``private``
+    texts are not repeated."""
+    if not isinstance(answer, dict) or not answer.get("error"):
+        return None
+    told = answer["error"]
+    message = told.get("message") if isinstance(told, dict) else told
+    why = f"It said: {unquoting(' '.join(str(message).split())[:300], private)}"
+    fix = "See its log. The call is charged as one whose answer was lost."
+    return TransientError(f"The server at {url} sent an error as an answer (status 200).", why, fix)
 
 
 def _said(error: Any, private: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from openai import (
 
 from agent0.ports.models import Listen
 from agent0.settings import ActorConfig
-from infra.models.calls.refusals import ClientErrors, refusal
+from infra.models.calls.refusals import ClientErrors, error_in, refusal
 from infra.models.calls.slots import ClosedError, Slots
 from infra.models.calls.streams import rate_limits, read_whole
 from infra.models.openai.replies import Reading, Reply
@@ -121,7 +122,7 @@ class Connection:
     ) -> Answered:
         found = reading()
         first_s, seconds = await read_whole(
-            self._parts(path, content, found),
+            self._answers(path, content, found, private),
             found,
             self.root,
             self._actor.timeout_s,
@@ -130,6 +131,16 @@ class Connection:
             listen,
         )
         return Answered(found.replies(), first_s, seconds)
+
+    async def _answers(
+        self, path: str, content: dict[str, Any], found: Reading, private: Sequence[str]
+    ) -> AsyncGenerator[Any]:
+        """Its parts, none of which is an error."""
+        async with aclosing(self._parts(path, content, found)) as parts:
+            async for part in parts:
+                if error := error_in(part, self.root, [self._key, *private]):
+                    raise error
+                yield part
 
     async def _parts(self, path: str, content: dict[str, Any], found: Reading) -> AsyncGenerator[Any]:
         url = self.root + path

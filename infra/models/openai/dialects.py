@@ -65,7 +65,7 @@ def body(
     """The request's body, for ``count`` answers. ``prompt`` and ``stops`` are token ids, where the way sends ids."""
     sampling, schema = request.sampling, request.schema
     if way.dialect == "llama.cpp":
-        held = _llama(sampling, prompt) | ({"n_cmpl": count} if count > 1 else {})
+        held = _llama(sampling, prompt, request.margins) | ({"n_cmpl": count} if count > 1 else {})
         return held | ({"json_schema": schema} if schema else {})
     if way.dialect == "sglang":
         return _sglang(sampling, prompt, stops, schema)
@@ -85,9 +85,9 @@ def _openai(
     if request.schema:
         held |= {"response_format": {"type": "json_schema", "json_schema": {"name": "task", "schema": request.schema}}}
     if way.dialect == "completions":
-        return held | {"prompt": list(prompt), "logprobs": 0, "stop_token_ids": sorted(stops)}
+        return held | {"prompt": list(prompt), "logprobs": 2 * request.margins, "stop_token_ids": sorted(stops)}
     held |= {"messages": messages(request.turns, request.tools)}
-    return held | ({"logprobs": True, "top_logprobs": 1} if way.asks != "text" else {})
+    return held | ({"logprobs": True, "top_logprobs": 1 + request.margins} if way.asks != "text" else {})
 
 
 def seed_of(sampling: Sampling) -> int:
@@ -95,7 +95,7 @@ def seed_of(sampling: Sampling) -> int:
     return sampling.seed % 2**31
 
 
-def _llama(sampling: Sampling, prompt: Sequence[int]) -> dict[str, Any]:
+def _llama(sampling: Sampling, prompt: Sequence[int], margins: bool) -> dict[str, Any]:
     samplers = ["temperature"] if sampling.top_p >= 1 else ["temperature", "top_p"]
     return {
         "prompt": list(prompt),
@@ -104,7 +104,7 @@ def _llama(sampling: Sampling, prompt: Sequence[int]) -> dict[str, Any]:
         "top_p": sampling.top_p,
         "samplers": samplers,
         "seed": seed_of(sampling),
-        "n_probs": 1,
+        "n_probs": 1 + margins,
         "post_sampling_probs": False,
         "stream": True,
     }

@@ -303,6 +303,7 @@ class OpenAIServer:
             capture=reply.capture,
             counted=reply.counted,
             served=reply.served,
+            margins=reply.margins,
             untrainable=untrainable(reply, request.sampling, held=bool(request.schema)),
         )
 

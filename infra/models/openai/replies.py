@@ -5,10 +5,12 @@ An answer that is not streamed is read as one part. Several choices of one call 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from typing import Any, Literal
 
 from agent0.ports.models import Served
 from events.values import Capture
+from infra.models.calls.margins import margin
 from infra.models.openai.dialects import Way
 from infra.models.tool_text import with_calls
 
@@ -35,6 +37,7 @@ class Reply:
     hides: bool = False
     counted: Mapping[str, Any] = field(default_factory=dict)
     served: Served = field(default_factory=Served)
+    margins: tuple[float, ...] = ()
 
     @property
     def capture(self) -> Capture:
@@ -48,7 +51,8 @@ class Reply:
         ends = next((n + 1 for n, one in enumerate(self.ids) if one in stops), 0)
         if not ends:
             return self
-        return replace(self, ids=self.ids[:ends], logprobs=self.logprobs[:ends], finish="stop")
+        margins = self.margins[:ends]
+        return replace(self, ids=self.ids[:ends], logprobs=self.logprobs[:ends], margins=margins, finish="stop")
 
 
 @dataclass
@@ -60,6 +64,7 @@ class _Choice:
     logprobs: list[float | None] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     calls: dict[int, list[str]] = field(default_factory=dict)
+    margins: list[float] = field(default_factory=list)
     why: str = ""
     written: int = 0
 
@@ -120,6 +125,7 @@ class Reading:
             hides=one.written > told > 0,
             counted=self._counted,
             served=Served(**self._said, limits=self.limits),
+            margins=tuple(one.margins) if len(one.margins) == len(one.logprobs) else (),
         )
 
     def _llama(self, part: Mapping[str, Any]) -> None:
@@ -129,6 +135,7 @@ class Reading:
         for step in part.get("completion_probabilities") or ():
             one.ids.append(int(step["id"]))
             one.logprobs.append(float(step["logprob"]))
+            one.margins += margin([other["logprob"] for other in step.get("top_logprobs") or ()])
         if part["stop"]:
             self._read, one.written = int(part["tokens_evaluated"]), int(part["tokens_predicted"])
             one.why = "length" if part["stop_type"] == "limit" else "stop"
@@ -159,21 +166,26 @@ class Reading:
             one.text += str(said.get("content") or "")
             one.ids += map(int, choice.get("token_ids") or ())
             self._prompt = tuple(map(int, choice.get("prompt_token_ids") or ())) or self._prompt
-            for piece, logprob in _steps(choice.get("logprobs") or {}):
+            for piece, logprob, top in _steps(choice.get("logprobs") or {}):
                 one.pieces.append(piece)
                 one.logprobs.append(logprob)
+                one.margins += margin(top)
             for number, call in enumerate(said.get("tool_calls") or ()):
                 _add_call(one.calls.setdefault(int(call.get("index", number)), ["", ""]), call["function"])
             one.why = str(choice.get("finish_reason") or one.why or ("stop" if "message" in choice else ""))
         self._prompt = tuple(map(int, part.get("prompt_token_ids") or ())) or self._prompt
 
 
-def _steps(found: Mapping[str, Any]) -> list[tuple[str, float | None]]:
-    """Texts and log-probabilities of a chat's ``content``, or of the older ``token_logprobs``."""
+def _steps(found: Mapping[str, Any]) -> list[tuple[str, float | None, Sequence[float]]]:
+    """Texts, log-probabilities and those of the likeliest tokens, of a chat's ``content`` or of the older
+    ``token_logprobs``."""
     if (content := found.get("content")) is not None:
-        return [(str(one["token"]), one["logprob"]) for one in content]
+        tops = [[top["logprob"] for top in one.get("top_logprobs") or ()] for one in content]
+        return [(str(one["token"]), one["logprob"], top) for one, top in zip(content, tops, strict=True)]
     values: Sequence[float | None] = found.get("token_logprobs") or ()
-    return [(str(token), value) for token, value in zip(found.get("tokens") or (), values, strict=False)]
+    held = [[*(top or {}).values()] for top in found.get("top_logprobs") or ()]
+    rows = zip(found.get("tokens") or (), values, chain(held, repeat([])), strict=False)
+    return [(str(token), value, top) for token, value, top in rows]
 
 
 def _add_call(so_far: list[str], function: Mapping[str, Any]) -> None:

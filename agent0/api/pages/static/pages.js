@@ -61,6 +61,51 @@ if (chat && window.TextDecoderStream) chat.addEventListener("submit", async (eve
   message.value = "";
   message.focus();
 });
+// Long lists: the next part is fetched when the end of this one comes near, and parts far away leave the document. What is
+// fetched is the next page, escaped by the server; of it only the part is taken.
+const tall = (part) => {
+  const kept = document.createDocumentFragment();
+  const height = part.getBoundingClientRect().height;
+  kept.append(...part.childNodes);
+  const space = part.tagName === "TBODY" ? part.appendChild(document.createElement("tr")).appendChild(document.createElement("td")) : part;
+  space.style.height = `${height}px`;
+  return kept;
+};
+const virtual = (list, more) => {
+  const away = new Map();
+  const near = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      if (isIntersecting && away.has(target)) {
+        target.style.height = "";
+        target.replaceChildren(away.get(target));
+        away.delete(target);
+      } else if (!isIntersecting && !away.has(target) && !target.contains(document.activeElement)) away.set(target, tall(target));
+    }
+  }, { rootMargin: "3000px" });
+  list.querySelectorAll("[data-part]").forEach((part) => near.observe(part));
+  const end = new IntersectionObserver(async ([seen]) => {
+    const next = seen.isIntersecting && more.querySelector("a");
+    if (!next) return;
+    end.unobserve(more);
+    const answer = await fetch(next.href, { headers: { Accept: "text/html" } });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const name = CSS.escape(list.dataset.virtual);
+    const part = page.querySelector(`[data-virtual="${name}"] [data-part]`);
+    if (!part) return;
+    const last = [...list.querySelectorAll("[data-part]")].pop();
+    last.after(document.adoptNode(part));
+    near.observe(part);
+    const rest = page.querySelector(`[data-more="${name}"]`);
+    more.replaceChildren(...(rest ? rest.childNodes : []));
+    end.observe(more);
+  }, { rootMargin: "1500px" });
+  end.observe(more);
+};
+if (window.IntersectionObserver) for (const list of document.querySelectorAll("[data-virtual]")) {
+  const more = document.querySelector(`[data-more="${CSS.escape(list.dataset.virtual)}"]`);
+  if (more) virtual(list, more);
+}
 addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
   const step = { ",": -1, ".": 1 }[event.key];

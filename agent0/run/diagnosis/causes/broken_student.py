@@ -2,6 +2,7 @@
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, Setting, Training, blamed, of, short
+from agent0.stats.paired_tests import mcnemar
 
 SILENT = 0.5
 """Of the share of attempts with an answer before: below it afterwards."""
@@ -11,6 +12,8 @@ ENOUGH = 8
 """Attempts that a share is of."""
 LOST = 4
 """Validation items lost, and four times as many as gained."""
+LEVEL = 0.05
+"""Of an exact test on the items that changed (``mcnemar``)."""
 KEYS = ("run.training.student.lr", "run.training.student.")
 ACTING = ("run.student.max_turns", "run.student.max_calls", "run.student.max_tokens", "run.student.temperature",
           "run.student.top_p", "run.student.tools", "run.student.")  # fmt: skip
@@ -85,4 +88,4 @@ def _fell(best: Held, now: Held) -> bool:
         return False
     pairs = list(zip(best.outcomes, now.outcomes, strict=False))
     lost, gained = pairs.count(("1", "0")), pairs.count(("0", "1"))
-    return lost >= max(LOST, 4 * gained)
+    return lost >= max(LOST, 4 * gained) and mcnemar(gained, lost) < LEVEL

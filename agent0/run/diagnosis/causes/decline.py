@@ -5,10 +5,14 @@ from typing import Any
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Observation, Setting, short
 from agent0.run.diagnosis.sizes import size_words, smaller
+from agent0.stats.paired_tests import mcnemar
 
-LOST = 4
-"""Validation tasks lost, and three times as many as gained."""
+LEVEL = 0.05
+"""Of an exact test on the validation tasks that changed (``mcnemar``): from it on a student is not called worse."""
 UNLEARNT = "nothing was learned: "
+WORSE = "the student is no better than at first: "
+"""It lost validation tasks, though too few to say that it got worse."""
+FLAT = (UNLEARNT, WORSE)
 FAR = 10
 FEWER = 2
 """Times as many iterations, tasks or attempts in the profile: that the run is small is told of."""
@@ -40,18 +44,21 @@ def _worse(first: Held, last: Held) -> str:
     pairs = list(zip(first.outcomes, last.outcomes, strict=False))
     lost, gained = pairs.count(("1", "0")), pairs.count(("0", "1"))
     scores = f"validation {first.accuracy:.3f} first, {last.accuracy:.3f} last"
-    if lost >= max(LOST, 3 * gained):
+    if lost > gained and mcnemar(gained, lost) < LEVEL:
         return f"the student got worse: {scores}, {lost} tasks lost and {gained} gained"
-    return f"{UNLEARNT}{scores}" if (last.accuracy or 0.0) <= (first.accuracy or 0.0) else ""
+    before, after = first.accuracy or 0.0, last.accuracy or 0.0
+    if after > before:
+        return ""
+    return f"{UNLEARNT if after == before else WORSE}{scores}"
 
 
 def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], keys: tuple[str, ...]) -> Cause:
     settings, few = case.changed(*keys), smaller(case)
     if settings and not any(FEWER * one.value <= one.other for one in few):
         few = ()
-    if told.startswith(UNLEARNT) and (blamed := next((one for one in settings if _far_off(one)), None)):
+    if told.startswith(FLAT) and (blamed := next((one for one in settings if _far_off(one)), None)):
         settings, few = (blamed,), ()
-        told = f"{blamed.key} of {short(blamed.value)} trains nothing: {told.removeprefix(UNLEARNT)}"
+        told = f"{blamed.key} of {short(blamed.value)} trains nothing: {told.partition(': ')[2]}"
         told += f" (in {blamed.source} {short(blamed.other)})"
     elif settings:
         told = f"{told} ({'; '.join(map(str, settings[:2]))})"
@@ -73,6 +80,6 @@ def _far_off(one: Setting) -> bool:
 
 def _other(case: Case, told: str) -> dict[str, Any]:
     """A setting to try another value of, where none differs: smaller steps, or more tasks where nothing was learned."""
-    if told.startswith(UNLEARNT):
+    if told.startswith(FLAT):
         return {"run.tasks": 2 * case.config.tasks}
     return {GATE[3]: case.value(GATE[3]) / 10}

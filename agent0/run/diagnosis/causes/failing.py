@@ -1,11 +1,16 @@
 """A handler that fails again and again, and has not given up yet."""
 
+import builtins
+import re
+
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Observation, Retry
 
 SEVERAL = 2
 """Tries that failed from which on it is told: one failure mostly passes."""
 SHOWN = 3
+CORRECT = "Correct {} first: the fork takes the file as it is then, while the run itself keeps the one it began with."
+_FILE = re.compile(r"\b(?:of )?plugin (\w+\.py), ")
 
 
 @cause(25)
@@ -23,7 +28,17 @@ def failing(case: Case) -> Cause | None:
         for seq in worst.seen[-SHOWN:]
     )
     advice = "Mend what the error names first; it is tried again by itself where a process executes the run."
-    return Cause("failing", case.iteration, told, seen, case.go_on(), advice, worst.most >= SEVERAL, event=worst.event)
+    mend = case.go_on()
+    if file := faulty_file(worst.error, worst.message):
+        mend, advice = case.again(at=max(case.started, min(worst.seen, default=1) - 1)), CORRECT.format(file)
+    return Cause("failing", case.iteration, told, seen, mend, advice, worst.most >= SEVERAL, event=worst.event)
+
+
+def faulty_file(error: str, message: str) -> str:
+    """The file of a user's whose own code raised an error, by the error's name and message: another try gives the
+    same. Empty where there is none, or where the error may pass, as those of a network do."""
+    kind, found = getattr(builtins, error, OSError), _FILE.search(message)
+    return found[1] if found and not issubclass(kind, OSError | MemoryError) else ""
 
 
 def _what(worst: Retry) -> str:

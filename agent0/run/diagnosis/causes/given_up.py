@@ -2,9 +2,11 @@
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Loss, Observation
+from agent0.run.diagnosis.causes.failing import CORRECT, faulty_file
 
 COSTLY = ("propose_task", "screen_task", "attempt_task", "continue_attempt", "verify_result", "assign_reward")
 """Handlers without which an attempt is lost."""
+TRACED = "Mend what the error names first; agent0 failures show has its traceback."
 MUCH = 0.05
 """Share of all attempts whose loss is told though the run went on."""
 
@@ -24,8 +26,11 @@ def given_up(case: Case) -> Cause | None:
     fork = case.again(at=_before(case, worst))
     retry = f"agent0 failures retry {worst.failure}"
     seen = tuple(Observation(_seen(one), one.task, one.attempt, event=one.event) for one in case.losses[:3])
-    advice = "Mend what the error names first; agent0 failures show has its traceback."
-    mend = retry if worst.waits else fork
+    file = faulty_file(worst.error, worst.message)
+    advice = (
+        CORRECT.format(file) if file else "Mend what the error names first; agent0 failures show has its traceback."
+    )
+    mend = retry if worst.waits and not file else fork
     return Cause("given_up", _iteration(case, worst), told, seen, mend, advice, stops or bool(untrained),
                  event=worst.event)  # fmt: skip
 

@@ -10,6 +10,8 @@ REASONS = {
     "known": ("screening is too strict: everything is refused as known, {} tasks as duplicate or too similar",
               ("run.curriculum.similarity_limit", "run.curriculum.embedder", "run.curriculum.families",
                "run.curriculum.levels", "run.teacher.")),
+    "repeated": ("the teacher repeats itself: {} tasks were there before, differing in nothing",
+                 ("run.teacher.temperature", "run.curriculum.families", "run.curriculum.levels", "run.teacher.")),
     "reserved": ("{} tasks are kept for held-out sets",
                  ("run.curriculum.split_rule", "run.curriculum.levels", "run.curriculum.families")),
     "off_target": ("{} tasks are not what was asked for", ("run.curriculum.domains", "run.curriculum.long",
@@ -21,6 +23,8 @@ REASONS = {
     "trivial": ("{} tasks are trivial", ("run.curriculum.levels", "run.curriculum.families")),
 }  # fmt: skip
 """Reason -> in words, and the settings that may be to blame, the likeliest first."""
+KNOWN = {"known": ("similar", "duplicate"), "repeated": ("duplicate",)}
+"""Reasons of tasks that were there before -> the words of screening."""
 
 
 @cause(60)
@@ -36,15 +40,20 @@ def refused(case: Case) -> Cause | None:
 
 
 def _count(one: Iteration, reason: str) -> int:
-    return one.known if reason == "known" else one.refused.get(reason, 0)
+    """Tasks refused for ``reason``; those that were there before are the teacher's doing where they are the most."""
+    same = one.refused.get("duplicate", 0)
+    if reason in ("known", "repeated"):
+        return one.known if (reason == "repeated") == (2 * same > one.known) else 0
+    return one.refused.get(reason, 0)
 
 
 def _found(case: Case, one: Iteration, reason: str, count: int) -> Cause:
     words, keys = REASONS[reason]
     settings = case.changed(*keys)
-    told = f"{words.format(of(count, one.screened))} ({blamed(case, settings, keys[0])})"
-    told = told if reason == "known" else f"screening refuses nearly all tasks: {told}"
-    names = ("similar", "duplicate") if reason == "known" else (reason,)
+    plain = "run.curriculum.families" if reason == "repeated" and case.config.teacher.temperature else keys[0]
+    told = f"{words.format(of(count, one.screened))} ({blamed(case, settings, plain)})"
+    told = told if reason in KNOWN else f"screening refuses nearly all tasks: {told}"
+    names = KNOWN.get(reason, (reason,))
     seen = tuple(one.examples[name] for name in names if name in one.examples)
     mend = case.again(settings) if settings else f"agent0 task list {case.run} --iteration {one.number + 1}"
     advice = "" if settings else "More families or levels (run.curriculum) have more different tasks."

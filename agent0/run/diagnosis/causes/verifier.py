@@ -1,4 +1,4 @@
-"""A verifier that cannot decide, or calls right answers wrong."""
+"""A verifier that cannot decide, calls right answers wrong, or wrong ones right."""
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Observation, of
@@ -10,6 +10,8 @@ ENOUGH = 8
 """Verdicts of a plugin's verifier, none of which is right."""
 LEAK, LOSS = 0.03, 0.1
 """Of known answers: wrong ones accepted, right ones refused."""
+DECLARED = ("run.rewards.", "run.curriculum.families", "run.student.tools", "run.verification.")
+"""Settings that may name what a plugin declares."""
 KEYS = ("run.verification.", "run.curriculum.families")
 
 
@@ -44,6 +46,16 @@ def _never(case: Case) -> Cause | None:
     return None
 
 
+def _without(case: Case) -> tuple[str, str]:
+    """The command that runs it again without its plugins, where no setting names what they declare; else as they are
+    then."""
+    files = " and ".join(f"{name}.py" for name in case.config.plugins)
+    if not files or case.changed(*DECLARED):
+        return case.again(), f"Correct {files or 'the plugin'} first: a fork takes the file as it is then."
+    plain = f"agent0 run fork {case.run} --at {case.started} --set 'run.plugins={{}}'"
+    return plain, f"That is without {files}. To keep it, correct it, then: {case.again()}"
+
+
 def _whose(case: Case, one: Iteration) -> str:
     """Which verifiers are not of Agent0 itself, and the files that may hold them."""
     if not one.foreign:
@@ -56,6 +68,9 @@ def _seen(one: Iteration) -> tuple[str, str] | None:
     judged, measures = one.decided + one.undecided, one.measures
     if one.undecided and one.undecided >= UNDECIDED * judged:
         return f"the verifier cannot decide: {of(one.undecided, judged)} verdicts are undecided", "undecided"
+    if one.overrated and one.overrated >= LEAK * one.right:
+        told = f"the verifier is too lenient: {of(one.overrated, one.right)} answers that it calls right are wrong"
+        return f"{told} by what their tasks' families compute", "overrated"
     if one.misjudged and one.misjudged >= MISJUDGED * one.wrong:
         told = f"the verifier is broken: {of(one.misjudged, one.wrong)} answers that it calls wrong are what it expects"
         told = told.replace("what it expects", "right") if one.foreign else told
@@ -71,8 +86,8 @@ def _seen(one: Iteration) -> tuple[str, str] | None:
 
 def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], *, plugin: bool = False) -> Cause:
     if plugin:
-        advice = "Correct the plugin first; agent0 experiment reverify judges the whole run again."
-        return Cause("verifier", iteration, told, seen, case.again(), advice)
+        mend, advice = _without(case)
+        return Cause("verifier", iteration, told, seen, mend, advice, explained=True)
     keys = (*KEYS, "run.training.student.leak", "run.training.student.verdicts")
     settings = case.changed(*keys)
     if settings:

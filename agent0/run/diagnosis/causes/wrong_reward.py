@@ -24,7 +24,7 @@ def wrong_reward(case: Case) -> Cause | None:
     told = f"the reward {worst.part}{whose} pays wrong answers more than right ones: {_means(worst)}"
     told += f" ({settings[0]})" if settings else ""
     mend = case.again(settings) if settings else case.again(values={key: 0})
-    advice = "That leaves it out. To keep it, correct its function in a file of another name." if worst.file else ""
+    advice = f"That leaves it out. To keep it, correct {worst.file} and fork without that --set." if worst.file else ""
     seen = (Observation(f"wrong, and rewarded for it by {worst.part}", attempt=worst.attempt, event=worst.event),)
     totals = Observation(f"the whole reward is {worst.total_wrong:.3g} for wrong, {worst.total_right:.3g} for right")
     return Cause("wrong_reward", worst.iteration, told, (*(seen if worst.attempt else ()), totals), mend, advice,

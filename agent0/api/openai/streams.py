@@ -1,0 +1,86 @@
+"""A turn that is sent while it is written, in the parts of OpenAI's API. Who stops reading closes the connection to the
+server that writes it."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from agent0.api.openai.answers import last_parts
+from agent0.api.openai.wire import ChatRequest
+from agent0.api.problems import problem_of
+from agent0.errors import Agent0Error
+from agent0.ports.models import GenerateRequest, Generation, Model
+from infra.gateway.streaming import streamed
+
+MEDIA = "text/event-stream"
+DONE = "data: [DONE]\n\n"
+Row = dict[str, Any]
+Pieces = AsyncGenerator[str | Generation]
+
+
+def as_event(row: Row) -> str:
+    """Format ``row`` as a server-sent event, JSON on one line."""
+    return f"data: {json.dumps(row)}\n\n"
+
+
+class ClosedStream(StreamingResponse):
+    """A stream that is closed when its reader goes: what writes for it ends at once."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        async with aclosing(self.body_iterator):  # type: ignore[type-var]  # ours is a generator
+            await super().__call__(scope, receive, send)
+
+
+def is_live(asked: ChatRequest) -> bool:
+    """Whether parts may be sent while the turn is written: one choice, as text, of which nothing depends on its end."""
+    return (
+        bool(asked.stream) and (asked.n or 1) == 1 and not (asked.specs() or asked.logprobs or asked.return_token_ids)
+    )
+
+
+async def live(model: Model, asked: ChatRequest, request: GenerateRequest, head: Row) -> StreamingResponse:
+    """Send the turn of ``model`` while it is written.
+
+    Raises:
+        Agent0Error: as ``Model.generate``, where nothing was sent yet.
+    """
+    pieces = streamed(model, request)
+    try:
+        first = await anext(pieces)
+    except BaseException:
+        await pieces.aclose()
+        raise
+    return ClosedStream(_sent(asked, {**head, "object": "chat.completion.chunk"}, first, pieces), media_type=MEDIA)
+
+
+async def _sent(asked: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[str]:
+    """The events of a turn; one that breaks off ends with an error, as clients of OpenAI's API look for it."""
+    yield as_event({**head, "choices": [_delta({"role": "assistant", "content": ""})]})
+    async with aclosing(pieces):
+        try:
+            async for row in _rows(asked, head, first, pieces):
+                yield as_event(row)
+        except Agent0Error as error:
+            found = problem_of(error)
+            told = {"message": " ".join(filter(None, (found.title, found.detail))), "type": found.type}
+            yield as_event({"error": {**told, "code": str(found.status)}})
+            return
+    yield DONE
+
+
+async def _rows(asked: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[Row]:
+    piece = first
+    while isinstance(piece, str):
+        yield {**head, "choices": [_delta({"content": piece})]}
+        piece = await anext(pieces)
+    for row in last_parts(asked, head, piece):
+        yield row
+
+
+def _delta(delta: Row) -> Row:
+    return {"index": 0, "delta": delta, "finish_reason": None}

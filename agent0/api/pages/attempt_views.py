@@ -1,0 +1,121 @@
+"""An attempt in four views: everything that was said, a line for each turn, what happened when, and as it is recorded.
+Of a long one each view shows a part, and the browser joins the parts as they are scrolled to."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from agent0.api.context import ApiContext
+from agent0.api.pages import readings
+from agent0.assembly.tooling.workspaces import changes
+from agent0.errors import NotFoundError
+from agent0.tools.snapshots import entries
+from events.values import Artifact
+from projections.attempts import show_attempt
+from projections.events import attempt_events, attempt_extent
+from projections.runs import resolve
+from projections.tool_calls import snapshot_after
+
+Row = dict[str, Any]
+View = Literal["conversation", "compact", "timeline", "raw"]
+VIEWS: tuple[View, ...] = ("conversation", "compact", "timeline", "raw")
+LENGTH, CALLS = 200, 100
+"""Turns or events, and tool calls, that one part of a view shows."""
+LINE = 140
+"""Characters of a turn in the compact view."""
+
+
+def view_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, view: View, turn: int) -> Row:
+    """One attempt, and what ``view`` of it shows: the part that has ``turn``, counted from 1; in the timeline that is
+    the number of an event. ``events`` are those of the timeline, with seconds since the attempt was asked for."""
+    data = readings.trajectory_data(context, db, run, attempt)
+    begin = (turn - 1) // LENGTH * LENGTH
+    held = data["attempt"]
+    total, first = len(held["transcript"]), ""
+    events: list[Row] = []
+    if view == "timeline":
+        total, first = attempt_extent(db, data["run"], held["task"], held["attempt"])
+        events = attempt_events(db, data["run"], held["task"], held["attempt"], begin, LENGTH)
+    events = [{**row, "after_s": _seconds(first, row["time"])} for row in events]
+    return {**data, "view": view, "begins": begin, "total": total, "events": events}
+
+
+def view_parts(data: Row) -> Row:
+    """What the template draws of ``view_data``: turns of the part, the beginnings of all parts, and its tool calls."""
+    begin, held = data["begins"], data["attempt"]
+    turns = held["transcript"][begin : begin + LENGTH]
+    following = begin + LENGTH + 1 if data["total"] > begin + LENGTH else 0
+    return {
+        "views": VIEWS,
+        "shown_turns": turns,
+        "lines": [_line(turn["content"]) for turn in turns],
+        "records": [json.dumps(turn, ensure_ascii=True) for turn in turns] if data["view"] == "raw" else [],
+        "parts": [*range(0, data["total"], LENGTH)],
+        "following": following,
+        "longest": max((row["wall_s"] or 0.0 for row in data["events"]), default=0.0),
+        "shown_calls": _calls(held, begin)[:CALLS],
+    }
+
+
+def _calls(held: Row, begin: int) -> list[Row]:
+    """The tool calls of the turns from ``begin`` on; all of an attempt that one part shows. Calls name the turn of the
+    student, counted from 0; a prompt may hold turns of examples before."""
+    transcript = held["transcript"]
+    if len(transcript) <= LENGTH:
+        return list(held["calls"])
+    before, here = (_written(part) for part in (transcript[:begin], transcript[begin : begin + LENGTH]))
+    first = (held["turns"] or 0) - _written(transcript) + before
+    return [call for call in held["calls"] if first <= call["turn"] < first + here]
+
+
+def _written(turns: Sequence[Row]) -> int:
+    return sum(turn["role"] == "assistant" for turn in turns)
+
+
+def _line(text: str) -> str:
+    words = " ".join(text[: 4 * LINE].split())
+    return f"{words[:LINE]}…" if len(words) > LINE or len(text) > 4 * LINE else words
+
+
+def _seconds(first: str, time: str) -> float:
+    return round((datetime.fromisoformat(time) - datetime.fromisoformat(first)).total_seconds(), 3)
+
+
+def files_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, call: str, file: str) -> Row:
+    """The work folder of an attempt after one tool call, as the student counts calls (0: before the first): its
+    ``files``, what the call changed in them, and the ``text`` of the one that is named.
+
+    Raises:
+        NotFoundError: no such call or file, or it is not stored here.
+    """
+    name = resolve(db, run)
+    calls = ["0", *(row["call"] for row in show_attempt(db, name, attempt)["calls"])]
+    after = _manifest(snapshot_after(db, name, attempt, call))
+    before = _manifest(snapshot_after(db, name, attempt, calls[max(0, calls.index(call) - 1)]))
+    held = entries(after, context.artifacts)
+    if file and file not in held:
+        raise NotFoundError(f"There is no file {file[:80]!r} after call {call}.")
+    return {
+        "run": name,
+        "attempt": attempt,
+        "call": call,
+        "calls": calls,
+        "changes": changes(context.artifacts, before, after, text=True),
+        "files": [{"path": path, "bytes": one.size} for path, one in held.items()],
+        "file": file,
+        "text": _text(context, held[file]) if file else None,
+    }
+
+
+def _manifest(digest: str) -> Artifact | None:
+    return Artifact(sha256=digest, size=0) if digest else None
+
+
+def _text(context: ApiContext, one: Artifact) -> str | None:
+    """Its text; None where it is none."""
+    try:
+        return context.artifacts.get(one).decode()
+    except UnicodeDecodeError:
+        return None

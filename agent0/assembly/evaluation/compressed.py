@@ -1,0 +1,70 @@
+"""Part of the rim: what shorter prompts cost in accuracy: held-out tasks attempted with prompts as they are and with
+compressed ones, paired."""
+
+import math
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+from agent0.assembly.evaluation.benchmark_run import taken_up
+from agent0.assembly.evaluation.routed import Asked, Asking, Plan, began, costs_of, held_tasks, name_of, open_all
+from agent0.assembly.log.access import open_log
+from agent0.assembly.routing.compressing import compression_of
+from agent0.errors import ConfigError
+from agent0.evaluation.routed.standings import Paired, Standing, paired, standing
+from agent0.settings import Settings
+from agent0.settings.router import CompressionSettings
+from agent0.stats.intervals import wilson
+
+REPORT = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What compression costs: both ways, and the compressed one less the plain one. ``shorter``: the share of all
+    characters of prompts that was left out."""
+
+    run: str
+    standings: tuple[Standing, Standing]
+    paired: Paired
+    shorter: float
+
+    @property
+    def loss95(self) -> float:
+        """The most that it may lose, by the shares of tasks lost and gained with their Wilson intervals (MOVER, Zou and
+        Donner 2008): not 0 where no task differs, since few tasks show little."""
+        found = self.paired.difference
+        lost, gained = found.lost / found.items, found.gained / found.items
+        most_lost, least_gained = wilson(found.lost, found.items)[1], wilson(found.gained, found.items)[0]
+        return lost - gained + math.hypot(most_lost - lost, gained - least_gained)
+
+
+async def measure_loss(
+    settings: Settings, plan: Plan, how: CompressionSettings, run: str, report: REPORT = lambda done, all_: None
+) -> Loss:
+    """Ask what ``run`` has not asked yet in both ways, verify it, and compare.
+
+    Raises:
+        ConfigError: nothing is compressed, or ``run`` was begun with another plan.
+    """
+    from infra.gateway.compression.compressing import Compressing
+
+    compress, plan = compression_of(how), replace(plan, ways=("plain", "compressed"))
+    if compress is None:
+        raise ConfigError("Nothing is compressed.", "", "--stage structural, or --stage extractive")
+    tasks, student = held_tasks(settings, plan), settings.run.student
+    about = f"compression by {', '.join(how.stages)} to {how.longest}{', long tasks' if plan.long else ''}"
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings, make=True))
+        scored = await taken_up(log, run, began(settings, plan, about))
+        ports = await open_all(settings, stack, log)
+        model = ports["models"].open(student)
+        shorter = Compressing(model, compress)
+        ways = [Asked("plain", model, student, plan.adapter), Asked("compressed", shorter, student, plan.adapter)]
+        scored += await Asking(settings, plan, run, log, ways, ports).all(tasks, scored, report)
+        await log.queue.join()
+        costs = await costs_of(log, run)
+    plain, small = ([one for one in scored if one.benchmark == name_of(plan, way)] for way in plan.ways)
+    both = standing("plain", plain, costs), standing("compressed", small, costs)
+    found = paired(small, plain, (both[1].cost, both[0].cost), "plain")
+    return Loss(run, both, found, shorter.left / shorter.read if shorter.read else 0.0)

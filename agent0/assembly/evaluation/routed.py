@@ -1,0 +1,241 @@
+"""Part of the rim: evaluates a checkpoint on held-out tasks through a strategy, and beside it each of the models alone.
+Nothing is trained on any of it. What is written down is never asked again."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.evaluation.benchmark_item import answer_fields
+from agent0.assembly.evaluation.benchmark_run import taken_up
+from agent0.assembly.log.access import open_log
+from agent0.assembly.routing.billing import check_routing, stand_ins
+from agent0.assembly.runtime.port_openers import open_ports
+from agent0.assembly.runtime.stamping import recorded
+from agent0.errors import ConfigError
+from agent0.evaluation.routed.standings import ATTEMPT, MODEL, WAYS, Paired, Standing, Way, paired, standing
+from agent0.ports.models import Model
+from agent0.rollout.prompts import prompt
+from agent0.rollout.student import Conditions, solve
+from agent0.rollout.workspace_store import Scratch
+from agent0.settings import RoutingConfig, Settings, StudentConfig
+from agent0.tasks.splits import heldout
+from agent0.verification.verifiers import verifier_for
+from events.base import effect_id, sha256
+from events.benchmarks import BenchmarkStarted, ItemScored
+from events.models import ModelCalled
+from events.values import Artifact, Split, Task
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to ask: ``items`` tasks of ``split``, each once and greedily, in each of ``ways``; ``long``: of several
+    steps."""
+
+    items: int = 300
+    split: Split = "test"
+    seed: int = 0
+    ways: tuple[Way, ...] = WAYS
+    checkpoint: str = "base"
+    adapter: Artifact | None = None
+    at_once: int = 64
+    long: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """How each way did, and how ``routed`` compares with the others."""
+
+    run: str
+    strategy: str
+    standings: tuple[Standing, ...]
+    paired: tuple[Paired, ...]
+
+
+Report = Callable[[int, int], None]
+"""Called with how many answers of how many there are."""
+
+
+async def evaluate_routed(
+    settings: Settings, plan: Plan, run: str, report: Report = lambda done, all_: None
+) -> Evaluated:
+    """Ask what ``run`` has not asked yet, verify it, and compare the ways.
+
+    Raises:
+        ConfigError: no model stands in, ``run`` was begun with another plan, or there are too few held-out tasks.
+        BudgetExhaustedError: a budget has not enough left; what was answered is kept.
+    """
+    tasks, actors = held_tasks(settings, plan), _actors(settings, plan)
+    check_routing(settings)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(open_log(settings, make=True))
+        scored = await taken_up(log, run, began(settings, plan))
+        ports = await open_all(settings, stack, log)
+        ways = [
+            Asked(way, ports["models"].open(actor), actor, None if way == "cloud" else plan.adapter)
+            for way, actor in actors.items()
+        ]
+        scored += await Asking(settings, plan, run, log, ways, ports).all(tasks, scored, report)
+        await log.queue.join()
+        costs = await costs_of(log, run)
+    return _compared(settings, plan, run, scored, costs)
+
+
+def held_tasks(settings: Settings, plan: Plan) -> list[Task]:
+    """The held-out tasks of ``plan``.
+
+    Raises:
+        ConfigError: there are fewer.
+    """
+    try:
+        return heldout(plan.split, plan.items, plan.seed, settings.run.curriculum.domains, long=plan.long)
+    except ValueError as error:
+        raise ConfigError("The held-out set cannot be drawn.", f"{error}.", "Ask fewer: --items.") from error
+
+
+def _actors(settings: Settings, plan: Plan) -> dict[Way, StudentConfig]:
+    student = settings.run.student
+    chain = stand_ins(student.in_rollouts(), settings.router)
+    if not chain:
+        fix = "Name one: --with provider/model, or the setting run.student.distil_from."
+        raise ConfigError("The student has no model that stands in for it.", "", fix)
+    alone = {"routing": RoutingConfig(), "fallback": ()}
+    cloud = student.in_rollouts().model_copy(
+        update={name: getattr(chain[0], name) for name in type(chain[0]).model_fields} | alone
+    )
+    known: dict[Way, StudentConfig] = {"local": student, "routed": student.in_rollouts(), "cloud": cloud}
+    return {way: known[way] for way in plan.ways}
+
+
+def began(settings: Settings, plan: Plan, name: str = "routed evaluation") -> BenchmarkStarted:
+    """What the numbers of the evaluation ``name`` depend on."""
+    actor, domains = settings.run.student, settings.run.curriculum.domains
+    return BenchmarkStarted(
+        name=name,
+        benchmarks=tuple(name_of(plan, way) for way in plan.ways),
+        modes=("tools",),
+        samples=1,
+        limit=plan.items,
+        seed=plan.seed,
+        actor=actor.model_dump(mode="json"),
+        adapter=plan.adapter,
+        checkpoint=plan.checkpoint,
+        files={},
+        versions={domain: prompt(actor.prompts, domain, "student").version for domain in domains},
+    )
+
+
+def name_of(plan: Plan, way: Way) -> str:
+    """What answers of ``way`` stand under in the log."""
+    return f"{plan.split}, {way}"
+
+
+async def open_all(settings: Settings, stack: AsyncExitStack, log: "Log") -> dict[str, Any]:
+    """What attempts and verdicts need, by name; ``stack`` closes it."""
+    from infra.storage.artifacts import FileArtifacts
+
+    names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
+    return await open_ports(names, settings, FileArtifacts(settings.home), stack, log)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A way to ask: the model behind it, how it attempts tasks, and its weights."""
+
+    way: Way
+    model: Model
+    actor: StudentConfig
+    adapter: Artifact | None
+
+
+class Asking:
+    """Asks each task in each way, some at once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        plan: Plan,
+        run: str,
+        log: "Log",
+        ways: Sequence[Asked],
+        ports: dict[str, Any],
+    ) -> None:
+        self._settings, self._plan, self._run, self._log = settings, plan, run, log
+        self._ways, self._ports = ways, ports
+
+    async def all(self, tasks: Sequence[Task], scored: Sequence[ItemScored], report: Report) -> list[ItemScored]:
+        """Every answer that is missing among ``scored``."""
+        held = {(one.benchmark, one.item) for one in scored}
+        todo = [(way, one) for way in self._ways for one in tasks]
+        todo = [(way, one) for way, one in todo if (name_of(self._plan, way.way), one.canonical) not in held]
+        room, whole, out = asyncio.Semaphore(self._plan.at_once), len(self._ways) * len(tasks), list[ItemScored]()
+        report(whole - len(todo), whole)
+
+        async def one(way: Asked, task: Task) -> None:
+            async with room:
+                found = await self._answer(way, task)
+                name = effect_id(self._run, f"{found.benchmark}/{found.item}", 0)
+                await self._log.append([recorded(self._run, found).model_copy(update={"id": name})])
+            out.append(found)
+            report(whole - len(todo) + len(out), whole)
+
+        async with asyncio.TaskGroup() as group:
+            for way, task in todo:
+                group.create_task(one(way, task))
+        return out
+
+    async def _answer(self, asked: Asked, task: Task) -> ItemScored:
+        plan, actor, ports = self._plan, asked.actor, self._ports
+        token = f"{asked.way}-{sha256(task.canonical)[:16]}"
+        given = Conditions(
+            asked.model,
+            actor,
+            ports["sandbox"],
+            Scratch(),
+            seed=int(sha256(f"{plan.seed} {task.canonical}")[:12], 16),
+            adapter=asked.adapter,
+            group=self._run,
+            temperature=0.0,
+            cache=ports["tool_cache"],
+            policy=self._settings.run.policy,
+            web=ports["web"],
+            attempt=token,
+        )
+        solved = await solve(task, prompt(actor.prompts, task.domain, "student"), given)
+        [verdict] = await verifier_for(task).judge(task, [solved.answer], ports["verifier_sandbox"])
+        about = {"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question}
+        return ItemScored(
+            benchmark=name_of(plan, asked.way),
+            item=task.canonical,
+            mode="tools",
+            sample=0,
+            **answer_fields(solved, verdict),
+            facts={**about, MODEL: solved.model, ATTEMPT: token},
+            signals=solved.signals,
+            authors=dict(solved.authors),
+        )
+
+
+async def costs_of(log: "Log", run: str) -> dict[str, list[int | None]]:
+    """What each call of ``run`` cost, by the token of its attempt."""
+    found: dict[str, list[int | None]] = {}
+    async for one in log.read(run, ("ModelCalled",)):
+        if isinstance(one.event, ModelCalled):
+            found.setdefault(one.event.attempt, []).append(one.event.cost)
+    return found
+
+
+def _compared(
+    settings: Settings, plan: Plan, run: str, scored: Sequence[ItemScored], costs: dict[str, list[int | None]]
+) -> Evaluated:
+    held: dict[Way, list[ItemScored]] = {
+        way: [one for one in scored if one.benchmark == name_of(plan, way)] for way in plan.ways
+    }
+    standings = {way: standing(way, items, costs) for way, items in held.items()}
+    others = [way for way in plan.ways if way != "routed"] if "routed" in held else []
+    pairs = (paired(held["routed"], held[way], (standings["routed"].cost, standings[way].cost), way) for way in others)
+    return Evaluated(run, settings.run.student.distil_routing.strategy, tuple(standings.values()), tuple(pairs))

@@ -1,0 +1,89 @@
+"""``agent0 router calibrate``: what a strategy's confidence in a student's answers is worth."""
+
+import secrets
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.models.calibrate import Reporter, plain, show, trained, write_page
+
+if TYPE_CHECKING:
+    from agent0.evaluation.calibration_report import Found
+    from agent0.settings import Settings
+
+
+def calibrate(
+    provider: Annotated[str | None, typer.Option(help="The student's: tiny, ollama, openai …")] = None,
+    model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
+    checkpoint: Annotated[str, typer.Option(help="RUN/CHECKPOINT of a trained student, or base.")] = "base",
+    items: Annotated[int, typer.Option(min=20, help="Tasks a seed; half of them to fit on.")] = 640,
+    samples: Annotated[int, typer.Option(min=0, max=64, help="Further samples of a turn, for agreement.")] = 4,
+    critique: Annotated[bool, typer.Option(help="Ask it whether its answer is right.")] = True,
+    drawn: Annotated[
+        bool, typer.Option("--drawn", help="At its temperature, as attempts of a run; without: greedy, as evaluations.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Draws tasks and samples.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, max=20, help="How many seeds, from --seed on.")] = 1,
+    page: Annotated[
+        Path | None, typer.Option(callback=console.in_folder, help="Write what was found as a Markdown page.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="A sentence for the page: where the student comes from.")] = "",
+    resume: Annotated[str, typer.Option(help="Id of a calibration to go on with.")] = "",
+    profile: console.Profile = None,
+    set_: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Fit what makes a probability of all that a strategy measures of a turn, on verified held-out tasks, and score it
+    on others. Prints the settings by which strategies use it.
+
+    Killed, it goes on with --resume: no task is asked twice."""
+    from agent0.report.markdown.calibration import page as page_of
+
+    held = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    identity = resume or f"router-calibration-{secrets.token_hex(3)}"
+    console.say(f"Calibration {identity}: {held.run.student.provider}, data in {held.home}")
+    how = (items, samples, critique, drawn)
+    found = [_measured(held, checkpoint, f"{identity}-{n}", n, how, as_json) for n in range(seed, seed + seeds)]
+    if page:
+        write_page(page, page_of(found, shlex.join(["agent0", *sys.argv[1:]]), note, turns=True))
+    if as_json:
+        console.data([{**plain(one), "settings": settings_of(one)} for one in found])
+        return
+    for line in _lines(found[0]):
+        console.text(line)
+
+
+def _measured(
+    held: "Settings", student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
+) -> "Found":
+    """One seed: told as it is done. ``how``: items, samples, critique, drawn."""
+    from agent0.assembly.evaluation.calibration import Plan
+    from agent0.assembly.evaluation.calibration import calibrate as measure
+    from agent0.settings import RoutingConfig
+
+    items, samples, critique, drawn = how
+    routing = RoutingConfig(samples=samples, self_critique=critique)
+    plan = Plan(items, 0, seed, routing=routing, drawn=drawn, at_once=256 // (samples + 1), **trained(held, student))
+    found = console.run_async(lambda: measure(held, plan, run, Reporter(f"{student}, seed {seed}", quiet)))
+    if not quiet:
+        show(found)
+    return found
+
+
+def settings_of(found: "Found") -> dict[str, object]:
+    """The best calibrator of ``found`` as the setting that strategies read."""
+    best = found.measured[0].candidate
+    revision = found.revisions.get(best.signal, 1)
+    version = f"{found.name}, {found.checkpoint}, revision {revision} ({found.run})"
+    return {"signal": best.signal, "method": best.method, "parameters": list(best.parameters), "version": version}
+
+
+def _lines(found: "Found") -> list[str]:
+    """The setting as a profile has it."""
+    name = found.name.partition(" routed")[0]
+    values = [f"{key} = {value!r}".replace("'", '"') for key, value in settings_of(found).items()]
+    return ["", f'[run.student.distil_routing.calibrators."{name}"]', *values]

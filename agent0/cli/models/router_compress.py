@@ -1,0 +1,61 @@
+"""``agent0 router compress``: what shorter prompts cost in accuracy."""
+
+import secrets
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent0.cli import console
+from agent0.cli.models.calibrate import Reporter, trained
+
+if TYPE_CHECKING:
+    from agent0.assembly.evaluation.compressed import Loss
+    from agent0.settings.router import CompressionSettings
+
+
+def compress(
+    checkpoint: Annotated[str, typer.Argument(help="RUN/CHECKPOINT of a trained student, or base.")] = "base",
+    stage: Annotated[list[str] | None, typer.Option(help="structural, extractive; may be given again.")] = None,
+    longest: Annotated[int, typer.Option(min=100, help="Characters of a tool's output that are kept.")] = 1500,
+    items: Annotated[int, typer.Option(min=1, help="Held-out tasks.")] = 300,
+    long: Annotated[bool, typer.Option("--long", help="Tasks of several steps, whose prompts grow.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Draws tasks.")] = 0,
+    resume: Annotated[str, typer.Option(help="Id of a measurement to go on with.")] = "",
+    profile: console.Profile = None,
+    set_: console.Set = None,
+    as_json: console.Json = False,
+) -> None:
+    """Attempt held-out tasks with prompts as they are and with shorter ones, and show the loss of accuracy, paired task
+    by task. Prints the settings by which calls that cost money are compressed; where it may lose too much, runs refuse
+    them."""
+    from agent0.assembly.evaluation.compressed import measure_loss
+    from agent0.assembly.evaluation.routed import Plan
+    from agent0.settings.router import CompressionSettings
+
+    held = console.settings(profile, set_)
+    how = CompressionSettings.model_validate({"stages": stage or ["structural"], "longest": longest})
+    identity = resume or f"compression-{secrets.token_hex(3)}"
+    console.say(f"Compression {identity}: {held.run.student.provider}, data in {held.home}")
+    plan = Plan(items, "test", seed, long=long, **trained(held, checkpoint))
+    found = console.run_async(lambda: measure_loss(held, plan, how, identity, Reporter(checkpoint, as_json)))
+    _show(found, how, as_json)
+
+
+def _show(found: "Loss", how: "CompressionSettings", as_json: bool) -> None:
+    from agent0.evaluation.routed.standings import as_row, paired_row
+
+    rows, pair = [as_row(one) for one in found.standings], paired_row(found.paired)
+    settings = {"stages": list(how.stages), "longest": how.longest, "loss95": round(found.loss95, 4)}
+    settings |= {"version": f"{found.run}, {found.standings[0].tasks} tasks"}
+    if as_json:
+        console.data({"ways": rows, "paired": pair, "shorter": found.shorter, "settings": settings})
+        return
+    console.table(rows, False, ("way", "tasks", "right", "accuracy", "low", "high"))
+    console.table([pair], False, ("tasks", "gained", "lost", "difference", "low", "high", "p", "verdict"))
+    console.text(f"{100 * found.shorter:.1f} % of the characters of all prompts were left out.")
+    for line in (
+        "",
+        "[router.compression]",
+        *(f"{key} = {value!r}".replace("'", '"') for key, value in settings.items()),
+    ):
+        console.text(line)

@@ -1,0 +1,1 @@
+"""A checkpoint evaluated through a strategy."""

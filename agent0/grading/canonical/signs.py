@@ -1,0 +1,84 @@
+"""Signs of Unicode as LaTeX, and functions in the notation that is read."""
+
+# ruff: noqa: RUF001 (look-alike characters are what is replaced here)
+import html
+import re
+from collections.abc import Callable
+
+_GREEK = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ζ": "zeta", "η": "eta", "κ": "kappa",
+    "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "ρ": "rho", "σ": "sigma", "τ": "tau", "φ": "phi", "χ": "chi",
+    "ψ": "psi", "ω": "omega", "Γ": "Gamma", "Δ": "Delta", "Θ": "Theta", "Λ": "Lambda", "Σ": "Sigma", "Φ": "Phi",
+    "Ψ": "Psi", "Ω": "Omega", "ϕ": "phi",
+}  # fmt: skip
+_OTHERS = {
+    "≈": "approx", "∝": "propto", "∧": "land", "∨": "lor", "¬": "neg", "⇒": "Rightarrow", "⇔": "Leftrightarrow",
+    "↔": "leftrightarrow", "∇": "nabla", "∑": "sum", "∏": "prod", "∫": "int", "⩽": "le", "⩾": "ge", "∉": "notin",
+    "⟂": "perp", "∘": "circ ", "⊕": "oplus", "∀": "forall", "∃": "exists",
+}  # fmt: skip
+_TABLE = str.maketrans({sign: rf"\{name} " for sign, name in {**_GREEK, **_OTHERS}.items()})
+_FONT = r"\\(?:text|mathrm|operatorname)\*?\s*\{\s*"
+_Replacement = str | Callable[[re.Match[str]], str]
+_ORDERS = {"1": "'", "2": "''", "3": "'''", "4": "''''"}
+_SETS = {"natural": "N", "rational": "Q", "complex": "C"}
+_OTHER = {"cot": "tan", "sec": "cos", "csc": "sin"}
+_SPELLINGS: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
+    (re.compile(rf"{_FONT}(gcd|lcm|max|min)\s*\}}(?=\s*(?:\\left\s*)?[({{\\])", re.IGNORECASE),
+     lambda found: rf"\{found[1].lower()} "),
+    (re.compile(r"(?<![A-Za-z\\])([a-z])\s*\^\s*\{\s*\(\s*([1-4])\s*\)\s*\}"), lambda f: f[1] + _ORDERS[f[2]]),
+    (
+        re.compile(r"\\[dt]?frac\s*\{\s*d\s*\}\s*\{\s*d\s*x\s*\}\s*(?:\[|\(|\\left[\[(])?\s*([a-z])\s*\(\s*x\s*\)\s*[\])]?"),
+        r"\1'(x)",
+    ),
+    (re.compile(r"=\s*<(?![=>])"), r"\\le "),
+    (re.compile(r"(?<=\d)\s+\.\s+(?=10\s*\^)|(?<=\d)\s*•\s*(?=\d)"), r" \\times "),
+    (re.compile(r"(?<=\\in )\s*([ZRQN])(?![A-Za-z])|(?<=\\in)\s+([ZRQN])(?![A-Za-z])"),
+     lambda f: rf"\mathbb{{{f[1] or f[2]}}}"),
+    (re.compile(r"(?:\{\s*\})?_\s*\{?\s*(\d{1,3})\s*\}?\s*P\s*_\s*\{?\s*(\d{1,2})\s*\}?"), lambda f: _falling(f)),
+    (re.compile(r"\\(?:implies|Longrightarrow)(?![A-Za-z])"), r"\\Rightarrow "),
+    (re.compile(r"\\(?:measuredangle|sphericalangle)(?![A-Za-z])"), r"\\angle "),
+    (re.compile(r"\\Bbbk|\\(?:Reals|reals|R)(?![A-Za-z])"), r"\\mathbb{R}"),
+    (re.compile(r"\\(?:arc)?(sin|cos|tan)h\s*\^\s*\{\s*-1\s*\}|(?<![A-Za-z])\\operatorname\s*\{\s*arc?(sin|cos|tan)h\s*\}|\\operatorname\s*\{\s*ar(sin|cos|tan)h\s*\}"),
+     lambda f: rf"\operatorname{{arc{f[1] or f[2] or f[3]}h}}"),
+)  # fmt: skip
+_SPELLINGS += (
+    (re.compile(r"(?<=:[0-5]\d)\s*o['’]clock"), ""),
+    (re.compile(r"\\(?:vec|boldsymbol|bm|pmb|mathbf)\s*\{\s*([a-hl-z])\s*\}"), r"\\mathbf{\1}"),
+    (re.compile(r"(?<=[A-Z])\s*\|\|\s*(?=[A-Z])"), r" \\parallel "),
+    (re.compile(r"\\(overline|overleftrightarrow)\s*\{\s*([A-Z])\s*([A-Z])\s*\}"),
+     lambda f: rf"\{f[1]}{{{min(f[2], f[3])}{max(f[2], f[3])}}}"),
+    (re.compile(r"\\(?:equiv|cong)_\s*\{?\s*(\d{1,5})\s*\}?\s*(-?\d{1,6})"), r"\\equiv \2 \\pmod{\1}"),
+    (re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*\^)"), r" \\times "),
+    (re.compile(r"(?<=10)\s*\^\s*(-\d+)"), r"^{\1}"),
+    (re.compile(r"^\s*(?:the )?(?:set of )?(?:all )?(?:the )?(natural|rational|complex) numbers\s*\.?\s*$", re.I),
+     lambda found: rf"\mathbb{{{_SETS[found[1].lower()]}}}"),
+    (re.compile(r"(?:\\operatorname\s*\{\s*arc(?=(?:cot|sec|csc)\s*\})|\\?arc(?=cot|sec|csc))(cot|sec|csc)\s*\}?(?![A-Za-z])\s*\(\s*(\d+)\s*\)"),
+     lambda f: rf"\arc{_OTHER[f[1]]}\left(\frac{{1}}{{{f[2]}}}\right)"),
+    (re.compile(r"\\?(?:arc(cot|sec|csc)|(cot|sec|csc)\s*\^\s*\{\s*-\s*1\s*\})(?![A-Za-z])\s*(?:\(\s*(\d+)\s*\)|\{\s*(\d+)\s*\}|(\d+))"),
+     lambda f: rf"\arc{_OTHER[f[1] or f[2]]}\left(\frac{{1}}{{{f[3] or f[4] or f[5]}}}\right)"),
+)  # fmt: skip
+_entity = re.compile(r"&[A-Za-z]{2,8};")
+_wanted = re.compile(
+    r"gcd|lcm|max|min|GCD|LCM|\^\s*\{\s*\(|\\[dt]?frac\s*\{\s*d\s*\}|=\s*<|\.\s+10|•|\\in|P\s*_|implies|Long|angle|Bbb|eals|\\R"
+    r"|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cot|sec|csc|clock|vec|bold|bm|pmb"
+)
+
+
+def one_sign(text: str) -> str:
+    """Return ``text`` with signs as LaTeX commands and functions in one notation."""
+    if "&" in text:
+        text = _entity.sub(lambda found: html.unescape(found[0]), text)
+    if not text.isascii():
+        text = text.translate(_TABLE).replace("∈", r"\in ").strip()
+    if _wanted.search(text):
+        for pattern, sign in _SPELLINGS:
+            text = pattern.sub(sign, text)
+    return text
+
+
+def _falling(found: re.Match[str]) -> str:
+    """``10P3`` as 10 * 9 * 8."""
+    above, count = int(found[1]), int(found[2])
+    if not 0 < count <= min(above, 12):
+        return found[0]
+    return "(" + r" \cdot ".join(str(above - step) for step in range(count)) + ")"

@@ -1,0 +1,195 @@
+"""Answers that nobody waits for: asked of a vendor's batch API at its lower price, and kept in the cache of answers.
+
+Whoever asks the same requests afterwards finds them there. The money of a whole batch is reserved before it is handed
+in, and its id is an event: a process that goes on after a kill collects the batch, and hands nothing in again.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent0.errors import NotFoundError
+from agent0.ports.models import GenerateRequest, Generation, Model
+from agent0.routing.budgets import Purpose
+from events.base import Recorded, sha256
+from events.models import BatchEnded, BatchSubmitted, ModelCalled
+from infra.gateway.billed import FREE, Billed, Books, Remote, Try, said
+from infra.gateway.cache import AnswerCache
+from infra.gateway.ledger import Reservation, accounts_of
+from infra.gateway.records import request_json
+from infra.gateway.retries import Retries
+from infra.models.calls.batch_api import BatchApi, Failure
+
+MOST = 500
+"""Requests of one batch: their notes and its charge are one atomic batch of the log."""
+EXPIRY_S = 26 * 3600.0
+"""How long its money is held: vendors answer within 24 hours."""
+PLACEHOLDER = GenerateRequest(())
+"""Stands for a request that is not asked any more."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a batch came to; ``cost`` in nano-dollars."""
+
+    answered: int = 0
+    failed: int = 0
+    cost: int = 0
+
+    def __add__(self, other: "Collected") -> "Collected":
+        """Both."""
+        return Collected(self.answered + other.answered, self.failed + other.failed, self.cost + other.cost)
+
+
+Report = Callable[[str, int], None]
+"""Called with the vendor's id of a batch that is waited for, and how many requests it has."""
+
+
+class Batches(Billed):
+    """The way to the batches of one model that costs money: charged, noted and kept as its calls are."""
+
+    def __init__(
+        self, api: BatchApi, inner: Model, remote: Remote, books: Books, cache: AnswerCache, retries: Retries
+    ) -> None:
+        super().__init__(inner, remote, books)
+        self._api, self._cache, self._retries = api, cache, retries
+
+    async def close(self) -> None:
+        """Close the connections to the vendor."""
+        await self._api.close()
+
+    async def fetch(
+        self, requests: Sequence[GenerateRequest], look_s: float, report: Report = lambda batch, count: None
+    ) -> Collected:
+        """Have the answers to ``requests`` in the cache, as far as the vendor gives them: those that are missing are
+        handed in, and batches are looked at every ``look_s`` seconds. All requests are of one run.
+
+        Raises:
+            BudgetExhaustedError: a budget has not enough left; nothing more was handed in. What the vendor raises.
+        """
+        known, total = {id_of(one): one for one in requests}, Collected()
+        run = self._run(requests[0]) if requests else self.remote.outside
+        for stored in await self._pending(run):
+            total += await self._collect(run, stored, known, look_s, report)
+        missing = {name: one for name, one in known.items() if not self._kept(one)}
+        names = list(missing)
+        for at in range(0, len(names), MOST):
+            part = {name: missing[name] for name in names[at : at + MOST]}
+            total += await self._collect(run, await self._submit(run, part), known, look_s, report)
+        return total
+
+    def _kept(self, request: GenerateRequest) -> bool:
+        now = self._books.clock().timestamp()
+        return self._cache.get(self.remote.owner, self.remote.model, request, now) is not None
+
+    async def _pending(self, run: str) -> list[Recorded]:
+        """Batches of this model in ``run`` that were handed in and not collected."""
+        held: dict[str, Recorded] = {}
+        names = (BatchSubmitted.__name__, BatchEnded.__name__)
+        try:
+            async with aclosing(self._books.log.read(run, names)) as events:  # type: ignore[type-var]
+                async for one in events:
+                    match one.event:
+                        case BatchSubmitted() as event if self._is_mine(event):
+                            held[event.batch] = one
+                        case BatchEnded(batch=batch):
+                            held.pop(batch, None)
+        except NotFoundError:
+            pass
+        return list(held.values())
+
+    def _is_mine(self, event: BatchSubmitted) -> bool:
+        remote = self.remote
+        return (event.provider, event.model, event.place) == (remote.vendor, remote.model, remote.place)
+
+    async def _submit(self, run: str, part: Mapping[str, GenerateRequest]) -> Recorded:
+        """Reserve for all of ``part``, hand it in, and store that it was."""
+        books, remote, at = self._books, self.remote, self._books.clock()
+        most = [self.most(one, batch=True) for one in part.values()]
+        amount = None if None in most else sum(one or 0 for one in most)
+        accounts = accounts_of(run, at, remote.vendor, remote.user, remote.caps)
+        purpose = Purpose(remote.vendor, remote.model, reason=f"a batch of {len(part)} requests")
+        held = await books.ledger.reserve(accounts, amount, purpose, expiry_s=EXPIRY_S)
+        try:
+            batch = await self._api.submit(part)  # once: a second one might be a second bill
+        except BaseException as error:
+            await self._given_up(held, purpose, error)
+            raise
+        event = BatchSubmitted(
+            provider=remote.vendor,
+            model=remote.model,
+            role=remote.role,
+            batch=batch,
+            call=held.call,
+            amount=amount,
+            requests=len(part),
+            place=remote.place,
+        )
+        stored = books.stamp(run, event)
+        await books.log.append([stored])
+        return stored
+
+    async def _given_up(self, held: Reservation, purpose: Purpose, error: BaseException) -> None:
+        """Free what was held where nothing was taken; where that is not known, it stays held until it expires."""
+        if isinstance(error, FREE):
+            await self._books.ledger.refund(held, replace(purpose, reason=type(error).__name__))
+
+    async def _collect(
+        self, run: str, stored: Recorded, known: Mapping[str, GenerateRequest], look_s: float, report: Report
+    ) -> Collected:
+        """Wait for a batch, keep its answers, then charge it and store that it has ended."""
+        event = stored.event
+        assert isinstance(event, BatchSubmitted)  # noqa: S101 - the callers'
+        report(event.batch, event.requests)
+        while not await self._retries.call(lambda _: self._api.ended(event.batch)):
+            await asyncio.sleep(look_s)
+        remote = self.remote
+        accounts = accounts_of(run, stored.time, remote.vendor, remote.user, remote.caps)
+        held, total, notes = Reservation(event.call, event.amount, accounts), Collected(), list[Recorded]()
+        async with aclosing(self._api.results(event.batch)) as results:
+            async for name, came in results:
+                note = await self._note_of(event, held, known.get(name, PLACEHOLDER), came)
+                notes.append(self._books.stamp(run, note))
+                answered = isinstance(came, Generation)
+                total += Collected(int(answered), int(not answered), note.cost or 0)
+        total = replace(total, failed=event.requests - total.answered)
+        ended = BatchEnded(
+            batch=event.batch, call=event.call, answered=total.answered, failed=total.failed, cost=total.cost
+        )
+        purpose = Purpose(remote.vendor, remote.model, reason=f"batch {event.batch}")
+        stamped = [*notes, self._books.stamp(run, ended)]
+        await self._store(lambda: self._books.ledger.settle(held, total.cost, purpose, stamped))
+        return total
+
+    async def _store(self, write: Callable[[], Any]) -> None:
+        """By the log's queue, and not before it is stored."""
+        await self._books.log.queue.put(write)
+        await self._books.log.queue.join()
+
+    async def _note_of(
+        self, event: BatchSubmitted, held: Reservation, request: GenerateRequest, came: Generation | Failure
+    ) -> ModelCalled:
+        """Keep an answer, and say what came of its request."""
+        fields: dict[str, Any] = {"batch": event.batch, "call": event.call}
+        asked = request is not PLACEHOLDER
+        files = await asyncio.to_thread(self._keep, request, came if isinstance(came, Generation) else None)
+        prompt, output = (files[0] if asked else None), files[1]
+        if isinstance(came, Failure):
+            fields |= {"cost": 0, "error": f"{came.kind} {came.why}".strip()}
+            return self._note(request, Try(event.call), prompt, output, fields)
+        own = replace(held, amount=self.most(request, batch=True) if asked else held.amount)
+        tokens, price, _, error = self._cost(own, came, batch=True)
+        fields |= {**said(came, self.remote), "tokens": tokens}
+        fields |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
+        if asked:
+            fields |= await self._pinned(request, came, error)
+            now, remote = self._books.clock().timestamp(), self.remote
+            self._cache.put(remote.owner, remote.model, request, came, fields["cost"], now)
+        return self._note(request, Try(event.call), prompt, output, {**fields, "error": fields.get("error", error)})
+
+
+def id_of(request: GenerateRequest) -> str:
+    """The id of ``request`` in a batch: the same for the same request."""
+    return f"a0-{sha256(request_json(request))[:32]}"

@@ -1,0 +1,1 @@
+"""Shorter prompts: what ranks lines, and a model that is asked by them."""

@@ -1,0 +1,111 @@
+"""OpenAI's batches through the official client: a file of requests goes in and a file of answers comes out, at half the
+price and within a day."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from agent0.errors import RefusedError
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.settings import ActorConfig
+from events.values import Usage
+from infra.models.calls.batch_api import Failure, busy_as_away
+from infra.models.calls.refusals import refusal
+from infra.models.calls.streams import UNREADABLE
+from infra.models.openai.connection import CLIENT, FAILURES
+from infra.models.openai.dialects import PATHS, Way, body
+from infra.models.openai.provider import key_of, root_of
+from infra.models.openai.replies import Reading
+
+WAY = Way("chat", "text", streams=False)
+ENDED = ("completed", "failed", "expired", "cancelled")
+TEXT_ONLY = "the server gives text only"
+
+
+class OpenAIBatches:
+    """Batches of one model of the server at ``actor.base_url``."""
+
+    def __init__(self, actor: ActorConfig) -> None:
+        self._actor, self._root, self._key = actor, root_of(actor.base_url), key_of(actor)
+        self._client = AsyncOpenAI(
+            base_url=f"{self._root}/v1", api_key=self._key or "none", timeout=actor.timeout_s, max_retries=0
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def submit(self, requests: Mapping[str, GenerateRequest]) -> str:
+        """Hand in ``requests``; the id of the batch."""
+        lines = [
+            {"custom_id": name, "method": "POST", "url": PATHS["chat"], "body": self._body(one)}
+            for name, one in requests.items()
+        ]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        private = [turn.content for one in requests.values() for turn in one.turns]
+        try:
+            file = await self._client.files.create(file=("requests.jsonl", text.encode()), purpose="batch")
+            made = await self._client.batches.create(
+                input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+            )
+        except FAILURES as error:
+            raise self._refusal(error, private) from None
+        return str(made.id)
+
+    async def ended(self, batch: str) -> bool:
+        """Whether it has ended."""
+        return (await self._found(batch)).status in ENDED
+
+    async def results(self, batch: str) -> AsyncGenerator[tuple[str, Generation | Failure]]:
+        """What came of each request.
+
+        Raises:
+            RefusedError: the vendor refused the batch as a whole.
+        """
+        found = await self._found(batch)
+        files = [one for one in (found.output_file_id, found.error_file_id) if one]
+        if found.status == "failed" and not files:
+            told = [one.message or "" for one in (found.errors.data or [] if found.errors else [])]
+            raise RefusedError(f"The batch {batch} was refused.", "; ".join(told)[:300])
+        for file in files:
+            try:
+                text = (await self._client.files.content(file)).text
+                for line in filter(None, text.splitlines()):
+                    one = json.loads(line)
+                    yield str(one["custom_id"]), self._read(one)
+            except FAILURES + UNREADABLE as error:
+                raise self._refusal(error, ()) from None
+
+    async def _found(self, batch: str) -> Any:
+        try:
+            return await self._client.batches.retrieve(batch)
+        except FAILURES as error:
+            raise self._refusal(error, ()) from None
+
+    def _body(self, request: GenerateRequest) -> dict[str, Any]:
+        return body(WAY, request, self._actor.model, (), ())
+
+    def _read(self, one: Mapping[str, Any]) -> Generation | Failure:
+        answered = one.get("response") or {}
+        if answered.get("status_code") != 200:
+            error = one.get("error") or (answered.get("body") or {}).get("error") or {}
+            return Failure("errored", str(error.get("code") or error.get("type") or answered.get("status_code") or ""))
+        reading = Reading(WAY)
+        reading.add(answered["body"])
+        [reply] = reading.replies()
+        return Generation(
+            text=reply.text,
+            finish=reply.finish,
+            usage=Usage(prompt_tokens=reply.read, completion_tokens=reply.written),
+            model=f"openai/{self._actor.model}",
+            capture="text",
+            untrainable=TEXT_ONLY,
+            counted=reply.counted,
+            served=reply.served,
+        )
+
+    def _refusal(self, error: Exception, private: Any) -> Exception:
+        found = refusal(error, self._root, CLIENT, key_env=self._actor.key_env, private=[self._key, *private])
+        return busy_as_away(found, self._root)
