@@ -18,43 +18,18 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_trl import measure_trl
+from benchmarks.gpu_work import GROUP, Cost, Meter, Work, question
 from benchmarks.measured_page import write
 
 LARGE = {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14}
 SMALL = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-GROUP = 8
-
-
-@dataclass(frozen=True)
-class Work:
-    """What both sides do."""
-
-    folder: str
-    device: str
-    quantization: str
-    rows: int
-    tokens: int
-    rank: int = 16
-    turns: int = 2
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Of the last turn: seconds and GiB for each part; ``tokens`` of completions."""
-
-    tokens: int
-    rollout_s: float
-    rollout_gib: float
-    train_s: float
-    train_gib: float
 
 
 def build(folder: Path, sizes: dict[str, int], vocabulary: int) -> None:
@@ -73,11 +48,6 @@ def build(folder: Path, sizes: dict[str, int], vocabulary: int) -> None:
     )  # fmt: skip
     Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-
-
-def question(number: int) -> str:
-    """A prompt of about a hundred tokens, another for each group."""
-    return f"Task {number}. " + "Add the numbers, then say what you did. " * 2
 
 
 def measure_ours(work: Work) -> Cost:
@@ -121,40 +91,6 @@ def measure_ours(work: Work) -> Cost:
         (_, metrics), _, train_gib = meter.time(lambda turn=turn: training.train(replace(job, seed=turn), b""))  # type: ignore[misc]
     tokens = sum(len(one.ids) for one in written)
     return Cost(tokens, rollout_s, rollout_gib, metrics["seconds"], train_gib)
-
-
-class Meter:
-    """Seconds and peak memory of a part."""
-
-    def __init__(self, device: str) -> None:
-        import torch
-
-        self._cuda, self._start = torch.cuda if device != "cpu" else None, 0.0
-
-    def begin(self) -> None:
-        """From here on."""
-        if self._cuda:
-            self._cuda.synchronize()
-            self._cuda.reset_peak_memory_stats()
-        self._start = time.perf_counter()
-
-    def end(self) -> tuple[float, float]:
-        """(seconds, GiB that tensors held at most) since then."""
-        if self._cuda:
-            self._cuda.synchronize()
-        seconds = time.perf_counter() - self._start
-        return seconds, self._cuda.max_memory_allocated() / 2**30 if self._cuda else 0.0
-
-    def time(self, work: Callable[[], Any]) -> tuple[Any, float, float]:
-        """(what it gave, seconds, GiB)."""
-        self.begin()
-        found = work()
-        return found, *self.end()
-
-    def clear(self) -> None:
-        """Give back what nobody holds."""
-        if self._cuda:
-            self._cuda.empty_cache()
 
 
 SIDES: dict[str, Callable[[Work], Any]] = {"agent0": measure_ours, "TRL": measure_trl}

@@ -1,19 +1,17 @@
 """TRL's side of ``benchmarks.gpu``: its GRPOTrainer, with the same LoRA, batch, lengths and checkpointing."""
 
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmarks.gpu import Cost, Work
+from benchmarks.gpu_work import GROUP, Cost, Meter, Work, question
 
 
-def measure_trl(work: "Work") -> "Cost":
+def measure_trl(work: Work) -> Cost:
     """Rollouts are what happens until completions are scored, the training step is the rest of the step."""
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import PreTrainedTokenizerFast
 
-    from benchmarks.gpu import GROUP, question
     from infra.engine.adapter import lora_settings
 
     asked = [{"prompt": [{"role": "user", "content": question(number)}]} for number in range(work.rows // GROUP)]
@@ -33,7 +31,7 @@ def measure_trl(work: "Work") -> "Cost":
     return found
 
 
-def _arguments(work: "Work", folder: str, group: int) -> Any:
+def _arguments(work: Work, folder: str, group: int) -> Any:
     from trl import GRPOConfig
 
     gpu = work.device != "cpu"
@@ -45,7 +43,7 @@ def _arguments(work: "Work", folder: str, group: int) -> Any:
     )  # fmt: skip
 
 
-def _quantized(work: "Work") -> Any:
+def _quantized(work: Work) -> Any:
     if not work.quantization:
         return None
     import torch
@@ -68,8 +66,6 @@ def _timed() -> Any:
     """GRPOTrainer that times its own rollouts."""
     from trl import GRPOTrainer
 
-    from benchmarks.gpu import Cost, Meter
-
     class Timed(GRPOTrainer):  # type: ignore[misc]
         cost = Cost(0, 0.0, 0.0, 0.0, 0.0)
 
@@ -87,8 +83,6 @@ def _timed() -> Any:
 def _clock(trainer: Any) -> Any:
     """Ends each step's training part."""
     from transformers import TrainerCallback
-
-    from benchmarks.gpu import Cost
 
     class Clock(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, *_: Any, **__: Any) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gpu, measured_page
+from benchmarks.gpu_work import Cost
 
 
 def test_numbers_go_between_the_marks_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "gpu.md"
     page.write_text((measured_page.RESULTS / "gpu.md").read_text())
     monkeypatch.setattr(measured_page, "RESULTS", tmp_path)
-    told = gpu.table({"agent0": gpu.Cost(1000, 2.0, 1.5, 4.0, 3.25)})
+    told = gpu.table({"agent0": Cost(1000, 2.0, 1.5, 4.0, 3.25)})
     for _ in range(2):
         measured_page.write("gpu.md", f"{told}\n")
     assert "| agent0 | training step | 250 | 4.00 | 3.25 |" in page.read_text()
