@@ -13,7 +13,6 @@ from events.base import Event, Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from events.tasks import RewardAssigned, TaskAccepted, TaskAttempted, TaskProposed, ToolCalled
 
-
 READ = ("proposals", "readable", "accepted", "attempts", "answered", "calls", "malformed")
 """Proposals of the teacher, those of them that hold a task, and tasks accepted; attempts of the student, those of them
 that end in an answer, tool calls, and those of them that are malformed. `run.teacher.json_schema` and
