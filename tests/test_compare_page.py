@@ -1,15 +1,19 @@
 """The page of runs side by side: scores stand at their iteration, who has none says so, a scale holds what it shows."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.experiments.compare_runs import Side, side_by_side
+from agent0.experiments.compare_runs import Side, side_by_side, side_of
 from agent0.report.charts.plots import Score, spreads
 from agent0.report.html.compare_page import compare_page
+from events.base import Event, Recorded
 from events.checkpoints import CheckpointEvaluated
+from events.tasks import TaskProposed, ToolCalled
+from events.values import Task, ToolCall, ToolResult, ToolState
 
 FIGURE = re.compile(r"text-anchor: middle[^>]*>([-+.e\d]+)</text>")
 LINE = re.compile(r'<path d="([^"]+)"[^>]*style="fill: none; [^"]*stroke: var\(--c\d\)')
@@ -47,6 +51,24 @@ def test_a_scale_holds_what_it_shows(values: list[list[float]]) -> None:
     left, right = (pick(x for x, _ in ends(AXES.findall(drawn)[1])) for pick in (min, max))
     drawn_at = [x for path in LINE.findall(drawn) for x, _ in ends(path)]
     assert len(drawn_at) == 2 * len(values) and all(left - 0.01 <= x <= right + 0.01 for x in drawn_at)
+
+
+def test_what_was_written_is_counted_beside_what_could_be_read() -> None:
+    task = Task(domain="math", family="linear", level=1, question="1+1?", canonical="1+1")
+    proposed: dict[str, Any] = {"iteration": 0, "slot": 0, "teacher": "base", "text": "t", "prompt": "p"}
+    tried: dict[str, Any] = {"task": "t1", "attempt": "a", "turn": 0, "result": ToolResult(state=ToolState.OK)}
+    events: list[Event] = [
+        TaskProposed(task="t0", proposal=None, problem="no task", **proposed),
+        TaskProposed(task="t1", proposal=task, **proposed),
+        ToolCalled(number=0, call=ToolCall(name="", raw="{", error="no JSON"), **tried),
+        ToolCalled(number=1, call=ToolCall(name="python"), **tried),
+    ]
+    now = datetime.now(UTC)
+    kept = [Recorded(id=str(n), type=type(e).__name__, run="r", time=now, event=e) for n, e in enumerate(events)]
+    found = side_by_side([side_of("run", kept)])
+    (row,) = found["read"]
+    assert (row["proposals"], row["readable"], row["calls"], row["malformed"]) == (2, 1, 2, 1)
+    assert "malformed" in compare_page(found)
 
 
 def test_nothing_to_show_is_no_picture() -> None:

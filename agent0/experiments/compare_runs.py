@@ -9,14 +9,20 @@ from agent0.experiments.receipt_diff import crossed_mean, spearman
 from agent0.experiments.substitution import ReceiptKey
 from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.intervals import quantile, wilson
-from events.base import Recorded
+from events.base import Event, Recorded
 from events.checkpoints import CheckpointEvaluated, CheckpointTrained
-from events.tasks import RewardAssigned, TaskAttempted, TaskProposed
+from events.tasks import RewardAssigned, TaskAccepted, TaskAttempted, TaskProposed, ToolCalled
+
+READ = ("proposals", "readable", "accepted", "attempts", "answered", "calls", "malformed")
+"""Proposals of the teacher, those of them that hold a task, and tasks accepted; attempts of the student, those of them
+that end in an answer, tool calls, and those of them that are malformed. `run.teacher.json_schema` and
+`run.student.tool_prompt` are compared by them."""
 
 
 @dataclass
 class Side:
-    """One run or experiment to compare. ``curve`` holds its validation scores in order."""
+    """One run or experiment to compare. ``curve`` holds its validation scores in order, ``read`` how what its models
+    wrote was read, by name of ``READ``."""
 
     name: str
     rewards: dict[ReceiptKey, float] = field(default_factory=dict)
@@ -24,12 +30,14 @@ class Side:
     cost: dict[str, float] = field(
         default_factory=lambda: {"attempts": 0, "tokens": 0, "model_s": 0.0, "training_s": 0.0}
     )
+    read: dict[str, int] = field(default_factory=lambda: dict.fromkeys(READ, 0))
 
 
 def side_of(name: str, events: Iterable[Recorded]) -> Side:
     """Collect rewards, scores and cost of ``name`` from its events."""
     side = Side(name)
     for found in events:
+        _count_read(side.read, found.event)
         match found.event:
             case RewardAssigned() as receipt:
                 side.rewards[receipt.task, receipt.attempt, receipt.role] = receipt.total
@@ -44,6 +52,21 @@ def side_of(name: str, events: Iterable[Recorded]) -> Side:
     return side
 
 
+def _count_read(read: dict[str, int], event: Event) -> None:
+    match event:
+        case TaskProposed(proposal=proposal):
+            read["proposals"] += 1
+            read["readable"] += proposal is not None
+        case TaskAccepted():
+            read["accepted"] += 1
+        case TaskAttempted(answer=answer):
+            read["attempts"] += 1
+            read["answered"] += answer is not None
+        case ToolCalled(call=call, inner=False):
+            read["calls"] += 1
+            read["malformed"] += bool(call.error)
+
+
 def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
     """Summarise each side, and compare every other one with the first."""
     first = sides[0]
@@ -52,6 +75,7 @@ def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
         "names": [side.name for side in sides],
         "rewards": [row for side in sides for row in reward_distribution(side)],
         "curves": {side.name: [_score(scored) for scored in side.curve] for side in sides},
+        "read": [{"name": side.name, **side.read} for side in sides],
         "cost": [{"name": side.name, **{k: _figure(v) for k, v in side.cost.items()}} for side in sides],
         "against": [
             {"name": other.name, "against": first.name, **reward_changes(first, other), "held_out": _claim(claim)}

@@ -20,15 +20,16 @@ from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
+from agent0.grading.readings import judged, other_notations
 from agent0.grading.rewriting import computed, last_side, resolved, rewritten
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
 __all__ = ["SPELLED", "Grade", "answer_in", "exactly", "extract", "grade", "guard"]
 
-NEWEST, REWRITTEN, SPELLED = 5, 4, 3
+NEWEST, CANONICAL, REWRITTEN, SPELLED = 6, 5, 4, 3
 """Versions of the verification rules. From ``SPELLED`` on answers are read as language models spell them
-(``spelling``), from ``REWRITTEN`` on more of them (``rewriting``), in version 5 what has several forms in one
-(``canonical``). Versions 1 and 2 compare answers as they stand."""
+(``spelling``), from ``REWRITTEN`` on more of them (``rewriting``), from ``CANONICAL`` on what has several forms in one
+(``canonical``), in version 6 in other readings, too (``readings``). Versions 1 and 2 compare answers as they stand."""
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CHOICE_GOLD = re.compile(
@@ -58,6 +59,8 @@ def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
     rules. Total; bounded in time."""
     if edition < SPELLED or candidate is None or guard(gold, candidate) or plain(gold, candidate):
         return exactly(gold, candidate)
+    if edition > CANONICAL:
+        return _in_any_reading(gold, candidate)
     if edition == SPELLED:
         return _spelled(gold, candidate)
     if edition > REWRITTEN:
@@ -67,6 +70,17 @@ def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
     if found := as_written(unmarked(gold), unmarked(candidate)):
         return Grade(*found, gold[:200], candidate[:200])
     return _spelled(gold, candidate) if _lettered(gold) else _rewritten(gold, last_side(gold, candidate))
+
+
+def _in_any_reading(gold: str, candidate: str) -> Grade:
+    """``grade`` by version 6: what no reading makes equal is what version 5 says of the first one."""
+    if found := judged(gold, candidate):
+        return Grade(*found, gold[:200], candidate[:200])
+    first = grade(gold, candidate, CANONICAL)
+    if first.correct is True:
+        return first
+    others = (grade(*both, CANONICAL) for both in other_notations(gold, candidate))
+    return next((one for one in others if one.correct is True), first)
 
 
 def _rewritten(gold: str, candidate: str) -> Grade:

@@ -8,6 +8,7 @@ import itertools
 import re
 
 from agent0.grading.replies.claims import CLAUSE, HEDGE, REFUTED, TRUTH, claim, said_of_subject, verdict
+from agent0.grading.replies.runs import COUNTED, NUMERAL, NUMERALS, follows_verb, last_run, stands_apart, value_runs
 from agent0.grading.replies.set_off import BOLD, FORMULA, Text, sentences, set_off
 
 LONGEST, MOST_WORDS = 4_000, 60
@@ -55,43 +56,23 @@ _label = re.compile(
     r"|[A-Z][a-z]+(?: [a-z]+){0,3})\s*:\s*(?=\S)",
     re.IGNORECASE,
 )
-_VERBS = (
-    r"(?:is|are|was|were|be|been|being|becomes?|equals?|gives?|yields?|leaves?|contains?|has|have|had|takes?"
-    r"|costs?|pays?|paid"
-    r"|makes?|gets?|comes to|amounts to|totals?|sums to|remains?|measures?|holds|needs?|earns?|weighs?|reads?"
-    r"|spends?|sells?"
-    r"|as|to|at|of|namely|exactly|precisely|simply|just|only|there are|ist|sind|beträgt|ergibt|est|vaut|sont|es"
-    r"|son|为|是|得|等于|there is|obtains?|finds?|find|get|obtain|(?:holds|true|satisfied|works?|valid) (?:for"
-    r"|when)|lies|option|choice|answer)"
-)
-_verb = re.compile(rf"(?:\b{_VERBS}|[:：=→为是得])\s*(?:a |an |the |about |approximately )?$", re.IGNORECASE)
 _connector = re.compile(
     r"(?:^|[\s,;:.])(?:and\s+)?(?:so(?: that)?|therefore|thus|hence|consequently|whence|conclude(?:s)?(?: that)?"
     r"|it follows that|follows that|we (?:now |can |then |therefore )?(?:find|get|obtain|see|deduce"
     r"|have)(?: that)?|that leaves"
-    r"|which (?:leaves|gives|yields)|leaving(?: only| us with)?|giving|yielding|obtaining|meaning(?: that)?"
-    r"|implying(?: that)?|that is"
+    r"|which (?:leaves|gives|yields|makes|means)"
+    r"|(?<!by )(?<!after )(?<!before )(?<!for )(?<!of )(?:leaving(?: only| us with)?|giving"
+    r"|yielding|obtaining|meaning(?: that)?|implying(?: that)?)|that is|and (?:keep|retain|accept)"
+    r"|(?<=, )(?:(?:covering|earning|saving|making|producing|reaching|bringing|totall?ing|resulting in|amounting to)"
+    r"|for)(?: (?:a|the) total (?:of|to))?(?= [$\d\ue000])"
     r"|leaves(?: only| us)*(?: with)?(?: only)?(?= (?:option |choice |answer )?\(?[A-J]\)?$)"
     r"|(?:which )?(?:simplifies|reduces|evaluates|works out|rounds)(?: down| up)? to"
     r"|implies(?: that)?|if and only if|iff|but (?:it|this|that|the \w+)(?:['’]s| is| are| was)(?= (?:actually"
     r"|really|in fact)\b)"
     r"|(?:it|this) (?:seems|appears)(?: that)?|my (?:best )?guess is|i(?: would|['’]d) say(?: that)?)\b,?:?\s*"
-    r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )",
+    r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*|\s—+\s+(?=[*$(]*[^\s()]+[*$)]*$)|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )",
     re.IGNORECASE,
 )
-_apart = re.compile(
-    r"(?:\b(?:multiple|\w+est|factor|power|third|quarter|half|divisor|out|(?<!an )(?<!a )sum"
-    r"|(?<!an )(?<!a )product|root|square|(?<!an )(?<!a )average|(?<!an )(?<!a )mean|each"
-    r"|any|both|one|some"
-    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|(?<!left )with"
-    r"|without|past|adding"
-    r"|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise|line"
-    r"|case|theorem)|(?<!dropped)(?<!increased)(?<!decreased)(?<!reduced)(?<!rose)(?<!risen)(?<!fell)(?<!fallen)"
-    r"(?<!grew)(?<!grown)(?<!changed)(?<!shrank)(?<!satisfied)"
-    r"(?<!gone up)(?<!went up)(?<!gone down)(?<!went down)\sby)\s*$",
-    re.IGNORECASE,
-)
-"""What stands before a value that is no answer: a bound, a part, the second of two."""
 _behind = re.compile(
     r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
     r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,7}?(?:\s+(?:is|are|was"
@@ -107,28 +88,6 @@ _subordinate = re.compile(
     r"(?:as|since|because|by|for|with|from|using|when|while|after|before|on|in|at|if|[a-z]+ing)\b[^,]{0,200},\s+",
     re.IGNORECASE,
 )
-_NUMERALS = (
-    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
-    r"|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million"
-    r"|billion|dozen|half"
-    r"|halves|thirds?|quarters?|fourths?|fifths|sixths|sevenths|eighths|ninths|tenths|minus|negative)"
-)
-_numeral = re.compile(rf"{_NUMERALS}(?:-{_NUMERALS})*[.,]?", re.IGNORECASE)
-_CURRENCY = r"(?:USD|EUR|GBP|US\$|[$€£])"
-_mathy = re.compile(
-    rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]"
-    rf"|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
-    r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|infinity|log_\w+|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]"
-    r"|\([A-J]\)|p\.?m\.?"
-    r"|a\.?m\.?|noon|midnight",
-)
-_joint = re.compile(
-    r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose"
-    r"|C)[,]?",
-    re.IGNORECASE,
-)
-_wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
 _among = re.compile(
     r"(?:(?:[Oo]ut )?[Oo]f|[Aa]mong|amongst|from) (?:all )?(?:the|these|those) [^,]{1,60}, ", re.IGNORECASE
 )
@@ -144,14 +103,28 @@ _all_but = re.compile(
     r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
     re.I,
 )
+_apposition = re.compile(r",\s+(?:the|an?|its|their|our|one of)\s", re.IGNORECASE)
+_copula = re.compile(
+    r"(?:\b(?:is|are|was|were|be|equals|get|find|obtain|gives|yields)|=)\s+(?:the |an? )?$", re.IGNORECASE
+)
+_of_two_things = re.compile(
+    r"\bthe (?:larger|smaller|greater|lesser|bigger|lower|higher|longer|shorter|older|younger)"
+    r"(?: (?:of (?:the two|them|these)(?: [a-z]+)?|one|number|value|root|solution|angle|integer|side"
+    r"|part|piece))(?= (?:is|was|=))",
+    re.IGNORECASE,
+)
+_ruled_out = re.compile(
+    r"(?:option |choice |answer )?\(?[A-J]\)? (?:is|was|would be|can(?:not|['’]t)|isn['’]t|fails)\b"
+)
+_PAIRS = ("()", "[]", "{}")
+_alone = re.compile(r"\(?[A-J]\)?")
 _one_of_many = re.compile(r"\b(?:a|an) $")
 _reason = re.compile(r"(?:since|because|as)\b[^,]{0,200},\s+", re.IGNORECASE)
-_ordinal = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _group = re.compile(r"\(([^()]*)\)")
 _functions = re.compile(r"sin|cos|tan|log|sqrt|exp")
 _word = re.compile(r"[A-Za-z]{3,}")
 _bold = re.compile(f"{BOLD}(.)")
-_valued = re.compile(rf"[\d\ue000\W](?<![\s,'’-])|^{_NUMERALS}\b|^[A-Z]$|^(?:yes|no|true|false)$", re.IGNORECASE)
+_valued = re.compile(rf"[\d\ue000\W](?<![\s,'’-])|^{NUMERALS}\b|^[A-Z]$|^(?:yes|no|true|false)$", re.IGNORECASE)
 _nearly = re.compile(r"(?<=[\ue010-\uf8ff\d)])((?:\s[A-Za-z]+)?)\s*≈\s*[\d.,]+(?:\s[A-Za-z]+)?$")
 _as_large = re.compile(r" times as (?:large|big|tall|long|many|much|heavy|fast|old|great|likely|wide|high)(?: as .*)?$")
 _times = re.compile(r"(?<=\w) times$", re.IGNORECASE)
@@ -166,21 +139,28 @@ _ended = re.compile(
     r"|per cent of|full|will|on|at|from|by|to|in|as)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
-_SIGNS = ("∪", "∩", "=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
 _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)
 
 
 def concluded(reply: str) -> str | None:
     """Return what the last statement of ``reply`` says, or its first one where that is a value alone ("Seven. The
     primes are …") and nothing is concluded below; None where neither says one thing. Linear time."""
+    said, held = _statements(reply)
+    return (_headline(said, held) or _statement(said[-1], held)) if said else None
+
+
+def last_statement(reply: str) -> tuple[str, Text]:
+    """Return the last sentence of ``reply`` that is no remark, empty where there is none, and what is set off in it."""
+    said, held = _statements(reply)
+    return said[-1] if said else "", held
+
+
+def _statements(reply: str) -> tuple[list[str], Text]:
     held = set_off(reply[-LONGEST:])
     said = [one for one in sentences(held.text) if not _small_talk.match(one.lstrip("*_ "))]
     while len(said) > 1 and _remark.fullmatch(said[-1].strip()):
         said.pop()
-    if not said:
-        return None
-    first = _headline(said, held)
-    return first or _statement(said[-1], held)
+    return said, held
 
 
 def _headline(statements: list[str], held: Text) -> str | None:
@@ -192,9 +172,7 @@ def _headline(statements: list[str], held: Text) -> str | None:
     if (found := TRUTH.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
         return found[1]
     words = first.split()
-    alone = (
-        len(words) <= 3 and bool(words) and (_numeral.fullmatch(words[0]) or first[:1] == BOLD or words[0].isdigit())
-    )
+    alone = len(words) <= 3 and bool(words) and (NUMERAL.fullmatch(words[0]) or first[:1] == BOLD or words[0].isdigit())
     alone = alone and not _heading.fullmatch(said)
     return said if alone and not first.endswith(":") and not re.match(r"(?i)step|case|part|\w+:", said) else None
 
@@ -204,10 +182,12 @@ def _statement(said: str, held: Text) -> str | None:
     said = _opinion.sub("", said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip(), count=1)
     if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
         return None
-    if _by_cases.search(said) or _all_but.match(said):
+    if _by_cases.search(said) or _all_but.match(said) or _alone.fullmatch(said):
         return held.shown(said)
     if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(BOLD) + said.count(FORMULA) == 1:
         return _whole(said, held)
+    if (parts := _parted(said)) is not None:
+        return _of_two(*parts, held)
     said = _unbolded(said, held)
     if (bold := _emphasised(said, held)) is not None:
         return bold or None
@@ -219,12 +199,37 @@ def _statement(said: str, held: Text) -> str | None:
     return _main_clause(main[among.end() :] if among else main, held)
 
 
+def main_clause(said: str) -> str:
+    """Return the last clause of a sentence that its connectors part, with brackets as words."""
+    main = _joined(said.strip().rstrip(".!。").strip())
+    main = main[_last_end(_connector, main) :]
+    among = _among.match(main) or _intro.match(main)
+    return main[among.end() :] if among else main
+
+
+def _parted(said: str) -> tuple[str, str] | None:
+    """What a sentence says before and behind its last semicolon outside of brackets; None where it has none."""
+    before, _, behind = said.rpartition("; ")
+    return (before, behind) if before and all(before.count(one) == before.count(two) for one, two in _PAIRS) else None
+
+
+def _of_two(before: str, behind: str, held: Text) -> str | None:
+    """What two main clauses state: the one that concludes, or the only one that states anything."""
+    one = _statement(before, held)
+    if _remark.fullmatch(behind) or REFUTED.search(behind) or _ruled_out.match(behind):
+        return one
+    other = _statement(behind, held)
+    if one is None or _connector.match(behind) or one == other:
+        return other
+    return one if other is None or _alone.fullmatch(one) else None
+
+
 def _unbolded(said: str, held: Text) -> str:
     """``said`` with bold words as words where none of them says a value and something beside them does."""
     bold = [held.pieces[ord(found[1]) - 0xE010] for found in _bold.finditer(said)]
     if (
         not bold
-        or _verb.search(_bold.split(said)[0])
+        or follows_verb(_bold.split(said)[0])
         or not re.search(f"[\\d{FORMULA}]", _bold.sub("", said))
         or any(map(_valued.search, bold))
     ):
@@ -292,7 +297,7 @@ def _emphasised(said: str, held: Text) -> str | None:
     after = said[last:]
     cut = CLAUSE.search(after)
     tail = after[: cut.start()] if cut else after
-    if HEDGE.search(main) or _apart.search(main) or HEDGE.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
+    if HEDGE.search(main) or stands_apart(main) or HEDGE.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
         return ""
     inner = said[places[0] : last]
     if len(places) > 1:
@@ -307,10 +312,11 @@ def _value(main: str, held: Text) -> str | None:
     cut = CLAUSE.search(main, 1)
     main = _as_large.sub("", _nearly.sub(r"\1", main[: cut.start()] if cut else main))
     main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
+    main = _before_apposition(_of_two_things.sub("it", main) if len(_of_two_things.findall(main)) == 1 else main)
     if HEDGE.search(main):
         return None
     words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", main)]
-    run = _run(words)
+    run = last_run(words)
     if run is None:
         return None
     start, end = run
@@ -322,39 +328,21 @@ def _value(main: str, held: Text) -> str | None:
     return _times.sub("", held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")).replace("\u2060", " ")) or None
 
 
+def _before_apposition(main: str) -> str:
+    """``main`` up to a noun that explains the value that the verb states: "is 5, the middle one of 3, 5 and 7"."""
+    found = _apposition.search(main)
+    runs = value_runs(main[: found.start()]) if found else []
+    states = runs and _copula.search(runs[-1][0]) and not runs[-1][2].strip()
+    return main[: found.start()] if found and states else main
+
+
 def _stands_alone(before: str, value: str, after: str) -> bool:
     """Whether ``value`` is what the clause says: a verb or nothing of its kind stands before it."""
     if value.isdigit() and after.strip() and _one_of_many.search(before):
         return False
-    if re.search(r"[\d\ue000]", after) or _apart.search(before) or not _behind.fullmatch(after):
+    if re.search(r"[\d\ue000]", after) or stands_apart(before) or not _behind.fullmatch(after):
         return False
-    if _verb.search(before.rstrip() + " ") or _verb.search(before.rstrip()):
+    if follows_verb(before):
         return True
-    apart = not re.search(r"[\d\ue000]", before)
+    apart = not re.search(r"[\d\ue000]", before) and not COUNTED.search(before)
     return apart or (not after.strip() and bool(_relation.search(value)))
-
-
-def _run(words: list[tuple[str, int, int]]) -> tuple[int, int] | None:
-    """The last run of words that are mathematics, with joints inside of it: (first, one behind the last)."""
-    marks = [
-        not _ordinal.fullmatch(word) and bool(_mathy.fullmatch(word) or _numeral.fullmatch(word)) for word, *_ in words
-    ]
-    if not any(marks):
-        return None
-    end = len(marks) - marks[::-1].index(True)
-    start = end - 1
-    while start and (step := next((n for n in (1, 2, 3) if _joins(words, marks, start, n)), 0)):
-        start -= step
-    while start < end - 1 and _wanting.fullmatch(words[start][0]):
-        start += 1
-    while 0 < start < end - 1 and words[start][0] in _SIGNS and not words[start - 1][0].endswith((",", ":", ".")):
-        start -= 1
-    while start < end - 1 and words[start][0] in _SIGNS:
-        start += 1
-    return start, end
-
-
-def _joins(words: list[tuple[str, int, int]], marks: list[bool], start: int, size: int) -> bool:
-    """Whether the word ``size`` before ``start`` is mathematics, and those between are joints."""
-    between = words[max(0, start - size + 1) : start]
-    return start >= size and marks[start - size] and all(_joint.fullmatch(word) for word, *_ in between)

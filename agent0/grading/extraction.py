@@ -3,6 +3,7 @@
 Nowhere else is looked, and never inside of a closed block of thoughts.
 """
 
+# ruff: noqa: RUF001 (signs and dashes as they are written)
 import html
 import re
 
@@ -11,6 +12,7 @@ from agent0.grading.conclusions import concluded
 from agent0.grading.replies.claims import REFUTED
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.objects import answer_of_object
+from agent0.grading.replies.turns import own_turn
 from agent0.grading.replies.wording import written_out
 from agent0.grading.several_boxes import boxes_of_one_answer
 
@@ -35,7 +37,7 @@ _field = re.compile(
 )
 _entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
-_says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:→]|->|[-–—]+(?=\s))"  # noqa: RUF001 (dashes as they are written)
+_says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:→]|->|[-–—]+(?=\s))"
 _head = re.compile(
     rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option"
     rf"|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
@@ -44,6 +46,7 @@ _head = re.compile(
     r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
     re.IGNORECASE | re.MULTILINE,
 )
+_any_head = re.compile(_head.pattern.replace("|[=:→]|->|", "|[=-]+>|[=:→⇒⟹]|"), re.IGNORECASE | re.MULTILINE)
 _taken = re.compile(
     r"(?:(?:so|thus|hence|therefore),?\s+)?(?:it(?: is|'s)\s+\(([A-J])\)"
     r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer"
@@ -60,7 +63,7 @@ _clause = re.compile(
     r"|and (?:we|this|that|it|thus|hence|so|therefore)|(?:and )?not)\b"
     r"|,\s+(?:given|provided|assuming|obtained|found|confirming|giving|making|using|based|namely|after|thus|hence"
     r"|therefore|in other words)\b|\s+if\s+(?:we|you|they|one|rounded)\b"
-    r"|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})"  # noqa: RUF001 (dashes as they are written)
+    r"|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})"
     r"|\s+\((?:see|which|since|because|as|i\.e\.|not|that is|in other words|given|approx\w*|about|roughly|or about"
     r"|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))",
     re.IGNORECASE,
@@ -79,6 +82,11 @@ _doubted = re.compile(
     re.IGNORECASE,
 )
 """What stands before "the answer is" in a sentence that does not say so."""
+_either_way = re.compile(
+    r"[*$]*(?:option |choice )?\(?[A-J]\)?[*$]* (?:if|when|unless|or else)\b[^.\n]*(?:\botherwise\b"
+    r"|\([A-J]\)|\belse\b)",
+    re.IGNORECASE,
+)
 MOST_DOUBT = 80
 _supposed = re.compile(
     r"(?:^|[.!?\n]\s*)(?:if|had|were|suppose|without|unless)\b[^.!?\n]*\bwould\b[^.!?\n]*\Z", re.IGNORECASE
@@ -90,7 +98,7 @@ _sentence_like = re.compile(rf"{_prose.pattern}|(?:there|it|we|he|she|they|the) 
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
 _bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
-_stop = re.compile(r"\.(?=\s|\Z)|\n")
+_stop, _any_stop = re.compile(r"\.(?=\s|\Z)|\n"), re.compile(r"\.(?=\s|\Z)|\n|[。！]")
 
 
 def extract(reply: str) -> str | None:
@@ -118,7 +126,7 @@ def answer_in(reply: str) -> str | None:
     r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``), the answer of a JSON
     object that ends the reply, or what the last statement says. Several boxes of one sentence are one answer, and so
     is a statement below that repeats them all. Version 4 of the verification rules."""
-    text = _bold_stop.sub(r"\1.", visible(_square.sub(r"<\1answer>", reply[-LONGEST:])))
+    text = _bold_stop.sub(r"\1.", own_turn(visible(_square.sub(r"<\1answer>", reply[-LONGEST:]))))
     rejected = _rejected_box(text)
     if not rejected and (found := boxes_of_one_answer(text[-LAST:])):
         return found
@@ -165,12 +173,10 @@ def visible(text: str) -> str:
 def _stated(text: str, *, wary: bool) -> str | None:
     """What the last sentence or heading states that is no remark on the answer."""
     clause = _any_clause if wary else _clause
-    for head in reversed(list(_head.finditer(text))):
+    for head in reversed(list((_any_head if wary else _head).finditer(text))):
         if wary and _doubted.search(text, max(0, head.start() - MOST_DOUBT), head.start()):
             return None
-        if wary and _supposed.search(text[max(0, head.start() - LONGEST_CONDITION) : head.end()]):
-            continue
-        if wary and REFUTED.search(text[head.end() :].partition("\n")[0].partition(". ")[0]):
+        if wary and _is_doubtful(text, head):
             continue
         rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
         if (shown := _display.match(rest)) is not None:
@@ -178,6 +184,8 @@ def _stated(text: str, *, wary: bool) -> str | None:
         if wary and (found := _colon.match(rest)) and (shown := _display.match(rest, found.end())):
             return _bare(shown[2] or shown[3])
         if (said := _bare(sentence := _sentence(rest, clause))) and not _comment.match(said):
+            if wary and _either_way.match(rest):
+                return None
             begun = _sentence_like if wary else _prose
             marked = _marked.findall(sentence) if begun.match(said) else []
             return _bare(marked[0]) if len(marked) == 1 else said
@@ -185,9 +193,16 @@ def _stated(text: str, *, wary: bool) -> str | None:
     return last[1] or last[2] if last else None
 
 
+def _is_doubtful(text: str, head: re.Match[str]) -> bool:
+    """Whether the sentence of ``head`` only supposes what it states, or the next one takes it back."""
+    supposed = _supposed.search(text[max(0, head.start() - LONGEST_CONDITION) : head.end()])
+    return bool(supposed or REFUTED.search(text[head.end() :].partition("\n")[0].partition(". ")[0]))
+
+
 def _sentence(text: str, clause: re.Pattern[str]) -> str:
     """``text`` up to its first stop, line end or clause that only explains, outside of brackets and formulas."""
-    ends = sorted({*(m.start() for m in _stop.finditer(text)), *(m.start() for m in clause.finditer(text))})
+    stop = _any_stop if clause is _any_clause else _stop
+    ends = sorted({*(m.start() for m in stop.finditer(text)), *(m.start() for m in clause.finditer(text))})
     depth = place = 0
     money = text.partition("\n")[0].count("$") % 2  # a sign of its own begins no formula
     for end in [*ends, len(text)]:

@@ -21,10 +21,11 @@ class VerificationConfig(Frozen):
     agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
     judge: JudgeConfig = JudgeConfig()
     edition: int = Field(
-        5,
+        6,
         ge=1,
-        le=5,
-        description="version of the rules; 4: fewer notations are brought to one; 3: fewer spellings are read; "
+        le=6,
+        description="version of the rules; 5: fewer readings of an answer; 4: fewer notations are brought to one; "
+        "3: fewer spellings are read; "
         "2: answers are compared as they stand, not as language models spell them; 1: and 6*7 is accepted for 42",
     )
 

@@ -286,7 +286,8 @@ def compare(
     full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
-    """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, cost."""
+    """Runs and experiments side by side: rewards, held-out curves with paired tests, what changed sides, how much of
+    what models wrote could be read, cost."""
     from agent0.assembly.replay.rescore import gather_different
     from agent0.experiments.compare_runs import side_by_side
     from agent0.report.answers import compare_answer
@@ -315,6 +316,7 @@ def _show_sides(found: dict[str, Any]) -> None:
     rows = [_against(row) for row in found["against"]]
     seen = ("name", "conclusion", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
     console.table(rows, False, (*seen, "changed_sides"), title=f"\nAgainst {found['names'][0]}, on the same items")
+    console.table(found["read"], False, title="\nWhat was written, and what of it could be read")
     console.table(found["cost"], False, title="\nCost")
 
 

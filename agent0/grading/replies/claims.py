@@ -5,7 +5,7 @@ import re
 
 CLAUSE = re.compile(
     r",?\s+(?:which|because|since|where|whereas|while|whose|whom|rather than|instead of|(?:down|up) from"
-    r"|with(?<!left with)"
+    r"|with(?<!left with)(?<!up with)"
     r"|for (?:all|some|any|every)"
     r"|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"
     r"|when (?:it is |we )?(?:divided|divide|rounded|round|simplified|expressed|written|reduced))\b"
@@ -38,7 +38,8 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 _chooses = re.compile(
-    r"(?:option |choice |answer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|only)\b[^A-J]*|: [^A-J]*"
+    r"(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true"
+    r"|only)\b[^A-J]*|: [^A-J]*"
     r"| (?:makes the most sense|fits best|works best"
     r"|best (?:fits|describes|matches|explains|answers|completes)\b[^A-J]*))"
 )
@@ -49,7 +50,7 @@ _picked = re.compile(
     r"|(?i:(?:i(?:['’]d| would|['’]ll| will)? |we )?(?:choose|pick|select|go with|chose|opt for)"
     r" (?:option|choice|answer|letter) \(?)([a-j])\)?$"
 )
-_it_is = re.compile(r"(?i:so,? |then,? )?\(?([A-J])\)? it is|(?i:i['’]m going with) \(?([A-J])\)?")
+_it_is = re.compile(r"(?i:so,? |then,? )?\(?([A-J]|-?\d[\d.,]*)\)? it is|(?i:i['’]m going with) \(?([A-J])\)?")
 _after_word = re.compile(
     r"(?<!ncorrect )(?<!wrong )(?<!Wrong )\b(?i:choice|option|answer|letter|selection)"
     r"\s*(?:is|:|→|=|->|-)\s*\(?([A-J])\)?$"

@@ -6,6 +6,8 @@ Each is put into the words in which a sentence would say it.
 # ruff: noqa: RUF001 (signs as they are written)
 import re
 
+from agent0.grading.replies.languages import in_english
+
 LONGEST_OUTPUT = 200
 _ticks, _crosses = "✅✓✔☑", "❌✗✘☒"
 _option = re.compile(
@@ -47,16 +49,53 @@ _quoted = re.compile(r"^(?:>[ \t]?)+(?=[^>\s])", re.MULTILINE)
 _LETTERS = str.maketrans({"ₙ": "_n", "ₖ": "_k", "ᵢ": "_i", "ⱼ": "_j", "ⁿ": "^n"})
 
 
+_struck = re.compile(r"~~[^~\n]{1,200}~~|<(s|del|strike)>(?:(?!</\1>).){0,200}</\1>", re.IGNORECASE | re.DOTALL)
+_paired = re.compile(r"<([a-z][\w-]{2,30})>((?:(?!<[/a-z]).)*)</\1>", re.IGNORECASE | re.DOTALL)
+_KEPT = frozenset(
+    [
+        "answer",
+        "final_answer",
+        "finalanswer",
+        "sup",
+        "sub",
+        "strong",
+        "span",
+        "div",
+        "code",
+        "think",
+        "mark",
+        "big",
+        "small",
+        "center",
+        "font",
+        "del",
+        "strike",
+    ]
+)
+_keycap = re.compile("([0-9])\ufe0f?\u20e3")
+_no_words = re.compile(r" ?\(\s*\)")
+_squared = str.maketrans(
+    {chr(start + n): chr(65 + n) for start in (0x1F130, 0x1F150, 0x1F170) for n in range(26)} | {"🔟": "10"}
+)
+
+
 def laid_out(text: str) -> str:
     """Return ``text`` with its layout as words; linear in its length."""
-    text = _bracketed.sub(r"\1\2", _as_ticks(text))
+    text = _bracketed.sub(r"\1\2", _as_ticks(_struck.sub(" ", text) if "~~" in text or "</" in text else text))
+    if not text.isascii():
+        text = _keycap.sub(r"\1", text.translate(_squared))
     if not text.isascii():
         text = text.translate(_LETTERS)
-        text = _beside.sub(" ", _wrong.sub(" wrong ", _picture.sub("", _ticked(text))))
+        text = in_english(_ticked(text))
+        text = _no_words.sub("", _beside.sub(" ", _wrong.sub(" wrong ", _picture.sub("", text))))
+    else:
+        text = in_english(text)
     text = _quoted.sub("", text) if ">" in text else text
     text = _closed_heading.sub(r"\1 \2", text) if "#" in text else text
     if "<" in text:
         text = _tags.sub("\n", _thoughts.sub("\n", _scripts.sub(r"\1/\2", text)))
+        for _ in range(3):
+            text = _paired.sub(lambda found: found[0] if found[1].lower() in _KEPT else f"\n{found[2]}\n", text)
     if "```" in text:
         text = _printed.sub(_as_line, text)
     if "|" in text:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from agent0.chat_format import boxed
 from agent0.grading.conclusions import concluded
 from agent0.grading.extraction import extract, visible
+from agent0.grading.replies.asserted import asserted
 from agent0.grading.replies.claims import HEDGE, REFUTED, said_of_subject
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.set_off import sentences, set_off
@@ -98,10 +99,13 @@ def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Ite
         yield from _assigned(text)
     held = set_off(text)
     said_last = (sentences(held.text) or [""])[-1]
-    yield from _in_words(gold, held.shown(said_last))
+    yield from _in_words(gold, held.shown(said_last.rpartition("; ")[2]))
+    if _several.search(gold) and "; " in said_last and not HEDGE.search(said_last.replace(" first", "")):
+        yield from _values_of(held.shown(said_last))
     if said is not None and _components.search(said_last) and (found := _pair.fullmatch(said)):
         yield f"({', '.join(part for part in found.groups() if part)})"
     yield from _twice(gold, text, alike)
+    yield from asserted(gold, text)
 
 
 def _of_answer(gold: str, said: str, alike: Alike) -> Iterator[str]:
@@ -267,7 +271,10 @@ def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:
     second = concluded(f"It is {re.split(r'[,)](?= |$)', parts[1])[0]}")
     if first is None or second is None:
         return
-    forms = [_in_degrees(one) if _degrees.search(gold) else one for one in (first, second)]
+    mixed = len({bool(_degrees.search(one)) for one in (first, second)}) > 1
+    forms = [_in_degrees(one) if _degrees.search(gold) or mixed else one for one in (first, second)]
+    if mixed and alike(forms[0], forms[1]):
+        yield from (first, second)
     if alike(forms[0], forms[1]) or alike(forms[1], forms[0]) or _near(forms[0], forms[1]):
         yield from forms
 
