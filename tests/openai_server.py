@@ -37,6 +37,8 @@ BROKEN: dict[str, tuple[int, Any]] = {
     "quota": (429, {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}),
     "gone": (404, {"error": {"message": "The model does not exist.", "code": "model_not_found"}}),
 }
+END = "<|im_end|>"
+"""The name of the token that ends a turn: in no text, but among the tokens."""
 MIDWAY = ("broken", "ended", "silent", "error", "garbled")
 """Faults in the middle of a stream: the connection breaks, the stream ends too early, nothing more comes, an error, or
 something that is no JSON."""
@@ -108,6 +110,8 @@ class OpenAIStandIn:
             return 404, {"error": {"message": f"The model `{body['model']}` does not exist."}}
         if self.level == "text" and (unknown := set(body) - STRICT or path == "/v1/completions"):
             return 400, {"error": {"message": f"Unrecognized request argument supplied: {unknown}"}}
+        if (heat := body["temperature"]) > 2:
+            return 400, {"error": {"message": f"temperature must be in [0, 2], got {heat}. (parameter=temperature)"}}
         if self.single and len(body.get("messages", ())) > 1:
             return 400, {"error": {"message": "Conversation roles must be one user"}}
         return None
@@ -198,7 +202,8 @@ class OpenAIStandIn:
 
     def _choice(self, chat: bool, body: dict[str, Any], one: Drawn, which: slice) -> Part:
         choice: Part = {"index": 0}
-        pieces, logprobs = one.pieces[which], one.logprobs[which]
+        logprobs = one.logprobs[which]
+        pieces = [piece or END for piece in one.pieces[which]]
         if self.level != "text" and body.get("logprobs") is not None:
             each = [{"token": t, "logprob": p, "top_logprobs": []} for t, p in zip(pieces, logprobs, strict=True)]
             choice["logprobs"] = {"content": each} if chat else {"token_logprobs": logprobs, "tokens": pieces}

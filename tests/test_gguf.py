@@ -23,7 +23,7 @@ from infra.weights.gguf import check_config, split_name, tokens, write_adapter, 
 from infra.weights.merge import check_fit, merged, read_lora, save_merged
 from infra.weights.safetensors_io import Weights, digest, write
 from tests.adapters import adapter, tensors
-from tests.engine.models import qwen2, read_qwen2
+from tests.engine.models import llama, qwen2, read_qwen2
 from tests.llama_server import MISSING, serving
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft's, 2026-11
@@ -88,6 +88,28 @@ def test_llama_cpp_computes_what_transformers_does(stabilised: bool, random_base
     with serving(*exported(folder, data, tmp_path)) as url:
         for ids in PROMPTS:
             plain, trained = (asyncio.run(served(url, ids, {0: scale}, size)) for scale in (0.0, 1.0))
+            assert np.abs(plain - spread(engine, ids, "")).max() < CLOSE
+            assert np.abs(trained - spread(engine, ids, "trained")).max() < CLOSE
+            assert np.abs(trained - plain).max() > 0.5
+
+
+@real
+def test_heads_that_turn_neighbours_are_written_so(tmp_path: Path) -> None:
+    """Of Llama, queries and keys with their adapters; more heads of queries than of keys."""
+    folder = tmp_path / "llama"
+    torch.manual_seed(2)
+    llama(
+        vocab_size=650, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=512, tie_word_embeddings=True, initializer_range=0.3,
+    ).save_pretrained(folder)  # fmt: skip
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        shutil.copyfile(BASE / name, folder / name)
+    data = adapter(folder, size=0.3)
+    engine = Engine(str(folder))
+    engine.load_adapter("trained", data)
+    with serving(*exported(folder, data, tmp_path)) as url:
+        for ids in PROMPTS:
+            plain, trained = (asyncio.run(served(url, ids, {0: scale}, 650)) for scale in (0.0, 1.0))
             assert np.abs(plain - spread(engine, ids, "")).max() < CLOSE
             assert np.abs(trained - spread(engine, ids, "trained")).max() < CLOSE
             assert np.abs(trained - plain).max() > 0.5
@@ -213,7 +235,9 @@ CONFIGURATION = json.loads((BASE / "config.json").read_text())
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"architectures": ["LlamaForCausalLM"]}, "LlamaForCausalLM"),
+        ({"architectures": ["Qwen3ForCausalLM"]}, "Qwen3ForCausalLM"),
+        ({"architectures": ["LlamaForCausalLM"], "attention_bias": True}, "biases"),
+        ({"head_dim": 64}, "heads of 64"),
         ({"use_sliding_window": True}, "sliding"),
         ({"hidden_act": "gelu"}, "gelu"),
         ({"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}, "yarn"),
@@ -250,6 +274,12 @@ def test_only_what_is_known_is_called_exact() -> None:
     assert split_name(cutting(QWEN2_SPLIT)) == ("qwen2", True)
     assert split_name(cutting(QWEN2_SPLIT[:-1])) == ("gpt-2", False)
     assert split_name(json.loads((BASE / "tokenizer.json").read_text()))[1] is False
+    apart = [
+        {"type": "Digits", "individual_digits": True},
+        {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+    ]
+    assert split_name({"pre_tokenizer": {"type": "Sequence", "pretokenizers": apart}}) == ("smollm", True)
+    assert not split_name({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, apart[1]]}})[1]
 
 
 def test_a_base_is_known_by_its_weights(random_base: Path, tmp_path: Path) -> None:

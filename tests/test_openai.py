@@ -141,6 +141,7 @@ class TestLogprobs(ModelConformance):
     async def test_what_it_gives_is_recorded(self, model: Model) -> None:
         written = await model.generate(ask())
         assert written.capture == self.level and written.untrainable
+        assert written.ends[-1:] == ((len(written.text),) if written.logprobs else ())
 
 
 class TestText(TestLogprobs):

@@ -1,6 +1,7 @@
 """Adapters of a vLLM server, loaded while it runs: against a stand-in that speaks the documented wire format."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +122,22 @@ async def test_a_server_that_was_started_again_gets_them_again(model: OpenAIServ
     server.adapters.clear()
     assert essence(await model.generate(replace(ask(), adapter=one))) == essence(before)
     assert len(calls(server, "load_lora_adapter")) == 2
+
+
+async def test_files_that_it_may_read_again_are_there(
+    model: OpenAIServer, server: OpenAIStandIn, tmp_path: Path
+) -> None:
+    """It ends where it is to read an adapter anew whose folder is gone: of another run, or deleted meanwhile."""
+    one = trained(model)
+    other = OpenAIServer(actor(server.url), model._artifacts, shared=tmp_path / "other")
+    await other.generate(replace(ask(), adapter=one))
+    await other.close()
+    await model.generate(replace(ask(), adapter=one))
+    [(name, (path, _))] = server.adapters.items()
+    assert path == str(tmp_path / "adapters" / one.sha256) and name.endswith(one.sha256)
+    shutil.rmtree(path)
+    await model.generate(replace(ask(), adapter=one))
+    assert len(list(Path(path).iterdir())) == 2
 
 
 async def test_those_used_longest_ago_leave(

@@ -2,13 +2,14 @@
 
 vLLM takes them at ``/v1/load_lora_adapter`` where it was started with ``--enable-lora`` and with
 ``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1`` in its environment. It reads the files itself, so they lie in a folder that it
-sees under the same path; a request then names the adapter as its model.
+sees under the same path; a request then names the adapter as its model. It reads them again whenever it has had room
+for others in between (``--max-cpu-loras``), and ends where they are gone.
 """
 
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,12 @@ Probe = Callable[[str], Awaitable[Sequence[float]]]
 
 class VllmAdapters:
     """The adapters of one server over the weights in ``folder``, which it serves as ``model``. Their files are written
-    to ``shared``; ``names`` asks for those of all models that it has."""
+    to ``shared``; ``cards`` asks for all models that it has, by name, as it describes them."""
 
     def __init__(
         self,
         ask: Ask,
-        names: Callable[[], Awaitable[Collection[str]]],
+        cards: Callable[[], Awaitable[Mapping[str, Any]]],
         probe: Probe,
         artifacts: Artifacts,
         *,
@@ -44,7 +45,7 @@ class VllmAdapters:
         folder: Path,
         shared: Path,
     ) -> None:
-        self._ask, self._names, self._probe, self._artifacts = ask, names, probe, artifacts
+        self._ask, self._cards, self._probe, self._artifacts = ask, cards, probe, artifacts
         self._model, self._folder, self._shared = model, folder, shared
         self._entry, self._busy = asyncio.Lock(), Counter[str]()
         self._proven: dict[str, tuple[float, ...]] = {}
@@ -62,7 +63,8 @@ class VllmAdapters:
             return
         name = f"agent0-{adapter.sha256}"
         async with self._entry:
-            if name not in self._proven or name not in await self._names():
+            path = self._shared / adapter.sha256
+            if name not in self._proven or not path.is_dir() or await self._place(name) != str(path):
                 await self._load(name, adapter)
             self._proven[name] = self._proven.pop(name)  # the last used comes last
             self._busy[name] += 1
@@ -74,9 +76,12 @@ class VllmAdapters:
     async def _load(self, name: str, adapter: Artifact) -> None:
         lora, path = await asyncio.to_thread(self._written, adapter)
         rank = max(a.shape[0] for a, _ in lora.pairs.values())
-        if name not in await self._names():
+        place = await self._place(name)
+        if place != str(path):
             await self._make_room()
             try:
+                if place is not None:  # another run's, or that of a data folder that was moved
+                    await self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": name})
                 await self._ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(path)})
             except (OperationError, TransientError) as error:
                 raise self._missing(adapter, f"It did not load {path}. {error.why}", rank) from error
@@ -86,6 +91,11 @@ class VllmAdapters:
         if same and any(b.any() for _, b in lora.pairs.values()):
             raise self._missing(adapter, f"It says that it has it, and answers exactly as {same[0]}.", rank)
         self._proven[name] = found
+
+    async def _place(self, name: str) -> str | None:
+        """The folder that the server reads the adapter ``name`` from; None where it does not have it."""
+        card = (await self._cards()).get(name)
+        return None if card is None else str(card.get("root") or "")
 
     async def _make_room(self) -> None:
         """Unload what was used longest ago and is not in use; one that the server lost is no error."""

@@ -1,8 +1,8 @@
-"""Models and adapters of the Qwen2 family as GGUF files, the form that llama.cpp and Ollama serve.
+"""Models and adapters of the Qwen2 and Llama families as GGUF files, the form that llama.cpp and Ollama serve.
 
-Everything is float32, so that what is served is what was trained. Qwen2 turns halves of a head against each other
-(rope type neox), as transformers does, so no row changes its place; a matrix keeps its shape, because GGUF names its
-columns first. Same weights, same bytes.
+Everything is float32, so that what is served is what was trained. A matrix keeps its shape, because GGUF names its
+columns first. transformers turns the halves of a head against each other; for Qwen2 llama.cpp does so, too, for Llama
+it turns neighbours, so there the rows of queries and keys change their places. Same weights, same bytes.
 """
 
 import json
@@ -17,12 +17,16 @@ from infra.weights.safetensors_io import Array, Weights, names
 if TYPE_CHECKING:
     from gguf import GGUFWriter, TensorNameMap
 
-ARCHITECTURE = "qwen2"
+FAMILIES = {"Qwen2ForCausalLM": "qwen2", "LlamaForCausalLM": "llama"}
+"""A configuration's name of an architecture -> llama.cpp's."""
+NEIGHBOURS = "llama"
+"""The one whose heads turn neighbours."""
 QWEN2_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 TINY_SPLIT = r" ?[A-Z]?[a-z]+|[A-Z]|[0-9]{1,2}|, |[^\sA-Za-z0-9]|\s"
-SPLITS = {QWEN2_SPLIT: "qwen2"}
+DIGITS_APART = "each digit, then as GPT-2"
+SPLITS = {QWEN2_SPLIT: "qwen2", DIGITS_APART: "smollm"}
 """How a tokenizer cuts text before its merges -> llama.cpp's name for it: only names can be told, not expressions."""
 NEAREST = {TINY_SPLIT: "superbpe"}
 """The name that comes nearest, of those tried by ``benchmarks.serving``: some texts are then cut elsewhere. Token ids
@@ -41,18 +45,20 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
     config = _json(folder / "config.json")
     weights = Weights.of_folder(folder)
     check_config(config)
-    writer = _writer(out)
+    writer = _writer(out, config)
     writer.add_name(folder.name)
     writer.add_file_type(0)
     for key, value in model_metadata(config).items():
         if isinstance(value, float):
-            writer.add_float32(f"{ARCHITECTURE}.{key}", value)
+            writer.add_float32(f"{architecture(config)}.{key}", value)
         else:
-            writer.add_uint32(f"{ARCHITECTURE}.{key}", value)
+            writer.add_uint32(f"{architecture(config)}.{key}", value)
     _add_tokenizer(writer, folder, config)
     named = _names(config)
     held = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config["tie_word_embeddings"])}
-    _write(writer, {new: weights.shape(name) for new, name in held.items()}, lambda n: (read or weights.read)(held[n]))
+    given = read or weights.read
+    shapes = {new: weights.shape(name) for new, name in held.items()}
+    _write(writer, shapes, lambda n: _placed(given(held[n]), held[n], config))
 
 
 def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
@@ -66,7 +72,7 @@ def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
     config = _json(folder / "config.json")
     check_config(config)
     check_fit(lora, Weights.of_folder(folder))
-    writer = _writer(out)
+    writer = _writer(out, config)
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", _alpha(lora))
@@ -74,7 +80,7 @@ def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
     held: dict[str, Array] = {}
     for name, (a, b) in lora.pairs.items():
         gguf_name = _gguf_name(named, name)
-        held |= {f"{gguf_name}.lora_a": a, f"{gguf_name}.lora_b": b}
+        held |= {f"{gguf_name}.lora_a": a, f"{gguf_name}.lora_b": _placed(b, name, config)}
     _write(writer, {name: found.shape for name, found in held.items()}, held.__getitem__)
 
 
@@ -86,12 +92,29 @@ def _alpha(lora: Lora) -> float:
     return found.pop() if found else lora.alpha
 
 
+def _placed(values: Array, name: str, config: Mapping[str, Any]) -> Array:
+    """``values``, whose rows are outputs of the weight ``name``, in the order that llama.cpp has them in."""
+    heads = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}
+    layer = name.split(".")[-2]
+    if architecture(config) != NEIGHBOURS or layer not in heads:
+        return values
+    count = int(config.get(heads[layer]) or config["num_attention_heads"])
+    halves = values.reshape(count, 2, values.shape[0] // count // 2, *values.shape[1:])
+    return halves.swapaxes(1, 2).reshape(values.shape)
+
+
+def architecture(config: Mapping[str, Any]) -> str:
+    """llama.cpp's name for the architecture of ``config``; empty where it is not written here."""
+    return FAMILIES.get((config.get("architectures") or ["unknown"])[0], "")
+
+
 def check_config(config: Mapping[str, Any]) -> None:
     """Raises OperationError where a model with ``config`` (of config.json) would be computed otherwise by llama.cpp."""
-    family = (config.get("architectures") or ["unknown"])[0]
     rope = _rope(config)
     odd = {
-        "architecture": family != "Qwen2ForCausalLM" and family,
+        "architecture": not architecture(config) and (config.get("architectures") or ["unknown"])[0],
+        "biases": architecture(config) == NEIGHBOURS and bool(config.get("attention_bias") or config.get("mlp_bias")),
+        "heads": (config.get("head_dim") or _head(config)) != _head(config) and f"of {config['head_dim']}",
         "sliding window": bool(config.get("use_sliding_window")),
         "activation": config.get("hidden_act", "silu") != "silu" and config.get("hidden_act"),
         "rope": rope.get("rope_type", rope.get("type", "default")) != "default" and rope.get("rope_type", "scaled"),
@@ -121,6 +144,10 @@ def model_metadata(config: Mapping[str, Any]) -> dict[str, int | float]:
         "attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
         "rope.freq_base": float(_rope(config).get("rope_theta", config.get("rope_theta", 10000.0))),
     }
+
+
+def _head(config: Mapping[str, Any]) -> int:
+    return int(config["hidden_size"]) // int(config["num_attention_heads"])
 
 
 def _rope(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,6 +185,12 @@ def _patterns(found: Any) -> Iterator[str]:
     if isinstance(found, Mapping):
         if found.get("type") == "Split":
             yield str(found["pattern"].get("Regex", ""))
+        match found.get("pretokenizers"):
+            case [
+                {"type": "Digits", "individual_digits": True},
+                {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+            ]:
+                yield DIGITS_APART
         for one in found.get("pretokenizers", ()):
             yield from _patterns(one)
 
@@ -198,18 +231,19 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _writer(out: Path) -> "GGUFWriter":
+def _writer(out: Path, config: Mapping[str, Any]) -> "GGUFWriter":
     try:
         from gguf import GGUFWriter
     except ImportError as error:
         raise DependencyError("The package that writes GGUF", f"{error}.", "make setup") from error
-    return GGUFWriter(out, ARCHITECTURE)
+    return GGUFWriter(out, architecture(config))
 
 
 def _names(config: Mapping[str, Any]) -> "TensorNameMap":
     from gguf import MODEL_ARCH, get_tensor_name_map
 
-    return get_tensor_name_map(MODEL_ARCH.QWEN2, int(config["num_hidden_layers"]))
+    kind = MODEL_ARCH.LLAMA if architecture(config) == "llama" else MODEL_ARCH.QWEN2
+    return get_tensor_name_map(kind, int(config["num_hidden_layers"]))
 
 
 def _gguf_name(known: "TensorNameMap", name: str) -> str:

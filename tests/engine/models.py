@@ -17,6 +17,13 @@ def qwen2(**config: Any) -> Any:
     return Qwen2ForCausalLM(Qwen2Config(**config))
 
 
+def llama(**config: Any) -> Any:
+    """A Llama of transformers with new weights."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return LlamaForCausalLM(LlamaConfig(**config))
+
+
 def read_qwen2(folder: Path, **how: Any) -> Any:
     """The Qwen2 that was saved to ``folder``."""
     from transformers import Qwen2ForCausalLM

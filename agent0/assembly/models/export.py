@@ -294,15 +294,16 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
 
 async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
-    from infra.weights.gguf import ARCHITECTURE, model_metadata
+    from infra.weights.gguf import architecture, model_metadata
 
     info = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
-    ours = {f"{ARCHITECTURE}.{key}": value for key, value in model_metadata(config).items() if isinstance(value, int)}
-    ours.pop(f"{ARCHITECTURE}.context_length")  # a matter of how it is served
+    known = architecture(config)
+    ours = {f"{known}.{key}": value for key, value in model_metadata(config).items() if isinstance(value, int)}
+    ours.pop(f"{known}.context_length")  # a matter of how it is served
     other = [f"{key} {info[key]}, not {value}" for key, value in ours.items() if key in info and info[key] != value]
-    family = info.get("general.architecture", ARCHITECTURE)
-    if family != ARCHITECTURE or other:
+    family = info.get("general.architecture", known)
+    if family != known or other:
         why = f"It is {family}: {'; '.join(other[:3]) or 'another family'}."
         raise OperationError(f"The adapter does not fit {base}.", why, "Name its base, or leave --from out.")
 

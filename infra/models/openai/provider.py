@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +33,8 @@ PROBE = GenerateRequest(
     Sampling(max_tokens=8),
 )
 """The short request that shows which way of asking a server takes."""
+HOTTEST = 2.0
+"""The highest temperature of OpenAI's API, which vLLM keeps to: draws differ most there."""
 
 
 class Encoder(Protocol):
@@ -208,7 +209,7 @@ class OpenAIServer:
 
     async def _draws_by_seed(self, found: Found, most: int) -> bool:
         prompt = found.chat.prompt(PROBE.turns, PROBE.tools) if found.chat else []
-        first, second = (replace(PROBE, sampling=Sampling(temperature=3.0, max_tokens=8, seed=n)) for n in (1, 2))
+        first, second = (replace(PROBE, sampling=Sampling(temperature=HOTTEST, max_tokens=8, seed=n)) for n in (1, 2))
         try:
             together = (await self._asked(found, first, prompt, count=most)).replies
         except OperationError:
@@ -279,8 +280,7 @@ class OpenAIServer:
         return replace(answered, replies=[_checked(one.until(stops), prompt, self._root) for one in answered.replies])
 
     def _generation(self, found: Found, request: GenerateRequest, reply: Reply, answered: Answered) -> Generation:
-        text, spelt = request.prefill + reply.text, "".join(reply.pieces) == reply.text
-        ends = tuple(accumulate(map(len, reply.pieces))) if spelt else ()
+        text, ends = request.prefill + reply.text, reply.ends
         known = reply.capture == "tokens"
         if found.chat and found.way.ids and known:
             text = request.prefill + found.chat.decode(reply.ids)

@@ -46,6 +46,16 @@ class Reply:
             return "tokens"
         return "logprobs" if self.logprobs else "text"
 
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Where the text of each token ends; empty where its pieces do not spell the text. Control tokens, as the end
+        of a turn, are in no text: some servers name them all the same."""
+        place, ends = 0, list[int]()
+        for piece in self.pieces:
+            place += len(piece) if self.text.startswith(piece, place) else 0
+            ends.append(place)
+        return tuple(ends) if place == len(self.text) else ()
+
     def until(self, stops: Collection[int]) -> "Reply":
         """Without anything after the first of ``stops``: a server may know another end of a turn."""
         ends = next((n + 1 for n, one in enumerate(self.ids) if one in stops), 0)
