@@ -5,9 +5,10 @@ Amounts are whole nano-dollars (1e-9 US dollars), so that sums are exact: a toke
 them.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
-from events.base import Event
+from events.base import Event, Value
 from events.values import OpenReservation
 
 DOLLAR = 1_000_000_000
@@ -21,8 +22,20 @@ BudgetKind = Literal["cap", "reserve", "settle", "refund", "expire", "correct", 
 BudgetLevel = Literal["", "near", "exhausted"]
 
 
+class BudgetState(Value):
+    """A budget after an entry; fields as in ``BudgetChanged``."""
+
+    scope: BudgetScope
+    name: str
+    cap: int | None = None
+    spent: int = 0
+    open: tuple[OpenReservation, ...] = ()
+    level: BudgetLevel = ""
+    configured: int | None = None
+
+
 class BudgetChanged(Event):
-    """An entry of a budget, with the balance after it.
+    """An entry of a budget, with the balance after it; of other budgets too, where ``also`` names them.
 
     ``kind``: ``cap`` sets what may be spent; ``reserve`` holds the most that a call may cost; ``settle`` charges what
     it did cost and frees the rest; ``refund`` frees all, since nothing was sent; ``expire`` charges all, since nobody
@@ -55,3 +68,11 @@ class BudgetChanged(Event):
     prices: str = ""
     """Version of the price table that the charge follows from."""
     reason: str = ""
+    also: tuple[BudgetState, ...] = ()
+    """Other budgets in which the same call is reserved by this message, each after it. Their levels stay."""
+
+    def entries(self) -> "Iterator[BudgetChanged]":
+        """The entry itself, then that of each other budget that it stands for."""
+        yield self
+        for one in self.also:
+            yield self.model_copy(update={**vars(one), "former": one.level, "also": ()})

@@ -8,6 +8,8 @@ from pydantic import Field
 from events.base import Event
 from events.values import Artifact, Capture, RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
 
+Health = Literal["", "failing", "well"]
+
 
 class ModelCalled(Event):
     """A remote model was called: which one, how long it took, how many tokens, what it cost, and how it ended."""
@@ -51,6 +53,8 @@ class ModelCalled(Event):
     saved: int = 0
     """Nano-dollars that a cache hit would have cost."""
     error: str = ""
+    health: Health = ""
+    """``failing``: with this call it failed so often in a row that it is left alone; ``well``: it was, and answered."""
     prompt: Artifact | None = None
     output: Artifact | None = None
     compressed: int = 0

@@ -1,5 +1,6 @@
 """Raises alarms about failures, trainings, rejections and verdicts."""
 
+from agent0.routing.health import model_alarms
 from agent0.run.lifecycle import RunState
 from agent0.training.selection import training_warning
 from agent0.verification.human_review import verdict_alarms
@@ -31,9 +32,8 @@ async def raise_alarm(
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
         case CheckpointTrained() if warning := training_warning(event, run.config.training):
             return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]
-        case ModelCalled(former=former) if former:
-            text = f"{event.provider}/{event.asked} was {former}, and is {event.model} now: segment {event.segment}"
-            return [AlarmRaised(alarm=f"model-changed-{event.segment}", severity="warning", message=text)]
+        case ModelCalled():
+            return [*model_alarms(event)]
         case CheckpointRejected() | TeacherJudged(promoted=False):
             text = f"{event.checkpoint} was not promoted: {event.reason}"
             return [AlarmRaised(alarm=f"rejected-{event.checkpoint}", severity="info", message=text)]

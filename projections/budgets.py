@@ -27,16 +27,20 @@ def budgets(e: Recorded) -> Iterator[Row]:
     """Amounts are whole nano-dollars as text, for which no column is too narrow; ``cap`` NULL: there is none."""
     x = e.event
     assert isinstance(x, facts.BudgetChanged)  # noqa: S101 - declared above
-    yield {
+    yield {"token": e.run, **_state(x), "updated": stamp(e)}
+    for one in x.also:
+        yield {**_state(one), "updated": stamp(e)}
+
+
+def _state(x: facts.BudgetChanged | facts.BudgetState) -> Row:
+    return {
         "scope": x.scope,
         "name": x.name,
-        "token": e.run,
         "cap": None if x.cap is None else str(x.cap),
         "spent": str(x.spent),
         "reserved": str(sum(one.amount for one in x.open)),
         "open": as_json([one.model_dump() for one in x.open]),
         "level": x.level,
-        "updated": stamp(e),
     }
 
 
@@ -52,14 +56,25 @@ def list_entries(db: sqlite3.Connection, scope: str, name: str, limit: int = -1)
     return select(db, _ENTRIES, (scope, name, limit))
 
 
-_ENTRIES = """
-SELECT seq, time, json_extract(body, '$.data.kind') AS kind, json_extract(body, '$.data.call') AS call,
-       json_extract(body, '$.data.amount') AS amount, json_extract(body, '$.data.spent') AS spent,
+_FIELDS = """
        json_extract(body, '$.data.provider') AS provider, json_extract(body, '$.data.model') AS model,
        json_extract(body, '$.data.prices') AS prices, json_extract(body, '$.data.reason') AS reason
-FROM events WHERE type = 'BudgetChanged' AND run = (SELECT token FROM budgets WHERE scope = ? AND name = ?)
-ORDER BY seq DESC LIMIT ?
 """
+_ENTRIES = f"""
+WITH own AS (
+  SELECT seq, time, json_extract(body, '$.data.kind') AS kind, json_extract(body, '$.data.call') AS call,
+         json_extract(body, '$.data.amount') AS amount, json_extract(body, '$.data.spent') AS spent, {_FIELDS}
+  FROM events WHERE type = 'BudgetChanged' AND run = (SELECT token FROM budgets WHERE scope = ?1 AND name = ?2)
+  ORDER BY seq DESC LIMIT ?3
+), others AS (
+  SELECT seq, time, json_extract(body, '$.data.kind') AS kind, json_extract(body, '$.data.call') AS call,
+         json_extract(body, '$.data.amount') AS amount, json_extract(one.value, '$.spent') AS spent, {_FIELDS}
+  FROM events, json_each(body, '$.data.also') AS one
+  WHERE events.type = 'BudgetChanged' AND seq > (SELECT min(seq) FROM own)
+    AND json_extract(one.value, '$.scope') = ?1 AND json_extract(one.value, '$.name') = ?2
+)
+SELECT * FROM own UNION ALL SELECT * FROM others ORDER BY seq DESC LIMIT ?3
+"""  # noqa: S608 - names, never data
 
 
 def _whole(text: str | None) -> int | None:

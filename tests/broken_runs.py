@@ -204,6 +204,10 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         lambda: then(lost("Ollama", "Ollama is not available. Nothing answers at http://127.0.0.1:11434.")), {},
         "dependency", "Ollama is away, and attempt_task waits for it: Nothing answers at http://127.0.0.1:11434",
     ),
+    "budget used up": (
+        lambda: then(lost("budget of day 2026-01-01", "… A call may cost $0.20; of $1.50, $1.40 are spent …")), {},
+        "budget", "the budget of day 2026-01-01 is used up, and attempt_task waits for a higher cap",
+    ),
     "disk": (lambda: then(lost("artifact store", ENOSPC)), {}, "disk", "the disk is full"),
     "disk, seen from here": (
         lambda: then(), {"disk_free": 1 << 20, "disk_least": 512 << 20}, "disk",

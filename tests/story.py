@@ -306,7 +306,8 @@ def budget_entries(after: int = 0) -> list[Recorded]:
     told.tell(budgets.BudgetChanged(**state, kind="cap", configured=2 * budgets.DOLLAR, reason="setting"))
     held = OpenReservation(call="c1", amount=budgets.DOLLAR, expires=1767225600)
     of = {"call": "c1", "provider": "openai", "model": "gpt-4o"}
-    told.tell(budgets.BudgetChanged(**state, **of, kind="reserve", amount=budgets.DOLLAR, open=(held,)))
+    user = budgets.BudgetState(scope="user", name="local", open=(held,))
+    told.tell(budgets.BudgetChanged(**state, **of, kind="reserve", amount=budgets.DOLLAR, open=(held,), also=(user,)))
     cost = {"amount": 1_700_000_000, "spent": 1_700_000_000, "held": budgets.DOLLAR, "level": "near"}
     told.tell(budgets.BudgetChanged(**state, **of, **cost, kind="settle", prices="genai-prices 0.2.3, 2026-01-01"))
     return renumbered(told.told, after)

@@ -78,20 +78,20 @@ async def test_a_process_that_dies_before_the_charge_is_charged_in_full(log: Log
 @pytest.mark.parametrize("lost", [False, True])
 async def test_a_charge_and_its_note_are_stored_once(log: Log, monkeypatch: pytest.MonkeyPatch, lost: bool) -> None:
     """Where another process comes between, and where the answer of the log is lost."""
-    append, tries = log.append_next, 0
+    append, tries = log.append_behind, 0
 
-    async def disturbed(*heads: Any) -> int:
+    async def disturbed(*given: Any) -> int:
         nonlocal tries
         tries += 1
         if tries == 2:  # the first was the reservation
             if lost:
-                await append(*heads)
+                await append(*given)
                 raise DependencyError("log", "no answer")
-            monkeypatch.setattr(log, "append_next", append)
+            monkeypatch.setattr(log, "append_behind", append)
             await Ledger(log, recorded, lambda: AT, 60).set_cap(RUN, 10**9)
-        return await append(*heads)
+        return await append(*given)
 
-    monkeypatch.setattr(log, "append_next", disturbed)
+    monkeypatch.setattr(log, "append_behind", disturbed)
     await gateway(log, Vendor()).generate(ASKED)
     assert len(await called(log)) == 1 and await spent(log) == COST
     assert sorted(await kinds(log)) == sorted(["reserve", "settle", "ModelCalled"] + ([] if lost else ["cap"]))

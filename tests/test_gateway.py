@@ -86,10 +86,11 @@ def link(
     *,
     tries: int = 0,
     breaker: int = 5,
+    breaker_s: float = 30,
     cache: AnswerCache | None = None,
 ) -> RemoteLink:
     remote = Remote("openai", name, "teacher", "someone", {"run": cap})
-    guards = Guards(RateLimits(at_once), Breaker(breaker, 30), Retries(tries, 60, at_once))
+    guards = Guards(RateLimits(at_once), Breaker(breaker, breaker_s), Retries(tries, 60, at_once))
     return RemoteLink(Billed(model, remote, kept), kept, guards, cache)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from agent0.errors import (
 )
 from agent0.ports.models import GenerateRequest, Generation, Sampling, Served
 from agent0.rollout.trajectories import assemble
+from agent0.routing.health import model_alarms
 from events.models import ModelCalled
 from events.values import Artifact, Turn
 from infra.gateway.billed import Books
@@ -173,6 +175,23 @@ async def test_a_model_that_keeps_failing_is_left_alone(log: Log) -> None:
     for _ in range(4):
         await gate.generate(ASKED)
     assert len(vendor.asked) == 2 and len(home.asked) == 4
+    assert [event.health for event in await called(log)] == ["", "failing"]
+
+
+async def test_a_model_that_fails_raises_one_alarm_and_an_answer_ends_it(log: Log) -> None:
+    """One failure raises none, others while it is left alone no second one."""
+    failures = [TransientError("500"), NotSentError("It"), TransientError("500")]
+    gate = chain(link(books(log), Failing([*failures, AuthError("no")]), breaker=2, breaker_s=0))
+    for _ in range(6):
+        with suppress(TransientError, AuthError, DependencyError):
+            await gate.generate(ASKED)
+    events = await called(log)
+    assert [event.health for event in events] == ["", "failing", "", "", "well", ""]
+    said = [one for event in events for one in model_alarms(event)]
+    assert [(type(one).__name__, one.alarm) for one in said] == [
+        ("AlarmRaised", "model-failing-openai-gpt-4o"),
+        ("AlarmResolved", "model-failing-openai-gpt-4o"),
+    ]
 
 
 # --- the cache --------------------------------------------------------------------------------------------------------

@@ -41,9 +41,9 @@ def opened(log: Log, clock: Clock | None = None, expiry_s: float = 60) -> Ledger
 
 
 async def entries_of(log: Log, account: Account) -> list[BudgetChanged]:
-    found = [r.event async for r in log.read(account.token, ("BudgetChanged",))]
-    assert all(isinstance(entry, BudgetChanged) for entry in found)
-    return found  # type: ignore[return-value]
+    read = [r.event async for r in log.read(types=("BudgetChanged",))]
+    found = [entry for event in read if isinstance(event, BudgetChanged) for entry in event.entries()]
+    return [entry for entry in found if (entry.scope, entry.name) == (account.scope, account.name)]
 
 
 def kinds(entries: Sequence[BudgetChanged]) -> list[str]:
@@ -79,6 +79,58 @@ async def test_all_budgets_of_a_call_change_together(log: Log) -> None:
         entries = await entries_of(log, account)
         assert kinds(entries) == ["cap", "reserve", "settle"]
         assert (check_bill(entries).spent, entries[-1].amount, entries[-1].held) == (21, 21, 30)
+
+
+async def test_what_a_call_reserves_is_one_message_once_its_budgets_have_begun(log: Log) -> None:
+    ledger, run = opened(log), Account("run", "r1")
+    for expected in (3, 1):
+        before = await log.last_seq()
+        held = await ledger.reserve((run, DAY, Account("provider", "openai")), 10)
+        kinds_of = [r.event.kind async for r in log.read(types=("BudgetChanged",), after=before)]  # type: ignore[attr-defined]
+        assert kinds_of.count("reserve") == expected
+        await ledger.settle(held, 4)
+    for account in (run, DAY, Account("provider", "openai")):
+        assert kinds(await entries_of(log, account))[-4:] == ["reserve", "settle"] * 2
+        assert check_bill(await entries_of(log, account)).spent == 8
+
+
+@pytest.mark.parametrize("steps", [0, 32])
+async def test_a_process_that_begins_finds_what_other_messages_hold(
+    log: Log, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    monkeypatch.setattr("infra.gateway.ledger.STEPS", steps)
+    ledger, cents = opened(log), Account("run", "r1")
+    await ledger.settle(await ledger.reserve((cents, DAY), 10), 10)
+    await ledger.reserve((cents, DAY), 60)
+    await ledger.settle(await ledger.reserve((cents, USER), 5), 5)
+    balance = await opened(log).balance(DAY)
+    assert (balance.spent, balance.reserved, balance.cap) == (10, 60, 100)
+    with pytest.raises(BudgetExhaustedError):
+        await opened(log).reserve((Account("run", "r2"), DAY), 31)
+    assert (await opened(log).reserve((Account("run", "r2"), DAY), 30)).amount == 30
+
+
+async def test_runs_of_two_processes_share_a_day_and_nothing_else(log: Log, nats_server: Server) -> None:
+    """Conditions of entries reach over budgets: who has other ones neither blocks nor is forgotten."""
+    async with await Log.connect(nats_server) as other:
+        ledgers = [opened(log), opened(other)]
+
+        async def call(number: int) -> int:
+            ledger = ledgers[number % 2]
+            run, user = Account("run", f"r{number % 3}"), Account("user", f"u{number % 2}")
+            accounts = (run, user, DAY) if number % 4 else (run, user)
+            try:
+                held = await ledger.reserve(accounts, 10)
+            except BudgetExhaustedError:
+                return 0
+            await asyncio.sleep(0)
+            await ledger.settle(held, number % 7)
+            return number % 7
+
+        spent = sum(await asyncio.gather(*map(call, range(48))))
+    runs = [Account("run", f"r{number}") for number in range(3)]
+    assert sum([check_bill(await entries_of(log, run)).spent for run in runs]) == spent
+    assert check_bill(await entries_of(log, DAY)).spent <= 100
 
 
 async def test_a_call_that_never_fits_is_noted_once(log: Log) -> None:
@@ -140,8 +192,8 @@ class Deaf:
     def __init__(self, log: Log, lost: int) -> None:
         self._log, self._lost, self.wrote = log, lost, False
 
-    async def append_next(self, *heads: tuple[Recorded, int]) -> int:
-        stored = await self._log.append_next(*heads)
+    async def append_behind(self, events: Sequence[Recorded], last: int, among: str) -> int:
+        stored = await self._log.append_behind(events, last, among)
         self._lost -= 1
         if self._lost >= 0:
             raise DependencyError("log")
@@ -175,13 +227,15 @@ async def test_several_subjects_or_none(log: Log) -> None:
     def event(run: str) -> Recorded:
         return record(AlarmRaised(alarm="a", severity="info", message=run), run=run, time=NOON)
 
-    assert await log.append_next((event("a"), 0), (event("b"), 0)) == 2
-    assert await log.append_next((event("a"), 1), (event("b"), 0)) == 0
+    every = event("a").subject.replace(".a.", ".*.")
+    assert await log.append_behind([event("a"), event("b")], 0, every) == 2
+    assert await log.append_behind([event("a"), event("b")], 1, every) == 0
+    assert await log.append_behind([event("a")], 1, event("a").subject) == 3
     again = event("a")
-    assert await log.append_next((again, 1), (event("b"), 2)) == 4
-    assert await log.append_next((again, 3), (event("b"), 4)) == 0
-    assert await log.append_next((again, 3)) == 0
-    assert await log.last_seq() == 4
+    assert await log.append_behind([again, event("b")], 3, every) == 5
+    assert await log.append_behind([again, event("b")], 5, every) == 0
+    assert await log.append_behind([again], 5, every) == 0
+    assert await log.last_seq() == 5
 
 
 def test_names_of_budgets() -> None:

@@ -60,6 +60,9 @@ def test_budgets_are_shown_and_caps_changed(tmp_path: Path) -> None:
     shown = call("router", "budget", "show", "user", "someone", "--json", home=tmp_path).json
     assert [entry["kind"] for entry in shown["entries"]] == ["refuse", "reserve", "settle", "reserve", "cap"]
     assert shown["entries"][2]["prices"] == "genai-prices 0.2.3, 2026-01-01"
+    assert [entry["spent"] for entry in shown["entries"]] == [DOLLAR // 5] * 3 + [0, 0]
+    last = call("router", "budget", "show", "user", "someone", "--json", "--limit", "2", home=tmp_path).json
+    assert [entry["kind"] for entry in last["entries"]] == ["refuse", "reserve"]
     words = call("router", "budget", "show", "day", "2026-01-01", home=tmp_path).out
     assert "$0.20" in words and "$0.70" in words
     account = Account("user", "someone", DOLLAR // 2)

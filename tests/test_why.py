@@ -40,6 +40,10 @@ def test_the_first_line_names_the_cause(way: str) -> None:
     assert found["mend"].startswith(("agent0 ", "AGENT0_"))
 
 
+def test_a_used_up_budget_is_mended_by_a_higher_cap() -> None:
+    assert why(WAYS["budget used up"][0](), {})["mend"] == "agent0 router budget set day 2026-01-01 --cap 3"
+
+
 SOUND: dict[str, Callable[[], list[Recorded]]] = {
     "scripted": played,
     "told": lambda: whole_run(incidents=False),

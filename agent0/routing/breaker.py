@@ -27,15 +27,17 @@ class Breaker:
         self.until = now + self._open_s()
         return 0.0
 
-    def succeed(self) -> None:
-        """Note a call that was answered."""
-        self.failed = 0
+    def succeed(self) -> bool:
+        """Note a call that was answered; whether calls had been kept off until now."""
+        failed, self.failed = self.failed, 0
+        return failed >= self.failures
 
-    def fail(self, now: float) -> None:
-        """Note a call that failed."""
+    def fail(self, now: float) -> bool:
+        """Note a call that failed; whether calls are kept off from now on, and had not been."""
         self.failed += 1
         if self.failed >= self.failures:
             self.until = now + self._open_s()
+        return self.failed == self.failures
 
     def _open_s(self) -> float:
         doublings = min(self.failed - self.failures, 32)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from agent0.errors import BudgetExhaustedError, ConfigError, UnknownPriceError
 from events.alarms import AlarmRaised, AlarmResolved
 from events.base import TOKEN, sha256
-from events.budgets import DOLLAR, PREFIX, BudgetChanged, BudgetKind, BudgetLevel, BudgetScope
+from events.budgets import DOLLAR, PREFIX, BudgetChanged, BudgetKind, BudgetLevel, BudgetScope, BudgetState
 from events.values import OpenReservation
 
 NEAR_PERCENT = 80
@@ -71,6 +71,11 @@ class Balance:
 def balance_of(entry: BudgetChanged) -> Balance:
     """The balance of a budget after its newest ``entry``."""
     return Balance(entry.scope, entry.name, entry.cap, entry.spent, entry.open, entry.level, entry.configured)
+
+
+def state_of(entry: BudgetChanged) -> BudgetState:
+    """The balance after ``entry``, as an entry of another budget names it."""
+    return BudgetState(**vars(balance_of(entry)))
 
 
 def token_of(scope: BudgetScope, name: str) -> str:

@@ -13,7 +13,7 @@ from agent0.ports.storage import Artifacts
 from agent0.routing.budgets import Purpose, most_cost
 from events.base import Recorded
 from events.budgets import BudgetScope
-from events.models import ModelCalled
+from events.models import Health, ModelCalled
 from events.values import Artifact, TokenCounts, Usage
 from infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
 from infra.gateway.pins import Pins
@@ -88,6 +88,8 @@ class Try:
     reason: str = ""
     cache: Literal["", "miss"] = ""
     compressed: int = 0
+    ended: Callable[[BaseException | None], Health] = lambda _: ""
+    """Is told how the call ended, by an error or by none; says what that changes."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class Billed:
     async def _failed(self, request: GenerateRequest, of: Try, held: Reservation, error: BaseException) -> None:
         ledger, kind, free = self._books.ledger, type(error).__name__, isinstance(error, FREE)
         purpose = Purpose(self.remote.vendor, self.remote.model, reason=kind)
-        fields = {"cost": 0 if free else held.amount, "call": held.call, "error": kind}
+        fields = {"cost": 0 if free else held.amount, "call": held.call, "error": kind, "health": of.ended(error)}
         full = held.amount or 0
         end = partial(ledger.refund, held, purpose) if free else partial(ledger.settle, held, full, purpose)
         await self._write_later(request, of, end, None, fields)
@@ -151,7 +153,7 @@ class Billed:
     async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Priced:
         remote, ledger = self.remote, self._books.ledger
         tokens, price, purpose, error = self._cost(held, written)
-        told = {**said(written, remote), "tokens": tokens, "call": held.call}
+        told = {**said(written, remote), "tokens": tokens, "call": held.call, "health": of.ended(None)}
         told |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
         told |= await self._pinned(request, written, error)
         amount = (held.amount or 0) if price is None else price.amount

@@ -18,6 +18,7 @@ from agent0.errors import (
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
 from agent0.routing.breaker import Breaker
 from agent0.routing.compression import Compression
+from events.models import Health
 from infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
 from infra.gateway.cache import AnswerCache
 from infra.gateway.rates import RateLimits
@@ -85,7 +86,9 @@ class RemoteLink:
             await self._billed.note_hit(request, Try(route, 0, reason, compressed=left), Priced(kept.answer, kept.cost))
             return Priced(kept.answer, 0)
         missed: Literal["", "miss"] = "miss" if self._cache else ""
-        priced = await self._guards.retries.call(lambda n: self._try(request, Try(route, n, reason, missed, left)))
+        priced = await self._guards.retries.call(
+            lambda n: self._try(request, Try(route, n, reason, missed, left, self._ended))
+        )
         self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
         if self._cache:
             self._cache.put(owner, remote.model, request, priced.answer, priced.cost, now)
@@ -98,14 +101,18 @@ class RemoteLink:
             raise DependencyError(self.name, why)
         await self._guards.limits.wait(prompt_bytes(request) // BYTES_A_TOKEN + request.sampling.max_tokens)
         try:
-            priced = await self._billed.ask(request, of)
+            return await self._billed.ask(request, of)
         except ELSEWHERE as error:
-            if not isinstance(error, WELL):
-                breaker.fail(monotonic())
             require_held(request, error)
             raise
-        breaker.succeed()
-        return priced
+
+    def _ended(self, error: BaseException | None) -> Health:
+        """Have the breaker count how a call ended."""
+        breaker = self._guards.breaker
+        if error is None:
+            return "well" if breaker.succeed() else ""
+        counts = isinstance(error, ELSEWHERE) and not isinstance(error, WELL)
+        return "failing" if counts and breaker.fail(monotonic()) else ""
 
 
 class TriedModel:

@@ -1,13 +1,13 @@
-"""Budgets in the log: an entry is appended only where the balance that it follows from is still the newest.
+"""Budgets in the log: an entry is appended only where no budget has changed since the balance that it follows from.
 
-The entries of all budgets of a call are one atomic batch, each on the condition that its budget has not changed. So
-either all of them have it or none, whatever dies when, and nothing is decided from a table.
+What a call reserves in all of its budgets is one message, what it is charged one atomic batch. So either all of them
+have it or none, whatever dies when, and nothing is decided from a table.
 """
 
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,14 +26,22 @@ PATIENCE_S = 15.0
 PAUSE_S = 0.005
 """Longest pause after another process came first; it doubles up to a hundred times."""
 
+STEPS = 32
+"""Entries that are read one by one."""
+
 Stamp = Callable[[str, Event], Recorded]
 """(run token, event) -> the event as it is to be stored."""
 Clock = Callable[[], datetime]
 
 
 def subject_of(token: str) -> str:
-    """The one subject of the entries of the budget that stands under the run token ``token``."""
+    """The subject of the entries of the budget that stands under the run token ``token``, but those that another
+    budget's entry stands for (``BudgetChanged.also``)."""
     return f"a0.ev.{token}.-.-.{BudgetChanged.__name__}"
+
+
+ALL = subject_of("*")
+"""The subjects of all budgets."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +57,6 @@ class Account:
         """The run token that its entries stand under."""
         return token_of(self.scope, self.name)
 
-    @property
-    def subject(self) -> str:
-        """The one subject of its entries."""
-        return subject_of(self.token)
-
 
 @dataclass(frozen=True)
 class Reservation:
@@ -66,10 +69,10 @@ class Reservation:
 
 @dataclass(frozen=True)
 class _Head:
-    """A budget's newest entry: where it stands, and the balance after it."""
+    """Where a budget stands, and whether it has an entry of its own."""
 
-    seq: int
     balance: Balance
+    begun: bool
 
 
 Change = Callable[[Balance], BudgetChanged | None]
@@ -82,12 +85,14 @@ class Ledger:
     def __init__(self, log: Log, stamp: Stamp, clock: Clock, expiry_s: float) -> None:
         self._log, self._stamp, self._clock, self._expiry_s = log, stamp, clock, expiry_s
         self._heads: dict[str, _Head] = {}
+        self._seen = -1
+        """Where the newest entry of all budgets stood that ``_heads`` are as of; -1: nobody has looked."""
         self._configured: set[str] = set()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def balance(self, account: Account) -> Balance:
         """The balance of ``account`` as the log has it now."""
-        self._forget((account,))
+        await self._catch_up()
         return (await self._head(account)).balance
 
     async def reserve(
@@ -116,7 +121,7 @@ class Ledger:
                 return wanted
         await self._log.queue.join()  # charges that nobody waited for may leave room, and so may other processes
         async with self._alone(wanted.accounts):
-            self._forget(wanted.accounts)
+            await self._catch_up()
             await self._bring_all_up_to_date(wanted.accounts)
             await self._hold_or_note(wanted, purpose, expiry_s)
         return wanted
@@ -194,7 +199,7 @@ class Ledger:
                 return True
             return await self._try((account,), lambda b: budgets.correct(b, call, charged, cost, purpose))
 
-        await self._repeat((account,), corrected)
+        await self._repeat(corrected)
 
     async def _expired(self, account: Account, call: str) -> int | None:
         """What was charged for ``call`` when it expired; None where another entry was its last."""
@@ -229,17 +234,36 @@ class Ledger:
             await self._change((account,), expired)
 
     async def _head(self, account: Account) -> _Head:
-        if head := self._heads.get(account.token):
-            return head
-        seq, body = await self._log.newest(account.subject)
-        entry = decode(body, seq).event if seq else None
-        balance = balance_of(entry) if isinstance(entry, BudgetChanged) else Balance(account.scope, account.name)
-        head = self._heads[account.token] = _Head(seq, balance)
+        while (head := self._heads.get(account.token)) is None:
+            if self._seen < 0:
+                seq, _ = await self._log.newest(ALL)
+                self._seen = seq if self._seen < 0 else self._seen  # heads of another caller may be as of it
+            seen, found = self._seen, await newest_entry(self._log, account.token)
+            if self._seen == seen:  # else another caller learned meanwhile that there is more
+                fresh = Balance(account.scope, account.name)
+                self._heads[account.token] = _Head(balance_of(found) if found else fresh, found is not None)
         return head
 
-    def _forget(self, accounts: Sequence[Account]) -> None:
-        for account in accounts:
-            self._heads.pop(account.token, None)
+    async def _catch_up(self) -> None:
+        """Read the entries that others have appended since."""
+        for _ in range(STEPS):
+            seq, body = await self._log.next(ALL, self._seen) if self._seen >= 0 else (0, b"")
+            if not seq:
+                return
+            if seq > self._seen:
+                self._take(_entries(decode(body, seq)), seq)
+        self._forget()
+
+    def _take(self, entries: Iterable[BudgetChanged], seq: int) -> None:
+        """The newest entries stand at ``seq`` now."""
+        self._seen = seq
+        for entry in entries:
+            self._heads[token_of(entry.scope, entry.name)] = _Head(balance_of(entry), True)
+
+    def _forget(self) -> None:
+        """Nobody knows what was stored."""
+        self._heads.clear()
+        self._seen = -1
 
     # --- the log --------------------------------------------------------------------------------------------------
 
@@ -249,38 +273,43 @@ class Ledger:
         Raises:
             DependencyError: the log does not answer. What ``change`` raises.
         """
-        await self._repeat(accounts, lambda: self._try(accounts, change, notes))
+        await self._repeat(lambda: self._try(accounts, change, notes))
 
-    async def _repeat(self, accounts: Sequence[Account], tried: Callable[[], Awaitable[bool]]) -> None:
+    async def _repeat(self, tried: Callable[[], Awaitable[bool]]) -> None:
         """Try until it is done: again where another process came first, or where an answer was lost."""
         pause, deadline = PAUSE_S, monotonic() + PATIENCE_S
         while True:
             try:
                 if await tried():
                     return
+                await self._catch_up()
             except BudgetExhaustedError:
                 raise
             except DependencyError:  # it may have been stored: look
+                self._forget()
                 if monotonic() > deadline:
                     raise
-            self._forget(accounts)
             await asyncio.sleep(random.random() * pause)
             pause = min(pause * 2, PAUSE_S * 100)
 
     async def _try(self, accounts: Sequence[Account], change: Change, notes: Sequence[Recorded] = ()) -> bool:
-        """Whether the entries were stored, each right behind the one that it follows from, or there is none to make."""
-        heads = {one: await self._head(one) for one in accounts}
+        """Whether the entries were stored, right behind all that they follow from, or there is none to make."""
+        for one in accounts:
+            await self._head(one)
+        if any(one.token not in self._heads for one in accounts):
+            return False  # another caller forgot them meanwhile
+        at, heads = self._seen, {one: self._heads[one.token] for one in accounts}
         entries = {one: entry for one, head in heads.items() if (entry := change(head.balance))}
         if not entries:
             return True
         self._log.wrote = True
-        stored = [(self._stamp(account.token, entry), heads[account].seq) for account, entry in entries.items()]
-        last = await self._log.append_next(*stored, *((note, None) for note in notes))
-        if not last:
-            return False
-        for number, (account, entry) in enumerate(entries.items(), last - len(stored) - len(notes) + 1):
-            self._heads[account.token] = _Head(number, balance_of(entry))
-        return True
+        sent = [self._stamp(*one) for one in _messages(entries, all(heads[one].begun for one in entries))]
+        last = await self._log.append_behind([*sent, *notes], at, ALL)
+        if last and self._seen == at:
+            self._take(entries.values(), last - len(notes))
+        elif last > self._seen:  # others were learned of meanwhile, but not of this
+            self._forget()
+        return bool(last)
 
     @asynccontextmanager
     async def _alone(self, accounts: Sequence[Account]) -> AsyncIterator[None]:
@@ -289,6 +318,48 @@ class Ledger:
             for token in sorted({one.token for one in accounts}):
                 await stack.enter_async_context(self._locks[token])
             yield
+
+
+def _messages(entries: Mapping[Account, BudgetChanged], begun: bool) -> list[tuple[str, BudgetChanged]]:
+    """What is appended, each with its run token: an entry a message, or one that stands for all where they reserve the
+    same. An atomic batch is six syncs of the server's disk, one message is one."""
+    first, *others = sorted(entries.items(), key=lambda one: one[0].scope != "run")
+    size = sum(len(entry.open) for entry in entries.values())
+    if not (others and begun and first[1].kind == "reserve" and size <= budgets.MOST_OPEN):
+        return [(account.token, entry) for account, entry in entries.items()]
+    also = tuple(budgets.state_of(entry) for _, entry in others)
+    return [(first[0].token, first[1].model_copy(update={"also": also}))]
+
+
+async def newest_entry(log: Log, token: str) -> BudgetChanged | None:
+    """The newest entry of the budget under the run token ``token``; None where there is none. Its first one is always a
+    message of its own; of later ones another budget's message may stand for it."""
+    seq, body = await log.newest(subject_of(token))
+    found = decode(body, seq).event if seq else None
+    if not isinstance(found, BudgetChanged) or found.scope == "run":
+        return found if isinstance(found, BudgetChanged) else None
+    async with aclosing(_entries_after(log, seq)) as later:
+        async for entry in later:
+            found = entry if token_of(entry.scope, entry.name) == token else found
+    return found
+
+
+async def _entries_after(log: Log, seq: int) -> AsyncGenerator[BudgetChanged]:
+    """Entries of all budgets after ``seq``. A few are read one by one: a log has only so many consumers."""
+    for _ in range(STEPS):
+        seq, body = await log.next(ALL, seq)
+        if not seq:
+            return
+        for entry in _entries(decode(body, seq)):
+            yield entry
+    async with aclosing(log.read(types=(BudgetChanged.__name__,), after=seq)) as later:  # type: ignore[type-var]
+        async for recorded in later:
+            for entry in _entries(recorded):
+                yield entry
+
+
+def _entries(recorded: Recorded) -> Iterable[BudgetChanged]:
+    return recorded.event.entries() if isinstance(recorded.event, BudgetChanged) else ()
 
 
 def accounts_of(

@@ -325,7 +325,7 @@ class Sealer:
         stamped = self._stamp(proposed).model_copy(
             update={"id": seal_id(proposed.previous, proposed.first, proposed.created)}
         )
-        seq = await self._log.append_next((stamped, self._newest))
+        seq = await self._log.append_behind([stamped], self._newest, stamped.subject)
         if not seq:
             raise _ForestalledError
         seal = Seal(seq, proposed.first, proposed.last, proposed.sha256, proposed.previous, proposed.created)

@@ -126,16 +126,16 @@ class Log:
             found += await self._append_part(recorded[start : start + BATCH])
         return found
 
-    async def append_next(self, *heads: tuple[Recorded, int | None]) -> int:
-        """Store events of different subjects, all or none, where the newest of each one's subject stands at the given
-        sequence (0: there is none; None: anywhere); the sequence of the last, 0 where another one came first.
+    async def append_behind(self, events: Sequence[Recorded], last: int, among: str) -> int:
+        """Store ``events``, all or none, where the newest event of the subjects ``among``, to which the first of them
+        belongs, still stands at ``last`` (0: there is none); the sequence of the last, 0 where another one came first,
+        or they themselves before.
 
         Raises:
             DependencyError: no answer, or no space. They may have been stored: look.
         """
-        events, newest = [r for r, _ in heads], {r.id: seq for r, seq in heads if seq is not None}
         try:
-            sent = await self._send(events, {r.id: body_of(r) for r in events}, newest)
+            sent = await self._send(events, {r.id: body_of(r) for r in events}, {events[0].id: last}, among)
             return sent[events[-1].id]
         except DuplicateError:
             return 0
@@ -143,19 +143,8 @@ class Log:
             raise self._link.away("append") from error
 
     async def append_unchanged(self, recorded: Recorded, last: int) -> int:
-        """Store an event where the newest of its run still stands at ``last``; its sequence, 0 where another one came
-        first, or itself before.
-
-        Raises:
-            DependencyError: no answer, or no space. It may have been stored: look.
-        """
-        try:
-            newest, among = {recorded.id: last}, f"a0.ev.{_token(recorded.run)}.>"
-            return (await self._send([recorded], {recorded.id: body_of(recorded)}, newest, among))[recorded.id]
-        except DuplicateError:
-            return 0
-        except (Error, TimeoutError, AgainError) as error:
-            raise self._link.away("append") from error
+        """As ``append_behind``: where the newest event of its run still stands at ``last``."""
+        return await self.append_behind([recorded], last, f"a0.ev.{_token(recorded.run)}.>")
 
     async def _append_part(self, part: Sequence[Recorded]) -> list[int]:
         bodies = {r.id: body_of(r) for r in part}
@@ -189,7 +178,7 @@ class Log:
             await self._link.ready()
         for n, r in enumerate(events[:-1], 1):
             place = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
-            await client.publish(r.subject, bodies[r.id], headers=marks(r, newest) | place)
+            await client.publish(r.subject, bodies[r.id], headers=marks(r, newest, among) | place)
         last = events[-1]
         headers = {**marks(last, newest, among), "Nats-Expected-Stream": EVENTS}
         if len(events) > 1:
@@ -298,8 +287,16 @@ class Log:
 
     async def newest(self, subject: str) -> tuple[int, bytes]:
         """Sequence and body of the newest event of ``subject``; (0, nothing) where there is none."""
+        return await self._of(subject)
+
+    async def next(self, subject: str, after: int) -> tuple[int, bytes]:
+        """Sequence and body of the first event of ``subject`` after ``after``, without a consumer; (0, nothing) where
+        there is none."""
+        return await self._of(subject, seq=after + 1, next=True)
+
+    async def _of(self, subject: str, **place: Any) -> tuple[int, bytes]:
         try:
-            raw = await apart(self._link.client.jsm().get_last_msg(EVENTS, subject))
+            raw = await apart(self._link.client.jsm().get_msg(EVENTS, subject=subject, **place))
         except NoSuchMessageError:
             return 0, b""
         except (Error, TimeoutError) as error:

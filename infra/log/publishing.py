@@ -43,11 +43,11 @@ def body_of(recorded: Recorded) -> bytes:
 
 
 def marks(recorded: Recorded, newest: Mapping[str, int] | None = None, among: str = "") -> dict[str, str]:
-    """Its headers. ``newest``: id -> where the newest event of its subject, or of the subjects ``among``, must stand;
-    of ids that are not in it that is not asked."""
+    """Its headers. ``newest``: id -> where the newest event of the subjects ``among`` must stand; of ids that are not
+    in it that is not asked."""
     at = (newest or {}).get(recorded.id)
     expected = {} if at is None else {"Nats-Expected-Last-Subject-Sequence": str(at)}
-    if among:
+    if expected and among != recorded.subject:
         expected["Nats-Expected-Last-Subject-Sequence-Subject"] = among
     parent = traceparent(recorded.run, recorded.task, recorded.attempt)
     return {"Nats-Msg-Id": recorded.id, HEADER: parent, **expected}

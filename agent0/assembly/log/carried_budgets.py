@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 
 
 async def entries_to_carry(log: "Log", runs: Iterable[str]) -> tuple[str, ...]:
-    """The newest entry, as it is stored, of each budget among the run tokens ``runs`` that goes on: all but those of
-    runs, which are over, and of days that are."""
-    from infra.gateway.ledger import subject_of
+    """The newest entry, as it would be stored, of each budget among the run tokens ``runs`` that goes on: all but those
+    of runs, which are over, and of days that are."""
+    from infra.gateway.ledger import newest_entry
 
-    found = [await log.newest(subject_of(run)) for run in runs if run.startswith(PREFIX)]
-    entries = {body.decode(): decode(body).event for _, body in found if body}
-    return tuple(body for body, entry in entries.items() if isinstance(entry, BudgetChanged) and _goes_on(entry))
+    found = [(run, await newest_entry(log, run)) for run in runs if run.startswith(PREFIX)]
+    return tuple(recorded(run, entry).to_json().decode() for run, entry in found if entry and _goes_on(entry))
 
 
 def carried(bodies: Iterable[str]) -> Iterator[Recorded]:

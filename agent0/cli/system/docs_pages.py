@@ -17,7 +17,7 @@ from events import base, values
 
 TEMPLATES = Path(__file__).parent
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
-NOUNS = ("runs", "tasks", "checkpoints", "models", "alarms", "policies", "benchmarks")
+NOUNS = ("runs", "tasks", "checkpoints", "models", "budgets", "alarms", "policies", "benchmarks")
 """Modules of events in the order in which their story is told."""
 
 

@@ -2,6 +2,7 @@
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Observation
+from agent0.run.diagnosis.causes.budget import BUDGET
 
 ASKED_BY = {
     "student": {"attempt_task", "continue_attempt", "evaluate_item"},
@@ -23,21 +24,22 @@ def dependency(case: Case) -> Cause | None:
         told = f"it waits for {word}"
         advice = "Look at that server's log; run.<role>.timeout_s is how long a call waits for its first token."
         return Cause("dependency", case.iteration, told, (), go_on, advice, event=case.last)
-    if not case.waits or (case.status == "failed" and case.ended != "dependency"):
+    waits = [one for one in case.waits if not BUDGET.fullmatch(one.dependency)]
+    if not waits or (case.status == "failed" and case.ended != "dependency"):
         return None
-    names = ", ".join(sorted({one.dependency for one in case.waits}))
-    who = ", ".join(sorted({name for one in case.waits for name in one.waiting}))
-    said = case.waits[0].message.removeprefix(f"{case.waits[0].dependency} is not available. ").rstrip(".")
+    names = ", ".join(sorted({one.dependency for one in waits}))
+    who = ", ".join(sorted({name for one in waits for name in one.waiting}))
+    said = waits[0].message.removeprefix(f"{waits[0].dependency} is not available. ").rstrip(".")
     told = f"{names} is away, and {who} waits for it: {said}"
     if roles := _roles(case):
         told += f" ({' and '.join(f'run.{role}.base_url' for role in roles)})"
     if case.ended == "dependency":
         told = f"{told}; the run failed after waiting for run.give_up_after"
-    seen = tuple(Observation(f"since {one.since[:19]}: {one.message}", event=one.event) for one in case.waits)
+    seen = tuple(Observation(f"since {one.since[:19]}: {one.message}", event=one.event) for one in waits)
     blamed = case.changed("run.student.provider", "run.student.model", "run.student.base_url", "run.teacher.provider",
                           "run.teacher.model", "run.teacher.base_url")  # fmt: skip
     return Cause("dependency", case.iteration, told, seen, go_on, "It goes on by itself once that is back.",
-                 settings=blamed, event=case.waits[0].event)  # fmt: skip
+                 settings=blamed, event=waits[0].event)  # fmt: skip
 
 
 def _roles(case: Case) -> list[str]:
