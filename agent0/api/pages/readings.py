@@ -148,10 +148,10 @@ def own_turns(transcript: list[Row]) -> list[Row]:
     return transcript[first:]
 
 
-def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
-    """One attempt with its neighbours in the group."""
+def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:
+    """One attempt with its neighbours in the group; without its tool calls where they are read apart."""
     name = resolve(db, run)
-    found = whole_attempt(context, db, name, attempt)
+    found = whole_attempt(context, db, name, attempt, calls=calls)
     siblings = [one["attempt"] for one in list_attempts(db, name, found["task"], limit=ALL)]
     return {"run": name, "attempt": found, "siblings": siblings}
 
