@@ -204,7 +204,11 @@ async def admin(context: Context, at: At = 0) -> Shown:
         "rebuild": context.rebuilding.said,
     }
     kept, end = await asyncio.to_thread(_kept, context, at) if found["tables"] is not None else (_NOTHING_KEPT, None)
-    return Shown({"status": found, **held, **kept}, at, {"writes": log is not None, "moments": end})
+    return Shown(
+        {"status": found, **held, **kept},
+        at,
+        {"writes": log is not None, "moments": end, "again": secrets.token_urlsafe(16)},
+    )
 
 
 _NOTHING_KEPT: Row = {"events": [], "failures": [], "alarms": [], "seals": [], "sealed": 0}
