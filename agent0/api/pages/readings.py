@@ -170,7 +170,8 @@ def plan_of(row: Mapping[str, Any]) -> RunConfig:
 def students_of(db: sqlite3.Connection, run: str) -> tuple[str, list[str]]:
     """The student of ``run``, and those before it to which one can go back, the newest first."""
     student = str(show_run(db, run)["student"])
-    promoted = [one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"]
+    rows = list_checkpoints(db, run)
+    promoted = [one["checkpoint"] for one in rows if one["role"] == "student" and one["status"] == "promoted"]
     return student, [one for one in dict.fromkeys([*promoted[::-1], BASE]) if one != student]
 
 
