@@ -11,7 +11,7 @@ from events.base import Recorded
 from events.benchmarks import SAMPLED
 from projections.base import Row, as_json, behind_row, find, projection, select, stamp
 from projections.calibrators import confidence
-from projections.tool_calls import numbered
+from projections.tool_calls import list_calls
 
 _COPIED = {
     "answer", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "grounded", "mean_logprob", "prompt", "model",
@@ -134,8 +134,8 @@ def list_attempts(
     )
 
 
-def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
-    """One attempt with question, transcript (as recorded), tool calls, verdicts and receipts.
+def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:
+    """One attempt with question, transcript (as recorded), tool calls (without ``calls`` none), verdicts and receipts.
 
     ``wanted`` are the subgoals of a long task; ``confidence`` is calibrated, None where nothing was fitted for this
     student.
@@ -156,14 +156,12 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     )
     if not found:
         raise NotFoundError(f"Run {run} has no attempt {attempt!r}.", fix=f"`agent0 trajectory list {run}` shows them.")
-    key = (run, attempt)
-    calls = f"{numbered('*')} WHERE run = ? AND attempt = ? ORDER BY number"
     return {
         **found[0],
         "confidence": _confidence(db, found[0]),
         "wanted": _subgoals(db, run, found[0]["task"], attempt),
-        "calls": select(db, calls, key, parse=("arguments",)),
-        "verdicts": _verdicts(db, key),
+        "calls": list_calls(db, run, attempt) if calls else [],
+        "verdicts": _verdicts(db, (run, attempt)),
     }
 
 

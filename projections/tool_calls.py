@@ -100,6 +100,21 @@ def numbered(columns: str) -> str:
     return f"SELECT {columns}, {call} AS call FROM tool_calls"  # noqa: S608 - columns are ours
 
 
+def list_calls(db: sqlite3.Connection, run: str, attempt: str, turns: tuple[int, int] | None = None) -> list[Row]:
+    """The tool calls of an attempt in order; with ``turns`` those alone of the turns from its first to before its
+    second, counted from 0: of the others only their numbers are read."""
+    among = (run, attempt)
+    if turns is None:
+        query = f"{numbered('*')} WHERE run = ? AND attempt = ? ORDER BY number"
+        return select(db, query, among, parse=("arguments",))
+    query = (
+        f"WITH named AS ({numbered('number, turn')} WHERE run = ? AND attempt = ?)"  # noqa: S608 - columns are ours
+        " SELECT held.*, call FROM named CROSS JOIN tool_calls AS held USING (number)"
+        " WHERE named.turn >= ? AND named.turn < ? AND run = ? AND attempt = ? ORDER BY number"
+    )
+    return select(db, query, (*among, *turns, *among), parse=("arguments",))
+
+
 def list_snapshots(db: sqlite3.Connection, run: str, attempt: str = "", limit: int = 100) -> list[Row]:
     """Work folders of a run after each tool call, in the order of the calls. ``work`` None: it was empty."""
     query = numbered("attempt, tool, state, files, file_bytes, work, time")

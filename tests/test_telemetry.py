@@ -245,6 +245,21 @@ async def test_a_new_follower_begins_now(receiver: Receiver, tmp_path: Path) -> 
     assert not await found.step() and receiver.got == [] and set(TOLD)
 
 
+async def test_the_log_gets_every_notice_once(tmp_path: Path) -> None:
+    [found] = followers(Settings(home=stored(tmp_path, STORY), telemetry=TelemetrySettings(log_json=True, calm_s=0)))
+    (tmp_path / "followers").mkdir()
+    (tmp_path / "followers" / "log.json").write_text('{"seq": 0}')
+    out = io.StringIO()
+    with json_logs(out):
+        for _ in range(3):
+            await found.step()
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    notices = [e for e in STORY if e.type in NOTICES]
+    assert [(one["run"], one["event"]) for one in lines] == [(e.run, e.seq) for e in notices]
+    levels = {one["message"].partition(":")[0]: one["level"] for one in lines}
+    assert (levels["AlarmRaised"], levels["RunFinished"]) == ("warning", "info")
+
+
 def test_a_webhook_needs_a_secret(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no secret"):
         followers(Settings(home=tmp_path, telemetry=TelemetrySettings(webhook_url="http://127.0.0.1:1")))

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from agent0.api.context import ApiContext
 from agent0.api.problems import StaleError
 from agent0.errors import ConfigError, NotFoundError, OperationError
+from events.alarms import ReactionDropped, ReactionRetried
 from events.base import NAMESPACE, Event, Recorded
 from events.checkpoints import CheckpointPromoted, CheckpointRolledBack
 from events.runs import RunCancelled, RunPaused, RunResumed, RunStarted
@@ -206,4 +207,6 @@ _DECIDE: dict[type[Event], tuple[str, ...]] = {
     RunCancelled: ("reason",),
     CheckpointPromoted: ("checkpoint", "reason"),
     CheckpointRolledBack: ("to", "reason"),
+    ReactionRetried: ("failure",),
+    ReactionDropped: ("failure", "reason"),
 }

@@ -133,4 +133,6 @@ class TelemetrySettings(Frozen):
     calm_s: float = Field(
         300, ge=0, le=86_400, description="seconds without being raised again until the end of an alarm is sent"
     )
-    log_json: bool = Field(False, description="logs of the process as JSON lines on stderr")
+    log_json: bool = Field(
+        False, description="logs of the process as JSON lines on stderr, alarms and ends of runs among them"
+    )

@@ -9,7 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 from openai import AsyncOpenAI
 
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.stamping import recorded
+from agent0.settings import Settings
 from agent0.tasks.seeds import derive_seed
+from events.alarms import ReactionFailed
 from events.values import Trajectory
 
 STREAM = {"Accept": "text/event-stream"}
@@ -96,6 +100,40 @@ async def asks_both(client: httpx2.AsyncClient, run: str) -> None:
     assert [one["model"] for one in found["sides"]] == [*names.values()] and found["turns"]
     assert all(one["attempt"]["correct"] is not None and one["question"] == "What is 6 * 9?" for one in found["sides"])
     assert (await client.post("/compare", data={**form, "question": ""})).status_code == 422
+
+
+async def settles(client: httpx2.AsyncClient, settings: Settings) -> None:
+    """Reactions that were given up are tried again or dropped, once each, over HTTP and by the form of page Admin."""
+    run = (await client.get("/v1/runs")).json()["data"][0]["run"]
+    facts = {"cause_id": "c", "cause_seq": 1, "cause_type": "RunStarted", "failed_handler": "advance_run"}
+    names = ("f-one", "f-two", "f-three")
+    failed = [
+        ReactionFailed(failure=name, **facts, error="ValueError", message="<b>", traceback="", deliveries=3)
+        for name in names
+    ]
+    async with open_log(settings) as log:
+        seq = (await log.append([recorded(run, one) for one in failed]))[-1]
+    async with asyncio.timeout(SOON_S):
+        while (await client.get("/v1/status")).json()["tables"] < seq:
+            await asyncio.sleep(0.05)
+    key = {"Idempotency-Key": "again"}
+    first = await client.post("/v1/admin/failures/f-one/retry", headers=key)
+    assert first.status_code == 202, first.text
+    assert (await client.get(first.headers["location"])).json()["type"] == "ReactionRetried"
+    assert (await client.post("/v1/admin/failures/f-one/retry", headers=key)).json() == first.json()
+    assert (await client.post("/v1/admin/failures/f-one/retry")).status_code == 409  # it is settled
+    assert (await client.post("/v1/admin/failures/f-t/drop", json={})).status_code == 404  # two begin so
+    page = (await client.get("/admin", headers=HTML)).text
+    again = page.partition('action="/admin/failures/f-two/drop"><input type="hidden" name="again" value="')[2]
+    for _ in range(2):  # the button is pressed twice
+        form = await client.post("/admin/failures/f-two/drop", data={"again": again.partition('"')[0]})
+        assert form.status_code == 303, form.text
+    dropped = await client.post("/v1/admin/failures/f-three/drop", json={"reason": "no use"})
+    assert dropped.status_code == 202
+    rows = (await client.get(f"/v1/admin/failures?run={run}")).json()["data"]
+    assert {row["failure"]: row["reason"] for row in rows} == {"f-two": "dropped by hand", "f-three": "no use"}
+    assert "None waits." in (await client.get("/admin", headers=HTML)).text
+    assert (await client.post("/admin/failures/f-two/burn")).status_code == 422
 
 
 async def rebuilds(client: httpx2.AsyncClient, run: str) -> None:

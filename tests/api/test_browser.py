@@ -128,6 +128,34 @@ def test_what_happens_shows_at_once(chromium: Any, tmp_path: Path) -> None:
         assert page.locator("ol.feed script, ol.feed img").count() == 0
 
 
+SEEN_AGAIN = """hidden => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def test_a_tab_in_the_background_holds_no_stream(chromium: Any, tmp_path: Path) -> None:
+    """Six tabs would take all connections that a browser allows a server. Seen again, it goes on where it was."""
+    story = whole_run(iterations=1)
+    stored(tmp_path, story[:40])
+    with viewed(tmp_path) as address:
+        page, asked, wrong = opened(chromium, viewport=WIDE)
+        page.goto(f"{address}/runs/r1")
+        page.evaluate(SEEN_AGAIN, True)
+        stored(tmp_path, story[:60])
+        page.wait_for_timeout(1_000)
+        assert page.locator("ol.feed li:first-child >> text=/^40 /").count() == 1
+        page.evaluate(SEEN_AGAIN, False)
+        page.locator("ol.feed li:first-child >> text=/^60 /").wait_for()
+        page.evaluate(SEEN_AGAIN, True)
+        stored(tmp_path, story[:70])
+        page.evaluate(SEEN_AGAIN, False)
+        page.locator("ol.feed li:first-child >> text=/^70 /").wait_for()
+        shown = [int(line.split()[0]) for line in page.locator("ol.feed li").all_inner_texts()]
+        assert shown == [*range(70, 70 - len(shown), -1)] and wrong == []
+        assert [one.rpartition("after=")[2] for one in asked if "/v1/events" in one] == ["40", "40", "60"]
+
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 PICTURES = {
     "run": ("/runs/r1", WIDE, "light"),

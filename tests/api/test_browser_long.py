@@ -40,7 +40,7 @@ def test_all_of_it_is_scrolled_to(chromium: Any, address: str, view: str) -> Non
     assert page.locator("[data-part]").count() == -(-held // 200) and most <= MOST
     page.evaluate("window.scrollTo(0, 0)")
     page.locator("#turn-1" if view != "timeline" else "[data-part] >> text=AttemptRequested").first.wait_for()
-    page.wait_for_function(f"document.querySelectorAll('{rows}').length <= {MOST}")
+    page.wait_for_function(f"() => document.querySelectorAll('{rows}').length <= {MOST}")
     assert wrong == [] and len({one for one in asked if "turn=" in one}) == -(-held // 200) - 1
 
 

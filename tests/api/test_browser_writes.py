@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,21 +20,50 @@ pytestmark = pytest.mark.slow
 __all__ = ["chromium"]
 SMALL = "run.iterations=1 run.tasks=6 run.attempts=4 run.evaluation.validation=3 run.evaluation.test=0"
 PATIENT_MS = 120_000
+ROOT = Path(__file__).parents[2]
+PACKAGED = ("agent0", "configs", "events", "handlers", "infra", "projections", "pyproject.toml", "README.md", "LICENSE")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command of an installation from the wheel, in an environment of its own that finds what it needs here."""
+    place = tmp_path_factory.mktemp("installed")
+    for name in PACKAGED:
+        found = ROOT / name
+        if found.is_dir():
+            shutil.copytree(found, place / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(found, place / "source" / name)
+    pip = ("-m", "pip", "--disable-pip-version-check", "-q")
+    made = ("wheel", "--no-deps", "--no-build-isolation", "-w", str(place / "dist"), str(place / "source"))
+    subprocess.run([sys.executable, *pip, *made], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True)
+    own = place / "venv" / "bin" / "python"
+    [wheel] = (place / "dist").glob("agent0-*.whl")
+    subprocess.run([own, *pip, "install", "--no-deps", "--no-index", str(wheel)], check=True)
+    [site] = (place / "venv" / "lib").glob("python3*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    said = subprocess.run(
+        [own, "-c", "import agent0; print(agent0.__file__)"], cwd=place, capture_output=True, text=True
+    )
+    assert said.stdout.startswith(str(site)), said
+    return place / "venv" / "bin" / "agent0"
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "agent0", "up", "--port", "0", "--profile", "scripted"]
-    own = {**os.environ, "AGENT0_HOME": str(tmp_path), "AGENT0_SANDBOX__WORKERS": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as process:
+def address(installed: Path, tmp_path: Path) -> Iterator[str]:
+    command = [str(installed), "up", "--port", "0", "--profile", "scripted"]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # where the log's server lies
+    own = {**os.environ, "PATH": path, "AGENT0_HOME": str(tmp_path), "AGENT0_SANDBOX__WORKERS": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own, cwd=tmp_path) as process:
         assert process.stdout
         yield process.stdout.readline().strip()
         process.send_signal(signal.SIGINT)
 
 
 def test_a_newcomers_path_by_clicks(chromium: Any, address: str) -> None:
-    """A run is started, a point of its curve opened, a group read, the run forked there, a task submitted, a checkpoint
-    talked to and rolled back."""
+    """Installed from the wheel, `up`; a run is started, a point of its curve opened, a group read, the run forked
+    there, a task submitted, a checkpoint talked to and rolled back."""
     page, asked, wrong = opened(chromium, viewport=WIDE)
     page.set_default_timeout(PATIENT_MS)
     page.goto(f"{address}/runs")
@@ -88,7 +119,7 @@ def asks_both(page: Any, address: str, run: str) -> None:
     page.click("text=Ask both >> nth=-1")
     page.wait_for_url("**/compare?left=submission-*")
     page.locator("table.group thead >> text=/answer/ >> nth=0").wait_for()  # by itself, when both are judged
-    page.wait_for_function("document.querySelectorAll('[data-wait]').length === 0")
+    page.wait_for_function("() => document.querySelectorAll('[data-wait]').length === 0")
     assert page.locator("table.group thead a").count() == 2 and page.locator("table.group tbody .turn").count() >= 2
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from agent0.api.context import ApiContext
+from agent0.api.pages.readings import students_of
 from agent0.api.pages.rendering import FOLDER
+from projections.checkpoints import list_checkpoints
 from tests.api.conftest import seeing
 from tests.api.served import stored
 from tests.story import whole_run
@@ -167,3 +170,22 @@ def test_commands_that_pages_name_are_there() -> None:
             assert all(word in sections[found] for word in words if word.startswith("--")), line
             named.add(found)
     assert len(named) > 15
+
+
+def test_a_run_goes_back_to_students_alone(context: ApiContext) -> None:
+    """Its teachers are promoted, too."""
+    with context.tables() as db:
+        rows = {row["checkpoint"]: row for row in list_checkpoints(db, "r1")}
+        student, earlier = students_of(db, "r1")
+    assert {"teacher-0", "teacher-1"} <= {name for name, row in rows.items() if row["status"] == "promoted"}
+    assert student == "student-2" and earlier == ["base"]
+
+
+def test_a_moment_keeps_what_else_was_asked(whole: TestClient) -> None:
+    """The slider, the links to iterations and the way back to now keep view and filter."""
+    path = "/runs/r1/trajectories/t0-000-a0?view=timeline"
+    then = whole.get(f"{path}&at=150").text
+    assert '<input type="hidden" name="view" value="timeline">' in then
+    found = {unescape(one) for one in links(then)}
+    assert path in found and len([one for one in found if re.fullmatch(re.escape(path) + r"&at=\d+", one)]) == 3
+    assert [*re.findall(r'aria-current="page">(\w+)', then)] == ["Runs"]

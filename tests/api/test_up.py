@@ -13,7 +13,7 @@ import pytest
 from agent0.api import server
 from agent0.config.loading import load
 from agent0.settings import Settings
-from tests.api.flows import asks_both, rebuilds, trains_elsewhere, until
+from tests.api.flows import asks_both, rebuilds, settles, trains_elsewhere, until
 from tests.api.served import viewed
 from tests.kept_open import one_sandbox
 from tests.terminal import agent0 as call
@@ -216,6 +216,7 @@ async def test_what_cannot_be_started_is_told(home: Path) -> None:
             assert found.status_code in (403, 422)
         assert (await client.post("/v1/runs/nobody/forks", json={})).status_code == 404
         assert (await client.post("/v1/runs/LAST/forks", json={"at": 10**9})).status_code == 404
+        await settles(client, settings)
 
 
 def test_an_archive_is_viewed_as_the_folder_is(home: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from events.values import Artifact
 from projections.attempts import show_attempt
 from projections.events import attempt_events, attempt_extent
 from projections.runs import resolve
-from projections.tool_calls import snapshot_after
+from projections.tool_calls import list_calls, snapshot_after
 
 Row = dict[str, Any]
 View = Literal["conversation", "compact", "timeline", "raw"]
@@ -27,12 +27,17 @@ LINE = 140
 """Characters of a turn in the compact view."""
 
 
-def view_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, view: View, turn: int) -> Row:
+def view_data(
+    context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, view: View, turn: int, *, whole: bool = True
+) -> Row:
     """One attempt, and what ``view`` of it shows: the part that has ``turn``, counted from 1; in the timeline that is
-    the number of an event. ``events`` are those of the timeline, with seconds since the attempt was asked for."""
-    data = readings.trajectory_data(context, db, run, attempt)
+    the number of an event. ``events`` are those of the timeline, with seconds since the attempt was asked for. Tool
+    calls are those of the part, none beside the timeline, or all where the attempt is wanted ``whole``."""
+    data = readings.trajectory_data(context, db, run, attempt, calls=whole)
     begin = (turn - 1) // LENGTH * LENGTH
     held = data["attempt"]
+    if not whole and view != "timeline":
+        held["calls"] = list_calls(db, data["run"], held["attempt"], _turns(held, begin))
     total, first = len(held["transcript"]), ""
     events: list[Row] = []
     if view == "timeline":
@@ -55,19 +60,20 @@ def view_parts(data: Row) -> Row:
         "parts": [*range(0, data["total"], LENGTH)],
         "following": following,
         "longest": max((row["wall_s"] or 0.0 for row in data["events"]), default=0.0),
-        "shown_calls": _calls(held, begin)[:CALLS],
+        "shown_calls": held["calls"][:CALLS],
+        "all_calls": 0 if data["view"] == "timeline" else max(held["tool_calls"] or 0, len(held["calls"])),
     }
 
 
-def _calls(held: Row, begin: int) -> list[Row]:
-    """The tool calls of the turns from ``begin`` on; all of an attempt that one part shows. Calls name the turn of the
-    student, counted from 0; a prompt may hold turns of examples before."""
+def _turns(held: Row, begin: int) -> tuple[int, int] | None:
+    """From which to before which turn of the student the part from ``begin`` goes, as tool calls count them, from 0; a
+    prompt may hold turns of examples before. None: one part shows all of the attempt."""
     transcript = held["transcript"]
     if len(transcript) <= LENGTH:
-        return list(held["calls"])
+        return None
     before, here = (_written(part) for part in (transcript[:begin], transcript[begin : begin + LENGTH]))
     first = (held["turns"] or 0) - _written(transcript) + before
-    return [call for call in held["calls"] if first <= call["turn"] < first + here]
+    return first, first + here
 
 
 def _written(turns: Sequence[Row]) -> int:

@@ -1,5 +1,6 @@
 """Forms that start something, for browsers without scripts too: each does what its route of the API does."""
 
+from typing import Literal
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
@@ -9,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from agent0.api.context import Context, key_of
 from agent0.api.pages.attempt_pairs import ask_both
 from agent0.api.pages.settings_form import changes
-from agent0.api.v1.admin import begin_rebuild
+from agent0.api.v1.admin import begin_rebuild, settle
 from agent0.api.v1.decisions import decide, promote_to, roll_back
 from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, named_profile, start_run
@@ -110,6 +111,14 @@ async def ask(request: Request, context: Context) -> Response:
     except ValidationError as error:
         raise unfit(error) from error
     return RedirectResponse(f"/compare?left={left}&right={right}", 303)
+
+
+@router.post("/admin/failures/{failure}/{word}")
+async def settled(request: Request, context: Context, failure: str, word: Literal["retry", "drop"]) -> Response:
+    """Have a failed reaction tried again or dropped, then show what else waits."""
+    given = await fields(request, "reason", "again")
+    await settle(context, failure, given["reason"] if word == "drop" else None, given["again"])
+    return RedirectResponse("/admin", 303)
 
 
 @router.post("/admin/rebuild")

@@ -148,10 +148,10 @@ def own_turns(transcript: list[Row]) -> list[Row]:
     return transcript[first:]
 
 
-def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
-    """One attempt with its neighbours in the group."""
+def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:
+    """One attempt with its neighbours in the group; without its tool calls where they are read apart."""
     name = resolve(db, run)
-    found = whole_attempt(context, db, name, attempt)
+    found = whole_attempt(context, db, name, attempt, calls=calls)
     siblings = [one["attempt"] for one in list_attempts(db, name, found["task"], limit=ALL)]
     return {"run": name, "attempt": found, "siblings": siblings}
 
@@ -170,7 +170,8 @@ def plan_of(row: Mapping[str, Any]) -> RunConfig:
 def students_of(db: sqlite3.Connection, run: str) -> tuple[str, list[str]]:
     """The student of ``run``, and those before it to which one can go back, the newest first."""
     student = str(show_run(db, run)["student"])
-    promoted = [one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"]
+    rows = list_checkpoints(db, run)
+    promoted = [one["checkpoint"] for one in rows if one["role"] == "student" and one["status"] == "promoted"]
     return student, [one for one in dict.fromkeys([*promoted[::-1], BASE]) if one != student]
 
 

@@ -54,6 +54,7 @@ def page(request: Request, template: str, at: int = 0, code: int = 200, **held: 
             script=_place("pages.js"),
             path="/" + request.url.path.lstrip("/"),
             query=request.url.query,
+            others=[(name, value) for name, value in request.query_params.multi_items() if name != "at"],
             at=at,
             behind=request.app.state.context.behind,
             href=_hrefs(at),

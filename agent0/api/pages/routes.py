@@ -5,7 +5,7 @@ import secrets
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent0.api.conditional import LIMIT, At, Limit, keyed_page
@@ -135,11 +135,13 @@ def saved(context: Context, run: str, attempt: str, at: At = 0) -> Response:
 
 @twin("/runs/{run}/trajectories/{attempt}", "trajectory.html.jinja")
 def trajectory(
-    context: Context, run: str, attempt: str, view: View = "conversation", turn: Turn = 1, at: At = 0
+    request: Request, context: Context, run: str, attempt: str, view: View = "conversation", turn: Turn = 1, at: At = 0
 ) -> Shown:
-    """Show one attempt with verdicts and rewards, in one of four views; of a long one a part at once."""
+    """Show one attempt with verdicts and rewards, in one of four views; of a long one a part at once, but all of it in
+    the twin."""
+    whole = request.url.path.endswith(".json")
     with context.tables() as live, context.tables(at) as db:
-        data, end = view_data(context, db, run, attempt, view, turn), readings.moments(live, run)
+        data, end = view_data(context, db, run, attempt, view, turn, whole=whole), readings.moments(live, run)
         tokens = readings.tokens_of(context, db, data["run"], attempt)
     return Shown(data, at, {"moments": end, "tokens": tokens, **view_parts(data)})
 
@@ -202,7 +204,11 @@ async def admin(context: Context, at: At = 0) -> Shown:
         "rebuild": context.rebuilding.said,
     }
     kept, end = await asyncio.to_thread(_kept, context, at) if found["tables"] is not None else (_NOTHING_KEPT, None)
-    return Shown({"status": found, **held, **kept}, at, {"writes": log is not None, "moments": end})
+    return Shown(
+        {"status": found, **held, **kept},
+        at,
+        {"writes": log is not None, "moments": end, "again": secrets.token_urlsafe(16)},
+    )
 
 
 _NOTHING_KEPT: Row = {"events": [], "failures": [], "alarms": [], "seals": [], "sealed": 0}

@@ -118,7 +118,8 @@ def curriculum_data(db: sqlite3.Connection, run: str) -> Row:
     for arm in slots_together(cells):
         held = grade(int(arm["solved"]), arm["tried"], band, arm["turns"], arm["calls"])
         arms.append({**arm, "grade": held.grade, "lower95": held.lower95, "upper95": held.upper95})
-    return {"run": name, "arms": arms, "cells": cells, "iterations": list_iterations(db, name)}
+    iterations = [{**row, "tasks": int(row["tasks"] or 0)} for row in list_iterations(db, name)]
+    return {"run": name, "arms": arms, "cells": cells, "iterations": iterations}
 
 
 def rewards_data(db: sqlite3.Connection, run: str, of: str) -> Row:

@@ -1,20 +1,25 @@
 """How the server itself fares: streams, consumers, failures, seals, and tables made anew."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Path, Response
 
+from agent0.api.appending import Again, Begun, append, decided_before
 from agent0.api.conditional import LIMIT, At, Counted, Limit, Page, Tagged, counted_page
 from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.api.status import consumers, streams
+from agent0.api.v1.decisions import Word, told
 from agent0.api.v1.lists import Of
-from projections.failures import list_missing
+from agent0.assembly.requests.decisions import dropping, retrying
+from events.alarms import ReactionDropped, ReactionRetried
+from projections.failures import list_missing, show_failure
 from projections.runs import resolve
 from projections.seals import list_seals
 
 Row = dict[str, Any]
 router = APIRouter(prefix="/v1/admin", tags=["admin"], responses=responses(429))
+Failure = Annotated[str, Path(min_length=1, max_length=200, description="a failure's id, or a unique beginning of it")]
 
 
 @router.get("/streams", operation_id="list_streams")
@@ -35,6 +40,35 @@ def failures(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted
     with context.tables(at) as db:
         run = resolve(db, of) if of else ""
         return counted_page(lambda n: list_missing(db, run, n), after, limit)
+
+
+@router.post("/failures/{failure}/retry", operation_id="retry_failure", status_code=202)
+async def retry(response: Response, context: Context, failure: Failure, idempotency_key: Again = "") -> Begun:
+    """Try a reaction again that was given up: its handler takes it up as soon as it runs."""
+    return told(response, await settle(context, failure, None, idempotency_key))
+
+
+@router.post("/failures/{failure}/drop", operation_id="drop_failure", status_code=202)
+async def drop(
+    response: Response, context: Context, failure: Failure, said: Word, idempotency_key: Again = ""
+) -> Begun:
+    """Give a reaction up for good; its run goes on without the effects."""
+    return told(response, await settle(context, failure, said.reason, idempotency_key))
+
+
+async def settle(context: ApiContext, failure: str, reason: str | None, again: str = "") -> Begun:
+    """Have a failed reaction tried again, or dropped where a ``reason`` is given, be it empty.
+
+    Raises:
+        NotFoundError: no such failure. OperationError: it was settled before, or the server only reads.
+    """
+    context.require_log()
+    with context.tables() as db:
+        row = show_failure(db, failure)
+    kind = ReactionRetried if reason is None else ReactionDropped
+    if (known := decided_before(context, row["run"], kind, again)) is not None:
+        return known
+    return await append(context, retrying(row) if reason is None else dropping(row, reason), again)
 
 
 @router.get("/seals", operation_id="list_seals", dependencies=[Tagged])

@@ -115,13 +115,13 @@ def trajectory(context: Context, run: Run, attempt: Annotated[str, Path(max_leng
         return whole_attempt(context, db, resolve(db, run), attempt)
 
 
-def whole_attempt(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
-    """Everything of an attempt, as `agent0 trajectory show --json` prints it.
+def whole_attempt(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:
+    """Everything of an attempt, as `agent0 trajectory show --json` prints it. ``calls`` False: no tool calls.
 
     Raises:
         NotFoundError: there is none, or its transcript is gone.
     """
-    found = show_attempt(db, run, attempt)
+    found = show_attempt(db, run, attempt, calls=calls)
     found["receipts"] = explain_rewards(db, run, attempt=attempt)
     found["transcript"] = transcript_of(context.settings, found)
     return found

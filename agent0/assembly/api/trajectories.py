@@ -62,4 +62,6 @@ def transcript_of(settings: Settings, found: Row) -> list[dict[str, Any]]:
     artifacts: Artifacts = FileArtifacts(settings.home)
     held = json.loads(artifacts.get(Artifact.model_validate(stored)))
     turns: list[dict[str, Any]] = held["transcript"] if isinstance(held, dict) else held
-    return [{key: value for key, value in turn.items() if key != "token_ids"} for turn in turns]
+    for turn in turns:
+        turn.pop("token_ids", None)
+    return turns

@@ -1,10 +1,11 @@
-"""Part of the rim: a person's word on a run, as the event to append: pause it, or cancel it for good."""
+"""Part of the rim: a person's decision as the event to append: pause, cancel a run, retry, drop a failed reaction."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
+from events.alarms import ReactionDropped, ReactionRetried
 from events.base import Event, Recorded
 from events.runs import RunCancelled, RunPaused
 
@@ -25,6 +26,31 @@ def cancelling(row: Mapping[str, Any], reason: str = "") -> Recorded:
         OperationError: it is over.
     """
     return _decided(row, RunCancelled(reason=reason), "running", "paused", "failed")
+
+
+def retrying(row: Mapping[str, Any]) -> Recorded:
+    """The event that has the failed reaction of ``row`` tried again.
+
+    Raises:
+        OperationError: that was decided before.
+    """
+    return _settled(row, ReactionRetried(**{name: row[name] for name in ReactionRetried.model_fields}))
+
+
+def dropping(row: Mapping[str, Any], reason: str = "") -> Recorded:
+    """The event with which a run goes on without the effects of the failed reaction of ``row``.
+
+    Raises:
+        OperationError: that was decided before.
+    """
+    fields = {name: row[name] for name in ReactionDropped.model_fields if name != "reason"}
+    return _settled(row, ReactionDropped(**fields, reason=reason or "dropped by hand"))
+
+
+def _settled(row: Mapping[str, Any], event: Event) -> Recorded:
+    if row["status"] != "open":
+        raise OperationError(f"Failure {row['failure']} is {row['status']} already.", "Only open ones can be settled.")
+    return recorded(str(row["run"]), event)
 
 
 def _decided(row: Mapping[str, Any], event: Event, *allowed: str) -> Recorded:

@@ -21,14 +21,16 @@ from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
 from agent0.errors import Agent0Error, ConfigError
 from agent0.settings import Settings
 from events.base import Recorded, decode
+from infra.telemetry.json_logs import about
 from projections import position
 from projections.events import stored_events
+from projections.wording import describe
 
 LOOK_S, LONGEST_S, TIMEOUT_S = 0.5, 60.0, 10.0
 CHUNK = 500
 SIGNATURE = "Agent0-Signature"
 NOTICES = ("AlarmRaised", "AlarmResolved", "RunFinished", "RunFailed", "RunCancelled", "CheckpointPromoted")
-"""Event classes of which a webhook and chats get messages."""
+"""Event classes of which a webhook, chats and the log get messages."""
 CHATS: Mapping[str, Message] = {"slack": slack_message, "discord": discord_message}
 Send = Callable[[Sequence[Recorded]], Awaitable[None]]
 
@@ -134,7 +136,17 @@ def followers(settings: Settings) -> list[Follower]:
     for name, message in CHATS.items():
         if url := getattr(plan, f"{name}_url").get_secret_value():
             found.append(Follower(settings, name, NOTICES, _to_chat(name, url, message), plan.calm_s))
+    if plan.log_json:
+        found.append(Follower(settings, "log", NOTICES, _to_log, plan.calm_s))
     return found
+
+
+async def _to_log(news: Sequence[Recorded]) -> None:
+    """A line of the process's log for each, a warning where something is wrong."""
+    for one in news:
+        level = logging.WARNING if one.type in ("AlarmRaised", "RunFailed") else logging.INFO
+        with about(run=one.run, event=one.seq):
+            logging.getLogger(__name__).log(level, "%s: %s", one.type, describe(one))
 
 
 def _to_chat(name: str, url: str, message: Message) -> Send:

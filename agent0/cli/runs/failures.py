@@ -7,7 +7,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from events.base import Event
+    from events.base import Recorded
 
 app = typer.Typer(help="Reactions that were given up (the dead letters).")
 Failure = Annotated[str, typer.Argument(metavar="FAILURE", help="Failure id, or a unique beginning of it.")]
@@ -45,11 +45,9 @@ def show(failure: Failure, as_json: console.Json = False) -> None:
 @app.command()
 def retry(failure: Failure, as_json: console.Json = False) -> None:
     """Try the reaction again: its handler takes it up as soon as it runs."""
-    from events.alarms import ReactionRetried
+    from agent0.assembly.requests.decisions import retrying
 
-    held = _open(failure)
-    event = ReactionRetried(**{name: held[name] for name in ReactionRetried.model_fields})
-    _settle(held, event, as_json)
+    _settle(retrying(_found(failure)), as_json)
 
 
 @app.command()
@@ -59,11 +57,9 @@ def drop(
     as_json: console.Json = False,
 ) -> None:
     """Give the reaction up for good; the run goes on without its effects."""
-    from events.alarms import ReactionDropped
+    from agent0.assembly.requests.decisions import dropping
 
-    held = _open(failure)
-    fields = {name: held[name] for name in ReactionDropped.model_fields if name != "reason"}
-    _settle(held, ReactionDropped(**fields, reason=reason), as_json)
+    _settle(dropping(_found(failure), reason), as_json)
 
 
 def _found(failure: str) -> dict[str, Any]:
@@ -73,24 +69,12 @@ def _found(failure: str) -> dict[str, Any]:
         return show_failure(db, failure)
 
 
-def _open(failure: str) -> dict[str, Any]:
-    from agent0.errors import OperationError
-
-    held = _found(failure)
-    if held["status"] != "open":
-        raise OperationError(
-            f"Failure {held['failure']} is {held['status']} already.", "Only open ones can be settled."
-        )
-    return held
-
-
-def _settle(held: dict[str, Any], event: "Event", as_json: bool) -> None:
+def _settle(begin: "Recorded", as_json: bool) -> None:
     from agent0.assembly.log.access import open_log
-    from agent0.assembly.runtime.stamping import recorded
 
     async def work() -> int:
         async with open_log(console.settings()) as log:
-            return (await log.append([recorded(held["run"], event)]))[0]
+            return (await log.append([begin]))[0]
 
     seq = console.run_async(work)
-    console.record({"failure": held["failure"], "event": type(event).__name__, "seq": seq}, as_json)
+    console.record({"failure": begin.event.model_dump()["failure"], "event": begin.type, "seq": seq}, as_json)

@@ -35,7 +35,7 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
-    made.filters["iteration"] = shown_iteration
+    made.filters.update(iteration=shown_iteration, counted=counted, words=words)
     return made
 
 
@@ -84,6 +84,16 @@ def number(value: float | None) -> str:
     if value is None:
         return NOTHING
     return f"{value:.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
+
+
+def words(name: str | None) -> str | None:
+    """A name of code as it is read: ``rolled_back`` as rolled back."""
+    return name and name.replace("_", " ")
+
+
+def counted(n: int | None, noun: str) -> str:
+    """``n`` of what ``noun`` names, in the plural unless it is one."""
+    return f"{NOTHING if n is None else f'{n:,}'} {noun}{'' if n == 1 else 's'}"
 
 
 def cut(text: str | None) -> str:

@@ -1,21 +1,34 @@
 // Everything here is a convenience: each page says the same without it. Text of models only ever becomes textContent.
 "use strict";
-const feed = document.querySelector("[data-stream]");
-if (feed && window.EventSource) {
-  const source = new EventSource(feed.dataset.stream); // after a break it goes on behind the last id by itself
-  source.onmessage = (message) => {
-    const event = JSON.parse(message.data);
-    const line = document.createElement("li");
-    const kind = document.createElement("b");
-    kind.textContent = event.type;
-    line.append(`${event.seq} `, kind, ` ${event.text}`);
-    feed.prepend(line);
-    while (feed.children.length > 60) feed.lastElementChild.remove();
-    const news = document.getElementById("news");
-    if (news) news.hidden = false;
+// A stream while the page is seen: browsers allow a server six connections, and a tab in the background would keep one.
+const follow = (address, take) => {
+  let source = null;
+  const place = new URL(address, location.href); // after a break it goes on behind the last id by itself
+  const change = () => {
+    if (document.hidden) { source?.close(); source = null; }
+    else if (!source) {
+      source = new EventSource(place);
+      source.onmessage = (message) => {
+        place.searchParams.set("after", message.lastEventId);
+        take(JSON.parse(message.data));
+      };
+    }
   };
-  addEventListener("pagehide", () => source.close());
-}
+  document.addEventListener("visibilitychange", change);
+  addEventListener("pagehide", () => source?.close());
+  change();
+};
+const feed = document.querySelector("[data-stream]");
+if (feed && window.EventSource) follow(feed.dataset.stream, (event) => {
+  const line = document.createElement("li");
+  const kind = document.createElement("b");
+  kind.textContent = event.type;
+  line.append(`${event.seq} `, kind, ` ${event.text}`);
+  feed.prepend(line);
+  while (feed.children.length > 60) feed.lastElementChild.remove();
+  const news = document.getElementById("news");
+  if (news) news.hidden = false;
+});
 const moment = document.querySelector("form.moment");
 if (moment) {
   const [range, number] = [moment.querySelector("[type=range]"), moment.querySelector("[type=number]")];
@@ -23,13 +36,9 @@ if (moment) {
   range.addEventListener("change", () => moment.requestSubmit());
 }
 const waiting = document.querySelector("[data-wait]");
-if (waiting && window.EventSource) {
-  const source = new EventSource(waiting.dataset.wait);
-  source.onmessage = (message) => {
-    if (/^(ResultVerified|ReactionFailed)$/.test(JSON.parse(message.data).type)) { source.close(); location.reload(); }
-  };
-  addEventListener("pagehide", () => source.close());
-}
+if (waiting && window.EventSource) follow(waiting.dataset.wait, (event) => {
+  if (/^(ResultVerified|ReactionFailed)$/.test(event.type)) location.reload();
+});
 const chat = document.querySelector("[data-chat]");
 const turn = (role, text) => {
   const [box, who, said] = ["div", "span", "pre"].map((name) => document.createElement(name));
