@@ -92,6 +92,7 @@ WAYS = {
     "steps-200": Way({"steps": 200}),
     "twenty": Way(iterations=20),
     "twenty-steps-100-taught-25": Way(MORE, iterations=20),
+    "settled": Way(MORE, settle=2),
     "twenty-settled": Way(MORE, iterations=20, settle=2),
 }
 
@@ -205,7 +206,7 @@ def climb(name: str, base: str, seed: int, ladder: str) -> None:
     accepted = 0
     for number in range(way.iterations + way.settle):
         accepted += student.iterate(number)
-        if number % 5 == 4 or number == way.iterations + way.settle - 1:
+        if number % 5 == 4 or number == way.iterations - 1 or number == way.iterations + way.settle - 1:
             rows.append(student.examine())
     heights = " -> ".join(f"{height}/{added:.2f}" for height, added, _ in rows)
     taught = " -> ".join(f"{mean:.3f}" for _, _, mean in rows)

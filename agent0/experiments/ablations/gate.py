@@ -15,7 +15,7 @@ GROUPS = {
     f"{STUDENT}.taught": "0",
     f"{STUDENT}.stretch": "1",
     f"{STUDENT}.replay_steps": "0",
-    f"{STUDENT}.epochs": "2",
+    f"{STUDENT}.epochs": "4",
     f"{STUDENT}.lr": "0.0005",
     f"{STUDENT}.clip_high": "0.28",
 }
@@ -37,11 +37,11 @@ ablation_study(
         seeds=(0, 1, 2, 3, 4),
         measures=("test", "validation"),
         controls=("untrained",),
-        settings={"iterations": "8"},
+        settings={"iterations": "5", f"{STUDENT}.steps": "100", f"{STUDENT}.taught": "0.25"},
         course="climb",
         ladder=True,
         aims=(
-            LadderAim("ours", BASE, "added", least=1),
+            LadderAim("ours", BASE, "added", least=2),
             LadderAim("ours", "leak-10", "added", least=0),
             LadderAim("leak-30", BASE, "added", most=0),
             LadderAim("leak-all", BASE, "added", most=0),
