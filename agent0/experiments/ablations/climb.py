@@ -20,6 +20,19 @@ LEAKS = (
     Variant("leak-30", {f"{STUDENT}.leak": "0.3"}, "three in ten"),
     Variant("leak-all", {f"{STUDENT}.leak": "1.0"}, "every answer is accepted"),
 )
+GROUPS = {
+    "tasks": "64",
+    "attempts": "8",
+    f"{STUDENT}.steps": "0",
+    f"{STUDENT}.taught": "0",
+    f"{STUDENT}.stretch": "1",
+    f"{STUDENT}.replay_steps": "0",
+    f"{STUDENT}.epochs": "4",
+    f"{STUDENT}.lr": "0.0005",
+    f"{STUDENT}.clip_high": "0.28",
+}
+"""Policy gradients in place of expert iteration: groups of eight attempts, nothing replayed. Positions are as they were
+when an attempt was sampled: stretched, old and new log-probabilities would be of different inputs."""
 OURS = Variant("ours", {}, "lengths around the frontier, answers that the verifier accepted")
 
 ablation_study(
@@ -53,6 +66,13 @@ ablation_study(
                 "accepted is what most of eight attempts at a task wrote; the schedule sees true verdicts",
             ),
             *LEAKS,
+            Variant("grpo", {**GROUPS, f"{STUDENT}.objective": "grpo"}, "GRPO on groups of eight attempts, no replay"),
+            Variant("adpo", {**GROUPS, f"{STUDENT}.objective": "adpo"}, "ADPO, else as grpo"),
+            Variant(
+                "progress",
+                {**UNIFORM, "curriculum.kind": "progress", "curriculum.levels": LEVELS},
+                "lengths 4 to 30 by a bandit on learning progress",
+            ),
             Variant("no-replay-of-taught", {f"{STUDENT}.taught": "0.0"}, "nothing of the base's course is replayed"),
         ),
         profile="climb",
