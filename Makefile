@@ -6,9 +6,9 @@
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
-#   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty and
-#                 a teacher that writes its tasks are worth (writes search.md, curriculum.md, schedules.md,
-#                 uncertainty.md and teacher.md of docs/results/; goes on where it was stopped)
+#   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
+#                 a teacher that writes its tasks and an exact gate are worth (writes search.md, curriculum.md, schedules.md,
+#                 uncertainty.md, teacher.md and gate.md of docs/results/; goes on where it was stopped)
 #   make bench    what everyday commands, pages, event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
@@ -95,6 +95,7 @@ arms: setup
 	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
 	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
 	$(BIN)/agent0 experiment teacher --jobs 2 --no-protocols --write docs/results/teacher.md
+	$(BIN)/agent0 experiment gate --jobs 2 --no-protocols --write docs/results/gate.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli

@@ -49,8 +49,9 @@ class Way:
     """What is done otherwise than in profile `climb`: ``recipe`` are settings of training; the rest is the loop's.
 
     ``schedule``: levels around the frontier, all tested ones, or only the taught ones. ``verdicts``: those of the
-    verifier, or these permuted over an iteration's attempts. ``settle``: iterations after ``iterations`` that draw
-    every level from the first to the frontier, half of each minibatch being what the base was taught.
+    verifier, or these permuted over an iteration's attempts. ``settle``: iterations after ``iterations`` in which half
+    of each minibatch is what the base was taught; they draw levels around the frontier as before, or each from the first
+    to it where they go ``down``.
     """
 
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Way:
     schedule: Literal["frontier", "uniform", "frozen"] = "frontier"
     verdicts: Literal["verified", "permuted"] = "verified"
     settle: int = 0
+    down: bool = False
 
 
 MORE = {"steps": 100, "taught": 0.25}
@@ -92,8 +94,8 @@ WAYS = {
     "steps-200": Way({"steps": 200}),
     "twenty": Way(iterations=20),
     "twenty-steps-100-taught-25": Way(MORE, iterations=20),
+    "settled-down": Way(MORE, settle=2, down=True),
     "settled": Way(MORE, settle=2),
-    "twenty-settled": Way(MORE, iterations=20, settle=2),
 }
 
 
@@ -114,7 +116,7 @@ class Climb:
     def iterate(self, number: int) -> int:
         """One iteration: attempts around the frontier, then a training on what was right; returns how many were."""
         settling = number >= self.way.iterations
-        levels = self.levels(settling)
+        levels = self.levels(settling and self.way.down)
         drawn = [self.draw(levels[place % len(levels)], "train") for place in range(self.way.tasks)]
         asked = [one for one in drawn for _ in range(self.way.attempts)]
         found = self.write(asked, self.way.temperature, number)
@@ -146,10 +148,10 @@ class Climb:
         self.family, self.rng = own, rng
         return sum(found) / len(found)
 
-    def levels(self, settling: bool) -> range:
+    def levels(self, down: bool) -> range:
         """The levels that an iteration asks for, each as often."""
         at = max((level for level, rate in self.rates.items() if rate >= SOLVED), default=1)
-        around = range(1 if settling else max(1, at - self.way.behind), at + (0 if settling else self.way.ahead) + 1)
+        around = range(1 if down else max(1, at - self.way.behind), at + (0 if down else self.way.ahead) + 1)
         return {"frontier": around, "uniform": TESTED, "frozen": TAUGHT}[self.way.schedule]
 
     def examine(self) -> tuple[int, float, float]:
