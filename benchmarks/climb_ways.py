@@ -50,8 +50,8 @@ class Way:
 
     ``schedule``: levels around the frontier, all tested ones, or only the taught ones. ``verdicts``: those of the
     verifier, or these permuted over an iteration's attempts. ``settle``: iterations after ``iterations`` in which half
-    of each minibatch is what the base was taught; they draw levels around the frontier as before, or each from the first
-    to it where they go ``down``.
+    of each minibatch is what the base was taught; they draw levels around the frontier as before, or each up to it
+    where they go ``down``.
     """
 
     recipe: Mapping[str, Any] = field(default_factory=dict)
