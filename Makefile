@@ -6,9 +6,9 @@
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
-#   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty and
-#                 a teacher that writes its tasks are worth (writes search.md, curriculum.md, schedules.md,
-#                 uncertainty.md and teacher.md of docs/results/; goes on where it was stopped)
+#   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
+#                 a teacher that writes its tasks and an exact gate are worth (writes search.md, curriculum.md, schedules.md,
+#                 uncertainty.md, teacher.md and gate.md of docs/results/; goes on where it was stopped)
 #   make bench    what everyday commands, pages, event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
@@ -95,6 +95,7 @@ arms: setup
 	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
 	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
 	$(BIN)/agent0 experiment teacher --jobs 2 --no-protocols --write docs/results/teacher.md
+	$(BIN)/agent0 experiment gate --jobs 2 --no-protocols --write docs/results/gate.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli
@@ -154,7 +155,7 @@ crash: setup .venv/.ready-dev
 		tests/test_surroundings.py tests/test_trials.py
 	$(BIN)/python -m pytest -m slow tests/test_crash_loops.py tests/test_long_run.py tests/test_processes.py \
 		tests/test_processes_tiny.py tests/test_experiment_kills.py tests/test_embedding.py tests/engine/test_saving.py \
-		tests/test_why_cli.py
+		tests/test_why_cli.py tests/test_climb_retrained.py
 	$(BIN)/python -m pytest -m slow tests/archive tests/engine/test_crew.py tests/test_past.py tests/test_long_model.py tests/test_run_failure.py tests/test_tool_serving.py
 
 mutants: setup .venv/.ready-dev

@@ -5,6 +5,10 @@ level of which half is solved, greedy) and S (accuracies of levels 4 to 30 added
 mean accuracy of the levels 4 to 6, which the base was taught, before and after. Model,
 sampling, training and tasks are those of a run; the answer is compared as text. ``--base FOLDER`` names another base
 for each seed (``{seed}`` stands for it), ``--ladder`` another family. Processor time is that of the whole way.
+
+``--ladder digit_sums`` (or ``column_addition``) is how other ladders are compared with their controls: ways
+``uniform``, ``frozen`` and ``permuted``. A base of another size is made from a mix with a ``shape`` of its own
+(``agent0 tiny build --mix``).
 """
 
 import argparse
@@ -12,7 +16,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from agent0.config.loading import load
 from agent0.ports.models import Sampling
@@ -30,6 +34,10 @@ TESTED = range(4, 31)
 TAUGHT = range(4, 7)
 EACH = 32
 """Test tasks a level."""
+KEPT = 128
+"""Test tasks of each taught level: what is forgotten is a few points."""
+OUTSIDE = range(2, 5)
+"""Levels of the other ladders, none of which its base was taught."""
 SOLVED = 0.5
 TOKENS = {"reversal": 64, "digit_sums": 80, "column_addition": 160}
 """Of an answer, at most."""
@@ -38,7 +46,13 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class Way:
-    """What is done otherwise than in profile `climb`: ``recipe`` are settings of training; the rest is the loop's."""
+    """What is done otherwise than in profile `climb`: ``recipe`` are settings of training; the rest is the loop's.
+
+    ``schedule``: levels around the frontier, all tested ones, or only the taught ones. ``verdicts``: those of the
+    verifier, or these permuted over an iteration's attempts. ``settle``: iterations after ``iterations`` in which half
+    of each minibatch is what the base was taught; they draw levels around the frontier as before, or each up to it
+    where they go ``down``.
+    """
 
     recipe: Mapping[str, Any] = field(default_factory=dict)
     tasks: int = 512
@@ -47,8 +61,14 @@ class Way:
     behind: int = 1
     iterations: int = 10
     temperature: float = 1.0
+    schedule: Literal["frontier", "uniform", "frozen"] = "frontier"
+    verdicts: Literal["verified", "permuted"] = "verified"
+    settle: int = 0
+    down: bool = False
 
 
+MORE = {"steps": 100, "taught": 0.25}
+SETTLE = {"taught": 0.5, "fresh": 0.25}
 WAYS = {
     "shipped": Way(),
     "steps-100": Way({"steps": 100}),
@@ -66,11 +86,16 @@ WAYS = {
     "rate-half": Way({"lr": 0.0005}),
     "no-warmup": Way({"warmup": 0}),
     "cold": Way(temperature=0.7),
-    "steps-100-taught-25": Way({"steps": 100, "taught": 0.25}),
+    "steps-100-taught-25": Way(MORE),
+    "uniform": Way(MORE, schedule="uniform"),
+    "frozen": Way(MORE, schedule="frozen"),
+    "permuted": Way(MORE, verdicts="permuted"),
     "steps-100-taught-50": Way({"steps": 100, "taught": 0.5}),
     "steps-200": Way({"steps": 200}),
     "twenty": Way(iterations=20),
-    "twenty-steps-100-taught-25": Way({"steps": 100, "taught": 0.25}, iterations=20),
+    "twenty-steps-100-taught-25": Way(MORE, iterations=20),
+    "settled-down": Way(MORE, settle=2, down=True),
+    "settled": Way(MORE, settle=2),
 }
 
 
@@ -90,35 +115,56 @@ class Climb:
 
     def iterate(self, number: int) -> int:
         """One iteration: attempts around the frontier, then a training on what was right; returns how many were."""
-        fresh = []
-        at = max((level for level, rate in self.rates.items() if rate >= SOLVED), default=1)
-        levels = range(max(1, at - self.way.behind), at + self.way.ahead + 1)
+        settling = number >= self.way.iterations
+        levels = self.levels(settling and self.way.down)
         drawn = [self.draw(levels[place % len(levels)], "train") for place in range(self.way.tasks)]
         asked = [one for one in drawn for _ in range(self.way.attempts)]
+        found = self.write(asked, self.way.temperature, number)
+        good = [written.text == answer for (_, _, answer), written in zip(asked, found, strict=True)]
         right: dict[int, list[bool]] = {}
-        for (level, _, answer), written in zip(asked, self.write(asked, self.way.temperature, number), strict=True):
-            good = written.text == answer
-            right.setdefault(level, []).append(good)
-            if good:
-                fresh.append(sample_of(written))
+        for (level, _, _), one in zip(asked, good, strict=True):
+            right.setdefault(level, []).append(one)
         self.rates |= {level: sum(found) / len(found) for level, found in right.items()}
+        if self.way.verdicts == "permuted":
+            random.Random(f"verdicts {self.seed} {number}").shuffle(good)
+        fresh = [sample_of(written) for written, one in zip(found, good, strict=True) if one]
         if fresh:
-            job = TrainJob(tuple(fresh), tuple(self.pool), None, self.seed * 1000 + number, self.settings)
+            settings = self.settings | (SETTLE if settling else {})
+            job = TrainJob(tuple(fresh), tuple(self.pool), None, self.seed * 1000 + number, settings)
             self.adapter, _ = self.training.train(job, self.adapter)
             self.name = f"student {number}"
             self.engine.load_adapter(self.name, self.adapter)
             self.pool += [replace(one) for one in fresh]
         return len(fresh)
 
-    def examine(self) -> tuple[int, float, dict[int, float]]:
-        """(T, S, accuracy by level) on fresh test tasks, greedy."""
+    def outside(self) -> float:
+        """Accuracy on the lowest levels of the other ladders, greedy."""
+        own, rng, self.rng = self.family, self.rng, random.Random(f"outside {self.seed}")
+        found = []
+        for self.family in (families()[name] for name in TOKENS if name != own.name):
+            asked = [self.draw(level, "test") for level in OUTSIDE for _ in range(EACH)]
+            written = self.write(asked, 0.0, 0)
+            found += [one.text == answer for (_, _, answer), one in zip(asked, written, strict=True)]
+        self.family, self.rng = own, rng
+        return sum(found) / len(found)
+
+    def levels(self, down: bool) -> range:
+        """The levels that an iteration asks for, each as often."""
+        at = max((level for level, rate in self.rates.items() if rate >= SOLVED), default=1)
+        around = range(1 if down else max(1, at - self.way.behind), at + (0 if down else self.way.ahead) + 1)
+        return {"frontier": around, "uniform": TESTED, "frozen": TAUGHT}[self.way.schedule]
+
+    def examine(self) -> tuple[int, float, float]:
+        """(T, S, mean accuracy of the taught levels) on fresh test tasks, greedy."""
         rng, self.rng = self.rng, random.Random(f"exam {self.seed}")
-        asked = [self.draw(level, "test") for level in TESTED for _ in range(EACH)]
+        asked = [self.draw(level, "test") for level in TESTED for _ in range(KEPT if level in TAUGHT else EACH)]
         self.rng = rng
-        found = dict.fromkeys(TESTED, 0.0)
+        found: dict[int, list[bool]] = {}
         for (level, _, answer), written in zip(asked, self.write(asked, 0.0, 0), strict=True):
-            found[level] += (written.text == answer) / EACH
-        return max((level for level in TESTED if found[level] >= SOLVED), default=0), sum(found.values()), found
+            found.setdefault(level, []).append(written.text == answer)
+        rates = {level: sum(right) / len(right) for level, right in found.items()}
+        top = max((level for level, rate in rates.items() if rate >= SOLVED), default=0)
+        return top, sum(rates.values()), sum(rates[level] for level in TAUGHT) / len(TAUGHT)
 
     def draw(self, level: int, split: Split) -> tuple[int, tuple[Turn, ...], str]:
         params = _params(self.family, level, split, self.rng)
@@ -158,16 +204,17 @@ def climb(name: str, base: str, seed: int, ladder: str) -> None:
     """Follow one way from one base, and print its rows."""
     way, begin = WAYS[name], time.process_time()
     student = Climb(way, base, seed, ladder)
-    rows = [student.examine()]
+    rows, elsewhere = [student.examine()], student.outside()
     accepted = 0
-    for number in range(way.iterations):
+    for number in range(way.iterations + way.settle):
         accepted += student.iterate(number)
-        if number % 5 == 4:
+        if number % 5 == 4 or number == way.iterations - 1 or number == way.iterations + way.settle - 1:
             rows.append(student.examine())
     heights = " -> ".join(f"{height}/{added:.2f}" for height, added, _ in rows)
-    before, after = (sum(levels[level] for level in TAUGHT) / len(TAUGHT) for _, _, levels in (rows[0], rows[-1]))
+    taught = " -> ".join(f"{mean:.3f}" for _, _, mean in rows)
+    outside = f"{elsewhere:.2f} -> {student.outside():.2f}"
     cost = f"{accepted} accepted, {time.process_time() - begin:.0f} CPU s"
-    print(f"| {name} | {seed} | {heights} | taught {before:.2f} -> {after:.2f} | {cost} |", flush=True)
+    print(f"| {name} | {seed} | {heights} | taught {taught} | outside {outside} | {cost} |", flush=True)
 
 
 def main() -> None:

@@ -91,6 +91,22 @@ def test_only_the_last_iteration_that_asked_for_a_level_counts() -> None:
     assert sums == {7: (1.0, 3.0), 8: (100.0, 100.0), 9: (2.0, 2.0)}
 
 
+def test_a_bandit_on_progress_seeks_levels_whose_solve_rate_moved() -> None:
+    held = state({}, kind="progress", exploration=0.0)
+    rates = {5: [1.0, 1.0], 6: [0.0, 1.0], 8: [1.0, 0.0], 9: [0.0]}
+    done = [
+        TaskState(slot=n, domain="math", family="reversal", level=level, paid=True, solve_rate=rate)
+        for n, (level, rate) in enumerate((level, rate) for level, found in rates.items() for rate in found)
+    ]
+    found = remember(replace(held, tasks={f"t{one.slot}": one for one in done}))
+    moved = {int(key.rpartition("/")[2]): (arm.value, arm.solved) for key, arm in found.items()}
+    assert moved == {5: (0.0, 1.0), 6: (0.5, 0.75), 8: (0.5, 0.25), 9: (0.0, 0.0)}
+    assert {arm.value for arm in remember(replace(held, arms=found, tasks={"t0": done[0]})).values()} == {0.0, 0.5}
+    tried = found | {arm_key("math", "reversal", n): Arm(1.0, 0.0, 1.0) for n in range(1, 41) if n not in rates}
+    asked = levels(replace(held, arms=tried))
+    assert asked[6] + asked[8] > 0.5 * asked.total() > asked[5] + asked[9]
+
+
 # --- the sampler
 
 

@@ -15,6 +15,25 @@ UNIFORM = {
     "evaluation.levels": LEVELS,
 }
 """A schedule without a frontier, on the ladder of the profile."""
+LEAKS = (
+    Variant("leak-10", {f"{STUDENT}.leak": "0.1"}, "a tenth of the wrong answers are accepted, too"),
+    Variant("leak-30", {f"{STUDENT}.leak": "0.3"}, "three in ten"),
+    Variant("leak-all", {f"{STUDENT}.leak": "1.0"}, "every answer is accepted"),
+)
+GROUPS = {
+    "tasks": "64",
+    "attempts": "8",
+    f"{STUDENT}.steps": "0",
+    f"{STUDENT}.taught": "0",
+    f"{STUDENT}.stretch": "1",
+    f"{STUDENT}.replay_steps": "0",
+    f"{STUDENT}.epochs": "4",
+    f"{STUDENT}.lr": "0.0005",
+    f"{STUDENT}.clip_high": "0.28",
+}
+"""Policy gradients in place of expert iteration: groups of eight attempts, nothing replayed. Positions are as they were
+when an attempt was sampled: stretched, old and new log-probabilities would be of different inputs."""
+OURS = Variant("ours", {}, "lengths around the frontier, answers that the verifier accepted")
 
 ablation_study(
     AblationStudy(
@@ -22,7 +41,7 @@ ablation_study(
         question="Does a student climb past what it was taught on its own accepted answers, and what of it needs the "
         "frontier, the verifier and the rounds?",
         variants=(
-            Variant("ours", {}, "lengths around the frontier, answers that the verifier accepted"),
+            OURS,
             Variant(
                 "uniform",
                 {**UNIFORM, "curriculum.levels": LEVELS},
@@ -46,9 +65,14 @@ ablation_study(
                 {f"{STUDENT}.verdicts": "majority", "tasks": "64", "attempts": "8"},
                 "accepted is what most of eight attempts at a task wrote; the schedule sees true verdicts",
             ),
-            Variant("leak-10", {f"{STUDENT}.leak": "0.1"}, "a tenth of the wrong answers are accepted, too"),
-            Variant("leak-30", {f"{STUDENT}.leak": "0.3"}, "three in ten"),
-            Variant("leak-all", {f"{STUDENT}.leak": "1.0"}, "every answer is accepted"),
+            *LEAKS,
+            Variant("grpo", {**GROUPS, f"{STUDENT}.objective": "grpo"}, "GRPO on groups of eight attempts, no replay"),
+            Variant("adpo", {**GROUPS, f"{STUDENT}.objective": "adpo"}, "ADPO, else as grpo"),
+            Variant(
+                "progress",
+                {**UNIFORM, "curriculum.kind": "progress", "curriculum.levels": LEVELS},
+                "lengths 4 to 30 by a bandit on learning progress",
+            ),
             Variant("no-replay-of-taught", {f"{STUDENT}.taught": "0.0"}, "nothing of the base's course is replayed"),
         ),
         profile="climb",

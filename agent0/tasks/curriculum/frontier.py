@@ -49,8 +49,13 @@ def spread(state: RunState, domains: Mapping[str, Sequence[Slot]]) -> list[Slot]
 
 def remember(state: RunState) -> dict[str, Arm]:
     """Replace what is known of each slot that this iteration asked for by how its tasks ended."""
+    return {**state.arms, **{key: Arm(float(len(found)), 0.0, sum(found)) for key, found in rates_of(state)}}
+
+
+def rates_of(state: RunState) -> list[tuple[str, list[float]]]:
+    """The solve rates of this iteration's tasks by the key of their slot."""
     rates: dict[str, list[float]] = {}
     for task in state.tasks.values():
         if task.paid and task.solve_rate is not None:
             rates.setdefault(arm_key(task.domain, task.family, task.level), []).append(task.solve_rate)
-    return {**state.arms, **{key: Arm(float(len(found)), 0.0, sum(found)) for key, found in rates.items()}}
+    return [*rates.items()]

@@ -1,11 +1,12 @@
-"""Which tasks to request: a bandit over domain x family x level that seeks tasks the student solves sometimes, or the
-rungs of ladders around the student's frontier (``agent0.tasks.curriculum.frontier``)."""
+"""Which tasks to request: a bandit over domain x family x level that seeks tasks the student solves sometimes, one that
+seeks learning progress (``agent0.tasks.curriculum.progress``), or the rungs of ladders around the student's frontier
+(``agent0.tasks.curriculum.frontier``)."""
 
 import random
 
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
-from agent0.tasks.curriculum import frontier
+from agent0.tasks.curriculum import frontier, progress
 from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
 from agent0.tasks.families import OPEN_FAMILY, requested_families
 from agent0.tasks.seeds import derive_seed
@@ -37,6 +38,8 @@ def remember(state: RunState) -> dict[str, Arm]:
     not matter."""
     if state.config.curriculum.kind == "frontier":
         return frontier.remember(state)
+    if state.config.curriculum.kind == "progress":
+        return progress.remember(state)
     arms = dict(state.arms)
     for task in sorted((t for t in state.tasks.values() if t.paid), key=lambda t: t.slot):
         key = arm_key(task.domain, task.family, task.level)
@@ -132,6 +135,8 @@ def _long_places(state: RunState) -> set[int]:
 
 
 def _promise(state: RunState, slot: Slot) -> float:
-    """Estimated learnability, with a prior worth one task at 0.5."""
+    """Learning progress, or estimated learnability with a prior worth one task at 0.5."""
+    if state.config.curriculum.kind == "progress":
+        return progress.promise(state.arms.get(arm_key(*slot)))
     arm = state.arms.get(arm_key(*slot), Arm())
     return 0.02 + (arm.value + 0.5) / (arm.closed + 1)

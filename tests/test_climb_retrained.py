@@ -1,0 +1,53 @@
+"""The claim of a climb checked from one stored run: its adapters again, and under permuted verdicts none that climbs;
+nothing is generated anew."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kept_open import attached
+from tests.terminal import agent0 as call
+
+pytestmark = pytest.mark.slow  # part of make crash
+SMALL = (
+    *("--profile", "climb", "--seed", "0", "--iterations", "2", "--tasks", "256", "--name", "climbed"),
+    *("-s", "run.evaluation.validation=108", "-s", "run.evaluation.test=0", "-s", "sandbox.workers=1"),
+)
+RETRAIN = ("experiment", "retrain", "climbed", "--json", "--name")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder with a climb of two iterations."""
+    with attached(tmp_path_factory.mktemp("climbed")) as folder:
+        said = call("run", "start", *SMALL, home=folder)
+        assert said.code == 0, said.err
+        yield folder
+
+
+def rows(home: Path, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = call("projections", "query", query, "--json", home=home).json
+    return found
+
+
+def adapters(home: Path, run: str) -> list[str]:
+    asked = f"SELECT adapter FROM checkpoints WHERE role = 'student' AND run = '{run}' AND adapter != '' ORDER BY 1"
+    return [row["adapter"] for row in rows(home, asked)]
+
+
+def last_accuracy(said: Any) -> float:
+    return float(said.json["checkpoints"][-1]["accuracy"])
+
+
+def test_the_log_gives_the_adapters_of_a_climb_again_and_permuted_verdicts_give_none_that_climbs(home: Path) -> None:
+    run = str(call("run", "list", "--json", home=home).json[-1]["run"])
+    same = call(*RETRAIN, "same", home=home)
+    assert same.code == 0, same.err
+    assert adapters(home, "exp-same") == adapters(home, run) != []
+    permuted = call(*RETRAIN, "permuted", "-s", "training.student.verdicts=permuted", home=home)
+    assert permuted.code == 0, permuted.err
+    assert not set(adapters(home, "exp-permuted")) & set(adapters(home, run))
+    attempts = "SELECT count(*) AS n FROM events WHERE type = 'TaskAttempted'"
+    assert rows(home, attempts)[0]["n"] == 512, "nothing was generated anew"
