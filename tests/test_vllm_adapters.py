@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent0.assembly.runtime.server_probes import probe_openai
+from agent0.assembly.routing.server_probes import probe_openai
 from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError
 from events.values import Artifact

@@ -7,7 +7,6 @@ for others in between (``--max-cpu-loras``), and ends where they are gone.
 """
 
 import asyncio
-import json
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -15,17 +14,15 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from agent0.errors import DependencyError, OperationError, TransientError
 from agent0.ports.storage import Artifacts
 from events.values import Artifact
-from infra.engine.adapter import CONFIG, LORA, WEIGHTS, check_base, files, lora_settings
-from infra.weights.merge import PREFIX, Lora, read_lora
-from infra.weights.safetensors_io import Weights, digest, write
+from infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
+from infra.weights.merge import Lora, read_lora
+from infra.weights.safetensors_io import digest
+from infra.weights.trial_adapter import write_trial
 
 TRIAL = "agent0-trial"
-QUERIES = ".q_proj.weight"
 KEPT = 4
 """Adapters that the server is left with: those of both roles, of a candidate, and one to spare."""
 
@@ -89,7 +86,7 @@ class VllmAdapters:
         with tempfile.TemporaryDirectory(dir=self._shared, prefix="trial-") as held:
             path = Path(held)
             path.chmod(0o755)  # the server may be another user's
-            await asyncio.to_thread(_draw, self._folder, path, rank)
+            await asyncio.to_thread(write_trial, self._folder, path, rank)
             try:
                 await self._load_from(path, TRIAL, rank, silent=False)
             finally:
@@ -155,15 +152,3 @@ class VllmAdapters:
         fix = f"Start it with {start}, where it can read {self._shared}."
         what = f"An adapter of rank {rank}" if name == TRIAL else f"The adapter {name.removeprefix('agent0-')[:12]}"
         return DependencyError(f"{what} on its server", why, fix)
-
-
-def _draw(folder: Path, out: Path, rank: int) -> None:
-    """Write an adapter of the first layer's queries to ``out``; its weights are large, so that it has opinions."""
-    base = Weights.of_folder(folder)
-    weight = min(name for name in base if name.endswith(QUERIES))
-    rows, columns = base.shape(weight)
-    module, rng = PREFIX + weight.removesuffix(".weight"), np.random.default_rng(0)
-    shapes = {f"{module}.lora_A.weight": (rank, columns), f"{module}.lora_B.weight": (rows, rank)}
-    write(out / WEIGHTS, shapes, lambda name: rng.normal(0, 1, shapes[name]).astype(np.float32), "F32")
-    settings = {"peft_type": LORA, "task_type": "CAUSAL_LM", **lora_settings(rank, 2 * rank)}
-    (out / CONFIG).write_text(json.dumps(settings | {"target_modules": ["q_proj"]}), encoding="utf-8")

@@ -8,8 +8,8 @@ from typing import Any
 
 from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
+from agent0.assembly.routing.server_probes import probe_ollama, probe_openai, shared_folder
 from agent0.assembly.runtime.plugins import load_plugins
-from agent0.assembly.runtime.server_probes import probe_ollama, probe_openai, shared_folder
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
 from agent0.ports.models import Embedder, Model
