@@ -120,6 +120,9 @@ class ModelConformance:
             assert len(written.prompt_ids) > len(free.prompt_ids)
 
 
+LIMITS = {"hang": "timeout_s", "silent": "silent_s"}
+
+
 class FailureConformance:
     """What a provider must make of a server that fails. A subclass gives ``model`` and ``fail``, which has the server
     play a fault at its next answer: the connection breaks in the middle (``cut``), the answer ends without saying so
@@ -136,22 +139,20 @@ class FailureConformance:
         """Have the server fail."""
         pytest.fail(f"{type(self).__name__} gives no fixture named fail")
 
-    def hurry(self, model: Any) -> None:
-        """Shorten the time in which ``model`` wants a first word."""
-        model._actor = model._actor.model_copy(update={"timeout_s": 0.3})
+    def hurry(self, model: Any, limit: str) -> None:
+        """Shorten the time in which ``model`` wants a first word, or the next one."""
+        model._actor = model._actor.model_copy(update={limit: 0.3})
 
     @pytest.mark.parametrize("fault", ["cut", "ended", "hang", "silent", "json"])
     async def test_a_failure_is_tried_again_and_never_a_short_answer(
-        self, model: Model, fail: Callable[[str], None], fault: str, monkeypatch: pytest.MonkeyPatch
+        self, model: Model, fail: Callable[[str], None], fault: str
     ) -> None:
         expected = await model.generate(ask())
-        with monkeypatch.context() as short:
-            short.setattr("infra.models.calls.streams.SILENT_S", 0.3)
-            if fault == "hang":
-                self.hurry(model)
-            fail(fault)
-            with pytest.raises(Agent0Error) as caught:
-                await model.generate(ask())
+        if fault in LIMITS:
+            self.hurry(model, LIMITS[fault])
+        fail(fault)
+        with pytest.raises(Agent0Error) as caught:
+            await model.generate(ask())
         assert caught.value.kind.retryable and (fault != "silent" or isinstance(caught.value, DependencyError))
         assert expected.text not in str(caught.value)
 

@@ -80,6 +80,7 @@ class OpenAIStandIn:
         self.incremental, self.streams = False, True
         self.updating, self.deaf, self.apart = False, False, 1
         self.adapters: dict[str, tuple[str, str]] = {}
+        self.ranks = list[int]()
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.chat: Chat = chat_of(Path(BASE))
         self.hung = threading.Event()
@@ -133,6 +134,7 @@ class OpenAIStandIn:
             return 400, {"error": {"message": f"The lora adapter '{name}' has already been loaded."}}
         if not weights.is_file() or not weights.with_name("adapter_config.json").is_file():
             return 404, {"error": {"message": f"No adapter found for {body['lora_path']}"}}
+        self.ranks.append(json.loads(weights.with_name("adapter_config.json").read_text())["r"])
         self.adapters[name] = body["lora_path"], "" if self.deaf else sha256(weights.read_bytes())
         return 200, f"Success: LoRA adapter '{name}' added successfully."
 

@@ -45,8 +45,8 @@ class Failing(Served, FailureConformance):
         """Within the answer, where it is streamed."""
         return lambda fault: server.faults.append(MIDDLE.get(fault, fault))
 
-    def hurry(self, model: Any) -> None:
-        super().hurry(model._connection)
+    def hurry(self, model: Any, limit: str) -> None:
+        super().hurry(model._connection, limit)
 
 
 class TestCompletionsFail(Failing):

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 import torch
 
-from agent0.errors import AuthError, RefusedError
+from agent0.errors import AuthError, DependencyError, RefusedError
 from agent0.ports.models import Generation, Model
 from agent0.rollout.trajectories import assemble
 from agent0.training.objectives.policy_gradient import token_logprobs
@@ -105,6 +105,15 @@ class TestAdapters(Real):
                 assert gap(engine, written, name) < CLOSE and written.capture == "tokens"
         base = await model.generate(ask())
         assert gap(engine, base, "") < CLOSE < gap(engine, base, "a0")
+
+    async def test_a_start_tries_one_of_the_rank_that_is_trained(self, model: OpenAIServer, tmp_path: Path) -> None:
+        """It is gone afterwards; one of a higher rank than the server takes is named with the words that start it."""
+        await model.check(8)
+        assert not list((tmp_path / "adapters").iterdir())
+        assert not any("trial" in name for name in await model.models())
+        with pytest.raises(DependencyError, match="adapter of rank 300") as caught:
+            await model.check(300)
+        assert "--max-lora-rank 300" in caught.value.fix
 
 
 def gap(engine: Engine, written: Generation, name: str) -> float:

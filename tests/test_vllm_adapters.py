@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from agent0.assembly.routing.server_probes import probe_openai
+from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError
 from events.values import Artifact
 from infra.engine.adapter import Adapter, lora_settings, pack
@@ -138,6 +140,27 @@ async def test_files_that_it_may_read_again_are_there(
     shutil.rmtree(path)
     await model.generate(replace(ask(), adapter=one))
     assert len(list(Path(path).iterdir())) == 2
+
+
+async def test_a_start_tries_an_adapter_of_the_rank_that_is_trained(server: OpenAIStandIn, tmp_path: Path) -> None:
+    """And leaves nothing behind; a profile that trains none, or not here, loads none."""
+    student = {f"run.student.{key}": str(value) for key, value in actor(server.url).model_dump().items() if key in KEYS}
+    pairs = {"home": str(tmp_path), "nats.url": "", "run.evaluation.forced_tool": "false"} | student
+    held = load("tiny", pairs | {"run.training.student.rank": "12"}, {})
+    assert "student at" in await probe_openai(held.run.student, held)
+    [loaded], [left] = calls(server, "load_lora_adapter"), calls(server, "unload_lora_adapter")
+    assert loaded["lora_name"] == left["lora_name"] == "agent0-trial" and not server.adapters
+    assert server.ranks == [12] and not list((tmp_path / "cache" / "adapters").iterdir())
+    for wrong, why in (({"updating": False}, "did not load"), ({"deaf": True}, "answers exactly as student")):
+        server.__dict__.update({"updating": True, "deaf": False} | wrong)
+        with pytest.raises(DependencyError, match="adapter of rank 12 on its server") as caught:
+            await probe_openai(held.run.student, held)
+        assert why in caught.value.why and "--max-lora-rank 12" in caught.value.fix
+    other = load("tiny", pairs | {"run.training.student.objective": "none"}, {})
+    assert "student at" in await probe_openai(other.run.student, other)
+
+
+KEYS = ("provider", "base_url", "tokenizer", "max_tokens")
 
 
 async def test_those_used_longest_ago_leave(

@@ -49,6 +49,9 @@ class ActorConfig(Frozen):
     timeout_s: float = Field(
         300, gt=0, le=86_400, description="seconds until a model call's first token, once it has its turn"
     )
+    silent_s: float = Field(
+        30, gt=0, le=86_400, description="seconds without a word in the middle of an answer: the server counts as away"
+    )
     parallel: int = Field(4, ge=1, le=100_000, description="calls at once to a model server; more wait here")
     price: tuple[float, float] = Field((0, 0), description="cost of a million tokens read and written; for reports")
     quantization: Literal["", "4bit"] = Field("", description="transformers only: 4bit needs the qlora extra")

@@ -175,3 +175,9 @@ class TrainingConfig(Frozen):
     )
     student: RecipeConfig = RecipeConfig()
     teacher: RecipeConfig = RecipeConfig()
+
+    def learning(self, role: str) -> RecipeConfig | None:
+        """Return the recipe of ``role`` where it is to learn; None where it is not, or no role has that name."""
+        recipe = {"student": self.student, "teacher": self.teacher}.get(role)
+        learns = recipe is not None and recipe.enabled and (recipe.objective != "none" or recipe.lessons)
+        return recipe if learns and self.schedule in ("joint", "alternate", role) else None

@@ -115,7 +115,9 @@ class LlamaCpp:
         key, paths = secrets.token_hex(16), tuple(map(str, adapters.values()))
         options = LlamaOptions(str(base), paths, self._window(), self._actor.parallel, self._threads, key)
         self._process = await start(options, base.parent / "server.log")
-        own = {"base_url": f"{self._process.url}/v1", "tokenizer": str(self._folder), "model": "", "key_env": ""}
+        url, silent_s = f"{self._process.url}/v1", self._actor.timeout_s
+        # an end would be seen; it is silent while it reads the long prompt of another call
+        own = {"base_url": url, "silent_s": silent_s, "tokenizer": str(self._folder), "model": "", "key_env": ""}
         self._server = OpenAIServer(self._actor.model_copy(update=own), self._artifacts, key)
         self._adapters = adapters
 

@@ -23,7 +23,7 @@ from events.values import Usage
 from infra.models.calls.margins import margin
 from infra.models.calls.refusals import unquoting
 from infra.models.calls.slots import BusyError, Slots
-from infra.models.calls.streams import timely
+from infra.models.calls.streams import Patience, timely
 from infra.models.calls.trial import ATTEMPT
 from infra.models.llama_server import authorities, client_of, kind_of
 from infra.models.tool_text import messages
@@ -71,7 +71,7 @@ class Ollama:
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """Write one turn, calls as the model writes them. ``timeout_s`` is the time to its first token, once the call
-        has a slot; from then on the server counts as away after ``SILENT_S`` without a word.
+        has a slot; from then on the server counts as away after ``silent_s`` without a word.
 
         Raises:
             DependencyError: no server, one that is busy or silent, or it lacks the model.
@@ -103,7 +103,7 @@ class Ollama:
         start, first, parts = time.monotonic(), None, list[ChatResponse]()
         where = f"{self._model} at {self._url}"
         try:
-            async for part in timely(self._pieces(request), "Ollama", where, self._actor.timeout_s):
+            async for part in timely(self._pieces(request), "Ollama", where, Patience.of(self._actor)):
                 first = first or time.monotonic()
                 parts.append(part)
         except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, AttributeError) as error:

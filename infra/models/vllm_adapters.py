@@ -10,7 +10,7 @@ import asyncio
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ from events.values import Artifact
 from infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
 from infra.weights.merge import Lora, read_lora
 from infra.weights.safetensors_io import digest
+from infra.weights.trial_adapter import write_trial
 
+TRIAL = "agent0-trial"
 KEPT = 4
 """Adapters that the server is left with: those of both roles, of a candidate, and one to spare."""
 
@@ -73,9 +75,32 @@ class VllmAdapters:
         finally:
             self._busy[name] -= 1
 
+    async def check(self, rank: int) -> None:
+        """Load a small adapter of ``rank`` with drawn weights, ask it, and take it away again: what training makes will
+        be served, too.
+
+        Raises:
+            DependencyError: as ``using``.
+        """
+        self._shared.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._shared, prefix="trial-") as held:
+            path = Path(held)
+            path.chmod(0o755)  # the server may be another user's
+            await asyncio.to_thread(write_trial, self._folder, path, rank)
+            try:
+                await self._load_from(path, TRIAL, rank, silent=False)
+            finally:
+                self._proven.pop(TRIAL, None)
+                with suppress(OperationError, DependencyError, TransientError):
+                    await self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": TRIAL})
+
     async def _load(self, name: str, adapter: Artifact) -> None:
         lora, path = await asyncio.to_thread(self._written, adapter)
         rank = max(a.shape[0] for a, _ in lora.pairs.values())
+        await self._load_from(path, name, rank, silent=not any(b.any() for _, b in lora.pairs.values()))
+
+    async def _load_from(self, path: Path, name: str, rank: int, *, silent: bool) -> None:
+        """Have the server load ``path`` as ``name``. One that is not ``silent`` changes what is written."""
         place = await self._place(name)
         if place != str(path):
             await self._make_room()
@@ -84,12 +109,12 @@ class VllmAdapters:
                     await self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": name})
                 await self._ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(path)})
             except (OperationError, TransientError) as error:
-                raise self._missing(adapter, f"It did not load {path}. {error.why}", rank) from error
+                raise self._missing(name, f"It did not load {path}. {error.why}", rank) from error
         self._proven.pop(name, None)
         base, found = tuple(await self._probe(self._model)), tuple(await self._probe(name))
         same = [known for known, told in {self._model: base, **self._proven}.items() if told == found]
-        if same and any(b.any() for _, b in lora.pairs.values()):
-            raise self._missing(adapter, f"It says that it has it, and answers exactly as {same[0]}.", rank)
+        if same and not silent:
+            raise self._missing(name, f"It says that it has it, and answers exactly as {same[0]}.", rank)
         self._proven[name] = found
 
     async def _place(self, name: str) -> str | None:
@@ -122,7 +147,8 @@ class VllmAdapters:
                 fresh.rename(path)
         return lora, path
 
-    def _missing(self, adapter: Artifact, why: str, rank: int) -> DependencyError:
+    def _missing(self, name: str, why: str, rank: int) -> DependencyError:
         start = f"VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve ... --enable-lora --max-lora-rank {rank} (or more)"
         fix = f"Start it with {start}, where it can read {self._shared}."
-        return DependencyError(f"The adapter {adapter.sha256[:12]} on its server", why, fix)
+        what = f"An adapter of rank {rank}" if name == TRIAL else f"The adapter {name.removeprefix('agent0-')[:12]}"
+        return DependencyError(f"{what} on its server", why, fix)

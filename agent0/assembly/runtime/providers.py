@@ -8,19 +8,18 @@ from typing import Any
 
 from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
+from agent0.assembly.routing.server_probes import probe_ollama, probe_openai, shared_folder
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
-from agent0.errors import AuthError, ConfigError, DependencyError
+from agent0.errors import ConfigError, DependencyError
 from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
 from agent0.registry import Registry
-from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
+from agent0.settings import ActorConfig, RunConfig, Settings
 
 EXTRA_OPENAI, EXTRA_LLAMACPP = "make setup EXTRAS=openai", "make setup EXTRAS=llamacpp"
 EXTRA_ANTHROPIC = "make setup EXTRAS=anthropic"
-PROBE_S = 30.0
-"""Seconds in which a server must answer when it is asked what it has."""
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
@@ -258,44 +257,12 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
     return Ollama(actor, ollama_address(actor, settings))
 
 
-async def _probe_ollama(actor: ActorConfig, settings: Settings) -> str:
-    from infra.models.ollama import STUDENT, TEACHER, probe, try_chat
-
-    usual, url = STUDENT if isinstance(actor, StudentConfig) else TEACHER, ollama_address(actor, settings)
-    found = await probe(url, actor.model or usual)
-    await try_chat(actor, url)
-    return found
-
-
 def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     _check_openai(actor)
     from infra.models.openai.provider import OpenAIServer
 
     free = not vendor_billing(actor, settings.router)  # the gateway asks again where each try has its price
-    return OpenAIServer(actor, artifacts, shared=settings.home.absolute() / "cache" / "adapters", patient=free)
-
-
-async def _probe_openai(actor: ActorConfig, _: Settings) -> str:
-    from infra.models.openai.provider import OpenAIServer, key_of
-
-    asked: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
-    keyless = False
-    try:
-        key_of(actor)
-    except AuthError:  # that it is missing is said already; whether the server is there can be seen without it
-        asked, keyless = asked | {"key_env": ""}, True
-    if not _served(actor).is_dir():
-        asked |= {"tokenizer": ""}
-    server = OpenAIServer(actor.model_copy(update=asked))
-    try:
-        found = await server.check()
-    except AuthError:
-        if keyless:
-            return actor.base_url
-        raise
-    finally:
-        await server.close()
-    return f"{found.model} at {actor.base_url}"
+    return OpenAIServer(actor, artifacts, shared=shared_folder(settings), patient=free)
 
 
 def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
@@ -347,7 +314,7 @@ def _cut(actor: ActorConfig) -> str:
 
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged, bias=True))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved, bias=True))
-provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=_probe_ollama))
+provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama))
 provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic))
 provider(
     Provider(
@@ -357,7 +324,7 @@ provider(
         prefill=False,
         check=_check_openai,
         folder=_served,
-        probe=_probe_openai,
+        probe=probe_openai,
         untrainable=_untrainable,
         whole=False,
     )

@@ -85,12 +85,8 @@ def _models(settings: Settings) -> Iterator[LocalModel]:
 
 def _recipe(run: RunConfig, role: str, actor: ActorConfig) -> RecipeConfig | None:
     """How ``role`` is trained; None where it is not."""
-    plan, held = run.training, provider_of(actor)
-    recipe = {"student": plan.student, "teacher": plan.teacher}.get(role)
-    if recipe is None or held.train is None or held.untrainable(actor):
-        return None
-    learns = recipe.enabled and (recipe.objective != "none" or recipe.lessons)
-    return recipe if learns and plan.schedule in ("joint", "alternate", role) else None
+    held = provider_of(actor)
+    return None if held.train is None or held.untrainable(actor) else run.training.learning(role)
 
 
 def longest(actor: ActorConfig, context: int = 0) -> tuple[int, int]:

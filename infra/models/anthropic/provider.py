@@ -21,7 +21,7 @@ from events.values import Usage
 from infra.models.anthropic.messages import Reading, body
 from infra.models.calls.refusals import ClientErrors, refusal, unset
 from infra.models.calls.slots import Slots
-from infra.models.calls.streams import rate_limits, read_whole
+from infra.models.calls.streams import Patience, rate_limits, read_whole
 
 ADDRESS = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
@@ -71,7 +71,7 @@ class Anthropic:
             self._parts(request, found),
             found,
             self._root,
-            self._actor.timeout_s,
+            Patience.of(self._actor),
             FAILURES,
             lambda error: self._refusal(error, private),
             request.listen,

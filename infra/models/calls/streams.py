@@ -4,13 +4,12 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, nullcontext
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from agent0.errors import DependencyError, TransientError
+from agent0.settings import ActorConfig
 from infra.models.calls.first_words import awaited
-
-SILENT_S = 30.0
-"""Seconds without a part in the middle of an answer after which its server counts as away."""
 
 RATE_LIMITS = "ratelimit"
 """Is in the name of every header about rate limits."""
@@ -18,6 +17,19 @@ RATE_LIMITS = "ratelimit"
 T = TypeVar("T")
 UNREADABLE: tuple[type[Exception], ...] = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """What reading a part raises that is not of the form it should have."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds that a server may take until its first word, and between two of its words."""
+
+    first_s: float
+    silent_s: float
+
+    @classmethod
+    def of(cls, actor: ActorConfig) -> "Patience":
+        """As ``actor`` is set."""
+        return cls(actor.timeout_s, actor.silent_s)
 
 
 class Read(Protocol):
@@ -44,25 +56,25 @@ def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items() if RATE_LIMITS in name.lower()}
 
 
-async def timely(parts: AsyncGenerator[T], server: str, where: str, first_s: float) -> AsyncGenerator[T]:
+async def timely(parts: AsyncGenerator[T], server: str, where: str, patience: Patience) -> AsyncGenerator[T]:
     """Pass on the parts of an answer of ``server``, named to users with ``where`` it is.
 
     Raises:
-        TransientError: its first part took longer than ``first_s`` seconds.
-        DependencyError: it fell silent for ``SILENT_S`` in the middle.
+        TransientError: its first part took longer than ``patience`` has.
+        DependencyError: it fell silent in the middle for longer than that.
     """
     begun = False
     async with aclosing(parts):
         while True:
             try:
-                async with asyncio.timeout(SILENT_S if begun else first_s):
+                async with asyncio.timeout(patience.silent_s if begun else patience.first_s):
                     with nullcontext() if begun else awaited(where):
                         part = await anext(parts, None)
             except TimeoutError as error:
                 if begun:
-                    why = f"It fell silent in the middle of an answer ({where})."
-                    raise DependencyError(server, why, "See its log.") from error
-                why = f"It wrote no word in {first_s:g} s ({where})."
+                    why = f"It wrote nothing for {patience.silent_s:g} s in the middle of an answer ({where})."
+                    raise DependencyError(server, why, "See its log; or raise silent_s.") from error
+                why = f"It wrote no word in {patience.first_s:g} s ({where})."
                 fix = "Raise timeout_s, lower parallel, or take a smaller model."
                 raise TransientError(f"{server} took too long.", why, fix) from error
             if part is None:
@@ -75,7 +87,7 @@ async def read_whole(
     parts: AsyncGenerator[Any],
     found: Read,
     where: str,
-    first_s: float,
+    patience: Patience,
     failures: tuple[type[Exception], ...],
     refusal: Callable[[Exception], Exception],
     listen: Callable[[str], None] | None = None,
@@ -89,7 +101,7 @@ async def read_whole(
         TransientError, DependencyError: as ``timely``; or the answer ended before it was whole.
     """
     start, first = time.monotonic(), None
-    told = timely(parts, "The server of models", f"At {where}.", first_s)
+    told = timely(parts, "The server of models", f"At {where}.", patience)
     try:
         async with aclosing(told):
             async for part in told:

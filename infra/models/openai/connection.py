@@ -24,7 +24,7 @@ from agent0.ports.models import Listen
 from agent0.settings import ActorConfig
 from infra.models.calls.refusals import ClientErrors, error_in, refusal
 from infra.models.calls.slots import ClosedError, Slots
-from infra.models.calls.streams import rate_limits, read_whole
+from infra.models.calls.streams import Patience, rate_limits, read_whole
 from infra.models.openai.replies import Reading, Reply
 
 CONNECT_S = 5.0
@@ -125,7 +125,7 @@ class Connection:
             self._answers(path, content, found, private),
             found,
             self.root,
-            self._actor.timeout_s,
+            Patience.of(self._actor),
             FAILURES,
             lambda error: self._refusal(error, private),
             listen,

@@ -133,10 +133,13 @@ class OpenAIServer:
                 self.name = _name(self._found.model)
             return self._found
 
-    async def check(self) -> Found:
+    async def check(self, rank: int = 0) -> Found:
         """Find out what ``found`` does, and that the server's own template, where it reads text, takes the result of a
-        tool call; errors as for ``generate``."""
+        tool call; with a ``rank``, that it takes adapters of that rank while it runs, where it is a kind that may.
+        Errors as for ``generate``."""
         found = await self.found()
+        if rank and isinstance(found.adapters, VllmAdapters):
+            await found.adapters.check(rank)
         if not found.way.ids:
             try:
                 await self._asked(found, ATTEMPT, ())
