@@ -3,7 +3,6 @@
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, Setting, blamed, of
 from agent0.settings import RunConfig
-from agent0.tools import tools as registered_tools
 
 SHARE, LEAST = 0.3, 2
 LOW = 0.5
@@ -47,6 +46,8 @@ def _seen(one: Iteration, differs: bool) -> tuple[str, str] | None:
 
 def _needed(case: Case, one: Iteration) -> list[str]:
     """The run's own tools and those that were called without being there, as far as there are such tools."""
+    from agent0.tools import tools as registered_tools
+
     missing = [name for name in one.missing if name in registered_tools()]
     return [*case.config.student.tools, *missing] if missing else [*USUAL]
 
