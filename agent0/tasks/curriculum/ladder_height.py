@@ -43,9 +43,7 @@ def added(by_level: Mapping[str, float]) -> float:
 def on_ladder(config: RunConfig) -> bool:
     """Whether every family that a run asks for is a ladder."""
     plan = config.curriculum
-    if plan.families and {COMPUTED, CHECKED}.issuperset(
-        plan.families
-    ):  # no ladder is of these kinds
+    if plan.families and {COMPUTED, CHECKED}.issuperset(plan.families):  # no ladder is of these kinds
         return False
     asked = [entry for domain in plan.domains for entry in requested_families(domain, plan.families).values()]
     return bool(asked) and OPEN_FAMILY not in plan.families and all(entry.ladder for entry in asked)
