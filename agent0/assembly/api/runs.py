@@ -85,8 +85,8 @@ class Run:
 
     def why(self) -> dict[str, Any]:
         """Why it went badly, as `agent0 run why --json` prints it, without a look at the disk and the log's server:
-        its ``conclusion`` (the first line), ``well``, ``cause``, ``step``, ``evidence``, ``settings`` that differ, ``mend``
-        (a command), ``advice``, and other causes ``also``."""
+        its ``conclusion`` (the first line), ``well``, ``cause``, ``step``, ``evidence``, ``settings`` that differ, the
+        command to ``mend`` it, ``advice``, and other causes ``also``."""
         why: dict[str, Any] = self.overview()["why"]
         return why
 
