@@ -2,9 +2,9 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from traceback import walk_tb
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -102,9 +102,15 @@ def raised_in(error: BaseException) -> str:
     """Which declaration of a user's file an error was raised in: ``family twice of plugin my_family.py, solve, line
     5``. Where the file registered none of the functions, the file, its function and line; empty where no file of a
     user's took part."""
+    return standing_in(walk_tb(error.__traceback__))
+
+
+def standing_in(stack: Iterable[tuple[FrameType, int]]) -> str:
+    """Which declaration of a user's file the innermost of such frames belongs to, as ``raised_in`` says it. ``stack``:
+    frames with their lines, the outermost first."""
     frames = [
         (frame.f_code, line, str(frame.f_globals["__name__"]))
-        for frame, line in walk_tb(error.__traceback__)
+        for frame, line in stack
         if str(frame.f_globals.get("__name__", "")).startswith(PREFIX)
     ]
     if not frames:

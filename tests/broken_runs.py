@@ -284,6 +284,11 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         lambda: played(small(curriculum={"embedder": "ngram", "band": (0.98, 0.99)}, max_untrained=0)), {}, "contrast",
         "no contrast, so nothing to learn from: no task's solve rate is inside the learnable band",
     ),
+    "a user's function does not come back": (
+        lambda: then(),
+        {"carried": True, "user_code": {"place": "reward r of plugin r.py, line 6", "seconds": 25.0, "ended": False}},
+        "unreturned", "reward r of plugin r.py, line 6, does not come back: the run stands still there, for 25 s",
+    ),
     "paused": (lambda: then(RunPaused(reason="lunch")), {}, "stopped", "the run was paused: lunch"),
     "killed": (lambda: then(), {"carried": False, "idle_s": 1.0}, "stopped", "the run is stopped: no process"),
     "flat": (

@@ -80,6 +80,7 @@ def test_every_name_is_there_and_is_what_type_checkers_see() -> None:
 def test_it_gives_what_commands_print(folder: agent0.Folder, run: agent0.Run) -> None:
     home = folder.settings.home
     assert json.loads(json.dumps(run.overview())) == call("run", "show", run.id, "--json", home=home).json
+    assert json.loads(json.dumps(run.why())) == call("run", "why", run.id, "--json", home=home).json
     rows = call("projections", "show", "tasks", "--json", home=home).json
     assert [*run.tasks()] == rows and all(isinstance(row["run"], str) for row in rows)
     rescored = folder.rescore(run, settings={"run.rewards.weights.call_cost": 0.5})

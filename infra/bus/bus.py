@@ -9,6 +9,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -24,6 +25,7 @@ from nats.js.api import ConsumerConfig
 from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
 from events.base import Recorded
+from infra.bus import user_code
 from infra.bus.arrivals import Pulling
 from infra.bus.deliveries import Advisory, Reaction
 from infra.bus.dispatch import Reactions
@@ -75,7 +77,7 @@ class Bus:
         self._broker: NatsBroker | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: list[asyncio.Task[None]] = []
-        self._pulse = _Pulse(fatal)
+        self._pulse = _Pulse(fatal, settings.home)
 
     async def start(self) -> None:
         """Begin to react.
@@ -268,13 +270,15 @@ class _Delivery:
 class _Pulse:
     """A thread that ends the process when the event loop no longer turns: heartbeats would starve in silence."""
 
-    def __init__(self, fatal: Callable[[str], None]) -> None:
-        self._fatal, self._seen = fatal, monotonic()
+    def __init__(self, fatal: Callable[[str], None], home: Path) -> None:
+        self._fatal, self._home, self._seen = fatal, home, monotonic()
+        self._thread = 0
         self._stopped = threading.Event()
         self._beats: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         self._beat(asyncio.get_running_loop())
+        self._thread = threading.get_ident()
         threading.Thread(target=self._look, name="pulse", daemon=True).start()
 
     def stop(self) -> None:
@@ -288,8 +292,13 @@ class _Pulse:
 
     def _look(self) -> None:
         while not self._stopped.wait(STARVED_S / 6):
-            if monotonic() - self._seen > STARVED_S:
-                self._fatal(f"the event loop has not turned for {STARVED_S:.0f} s")
+            stood = monotonic() - self._seen
+            if stood <= STARVED_S / 6:
+                continue
+            place, over = user_code.running(self._thread), stood > STARVED_S
+            user_code.write(self._home, place, stood, ended=over)
+            if over:
+                self._fatal(f"the event loop has not turned for {STARVED_S:.0f} s" + (f", in {place}" if place else ""))
                 return
 
 

@@ -83,6 +83,13 @@ class Run:
         with self.folder.tables() as db:
             return overview(db, self.id, known_here(self.folder.settings))
 
+    def why(self) -> dict[str, Any]:
+        """Why it went badly, as `agent0 run why --json` prints it, without a look at the disk and the log's server:
+        its ``conclusion`` (the first line), ``well``, ``cause``, ``step``, ``evidence``, ``settings`` that differ, the
+        command to ``mend`` it, ``advice``, and other causes ``also``."""
+        why: dict[str, Any] = self.overview()["why"]
+        return why
+
     def curve(self) -> Rows:
         """Its learning curve: a row for each iteration, -1 being the untrained student."""
         from projections.evaluations import learning_curve

@@ -15,6 +15,8 @@ from agent0.assembly.log.plugin_paths import known_paths, remember_paths
 from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.stamping import now
 from agent0.settings import Settings
+from infra.bus import user_code
+from infra.models.calls import first_words
 
 FOLDER = "carriers"
 
@@ -79,9 +81,12 @@ def carried_here(settings: Settings) -> bool | None:
 
 def known_here(settings: Settings) -> dict[str, Any]:
     """What this machine knows of the runs of a data folder that its tables do not: whether they are ``carried``, what
-    a running one ``waits`` for, and where the ``plugins`` lie that they were given (sha256 -> path)."""
+    a running one ``waits`` for (``first_word``: of a model server), in which ``user_code`` it stands, the limits of the
+    ``sandbox``, and where the ``plugins`` lie that they were given (sha256 -> path)."""
     home = settings.home
-    return {"carried": carried_here(settings), "waits": waits(home), "plugins": known_paths(home)}
+    known = {"carried": carried_here(settings), "waits": waits(home), "plugins": known_paths(home)}
+    seen = {"first_word": first_words.read(home), "user_code": user_code.read(home)}
+    return {**known, **seen, "sandbox": settings.sandbox.model_dump()}
 
 
 def carrier_line(settings: Settings, run: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from infra.bus import user_code
 from infra.models.calls import first_words
 from infra.storage import disk
 
@@ -11,12 +12,15 @@ LOOK_S = 1.0
 
 def waits(home: Path) -> str:
     """Say what runs in ``home`` wait for: space on its disk, which cannot be recorded where there is none, or the first
-    token of a model server, which is no event before it is too late. Empty where they wait for neither."""
-    return disk.waits(home) or first_words.read(home)
+    token of a model server, or a function of a user's file, which are no events before it is too late. Empty where they
+    wait for none of these."""
+    return disk.waits(home) or first_words.read(home) or user_code.text(user_code.read(home))
 
 
 async def write_waits(home: Path) -> None:
     """Let other processes read what this one waits for, until cancelled."""
+    user_code.forget(home)
     while True:
         first_words.write(home)
+        user_code.write(home, *user_code.awaited())
         await asyncio.sleep(LOOK_S)

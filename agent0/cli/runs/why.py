@@ -68,11 +68,9 @@ def _here(held: "Settings") -> tuple[dict[str, Any], str]:
     from agent0.assembly.log.carriers import known_here
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
-    from infra.models.calls import first_words
 
     free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
-    here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, "sandbox": held.sandbox.model_dump()}
-    here |= {**known_here(held), "first_word": first_words.read(held.home)}
+    here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, **known_here(held)}
 
     async def left() -> dict[str, int]:
         async with open_log(held, "reader") as log:

@@ -127,13 +127,15 @@ def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
         db,
         "SELECT iteration, CASE WHEN state = 'error' AND output LIKE 'There is no tool named%' THEN 'unknown'"
         " ELSE state END AS kind, count(*) AS n, min(attempt) AS attempt, max(output) AS output, max(reason) AS reason,"
-        " max(tool_calls.wall_s) AS wall_s, max(peak_mem_mib) AS mib"
+        " max(tool_calls.wall_s) AS wall_s, max(peak_mem_mib) AS mib, json_group_array(DISTINCT tool) AS tools"
         " FROM tool_calls JOIN attempts USING (run, attempt) WHERE run = ? GROUP BY iteration, kind",
         (run,),
+        ("tools",),
     )
     for row in rows:
         held = found[row["iteration"]]
         held["calls"][row["kind"]] = row["n"]
+        held["missing"] = tuple(sorted(row["tools"])) if row["kind"] == "unknown" else held.get("missing", ())
         told = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
         used = f" (after {row['wall_s']:.2f} s, with {row['mib']:.0f} MiB, at most)" if row["reason"] else ""
         held["examples"][f"call:{row['kind']}"] = Observation(told + used, attempt=row["attempt"])

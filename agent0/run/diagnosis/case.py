@@ -113,6 +113,8 @@ class Iteration:
     repeated: int = 0
     alike: int = 0
     calls: Mapping[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """Tools that were called and that the student does not have."""
     measures: Mapping[str, float] = field(default_factory=dict)
     examples: Mapping[str, Observation] = field(default_factory=dict)
     """A task or attempt that shows it, by reason of a refusal, end of an attempt, or end of a tool call."""

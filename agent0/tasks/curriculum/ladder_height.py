@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
-from agent0.tasks.families import OPEN_FAMILY, requested_families
+from agent0.tasks.families import CHECKED, COMPUTED, OPEN_FAMILY, requested_families
 
 HALF, MOST = 0.5, 0.9
 """Shares of a level's tasks at which it counts as solved: T, and the stricter T90."""
@@ -43,6 +43,8 @@ def added(by_level: Mapping[str, float]) -> float:
 def on_ladder(config: RunConfig) -> bool:
     """Whether every family that a run asks for is a ladder."""
     plan = config.curriculum
+    if plan.families and {COMPUTED, CHECKED}.issuperset(plan.families):  # no ladder is of these kinds
+        return False
     asked = [entry for domain in plan.domains for entry in requested_families(domain, plan.families).values()]
     return bool(asked) and OPEN_FAMILY not in plan.families and all(entry.ladder for entry in asked)
 

@@ -5,13 +5,15 @@ A verdict is True, False or None: what cannot be decided is undecided, never wro
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction, signature
 from typing import Protocol
 
+from agent0.errors import OperationError
 from agent0.grading import Grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox
-from agent0.registry import Registry
+from agent0.registry import Registry, declared_in
 from agent0.verification.panel import UNDONE, VerificationContext
 from events.values import Task, Vote
 
@@ -68,6 +70,8 @@ class Judge(Protocol):
 
 
 Deciding = Callable[..., Awaitable[list[Verdict]]]
+ARGUMENTS = ("task", "answers", "sandbox")
+"""What a verifier's function is called with."""
 GradeSteps = Callable[..., Awaitable[Sequence[bool | None]]]
 
 
@@ -106,6 +110,7 @@ def verifier(
 
     Raises:
         ValueError: a collective verifier has a ``grade``, which is for one attempt.
+        TypeError: the function is not async, or does not take these arguments.
     """
     if collective and grade:
         raise ValueError(f"verifier {name} sees all attempts at once: it cannot grade one")
@@ -113,15 +118,42 @@ def verifier(
     with_context = collective or informed
 
     def made(judge: Deciding) -> Verifier:
+        _require_form(name, judge, (*ARGUMENTS, "context") if with_context else ARGUMENTS)
+
         async def decide(
             task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext = NO_CONTEXT
         ) -> list[Verdict]:
-            return await (judge(task, answers, sandbox, context) if with_context else judge(task, answers, sandbox))
+            held = (task, answers, sandbox, context) if with_context else (task, answers, sandbox)
+            return _one_each(name, judge, await judge(*held), answers)
 
         decide.__module__, decide.__wrapped__ = judge.__module__, judge  # type: ignore[attr-defined]  # whose it is
         return Verifier(name, decide, applies, rank, collective, grade, informed)
 
     return _verifiers.adding(name, made)
+
+
+def _require_form(name: str, judge: Deciding, arguments: Sequence[str]) -> None:
+    """Refuse a function that cannot be awaited on these arguments."""
+    called = f"is called as `await {name}({', '.join(arguments)})`"
+    if not iscoroutinefunction(judge):
+        raise TypeError(f"verifier {name} {called}: it must be an async function")
+    try:
+        signature(judge).bind(*arguments)
+    except TypeError as error:
+        hint = "" if "context" in arguments else "; with informed=True it gets a context, too"
+        raise TypeError(f"verifier {name} {called} ({error}{hint})") from error
+
+
+def _one_each(name: str, judge: Deciding, given: list[Verdict], answers: Sequence[str | None]) -> list[Verdict]:
+    """The verdicts as ``judge`` gave them, if there is one for each answer."""
+    listed = isinstance(given, list | tuple)
+    other = [one for one in given if not isinstance(one, Verdict)] if listed else [given]
+    if listed and not other and len(given) == len(answers):
+        return given
+    where = f"verifier {name} of {declared_in(judge)}, line {judge.__code__.co_firstlineno},"
+    held = f"{other[0]!r:.40}, which is no {'Verdict' if listed else 'list'}," if other else f"{len(given)} verdicts"
+    fix = f"Let {name} return a list with one Verdict for each answer."
+    raise OperationError(f"The {where} gave {held} for {len(answers)} answers.", "", fix)
 
 
 async def graded(

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Held, Observation, Setting, short
-from agent0.run.diagnosis.sizes import size_words, smaller
+from agent0.run.diagnosis.sizes import far_off, size_words, smaller
 from agent0.stats.paired_tests import mcnemar
 
 LEVEL = 0.05
@@ -13,7 +13,8 @@ UNLEARNT = "nothing was learned: "
 WORSE = "the student is no better than at first: "
 """It lost validation tasks, though too few to say that it got worse."""
 FLAT = (UNLEARNT, WORSE)
-FAR = 10
+NAMED = 3
+"""Settings of a recipe that are named, at most."""
 FEWER = 2
 """Times as many iterations, tasks or attempts in the profile: that the run is small is told of."""
 GATE = ("run.evaluation.gate", "run.evaluation.margin", "run.evaluation.benchmark_gate", "run.training.student.lr",
@@ -56,10 +57,10 @@ def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...],
     settings, few = case.changed(*keys), smaller(case)
     if settings and not any(FEWER * one.value <= one.other for one in few):
         few = ()
-    if told.startswith(FLAT) and (blamed := next((one for one in settings if _far_off(one)), None)):
-        settings, few = (blamed,), ()
-        told = f"{blamed.key} of {short(blamed.value)} trains nothing: {told.partition(': ')[2]}"
-        told += f" (in {blamed.source} {short(blamed.other)})"
+    if told.startswith(FLAT) and (far := tuple(one for one in settings if far_off(one))):
+        settings, few = far, ()
+        told = f"{_recipe_words(far)}: {told.partition(': ')[2]}"
+        told += f" (in {far[0].source} {' and '.join(short(one.other) for one in far[:NAMED])})"
     elif settings:
         told = f"{told} ({'; '.join(map(str, settings[:2]))})"
     told += f"; the run is smaller than its profile ({size_words(few)})" if few else ""
@@ -68,14 +69,9 @@ def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...],
     return Cause("decline", iteration, told, seen, mend, "", False, settings, *step)
 
 
-def _far_off(one: Setting) -> bool:
-    """Whether it is a number of a training's recipe that is ``FAR`` times what it is elsewhere, or a part of it."""
-    if not one.key.startswith("run.training.student."):
-        return False
-    if not all(isinstance(held, int | float) and not isinstance(held, bool) for held in (one.value, one.other)):
-        return False
-    low, high = sorted((abs(one.value), abs(one.other)))
-    return bool(high >= FAR * low if low else high >= 1)
+def _recipe_words(far: tuple[Setting, ...]) -> str:
+    named = " and ".join(f"{one.key} of {short(one.value)}" for one in far[:NAMED])
+    return f"{named} {'trains' if len(far) == 1 else 'train'} nothing"
 
 
 def _other(case: Case, told: str) -> dict[str, Any]:

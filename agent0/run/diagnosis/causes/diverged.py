@@ -4,6 +4,7 @@ import math
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Observation, Training, blamed
+from agent0.run.diagnosis.sizes import far_off
 
 LARGEST = 20.0
 """Of a loss, in size: guessing a token of 50,000 at random has 10.8 nats."""
@@ -18,9 +19,10 @@ def diverged(case: Case) -> Cause | None:
         if not (what := _what(made)):
             continue
         keys = (f"run.training.{made.role}.lr", f"run.training.{made.role}.")
-        settings = case.changed(*keys)
-        told = f"the {made.role}'s learning rate: the training of {made.checkpoint} diverged, {what} "
-        told += f"({blamed(case, settings, keys[0])})"
+        settings = tuple(sorted(case.changed(*keys), key=lambda one: not far_off(one)))
+        other = settings and settings[0].key != keys[0] and far_off(settings[0])
+        told = f"the {made.role}'s {'recipe' if other else 'learning rate'}: the training of {made.checkpoint} "
+        told += f"diverged, {what} ({blamed(case, settings, keys[0])})"
         seen = (Observation(what, checkpoint=made.checkpoint, event=made.requested),)
         at, lr = max(case.started, made.requested - 1), case.value(keys[0])
         mend = case.again(settings, at) if settings else case.again((), at, {keys[0]: lr / 10})

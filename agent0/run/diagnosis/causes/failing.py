@@ -37,8 +37,14 @@ def failing(case: Case) -> Cause | None:
 def faulty_file(error: str, message: str) -> str:
     """The file of a user's whose own code raised an error, by the error's name and message: another try gives the
     same. Empty where there is none, or where the error may pass, as those of a network do."""
-    kind, found = getattr(builtins, error, OSError), _FILE.search(message)
-    return found[1] if found and not issubclass(kind, OSError | MemoryError) else ""
+    kind = getattr(builtins, error, OSError)
+    return "" if issubclass(kind, OSError | MemoryError) else named_file(message)
+
+
+def named_file(text: str) -> str:
+    """The file of a user's that ``text`` names with a line of it; empty where it names none."""
+    found = _FILE.search(text)
+    return found[1] if found else ""
 
 
 def _what(worst: Retry) -> str:

@@ -1,15 +1,15 @@
 """A student that the run's settings leave untrained."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import NEVER, Case, Cause, Observation
+from agent0.run.diagnosis.case import NEVER, Case, Cause, Observation, Setting
 
-KEY = "run.training.student.enabled"
+KEYS = ("run.training.student.enabled", "run.training.student.every", "run.training.schedule")
 
 
 @cause(88)
 def not_trained(case: Case) -> Cause | None:
     """Report a finished run that trained no student, where its settings forbid it and others do not."""
-    settings = tuple(one for one in case.changed(KEY) if one.key == KEY and one.value is False)
+    settings = tuple(one for one in case.changed(*KEYS) if _forbids(case, one))
     if case.status != "finished" or not settings or any(t.role == "student" for t in case.trainings):
         return None
     attempts = sum(one.attempts for one in case.iterations)
@@ -17,3 +17,14 @@ def not_trained(case: Case) -> Cause | None:
     seen = (Observation("no training of the student was asked for", event=case.started),)
     advice = "Nothing is to be mended where this run is a control."
     return Cause("not_trained", NEVER, told, seen, case.again(settings), advice, False, settings, event=case.started)
+
+
+def _forbids(case: Case, one: Setting) -> bool:
+    """Whether the setting by itself leaves the student untrained in every iteration."""
+    plan = case.config.training
+    forbidden = {
+        KEYS[0]: not plan.student.enabled,
+        KEYS[1]: plan.student.every > case.config.iterations,
+        KEYS[2]: plan.schedule == "teacher" or (plan.schedule == "alternate" and case.config.iterations == 1),
+    }
+    return forbidden.get(one.key, False)

@@ -8,6 +8,8 @@ SHARE, LEAST = 0.3, 2
 LOW = 0.5
 """Share of right attempts, below which a run without tool calls is told of."""
 USUAL = RunConfig().student.tools
+NAMED = 4
+"""Missing tools that are named, at most."""
 WRONG = "the list of tools is wrong"
 KEYS = ("run.student.tools", "run.student.tool_prompt", "run.student.max_calls", "run.policy.")
 
@@ -26,7 +28,7 @@ def tools(case: Case) -> Cause | None:
             told = f"{what}: {share} ({listed})"
             shown = "wrong" if state == "none" else f"call:{state}"
             seen = tuple(one.examples[key] for key in (shown,) if key in one.examples)
-            mend = case.again(settings, values=None if settings else {KEYS[0]: USUAL})
+            mend = case.again(settings, values=None if settings else {KEYS[0]: _needed(case, one)})
             return Cause("tools", one.number, told, seen, mend, fatal=state != "none", settings=settings)
     return None
 
@@ -35,10 +37,19 @@ def _seen(one: Iteration, differs: bool) -> tuple[str, str] | None:
     calls = sum(one.calls.values())
     for state, words in (("unknown", "are of tools that the student does not have"), ("refused", "were refused")):
         if one.calls.get(state, 0) >= max(LEAST, SHARE * calls):
-            return state, f"{of(one.calls[state], calls)} tool calls {words}"
+            named = f": {', '.join(one.missing[:NAMED])}" if state == "unknown" and one.missing else ""
+            return state, f"{of(one.calls[state], calls)} tool calls {words}{named}"
     if differs and one.attempts and not one.calls.get("ok") and one.right < LOW * one.decided:
         return "none", f"none of {one.attempts:,} attempts made a tool call that went well"
     return None
+
+
+def _needed(case: Case, one: Iteration) -> list[str]:
+    """The run's own tools and those that were called without being there, as far as there are such tools."""
+    from agent0.tools import tools as registered_tools
+
+    missing = [name for name in one.missing if name in registered_tools()]
+    return [*case.config.student.tools, *missing] if missing else [*USUAL]
 
 
 def _limits(case: Case) -> tuple[Setting, ...]:
