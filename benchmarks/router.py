@@ -85,12 +85,14 @@ as a share of what the cloud alone costs."""
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A seed with the name of its calibration, the signals that its confidence is of, and their ECE on its tasks."""
+    """A seed with the name of its calibration, the signals that its confidence is of, their ECE on its tasks, and the
+    tokens that the cloud reads and writes for each."""
 
     run: str
     signals: str
     ece: float
     seed: Seed
+    tokens: Sequence[int]
 
 
 def cloud_is_right(item: ItemScored, seed: int) -> bool:
@@ -127,7 +129,18 @@ def calibrated(run: str, items: list[ItemScored], seed: int, live: bool) -> Cali
     said = [(candidate.apply(one.signals), bool(one.correct)) for one in test if candidate.fits(one.signals)]
     tasks = questions(test, candidate, seed)
     off = ece([sure for sure, _ in said], [right for _, right in said])
-    return Calibrated(run, candidate.signal, off, Seed([one.item for one in test], tasks, threshold))
+    tokens = [one.usage.prompt_tokens + one.usage.completion_tokens for one in test]
+    return Calibrated(run, candidate.signal, off, Seed([one.item for one in test], tasks, threshold), tokens)
+
+
+def token_share(held: Sequence[Calibrated]) -> float:
+    """The share of the cloud's tokens that the fitted threshold needs."""
+    needed, decide = 0, strategies()["threshold"].decide
+    for one in held:
+        routed = walk_all(decide, one.seed.tasks, Rules(one.seed.threshold))
+        asked = [any(answer.model == CLOUD for answer in each.answers) for each in routed]
+        needed += sum(count for count, sent in zip(one.tokens, asked, strict=True) if sent)
+    return needed / sum(sum(one.tokens) for one in held)
 
 
 async def recorded(home: Path) -> dict[str, list[ItemScored]]:
@@ -189,7 +202,9 @@ def report(held: Sequence[Calibrated], live: Sequence[Calibrated]) -> tuple[str,
         "\n| calibration | tasks | confidence from | its ECE | threshold | cost, % | points lost |",
         "|---|--:|---|--:|--:|---|---|",
         *(seed_row(one) for one in (*held, *live)),
-        f"\n{workload.different} different tasks in {len(held)} seeds; {ROUNDS} bootstrap samples; {code_rev()}.\n",
+        f"\nOf the cloud's tokens the fitted threshold needs {100 * token_share(held):.1f} %, by a turn's features "
+        f"{100 * token_share(live):.1f} %.\n",
+        f"{workload.different} different tasks in {len(held)} seeds; {ROUNDS} bootstrap samples; {code_rev()}.\n",
     )
     return "\n".join(parts) + "\n", picture(curves, cloud, best_at_each_cost(workload.seeds))
 
