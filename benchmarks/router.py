@@ -14,9 +14,10 @@ import argparse
 import asyncio
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -50,6 +51,8 @@ from events.benchmarks import ItemScored
 
 RIGHT, READ, WRITTEN = 0.95, 2_500, 10_000
 """How often the cloud is right, and what its tokens cost in nano-dollars."""
+RIGHT_BEHIND = 0.8
+"""How often a cloud that errs only where the student does is right there."""
 LEVELS = tuple(n / 50 for n in range(51))
 LIVE = "threshold, by a turn's features"
 PAGE, PICTURE = "router.md", "router-cost.svg"
@@ -85,27 +88,38 @@ as a share of what the cloud alone costs."""
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A seed with the name of its calibration, the signals that its confidence is of, and their ECE on its tasks."""
+    """A seed with the name of its calibration, the signals that its confidence is of, their ECE on its tasks, and the
+    tokens that the cloud reads and writes for each."""
 
     run: str
     signals: str
     ece: float
     seed: Seed
+    tokens: Sequence[int]
 
 
 def cloud_is_right(item: ItemScored, seed: int) -> bool:
-    """Whether the scripted model answers this task right."""
+    """Whether the scripted model answers this task right: on a share of tasks that has nothing to do with them."""
     return random.Random(f"{seed} {item.item}").random() < RIGHT
 
 
-def questions(items: list[ItemScored], candidate: Candidate, seed: int) -> list[Recorded]:
+def follower_is_right(item: ItemScored, seed: int) -> bool:
+    """The same for a model that errs only where the student does, and there so often that it is right on about as many
+    tasks: what it is asked for after the student was right is lost money."""
+    return bool(item.correct) or random.Random(f"{seed} {item.item}").random() < RIGHT_BEHIND
+
+
+Cloud = Callable[[ItemScored, int], bool]
+
+
+def questions(items: list[ItemScored], candidate: Candidate, seed: int, cloud: Cloud) -> list[Recorded]:
     """The tasks as recorded questions: keys say whether an answer is right."""
     out = []
     for one in items:
         cost = one.usage.prompt_tokens * READ + one.usage.completion_tokens * WRITTEN
         sure = candidate.apply(one.signals) if one.answer is not None and candidate.fits(one.signals) else None
         here = Answer(HOME, str(bool(one.correct)), sure, 0)
-        away = Answer(CLOUD, str(cloud_is_right(one, seed)), None, cost)
+        away = Answer(CLOUD, str(cloud(one, seed)), None, cost)
         draw = int(sha256(one.item)[:8], 16) / 2**32
         out.append(Recorded((Option(HOME, 0), Option(CLOUD, cost, RIGHT)), {HOME: here, CLOUD: away}, draw))
     return out
@@ -118,16 +132,29 @@ def best_threshold(tasks: list[Recorded]) -> float:
     return next(at for at in grid if sum(one.key == "True" for one in walk_all(decide, tasks, Rules(at))) >= wanted)
 
 
-def calibrated(run: str, items: list[ItemScored], seed: int, live: bool) -> Calibrated:
+def calibrated(
+    run: str, items: list[ItemScored], seed: int, live: bool = False, cloud: Cloud = cloud_is_right
+) -> Calibrated:
     """Fit confidence and threshold on one half of ``items``; ``live``: by the features that its tokens give alone."""
     fitting, test = ([one for one in items if one.benchmark == split] for split in ("validation", "test"))
     known = [Item(one.signals, bool(one.correct)) for one in fitting if one.answer is not None]
     candidate = next(one for one in fitted(known) if not live or set(one.names) <= set(TOKENS))
-    threshold = best_threshold(questions(fitting, candidate, seed))
+    threshold = best_threshold(questions(fitting, candidate, seed, cloud))
     said = [(candidate.apply(one.signals), bool(one.correct)) for one in test if candidate.fits(one.signals)]
-    tasks = questions(test, candidate, seed)
+    tasks = questions(test, candidate, seed, cloud)
     off = ece([sure for sure, _ in said], [right for _, right in said])
-    return Calibrated(run, candidate.signal, off, Seed([one.item for one in test], tasks, threshold))
+    tokens = [one.usage.prompt_tokens + one.usage.completion_tokens for one in test]
+    return Calibrated(run, candidate.signal, off, Seed([one.item for one in test], tasks, threshold), tokens)
+
+
+def token_share(held: Sequence[Calibrated]) -> float:
+    """The share of the cloud's tokens that the fitted threshold needs."""
+    needed, decide = 0, strategies()["threshold"].decide
+    for one in held:
+        routed = walk_all(decide, one.seed.tasks, Rules(one.seed.threshold))
+        asked = [any(answer.model == CLOUD for answer in each.answers) for each in routed]
+        needed += sum(count for count, sent in zip(one.tokens, asked, strict=True) if sent)
+    return needed / sum(sum(one.tokens) for one in held)
 
 
 async def recorded(home: Path) -> dict[str, list[ItemScored]]:
@@ -170,7 +197,21 @@ def seed_row(one: Calibrated) -> str:
     return f"| {one.run} | {about} | {_shown(found.cost)} | {_shown(found.lost)} |"
 
 
-def report(held: Sequence[Calibrated], live: Sequence[Calibrated]) -> tuple[str, Markup]:
+def follower(held: Sequence[Calibrated]) -> Sequence[str]:
+    """The table of a cloud that errs only where the student does."""
+    workload = Workload([one.seed for one in held])
+    fixed = {f"threshold {at:.2f}": stands("threshold", workload, at) for at in (0.7, 0.8, 0.9, 0.95)}
+    rows = {"threshold": stands("threshold", workload, None), **fixed}
+    ends = {"cloud alone": alone(workload.seeds), "oracle": oracle(workload.seeds)}
+    return (
+        "\n| the cloud errs only where the student does | cost, % | accuracy, % | points over random | points lost |",
+        "|---|---|---|---|---|",
+        *(row(name, one) for name, one in rows.items()),
+        *(row(name, workload.standing(found)) for name, found in ends.items()),
+    )
+
+
+def report(held: Sequence[Calibrated], live: Sequence[Calibrated], behind: Sequence[Calibrated]) -> tuple[str, Markup]:
     """The tables of what was measured, and the picture; ``live`` are the same seeds by the features of a turn."""
     workload, turns = (Workload([one.seed for one in each]) for each in (held, live))
     curves = {name: curve(name, workload) for name in PLANS}
@@ -186,10 +227,13 @@ def report(held: Sequence[Calibrated], live: Sequence[Calibrated]) -> tuple[str,
         "\n| threshold | cost, % of the cloud's | accuracy, % | points over random routing | points lost |",
         "|---|---|---|---|---|",
         *(row(f"{at:.2f}", one) for at, one in swept),
+        *follower(behind),
         "\n| calibration | tasks | confidence from | its ECE | threshold | cost, % | points lost |",
         "|---|--:|---|--:|--:|---|---|",
         *(seed_row(one) for one in (*held, *live)),
-        f"\n{workload.different} different tasks in {len(held)} seeds; {ROUNDS} bootstrap samples; {code_rev()}.\n",
+        f"\nOf the cloud's tokens the fitted threshold needs {100 * token_share(held):.1f} %, by a turn's features "
+        f"{100 * token_share(live):.1f} %.\n",
+        f"{workload.different} different tasks in {len(held)} seeds; {ROUNDS} bootstrap samples; {code_rev()}.\n",
     )
     return "\n".join(parts) + "\n", picture(curves, cloud, best_at_each_cost(workload.seeds))
 
@@ -198,15 +242,15 @@ def main() -> None:
     """Print the tables, or write page and picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("AGENT0_HOME", "data")))
+    parser.add_argument("--only", default="", help="calibrations whose names begin so; all without it")
     parser.add_argument("--write", action="store_true", help=f"into docs/results/{PAGE} and its picture")
     given = parser.parse_args()
-    runs = asyncio.run(recorded(given.home))
+    runs = {run: items for run, items in asyncio.run(recorded(given.home)).items() if run.startswith(given.only)}
     if not runs:
         parser.error(f"no calibration in {given.home}; make one with: agent0 calibrate --samples 0 --seeds 3")
-    held, live = (
-        [calibrated(run, items, seed, turn) for seed, (run, items) in enumerate(runs.items())] for turn in (False, True)
-    )
-    found, drawn = report(held, live)
+    ways: tuple[Mapping[str, Any], ...] = ({}, {"live": True}, {"cloud": follower_is_right})
+    of = [[calibrated(run, items, seed, **way) for seed, (run, items) in enumerate(runs.items())] for way in ways]
+    found, drawn = report(*of)
     print(found)
     if given.write:
         write(PAGE, found)

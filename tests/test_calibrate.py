@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from agent0.cli.models.calibrate import trained
+from agent0.config.loading import load
 from agent0.evaluation.calibration_report import Found, judged, picture, to_event
 from agent0.report.markdown.calibration import page
 from agent0.rollout.confidence.signals import MEANING
+from agent0.settings import Settings
 from agent0.stats.calibrators import Bin, sigmoid
 from events.base import record
 from events.benchmarks import ItemScored
+from events.values import Artifact
 from projections import Projector, tables
 from projections.calibrators import confidence, list_calibrators
 from tests.story import bodies, renumbered
@@ -141,3 +145,19 @@ def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> 
     assert counted == [{"items": 40, "n": fitted, "last": 1}]
     other = agent0(*words, "--resume", "cal", "--set", "run.student.temperature=0.5", home=tmp_path)
     assert other.code and "was begun otherwise" in other.err and "actor" in other.err
+
+
+def test_a_checkpoint_is_found_by_whatever_names_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("run", "start", "--profile", "scripted", "--name", "mine", "--detach", "--json")
+    run = agent0(*words, home=tmp_path).json["run"]
+    adapter = Artifact(sha256="0" * 64, size=1)
+
+    async def found(held: Settings, *place: str) -> Artifact:
+        assert place == (run, "student-0")
+        return adapter
+
+    monkeypatch.setattr("agent0.assembly.evaluation.benchmark_run.adapter_of", found)
+    held = load("scripted", {"home": str(tmp_path)}, {})
+    for name in ("mine", "LAST", run, run[:-2]):
+        assert trained(held, f"{name}/student-0") == {"checkpoint": f"{run}/student-0", "adapter": adapter}
+    assert trained(held, "base") == {}

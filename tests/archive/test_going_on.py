@@ -76,10 +76,11 @@ async def test_budgets_go_on_behind_an_archive(
     over: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:
     kept, past = Account("user", "someone", 100), Account("day", "2020-01-01", 100)
+    vendor = Account("provider", "openai", 200)
     async with open_log(over) as log:
-        held = await open_ledger(over, log).reserve((kept, past), 60)
+        held = await open_ledger(over, log).reserve((kept, past, vendor), 60)
         await open_ledger(over, log).settle(held, 60)
-        held = await open_ledger(over, log).reserve((kept,), 30)
+        held = await open_ledger(over, log).reserve((kept, vendor), 30)  # one message, of the provider's budget
     if killed:
         monkeypatch.setattr("agent0.assembly.log.rollover.finish", _nothing)
     await archive(over, tmp_path / "old.tar")

@@ -99,6 +99,7 @@ def run(
 ) -> None:
     """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
     from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks, scored_items
+    from agent0.cli.models.calibrate import trained
 
     held = student(provider, model, profile, set_)
     names = _named(benchmarks, data)
@@ -106,7 +107,7 @@ def run(
     console.say(f"Benchmark run {identity}: {', '.join(names)}; {held.run.student.provider}, data in {held.home}")
     if held.run.student.provider == "scripted":
         console.say("The scripted student replays reference replies: this checks everything but a model.")
-    plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **_trained(held, checkpoint))
+    plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **trained(held, checkpoint))
     found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Reporter(as_json), begun=bool(resume)))
     answer = _answer(found, console.run_async(lambda: scored_items(held, identity))[0], held.run.student.provider)
     if as_json:
@@ -152,16 +153,6 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
             "No benchmark is named.", f"There is no name in {benchmarks[:80]!r}.", "See: agent0 bench list"
         )
     return names
-
-
-def _trained(held: Any, checkpoint: str) -> dict[str, Any]:
-    """Adapter of ``RUN/CHECKPOINT``."""
-    from agent0.assembly.evaluation.benchmark_run import adapter_of
-
-    if not checkpoint:
-        return {}
-    name, _, name_of_checkpoint = checkpoint.rpartition("/")
-    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, name, name_of_checkpoint))}
 
 
 EVERY_S = 5.0

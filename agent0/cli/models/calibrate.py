@@ -78,13 +78,15 @@ def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], nam
 
 
 def trained(held: Any, checkpoint: str) -> dict[str, Any]:
-    """Find the adapter of ``RUN/CHECKPOINT``, as fields of a plan; none for the base."""
+    """Find the adapter of ``RUN/CHECKPOINT``, as fields of a plan; none for the base. RUN as ``console.run_id`` takes
+    it."""
     from agent0.assembly.evaluation.benchmark_run import adapter_of
 
     if checkpoint in ("", "base"):
         return {}
-    run, _, checkpoint_id = checkpoint.rpartition("/")
-    return {"checkpoint": checkpoint, "adapter": console.run_async(lambda: adapter_of(held, run, checkpoint_id))}
+    named, _, name = checkpoint.rpartition("/")
+    run = console.run_id(named, held)
+    return {"checkpoint": f"{run}/{name}", "adapter": console.run_async(lambda: adapter_of(held, run, name))}
 
 
 class Reporter:
