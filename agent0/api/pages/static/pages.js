@@ -124,7 +124,7 @@ addEventListener("keydown", (event) => {
   }
   const way = { j: 1, k: -1 }[event.key];
   if (way) {
-    const links = [...document.querySelectorAll("main tbody a")];
+    const links = [...document.querySelectorAll("main tbody a")].filter((one) => one.getClientRects().length);
     const next = links[links.indexOf(document.activeElement) + way];
     if (next) next.focus();
   }
