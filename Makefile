@@ -13,7 +13,8 @@
 #                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make sinks    install what W&B, TensorBoard and MLflow keep runs with (the extra `sinks`), and read what
-#                 `agent0 run export` writes back from the store of each, offline (make test skips what is not installed)
+#                 `agent0 run export` writes back from the store of each, offline (make test skips what is not installed);
+#                 spans are read by the declarations of OpenTelemetry's protocol
 #   make trainer  install the rollout client of another trainer (the package `verifiers`, in build/trainer), and see that
 #                 it captures from /v1/chat/completions the ids and log-probabilities that the log holds
 #   make browser  open every page of the server in a headless Chromium (playwright and axe-core are fetched): nothing is
@@ -122,7 +123,7 @@ bench-gpu: setup
 sinks: linux .venv/.ready-dev
 	$(INSTALL) -e '.[train,dev,sinks]'
 	$(BIN)/python -c 'import mlflow.tracking, tensorboard, wandb'
-	WANDB_MODE=offline $(BIN)/python -m pytest -rs tests/test_tracking.py
+	WANDB_MODE=offline $(BIN)/python -m pytest -rs tests/test_tracking.py tests/test_telemetry.py
 
 # Its packages are others than ours, so they are kept apart.
 trainer: linux .venv/.ready-dev

@@ -123,12 +123,13 @@ def list_attempts(
         NotFoundError: there is no such attempt.
     """
     order = ("iteration", "task", "number")
+    narrowed = bool(task) or iteration is not None  # then the index of what it is narrowed to, not one in this order
     return find(
         db,
         "SELECT attempt, task, iteration, student, status, answer, correct, credit, reward, turns, tool_calls, tool_ok,"
         " grounded, end, wall_s FROM attempts",
         {"run": run, "task": task, "iteration": iteration, "correct": correct},
-        order=", ".join(order),
+        order=", ".join(f"+{name}" if narrowed else name for name in order),
         limit=limit,
         behind=behind_row(db, "attempts", {"run": run, "attempt": after}, order) if after else ("", ()),
     )

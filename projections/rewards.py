@@ -50,7 +50,8 @@ def explain_rewards(db: sqlite3.Connection, run: str, task: str = "", attempt: s
     if attempt and not task:  # the tables are sorted by it
         task = next((row["task"] for row in find(db, _TASK, {"run": run, "attempt": attempt}, "task", 1)), "")
     wanted = {"run": run, "task": task, "attempt": attempt}
-    found = find(db, "SELECT * FROM rewards", wanted, "task, role, attempt, reward_set", parse=("facts",))
+    # not by the index of roles, which has all rewards of a run in it
+    found = find(db, "SELECT * FROM rewards", wanted, "task, +role, attempt, reward_set", parse=("facts",))
     lines: dict[tuple[str, ...], list[Row]] = {}
     for line in find(db, "SELECT * FROM reward_parts", wanted, "name", parse=("inputs",)):
         shown = {name: line[name] for name in ("name", "inputs", "value", "weight", "worth")}

@@ -1,5 +1,6 @@
 """What other systems are told: spans to a collector, notices to a webhook, logs as JSON. Both receivers are real."""
 
+import base64
 import io
 import json
 import logging
@@ -21,7 +22,7 @@ from agent0.assembly.telemetry.calming import Calm
 from agent0.assembly.telemetry.chat_messages import DISCORD_CHARACTERS, SLACK_CHARACTERS
 from agent0.assembly.telemetry.followers import CHATS as FORMATS
 from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Follower, followers, signature
-from agent0.assembly.telemetry.spans import TOLD
+from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
 from agent0.config.loading import public
 from agent0.errors import ConfigError
 from agent0.settings import Settings, TelemetrySettings
@@ -107,6 +108,23 @@ async def test_a_collector_gets_the_spans_of_the_log(receiver: Receiver, tmp_pat
     assert int(last["endTimeUnixNano"]) == round(attempts[-1].time.timestamp() * 1e6) * 1000
     words = json.dumps(bodies)
     assert not any(turn.content in words for e in attempts for turn in e.event.transcript)  # type: ignore[attr-defined]
+
+
+def test_spans_are_what_the_protocol_declares() -> None:
+    """Read by the protocol's own declarations, which refuse fields that there are not. `make sinks` installs them."""
+    declared = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="make sinks")
+    from google.protobuf import json_format  # type: ignore[import-untyped,unused-ignore]
+
+    body = otlp([span for e in STORY if e.type in TOLD for span in spans_of(e)], "0")
+    held = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    for span in held:  # ids are bytes there, in hex in OTLP's JSON alone
+        for name in ("traceId", "spanId", "parentSpanId"):
+            if name in span:
+                span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
+    read = json_format.ParseDict(body, declared.ExportTraceServiceRequest(), ignore_unknown_fields=False)
+    spans = read.resource_spans[0].scope_spans[0].spans
+    assert len(spans) == len(held) > 10 and {(len(one.trace_id), len(one.span_id)) for one in spans} == {(16, 8)}
+    assert {one.key for one in read.resource_spans[0].resource.attributes} >= {"service.name"}
 
 
 async def test_a_webhook_gets_signed_notices_and_misses_none(receiver: Receiver, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ async def ask(request: Request, context: Context) -> Response:
 
 
 @router.post("/admin/failures/{failure}/{word}")
-async def settled(request: Request, context: Context, failure: str, word: Literal["retry", "drop"]) -> Response:
+async def decide_failure(request: Request, context: Context, failure: str, word: Literal["retry", "drop"]) -> Response:
     """Have a failed reaction tried again or dropped, then show what else waits."""
     given = await fields(request, "reason", "again")
     await settle(context, failure, given["reason"] if word == "drop" else None, given["again"])

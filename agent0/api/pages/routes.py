@@ -177,7 +177,8 @@ def model(context: Context, run: str, checkpoint: str, at: At = 0) -> Shown:
 def event(context: Context, event: str, at: At = 0) -> Shown:
     """One event with everything in it, and what it caused."""
     with context.tables(at) as db:
-        return Shown({"event": show_event(db, event)}, at)
+        found = show_event(db, event)
+    return Shown({"event": found}, at, {"link": linker(found["run"], at)})
 
 
 @twin("/config", "config.html.jinja", tagged=False)

@@ -9,7 +9,7 @@ from agent0.api.conditional import LIMIT, At, Counted, Limit, Page, Tagged, coun
 from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.api.status import consumers, streams
-from agent0.api.v1.decisions import Word, told
+from agent0.api.v1.decisions import Word, located
 from agent0.api.v1.lists import Of
 from agent0.assembly.requests.decisions import dropping, retrying
 from events.alarms import ReactionDropped, ReactionRetried
@@ -45,7 +45,7 @@ def failures(context: Context, of: Of = "", limit: Limit = LIMIT, after: Counted
 @router.post("/failures/{failure}/retry", operation_id="retry_failure", status_code=202)
 async def retry(response: Response, context: Context, failure: Failure, idempotency_key: Again = "") -> Begun:
     """Try a reaction again that was given up: its handler takes it up as soon as it runs."""
-    return told(response, await settle(context, failure, None, idempotency_key))
+    return located(response, await settle(context, failure, None, idempotency_key))
 
 
 @router.post("/failures/{failure}/drop", operation_id="drop_failure", status_code=202)
@@ -53,7 +53,7 @@ async def drop(
     response: Response, context: Context, failure: Failure, said: Word, idempotency_key: Again = ""
 ) -> Begun:
     """Give a reaction up for good; its run goes on without the effects."""
-    return told(response, await settle(context, failure, said.reason, idempotency_key))
+    return located(response, await settle(context, failure, said.reason, idempotency_key))
 
 
 async def settle(context: ApiContext, failure: str, reason: str | None, again: str = "") -> Begun:

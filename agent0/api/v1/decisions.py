@@ -46,7 +46,7 @@ async def pause(
     if_match: IfMatch = "",
 ) -> Begun:
     """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
-    return told(response, await decide(context, run, RunPaused, said.reason, idempotency_key, if_match))
+    return located(response, await decide(context, run, RunPaused, said.reason, idempotency_key, if_match))
 
 
 @router.post("/runs/{run}/resume", operation_id="resume_run", status_code=202, tags=["runs"])
@@ -58,7 +58,7 @@ async def resume(
     if_match: IfMatch = "",
 ) -> Begun:
     """Go on with a run that was paused, or with what a failed one has."""
-    return told(response, await decide(context, run, RunResumed, "", idempotency_key, if_match))
+    return located(response, await decide(context, run, RunResumed, "", idempotency_key, if_match))
 
 
 @router.post("/runs/{run}/cancel", operation_id="cancel_run", status_code=202, tags=["runs"])
@@ -71,7 +71,7 @@ async def cancel(
     if_match: IfMatch = "",
 ) -> Begun:
     """End a run for good; its events stay."""
-    return told(response, await decide(context, run, RunCancelled, said.reason, idempotency_key, if_match))
+    return located(response, await decide(context, run, RunCancelled, said.reason, idempotency_key, if_match))
 
 
 @router.post("/runs/{run}/rollback", operation_id="roll_back", status_code=202, tags=["models"])
@@ -84,7 +84,7 @@ async def rollback(
     if_match: IfMatch = "",
 ) -> Begun:
     """Go back to an earlier student: what was promoted since is let go."""
-    return told(response, await roll_back(context, run, said.to, said.reason, idempotency_key, if_match))
+    return located(response, await roll_back(context, run, said.to, said.reason, idempotency_key, if_match))
 
 
 @router.post(
@@ -100,7 +100,7 @@ async def promote(
     if_match: IfMatch = "",
 ) -> Begun:
     """Make a checkpoint its run's student, whatever the gate said of it; a rollback undoes it."""
-    return told(response, await promote_to(context, run, checkpoint, said.reason, idempotency_key, if_match))
+    return located(response, await promote_to(context, run, checkpoint, said.reason, idempotency_key, if_match))
 
 
 async def decide(
@@ -158,7 +158,7 @@ def _resolved(context: ApiContext, run: str) -> str:
         return resolve(db, run)
 
 
-def told(response: Response, found: Begun) -> Begun:
-    """``found``, whose event the response leads to."""
+def located(response: Response, found: Begun) -> Begun:
+    """Lead from ``response`` to the event of ``found``, which is returned as it is."""
     response.headers["Location"] = f"/v1/events/{found.seq}"
     return found

@@ -20,10 +20,9 @@ const follow = (address, take) => {
 };
 const feed = document.querySelector("[data-stream]");
 if (feed && window.EventSource) follow(feed.dataset.stream, (event) => {
-  const line = document.createElement("li");
-  const kind = document.createElement("b");
-  kind.textContent = event.type;
-  line.append(`${event.seq} `, kind, ` ${event.text}`);
+  const [line, place, kind] = ["li", "a", "b"].map((name) => document.createElement(name));
+  [place.href, place.textContent, kind.textContent] = [`/events/${Number(event.seq)}`, event.seq, event.type];
+  line.append(place, " ", kind, ` ${event.text}`);
   feed.prepend(line);
   while (feed.children.length > 60) feed.lastElementChild.remove();
   const news = document.getElementById("news");
@@ -125,7 +124,7 @@ addEventListener("keydown", (event) => {
   }
   const way = { j: 1, k: -1 }[event.key];
   if (way) {
-    const links = [...document.querySelectorAll("main tbody a")];
+    const links = [...document.querySelectorAll("main tbody a")].filter((one) => one.getClientRects().length);
     const next = links[links.indexOf(document.activeElement) + way];
     if (next) next.focus();
   }
