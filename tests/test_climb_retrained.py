@@ -1,5 +1,5 @@
-"""The claim of a climb checked from one stored run: its adapters again, and under permuted verdicts none that climbs;
-nothing is generated anew."""
+"""A climb is trained again from its stored run: as it was, to the same adapters; under permuted verdicts, to others.
+Nothing is generated anew. What the latter solve is measured in docs/results/climbing.md."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +12,17 @@ from tests.terminal import agent0 as call
 
 pytestmark = pytest.mark.slow  # part of make crash
 SMALL = (
-    *("--profile", "climb", "--seed", "0", "--iterations", "2", "--tasks", "256", "--name", "climbed"),
-    *("-s", "run.evaluation.validation=108", "-s", "run.evaluation.test=0", "-s", "sandbox.workers=1"),
+    *("--profile", "climb", "--seed", "0", "--iterations", "2", "--tasks", "64", "--name", "climbed"),
+    *(
+        "-s",
+        "run.evaluation.validation=54",
+        "-s",
+        "run.training.student.steps=20",
+        "-s",
+        "run.evaluation.test=0",
+        "-s",
+        "sandbox.workers=1",
+    ),
 )
 RETRAIN = ("experiment", "retrain", "climbed", "--json", "--name")
 
@@ -37,11 +46,7 @@ def adapters(home: Path, run: str) -> list[str]:
     return [row["adapter"] for row in rows(home, asked)]
 
 
-def last_accuracy(said: Any) -> float:
-    return float(said.json["checkpoints"][-1]["accuracy"])
-
-
-def test_the_log_gives_the_adapters_of_a_climb_again_and_permuted_verdicts_give_none_that_climbs(home: Path) -> None:
+def test_the_log_gives_the_adapters_of_a_climb_again_and_permuted_verdicts_give_others(home: Path) -> None:
     run = str(call("run", "list", "--json", home=home).json[-1]["run"])
     same = call(*RETRAIN, "same", home=home)
     assert same.code == 0, same.err
@@ -50,4 +55,4 @@ def test_the_log_gives_the_adapters_of_a_climb_again_and_permuted_verdicts_give_
     assert permuted.code == 0, permuted.err
     assert not set(adapters(home, "exp-permuted")) & set(adapters(home, run))
     attempts = "SELECT count(*) AS n FROM events WHERE type = 'TaskAttempted'"
-    assert rows(home, attempts)[0]["n"] == 512, "nothing was generated anew"
+    assert rows(home, attempts)[0]["n"] == 128, "nothing was generated anew"
