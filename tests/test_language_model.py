@@ -1,0 +1,93 @@
+"""The language model that a package carries: as a folder it is the model of the package's file, and llama.cpp serves it
+as transformers computes it, adapter and all."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from agent0.ports.models import Sampling
+from benchmarks.language_model import INSTALL, packaged, write_folder
+from events.values import Turn
+from infra.engine.inference import Engine
+from infra.engine.requests import TurnRequest
+from infra.models.llama_server import LlamaServer
+from infra.weights.gguf import write_adapter, write_base
+from infra.weights.merge import read_lora
+from tests.adapters import adapter
+from tests.llama_server import MISSING, serving
+
+TEXTS = (
+    "What is 38*47 - 19?",
+    "Grüße, naïve 中文 🙂",
+    "def f(x):\n    return x ** 2  # 1234567",
+    "  two  spaces\t\n\n",
+)
+QUESTION = (Turn(role="user", content="What is the capital of France?"),)
+pytestmark = [
+    pytest.mark.slow,  # make language
+    pytest.mark.skipif(not packaged(), reason=INSTALL),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
+    pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),  # peft's, 2026-11
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("language") / "SmolLM2-135M-Instruct"
+    file = packaged()
+    assert file
+    write_folder(file, out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def engine(folder: Path) -> Iterator[Engine]:
+    yield Engine(str(folder), threads=2)
+
+
+async def cuts(url: str) -> list[list[int]]:
+    """How the server cuts ``TEXTS``."""
+    server = LlamaServer(url)
+    try:
+        return [await server.tokenized(text) for text in TEXTS]
+    finally:
+        await server.close()
+
+
+async def greedy(url: str, prompt: list[int], scale: float) -> list[tuple[int, float]]:
+    """What it writes after ``prompt``, with log-probabilities."""
+    server = LlamaServer(url)
+    try:
+        said = await server.go_on(prompt, 8, {0: scale})
+    finally:
+        await server.close()
+    return [(int(step.token), step.logprob) for step in said.steps]
+
+
+def test_the_folder_cuts_text_as_the_file_does_and_knows_something(engine: Engine) -> None:
+    [written] = engine.generate([TurnRequest(QUESTION, Sampling(max_tokens=8, temperature=0.0))])
+    assert "Paris" in written.text
+    file = packaged()
+    assert file
+    with serving(file) as url:
+        assert asyncio.run(cuts(url)) == [engine._chat.written(text) for text in TEXTS]
+
+
+def test_llama_cpp_computes_what_training_does(folder: Path, engine: Engine, tmp_path: Path) -> None:
+    """In single precision: base and adapter."""
+    data = adapter(folder, size=0.02)
+    engine.load_adapter("trained", data)
+    write_base(folder, tmp_path / "base.gguf")
+    write_adapter(read_lora(data), folder, tmp_path / "adapter.gguf")
+    prompt = engine._chat.prompt(QUESTION)
+    with serving(tmp_path / "base.gguf", tmp_path / "adapter.gguf") as url:
+        for scale, name in ((0.0, ""), (1.0, "trained")):
+            said = asyncio.run(greedy(url, prompt, scale))
+            ids = torch.tensor([[*prompt, *(token for token, _ in said)]])
+            with torch.inference_mode(), engine._using(name):
+                known = torch.log_softmax(engine._model(ids).logits[0].double(), -1)
+            for place, (token, logprob) in enumerate(said, len(prompt) - 1):
+                assert abs(float(known[place, token]) - logprob) < 1e-3
