@@ -24,13 +24,8 @@ def contrast(case: Case) -> Cause | None:
     student has learned all the same."""
     for made in case.trainings:
         one = next((i for i in case.iterations if i.number == made.iteration), None)
-        if (
-            made.role == "student"
-            and made.status == "unchanged"
-            and one is not None
-            and one.decided
-            and not _harmless(case, one)
-        ):
+        unlearnt = made.role == "student" and made.status == "unchanged"
+        if unlearnt and one is not None and one.decided and not _harmless(case, one):
             return _found(case, one, made)
     return None
 
