@@ -37,6 +37,7 @@ def carrying(settings: Settings, handlers: int) -> Iterator[None]:
     folder = settings.home / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     remember_paths(settings)
+    user_code.forget(settings.home)
     path = folder / f"{os.getpid()}-{secrets.token_hex(3)}.json"
     with path.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

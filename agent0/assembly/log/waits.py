@@ -19,7 +19,6 @@ def waits(home: Path) -> str:
 
 async def write_waits(home: Path) -> None:
     """Let other processes read what this one waits for, until cancelled."""
-    user_code.forget(home)
     while True:
         first_words.write(home)
         user_code.write(home, *user_code.awaited())

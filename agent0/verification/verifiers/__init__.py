@@ -150,7 +150,8 @@ def _one_each(name: str, judge: Deciding, given: list[Verdict], answers: Sequenc
     other = [one for one in given if not isinstance(one, Verdict)] if listed else [given]
     if listed and not other and len(given) == len(answers):
         return given
-    where = f"verifier {name} of {declared_in(judge)}, line {judge.__code__.co_firstlineno},"
+    line = getattr(getattr(judge, "__code__", None), "co_firstlineno", 0)
+    where = f"verifier {name} of {declared_in(judge)}, line {line},"
     held = f"{other[0]!r:.40}, which is no {'Verdict' if listed else 'list'}," if other else f"{len(given)} verdicts"
     fix = f"Let {name} return a list with one Verdict for each answer."
     raise OperationError(f"The {where} gave {held} for {len(answers)} answers.", "", fix)

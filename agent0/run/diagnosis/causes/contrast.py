@@ -20,12 +20,24 @@ REWARDS = ("run.rewards.weights", "run.rewards.", "run.training.student.objectiv
 
 @cause(70)
 def contrast(case: Case) -> Cause | None:
-    """Report the first iteration with verdicts after which there was nothing to train the student on."""
+    """Report the first iteration with verdicts after which there was nothing to train the student on, unless the
+    student has learned all the same."""
     for made in case.trainings:
         one = next((i for i in case.iterations if i.number == made.iteration), None)
-        if made.role == "student" and made.status == "unchanged" and one is not None and one.decided:
+        unlearnt = made.role == "student" and made.status == "unchanged"
+        if unlearnt and one is not None and one.decided and not _harmless(case, one):
             return _found(case, one, made)
     return None
+
+
+def _harmless(case: Case, one: Iteration) -> bool:
+    """Whether the student ends above the untrained one in a run that goes well, and was trained again afterwards or
+    had nothing left to learn."""
+    held = [score.accuracy or 0.0 for score in case.validations()]
+    if case.status not in ("running", "finished") or len(held) < 2 or held[-1] <= held[0]:
+        return False
+    solved = one.all_right >= NEARLY * (one.all_right + one.all_wrong + one.mixed)
+    return solved or case.recovered(one.number)
 
 
 def _found(case: Case, one: Iteration, made: Training) -> Cause:

@@ -57,7 +57,7 @@ def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...],
     settings, few = case.changed(*keys), smaller(case)
     if settings and not any(FEWER * one.value <= one.other for one in few):
         few = ()
-    if told.startswith(FLAT) and (far := tuple(one for one in settings if far_off(one))):
+    if told.startswith(FLAT) and (far := tuple(one for one in settings if _recipe(one))):
         settings, few = far, ()
         told = f"{_recipe_words(far)}: {told.partition(': ')[2]}"
         told += f" (in {far[0].source} {' and '.join(short(one.other) for one in far[:NAMED])})"
@@ -67,6 +67,10 @@ def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...],
     mend = case.again(settings or few, values=None if settings or few else _other(case, told))
     step = (seen[0].checkpoint, seen[0].event) if seen else ("", 0)
     return Cause("decline", iteration, told, seen, mend, "", False, settings, *step)
+
+
+def _recipe(one: Setting) -> bool:
+    return one.key.startswith("run.training.student.") and far_off(one)
 
 
 def _recipe_words(far: tuple[Setting, ...]) -> str:
