@@ -9,8 +9,9 @@
 #   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
 #                 a teacher that writes its tasks and an exact gate are worth (writes search.md, curriculum.md, schedules.md,
 #                 uncertainty.md, teacher.md and gate.md of docs/results/; goes on where it was stopped)
-#   make bench    what everyday commands, pages, event spine, tables, seals, pasts and sandbox cost, how served models differ, how fast the
-#                 built-in one is; verdicts, where AGENT0_BENCHMARKS names rows
+#   make bench    what everyday commands, pages, calls of remote models, event spine, tables, seals, pasts and sandbox
+#                 cost, how served models differ, how fast the built-in one is; verdicts, where
+#                 AGENT0_BENCHMARKS names rows
 #   make bench-gpu  a training step and rollouts on a GPU, beside TRL's; the numbers go to docs/results/gpu.md
 #   make sinks    install what W&B, TensorBoard and MLflow keep runs with (the extra `sinks`), and read what
 #                 `agent0 run export` writes back from the store of each, offline (make test skips what is not installed);
@@ -105,6 +106,7 @@ bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.pages
 	$(BIN)/python -m benchmarks.server
 	$(BIN)/python -m benchmarks.clients
+	$(BIN)/python -m benchmarks.gateway --gap
 	$(BIN)/python -m benchmarks.taking_up
 	$(BIN)/python -m benchmarks.spine
 	$(BIN)/python -m benchmarks.projection

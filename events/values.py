@@ -139,7 +139,7 @@ class RouteOption(Value):
 class RouteAnswer(Value):
     """What a model answered: ``key`` is equal for equal answers. ``features`` are what its ``confidence`` follows from,
     None where there are none; ``cost`` in nano-dollars. ``calibrator``: the version of what made it of
-    them, empty where that has none, or nothing did."""
+    them, empty where that has none, or nothing did. ``calls``: it calls a tool, and its model costs nothing."""
 
     model: str
     key: str
@@ -147,6 +147,7 @@ class RouteAnswer(Value):
     features: dict[str, float] = Field(default_factory=dict)
     cost: int | None = None
     calibrator: str = ""
+    calls: bool = False
 
 
 class RouteStep(Value):

@@ -192,6 +192,26 @@ async def test_a_decision_names_its_features_and_the_version_of_its_calibrator(l
     assert second.answers[1].calibrator == "" and "agreement" not in second.answers[1].features
 
 
+@pytest.mark.parametrize("name", ["threshold", "cascade", "cost_aware", "budgeted"])
+async def test_a_call_of_a_tool_that_costs_nothing_is_kept_however_doubtful_it_is(log: Log, name: str) -> None:
+    """Whether to ask elsewhere is decided by the answer behind it: features of answers say nothing of calls."""
+    model, cloud = (
+        Drawing(format_call("python", {"code": "print(4)"}), "\\boxed{4}", "\\boxed{5}", "\\boxed{6}"),
+        Vendor(),
+    )
+    fitted = CalibratorConfig(signal="agreement+mean_token", method="logistic", parameters=(-9.0, 1.0, 0.0, 0.1, 0.0))
+    gateway = gate(log, model, cloud, {"tiny": fitted})
+    rules = rules_of(RoutingConfig(worth_usd=100))
+    gateway.plan = replace(gateway.plan, entry=entry_of(name), rules=rules, right={"openai/gpt-4o": 0.95})
+    request = replace(conversation(), group="r1")
+    assert "print(4)" in (await gateway.generate(request)).text and cloud.asked == []
+    await gateway.generate(request)
+    assert len(cloud.asked) == 1
+    call, answer = await decisions(log, "r1")
+    assert (call.answers[0].calls, len(call.answers)) == (True, 1) and "agreement" not in call.answers[0].features
+    assert (answer.answers[0].calls, len(answer.answers)) == (False, 2)
+
+
 def test_calibrators_may_read_what_is_measured() -> None:
     fits = CalibratorConfig(signal="+".join(NAMES), parameters=(0.0,) * (1 + 2 * len(NAMES)))
     check_strategy("teacher", RoutingConfig(strategy="cascade", calibrators={"tiny": fits}), 1)

@@ -40,7 +40,7 @@ def recorded_of(event: CallRouted, costs: Costs) -> Recorded:
     """The question of ``event`` with its recorded answers; a model that could not be asked then has none."""
     options = tuple(Option(one.model, one.cost, one.right) for one in event.options)
     answers = {
-        one.model: Answer(one.model, one.key, one.confidence, costs.get((event.route, one.model), one.cost))
+        one.model: Answer(one.model, one.key, one.confidence, costs.get((event.route, one.model), one.cost), one.calls)
         for one in event.answers
     }
     return Recorded(options, answers, event.draw)

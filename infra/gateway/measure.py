@@ -29,6 +29,8 @@ class Measure:
     key: Callable[[str], str] = folded
     samples: int = 0
     critique: Critique | None = None
+    calls: Callable[[str], bool] = lambda _: False
+    """Whether a text calls a tool, and is no answer yet."""
 
     async def of(self, model: Model | None, request: GenerateRequest, written: Generation) -> dict[str, float]:
         """Measure ``written``, the answer to ``request`` by ``model``; None: it costs money."""

@@ -73,7 +73,9 @@ class StrategyGateway(Gateway):
             talk.refuse(step, error)
             return
         free = link.model if isinstance(link, LocalLink) else None
-        talk.take(link.id, priced, await self.plan.measure.of(free, asked, priced.answer))
+        measure, written = self.plan.measure, priced.answer
+        calls = free is not None and measure.calls(written.text)
+        talk.take(link.id, priced, await measure.of(None if calls else free, asked, written), calls)
 
     async def _given(self, talk: "_Conversation", step: Step) -> Generation:
         if step.give not in talk.written:
@@ -153,12 +155,12 @@ class _Conversation:
     async def begun(cls, gateway: StrategyGateway, request: GenerateRequest) -> "_Conversation":
         return cls(gateway.plan, request, await gateway.question(request))
 
-    def take(self, model: str, priced: Priced, found: dict[str, float]) -> None:
-        """Take an answer in, with its features."""
+    def take(self, model: str, priced: Priced, found: dict[str, float], calls: bool) -> None:
+        """Take an answer in, with its features, and whether it ``calls`` a tool at no cost."""
         self.written[model], self.features[model] = priced.answer, found
         key = self._plan.measure.key(priced.answer.text)
         sure = probability(found, self._plan.calibrators.get(model))
-        answer = Answer(model, sha256(key)[:16], sure, priced.cost)
+        answer = Answer(model, sha256(key)[:16], sure, priced.cost, calls)
         self.question = self.question.answered(answer)
 
     def refuse(self, step: Step, error: Agent0Error) -> None:
@@ -179,4 +181,5 @@ class _Conversation:
             features=self.features[answer.model],
             cost=answer.cost,
             calibrator=plan.version if plan else "",
+            calls=answer.calls,
         )

@@ -4,6 +4,7 @@ from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import MEANING, OF_TURNS
 from agent0.rollout.confidence.turn_signals import answer_key, answer_of, question_of, turn_signals
+from agent0.rollout.parsing import parse_turn
 from agent0.settings import ActorConfig, RoutingConfig, StudentConfig
 from agent0.tasks.seeds import derive_seed
 from agent0.verification.panel.substitution import solves
@@ -17,7 +18,7 @@ NAMES = tuple(name for name in (*MEANING, *OF_TURNS) if name != "checked")
 def measure_of(routing: RoutingConfig, actor: ActorConfig) -> Measure:
     """What ``routing`` measures of the answers of ``actor``'s models."""
     critique = _critique(actor) if routing.self_critique else None
-    return Measure(_features, answer_key, routing.samples, critique)
+    return Measure(_features, answer_key, routing.samples, critique, lambda text: bool(parse_turn(text).calls))
 
 
 def _features(request: GenerateRequest, written: Generation) -> dict[str, float]:

@@ -24,12 +24,14 @@ class Option:
 @dataclass(frozen=True)
 class Answer:
     """What a model answered. ``key`` is equal for equal answers; ``confidence`` is the probability that it is right,
-    None where the model gives nothing to tell it from; ``cost`` in nano-dollars."""
+    None where the model gives nothing to tell it from; ``cost`` in nano-dollars. ``calls``: it calls a tool, and cost
+    nothing; whether to ask elsewhere is decided by the answer that follows."""
 
     model: str
     key: str
     confidence: float | None = None
     cost: int | None = 0
+    calls: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,10 @@ def first(question: Question) -> Step:
 
 
 def belief(answer: Answer, question: Question) -> float | None:
-    """Return how probably an answer is right: its confidence, else how often its model is; None: neither is known."""
+    """Return how probably an answer is right: its confidence, else how often its model is; None: neither is known. A
+    call of a tool is no answer yet, so nothing is gained by another one: 1."""
+    if answer.calls:
+        return 1.0
     if answer.confidence is not None:
         return answer.confidence
     return next((one.right for one in question.options if one.model == answer.model), None)
@@ -134,8 +139,8 @@ def surest(question: Question) -> Answer:
 
 
 def is_sure(answer: Answer, rules: Rules) -> bool:
-    """Whether the confidence reaches the threshold; one that is not known does not."""
-    return answer.confidence is not None and answer.confidence >= rules.threshold
+    """Whether the confidence reaches the threshold; one that is not known does not. A call of a tool is kept."""
+    return answer.calls or (answer.confidence is not None and answer.confidence >= rules.threshold)
 
 
 def shown(confidence: float | None) -> str:

@@ -10,6 +10,7 @@ def threshold(question: Question) -> Step:
         return first(question)
     last, rules = question.answers[-1], question.rules
     told = f"confidence {shown(question.answers[0].confidence)}, threshold {rules.threshold:.2f}"
+    told = "it calls a tool" if last.calls else told
     if len(question.answers) > 1 or not question.open or is_sure(last, rules):
         return Step(give=last.model, reason=told)
     return Step(ask=question.open[0].model, reason=told)
