@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import ipaddress
 import socket
 import tempfile
@@ -191,6 +192,7 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Server(config)
+    gc.freeze()  # modules and routes stay: else a page of many objects now and then waits while all are looked through
     answering = asyncio.ensure_future(server.serve(sockets=[sock]))
     try:
         await asyncio.shield(answering)
@@ -198,6 +200,7 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
         context.ending.set()
         server.should_exit = True
         await asyncio.wait([answering])
+        gc.unfreeze()
         await context.rebuilding.close()
         context.deep.close()
         context.past.close()

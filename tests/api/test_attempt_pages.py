@@ -16,6 +16,7 @@ from events.runs import RunStarted
 from events.tasks import AttemptRequested, TaskAttempted, ToolCalled
 from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
 from infra.storage.artifacts import FileArtifacts
+from projections.tool_calls import list_calls
 from tests.api.conftest import seeing
 from tests.api.served import stored
 from tests.api.test_pages import links
@@ -55,6 +56,23 @@ def test_calls_are_those_of_the_turns_that_are_shown(long: TestClient) -> None:
         for turn in (1, 201, 401)
     ]
     assert found == [{*range(1, 101)}, {*range(101, 201)}, {*range(201, 226)}]
+
+
+def test_calls_of_some_turns_keep_their_names(tmp_path: Path) -> None:
+    """Steps of plans come before their plan: 2.1, 2.2, 2; each is named as among all calls."""
+    teller = Teller("w", 1, 1, 1, 0)
+    at: dict[str, Any] = {"task": "t0-000", "attempt": "t0-000-a0"}
+    result = ToolResult(state=ToolState.OK)
+    turns = [(0, False), (1, True), (1, True), (1, False), (3, True), (3, False), (3, False)]
+    for number, (turn, inner) in enumerate(turns):
+        call = ToolCall(name="python", raw="")
+        teller.tell(ToolCalled(**at, turn=turn, number=number, call=call, result=result, inner=inner))
+    with seeing(stored(tmp_path, teller.told)).app.state.context.tables() as db:  # type: ignore[attr-defined]
+        held = list_calls(db, "w", at["attempt"])
+        assert [one["call"] for one in held] == ["1", "2.1", "2.2", "2", "3.1", "3", "4"]
+        for first, last in ((0, 1), (1, 2), (1, 4), (2, 3), (3, 9)):
+            some = list_calls(db, "w", at["attempt"], (first, last))
+            assert some == [one for one in held if first <= one["turn"] < last]
 
 
 def test_the_timeline_is_the_events_of_the_attempt(long: TestClient) -> None:
