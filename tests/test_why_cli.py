@@ -4,6 +4,7 @@ import asyncio
 import re
 import shlex
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +14,9 @@ import pytest
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
-from agent0.errors import DependencyError
+from agent0.errors import DependencyError, OperationError
 from events.alarms import AlarmRaised, DependencyLost
+from infra.storage.sqlite import reading
 from tests.kept_open import attached
 from tests.terminal import Said
 from tests.terminal import agent0 as call
@@ -194,3 +196,9 @@ def test_a_temperature_is_named(tmp_path: Path, temperature: str) -> None:
     line = first(call("run", "why", home=tmp_path))
     assert "the student's temperature: " in line
     assert line.endswith(f"(run.student.temperature is {temperature}, in profile tiny 1).")
+
+
+def test_tables_that_a_full_disk_left_empty_are_no_matter_of_permissions(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "view.db").close()
+    with pytest.raises(OperationError, match="agent0 projections rebuild"), reading(tmp_path / "view.db") as db:
+        db.execute("SELECT run FROM runs")

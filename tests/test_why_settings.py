@@ -259,7 +259,7 @@ def test_a_plugin_is_named_and_not_its_digest() -> None:
 def test_an_iteration_without_contrast_is_no_fault_of_a_run_that_learned(
     status: str, last: float, mixed: int, again: bool, accused: bool
 ) -> None:
-    seen = {**MIXED, "all_right": 12 - mixed, "all_wrong": 0, "mixed": mixed}
+    seen: dict[str, Any] = {**MIXED, "all_right": 12 - mixed, "all_wrong": 0, "mixed": mixed}
     later = (Training("student-1", "student", 1, "base", "promoted", samples=20),) if again else ()
     scores = tuple(Held(f"e{n}", "x", n, "validation", True, 40, one) for n, one in ((-1, 0.3), (0, last)))
     case = Case("r1", "tiny", status, RunConfig(), iterations=(Iteration(0, **seen),), trainings=(UNLEARNT, *later),

@@ -82,7 +82,8 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        fix = "Free some space." if "full" in str(error) else "Check the folder's permissions."
+        known = {"full": "Free some space.", "no such table": "Make them: agent0 projections rebuild"}
+        fix = next((fix for said, fix in known.items() if said in str(error)), "Check the folder's permissions.")
         raise OperationError(f"The tables at {path} cannot be used.", f"SQLite says: {error}.", fix) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, error) from error
