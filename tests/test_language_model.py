@@ -1,5 +1,5 @@
-"""The language model that a package carries: as a folder it is the model of the package's file, and llama.cpp serves it
-as transformers computes it, adapter and all."""
+"""The language model that a package carries: as a folder it is the model of the package's file, it can be trained, and
+llama.cpp serves what was trained as transformers computes it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,14 +9,16 @@ import pytest
 import torch
 
 from agent0.ports.models import Sampling
+from agent0.ports.training import Sample, TrainJob
+from agent0.training.objectives.policy_gradient import token_logprobs
 from benchmarks.language_model import INSTALL, packaged, write_folder
-from events.values import Turn
+from events.values import Trajectory, Turn
 from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest
+from infra.engine.requests import TurnRequest, Written
 from infra.models.llama_server import LlamaServer
+from infra.training.loop import Training
 from infra.weights.gguf import write_adapter, write_base
 from infra.weights.merge import read_lora
-from tests.adapters import adapter
 from tests.llama_server import MISSING, serving
 
 TEXTS = (
@@ -76,12 +78,56 @@ def test_the_folder_cuts_text_as_the_file_does_and_knows_something(engine: Engin
         assert asyncio.run(cuts(url)) == [engine._chat.written(text) for text in TEXTS]
 
 
-def test_llama_cpp_computes_what_training_does(folder: Path, engine: Engine, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def turns(engine: Engine) -> list[Written]:
+    """Four answers to one question, sampled."""
+    return engine.generate([TurnRequest(QUESTION, Sampling(max_tokens=12, seed=seed)) for seed in range(4)])
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path, turns: list[Written]) -> bytes:
+    """An adapter after one step on them, of which the first was the right one."""
+    samples = tuple(
+        Sample(
+            Trajectory(
+                token_ids=(*one.prompt, *one.ids),
+                mask=(*[0] * len(one.prompt), *[1] * len(one.ids)),
+                logprobs=(*[0.0] * len(one.prompt), *one.logprobs),
+            ),
+            1.0 if place == 0 else -1 / 3,
+        )
+        for place, one in enumerate(turns)
+    )
+    settings = {"rank": 8, "alpha": 16, "minibatch": 4, "micro_batch": 4, "lr": 1e-3, "replay_steps": 0}
+    job = TrainJob(samples, (), None, 0, settings | {"objective": "grpo"})
+    return Training(str(folder), 2).train(job, b"")[0]
+
+
+def likely(engine: Engine, adapter: str, written: Written) -> float:
+    """Log-probability of what was written."""
+    ids = torch.tensor([[*written.prompt, *written.ids]])
+    with torch.inference_mode(), engine._using(adapter):
+        return float(token_logprobs(engine._model(ids).logits, ids)[0, len(written.prompt) :].sum())
+
+
+def test_one_step_makes_the_right_answer_likelier_and_the_others_not(
+    engine: Engine, turns: list[Written], trained: bytes
+) -> None:
+    assert len({tuple(one.ids) for one in turns}) == 4
+    before = [likely(engine, "", one) for one in turns]
+    assert before[0] == pytest.approx(sum(turns[0].logprobs), abs=1e-2)
+    engine.load_adapter("trained", trained)
+    after = [likely(engine, "trained", one) for one in turns]
+    gains = [late - early for early, late in zip(before, after, strict=True)]
+    assert gains[0] > 1 and gains[0] == max(gains), gains
+
+
+def test_llama_cpp_computes_what_training_does(folder: Path, engine: Engine, trained: bytes, tmp_path: Path) -> None:
     """In single precision: base and adapter."""
-    data = adapter(folder, size=0.02)
-    engine.load_adapter("trained", data)
+    if not engine.has_adapter("trained"):
+        engine.load_adapter("trained", trained)
     write_base(folder, tmp_path / "base.gguf")
-    write_adapter(read_lora(data), folder, tmp_path / "adapter.gguf")
+    write_adapter(read_lora(trained), folder, tmp_path / "adapter.gguf")
     prompt = engine._chat.prompt(QUESTION)
     with serving(tmp_path / "base.gguf", tmp_path / "adapter.gguf") as url:
         for scale, name in ((0.0, ""), (1.0, "trained")):

@@ -35,6 +35,11 @@ class TestOwnedLlamaCpp(ModelConformance):
         assert usage.first_s is not None and 0 < usage.first_s <= usage.wall_s
         assert usage.tokens_per_s is not None
 
+    async def test_it_may_be_silent_while_it_reads_what_others_ask(self, model: LlamaCpp) -> None:
+        """Its end would be seen, so silence is no sign that it is away."""
+        await model.generate(ask())
+        assert model._server and model._server._actor.silent_s == model._actor.timeout_s > 30
+
     async def test_turns_drawn_in_one_call_are_those_of_the_seeds_that_they_name(self, model: Model) -> None:
         """llama.cpp draws choice i with seed + i."""
         turns = await asyncio.gather(*(model.generate(replace(ask(seed=n), joint=3)) for n in (90, 3, 500)))
