@@ -85,7 +85,7 @@ async def asked(settings: Settings, run: str, seed: int) -> dict[str, Rows]:
     ways: dict[str, Rows] = {}
     for item in items:
         told = (item.correct is True, calls.get(str(item.facts["attempt"]), 0))
-        ways.setdefault(item.mode, {})[seed, item.item] = told
+        ways.setdefault(item.benchmark.rpartition(", ")[2], {})[seed, item.item] = told
     return ways
 
 
