@@ -13,9 +13,13 @@ from typing import Any
 COMMANDS = "boxed|fbox|framebox"
 """LaTeX commands that make a box."""
 CANONICAL = "\\boxed{"
+BOX = r"\\boxed"
+"""Pattern of the command that nearly all models use."""
 _unbraced = re.compile(
     r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)"
 )
+_escaped = re.compile(r"\\\\(?=(?:boxed|frac|sqrt|text|begin|end|left|right|pi|cdot|times|circ)(?![A-Za-z]))")
+_number = re.compile(r"\\boxed[ \t]+(-?\d[\d.,]*\d|-?\d)(?=[\s.,;$]|\Z)")
 _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")
 
 
@@ -55,6 +59,13 @@ def boxed(text: str) -> str | None:
     """Return the content of the last closed box to open, None where no box is closed."""
     last = next((box for box in reversed(boxes(text)) if box.closed), None)
     return text[last.inside : last.end] if last else None
+
+
+def respelled_boxes(text: str) -> str:
+    r"""Return ``text`` with ``\\boxed`` in a string's spelling, and ``\boxed 12``, as boxes."""
+    if "boxed" not in text:
+        return text
+    return _number.sub(r"\\boxed{\1}", _escaped.sub(r"\\", text) if "\\\\boxed" in text else text)
 
 
 def unbraced_boxes(text: str) -> list[str]:

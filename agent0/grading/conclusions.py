@@ -24,7 +24,8 @@ _small_talk = re.compile(
     r"|feel)|happy to"
     r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d"
     r"|this completes"
-    r"|(?:we are |and we're )?done|cheers|any questions|(?:just )?ask\b|glad to)",
+    r"|(?:we are |and we're )?done|cheers|any questions|(?:just )?ask\b|glad to|that['’]s (?:it|all)"
+    r"|there you (?:go|have it))",
     re.IGNORECASE,
 )
 _remark = re.compile(
@@ -48,7 +49,8 @@ _concludes = re.compile(
 )
 _revises = re.compile(r"\b(?:wait|actually|however|oops|hmm|correction|but (?:then|this|that))\b", re.IGNORECASE)
 _opinion = re.compile(
-    r"I (?:believe|think|am confident)(?: that)?,? (?=(?:it|the (?:\w+ ){0,2}(?:answer|option|choice))(?:['’]s| is)"
+    r"(?:[Mm]y|[Tt]he) (?:choice|answer|pick|selection) would be (?=(?:option |choice )?\(?[A-J]\b)"
+    r"|I (?:believe|think|am confident)(?: that)?,? (?=(?:it|the (?:\w+ ){0,2}(?:answer|option|choice))(?:['’]s| is)"
     r" (?:option |choice )?\(?[A-J]\b)"
 )
 _label = re.compile(
@@ -103,6 +105,10 @@ _all_but = re.compile(
     r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
     re.I,
 )
+_circumstance = re.compile(
+    r",?\s+(?:before|after|until|once|by) (?:(?:he|she|they|it|we|you|the|his|her|their)\b(?! first)|[a-z]+ing\b)"
+    r"|,\s+(?:when|whenever|at|if)\s|\s+(?:when|at) (?=[a-z] ?=)"
+)
 _apposition = re.compile(r",\s+(?:the|an?|its|their|our|one of)\s", re.IGNORECASE)
 _copula = re.compile(
     r"(?:\b(?:is|are|was|were|be|equals|get|find|obtain|gives|yields)|=)\s+(?:the |an? )?$", re.IGNORECASE
@@ -130,6 +136,7 @@ _as_large = re.compile(r" times as (?:large|big|tall|long|many|much|heavy|fast|o
 _times = re.compile(r"(?<=\w) times$", re.IGNORECASE)
 _equation = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=\s*([^=<>]+)")
 
+_condition = re.compile(r"\b(?:if|for|when|otherwise|else)\b", re.IGNORECASE)
 _by_cases = re.compile(
     "\ue000[^\ue000]{0,3}(?:if|for|when) \ue000"
     r"|\S+,? (?:if|for|when) [a-z] ?[<>≤≥=] ?\S+(?:,? and|[,;]) \S+,? (?:if|for|when) [a-z] ?[<>≤≥=]"
@@ -182,7 +189,7 @@ def _statement(said: str, held: Text) -> str | None:
     said = _opinion.sub("", said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip(), count=1)
     if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
         return None
-    if _by_cases.search(said) or _all_but.match(said) or _alone.fullmatch(said):
+    if (_by_cases.search(said) and len(_condition.findall(said)) > 1) or _all_but.match(said) or _alone.fullmatch(said):
         return held.shown(said)
     if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(BOLD) + said.count(FORMULA) == 1:
         return _whole(said, held)
@@ -210,7 +217,9 @@ def main_clause(said: str) -> str:
 def _parted(said: str) -> tuple[str, str] | None:
     """What a sentence says before and behind its last semicolon outside of brackets; None where it has none."""
     before, _, behind = said.rpartition("; ")
-    return (before, behind) if before and all(before.count(one) == before.count(two) for one, two in _PAIRS) else None
+    return (
+        (before, behind) if before and all(before.count(pair[0]) == before.count(pair[1]) for pair in _PAIRS) else None
+    )
 
 
 def _of_two(before: str, behind: str, held: Text) -> str | None:
@@ -312,6 +321,7 @@ def _value(main: str, held: Text) -> str | None:
     cut = CLAUSE.search(main, 1)
     main = _as_large.sub("", _nearly.sub(r"\1", main[: cut.start()] if cut else main))
     main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
+    main = _before_circumstance(main)
     main = _before_apposition(_of_two_things.sub("it", main) if len(_of_two_things.findall(main)) == 1 else main)
     if HEDGE.search(main):
         return None
@@ -326,6 +336,12 @@ def _value(main: str, held: Text) -> str | None:
     if len(after.split()) > 8 or not _stands_alone(before, value, after):
         return None
     return _times.sub("", held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")).replace("\u2060", " ")) or None
+
+
+def _before_circumstance(main: str) -> str:
+    """``main`` up to what says when, behind a value: "42 after giving away 8", "-50, when x = 5"."""
+    found = _circumstance.search(main)
+    return main[: found.start()] if found and value_runs(main[: found.start()]) else main
 
 
 def _before_apposition(main: str) -> str:

@@ -21,6 +21,9 @@ LONGEST, LAST = 200_000, 4_000
 _thought = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|scratchpad)>", re.IGNORECASE)
 _tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
 _square = re.compile(r"\[(/?)(?:final[_ ]?)?answer\]", re.IGNORECASE)
+_escaped_tag = re.compile(r"&lt;/(?:final_?)?answer&gt;", re.IGNORECASE)
+_gaps = re.compile(r"\s{9,}")
+"""Runs that take patterns long and mean no more than one blank line."""
 _taken_back = re.compile(
     r"[\s$,.)\\\]]{0,6}(?:but |and |however,? )?(?:(?:that|this|it|which) )?(?:is|was|would be) (?:\w+ )?"
     r"(?:wrong|incorrect|false|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b"
@@ -69,8 +72,9 @@ _clause = re.compile(
     re.IGNORECASE,
 )
 _any_clause = re.compile(
-    rf"{_clause.pattern}|,?\s+(?:(?:even )?though|although|with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))"
-    r"|\s+\((?=[a-z]+:\s)|,\s+(?:i\.e\.|or (?:about|roughly|approximately)|leaving)\s",
+    rf"{_clause.pattern}|,?\s+(?:with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))"
+    r"|,?\s+(?:even )?(?:though|although)\s|\s+\((?=[a-z]+:\s)|,\s+(?:i\.e\.|or (?:about|roughly"
+    r"|approximately)|leaving)\s",
     re.IGNORECASE,
 )
 _doubted = re.compile(
@@ -90,6 +94,10 @@ _either_way = re.compile(
 MOST_DOUBT = 80
 _supposed = re.compile(
     r"(?:^|[.!?\n]\s*)(?:if|had|were|suppose|without|unless)\b[^.!?\n]*\bwould\b[^.!?\n]*\Z", re.IGNORECASE
+)
+_other_answer = re.compile(
+    r"\b(?:wrong|incorrect|common|naive|tempting|initial|previous|earlier|mistaken|false|tentative)\s+(?:first\s+)?\Z",
+    re.IGNORECASE,
 )
 LONGEST_CONDITION = 200
 _colon = re.compile(r"[^\n$:]{1,80}:[ \t*]*(?=\n)")
@@ -126,6 +134,9 @@ def answer_in(reply: str) -> str | None:
     r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``), the answer of a JSON
     object that ends the reply, or what the last statement says. Several boxes of one sentence are one answer, and so
     is a statement below that repeats them all. Version 4 of the verification rules."""
+    if "&lt;" in reply[-LAST:] and _escaped_tag.search(reply, max(0, len(reply) - LAST)):
+        reply = html.unescape(reply[-LONGEST:])
+    reply = _gaps.sub(lambda found: "\n\n" if "\n" in found[0] else " ", reply[-LONGEST:])
     text = _bold_stop.sub(r"\1.", own_turn(visible(_square.sub(r"<\1answer>", reply[-LONGEST:]))))
     rejected = _rejected_box(text)
     if not rejected and (found := boxes_of_one_answer(text[-LAST:])):
@@ -195,6 +206,8 @@ def _stated(text: str, *, wary: bool) -> str | None:
 
 def _is_doubtful(text: str, head: re.Match[str]) -> bool:
     """Whether the sentence of ``head`` only supposes what it states, or the next one takes it back."""
+    if _other_answer.search(text, max(0, head.start() - MOST_DOUBT), head.start()):
+        return True
     supposed = _supposed.search(text[max(0, head.start() - LONGEST_CONDITION) : head.end()])
     return bool(supposed or REFUTED.search(text[head.end() :].partition("\n")[0].partition(". ")[0]))
 

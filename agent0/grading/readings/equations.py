@@ -5,7 +5,7 @@ import re
 
 _unsolved = re.compile(
     r"\s*\$?\s*(?:[-−]\s*([a-z])|-?\d+\s*(?:\\cdot|\*)?\s*([a-z])|([a-z])\s*(?:\^\s*\{?\s*\d\s*\}?|[²³])"
-    r"|([a-z])\s*[-+−]\s*\d+|\\sqrt\s*\{\s*([a-z])\s*\}|√\s*([a-z])|\\frac\s*\{\s*\d+\s*\}\s*\{\s*([a-z])\s*\}"
+    r"|([a-z])\s*[-+−]\s*\d+|\\sqrt\s*\{\s*([a-z])\s*\}|√\s*([a-z])|sqrt\s*\(\s*(?P<root>[a-z])\s*\)|\\frac\s*\{\s*\d+\s*\}\s*\{\s*([a-z])\s*\}"
     r"|\d+\s*/\s*([a-z])|([a-z])\s*/\s*\d+)\s*=\s*([^=]*)"
 )
 _letters = re.compile(r"(?<!\\)(?<![A-Za-z])[a-z](?![A-Za-z])")
@@ -17,9 +17,9 @@ def is_equation_of_unknown(gold: str, said: str) -> bool | None:
     """False where ``said`` gives the value of a power, multiple or sum of an unknown and the gold is no equation; None
     for everything else."""
     found = _unsolved.fullmatch(said)
-    if found is None or "=" in gold or _letters.search(gold) or _letters.search(found[10]):
+    if found is None or "=" in gold or _letters.search(gold) or _letters.search(found[found.re.groups]):
         return None
-    name = next(filter(None, found.groups()[:9]))
+    name = next(filter(None, found.groups()[:-1]))
     return None if name in _KNOWN else False
 
 

@@ -10,6 +10,8 @@ _struck = re.compile(
     r"~~[^~\n]+~~|<(s|del|strike)>.*?</\1>|\\(?:cancel|xcancel|bcancel|sout|st)\s*\{[^{}]*\}", re.DOTALL | re.IGNORECASE
 )
 _blank = re.compile(r"^\s*~(.*)~\s*$", re.DOTALL)
+_aligned = re.compile(r"\\begin\{(aligned|align\*?|gathered|split)\}((?:(?!\\\\).)*)\\end\{\1\}", re.DOTALL)
+"""One row of a display."""
 _per_cent = re.compile(r"\bper cent\b", re.IGNORECASE)
 _note = re.compile(
     r"(?P<value>.+?)(?:\\[ ,;:!]|\\quad|~|\s)*(?:\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{\s*)?"
@@ -20,6 +22,7 @@ _TELLING = re.compile(
     r"\b(?:not|no|or|and|if|mod|base|less|more|wrong|only|to|each|either|unless|incorrect|false|per|times|squared|cubed|minus"
     r"|negative|radians?|degrees?|percent|dollars?|cents?|factorial|approximately|rounded|am|pm|bc|ad)\b|[=<>]"
 )
+_again = re.compile(r"(?:i\.e\.|that is|equivalently|≈|\\approx|about|approx\w*|roughly|which is)[,:]? ?\S")
 _prose = re.compile(r"[A-Za-z][a-z'-]*(?:[ -][a-z'-]+){0,7}")
 
 
@@ -28,6 +31,8 @@ def without_notes(gold: str, said: str) -> Iterator[str]:
     bare = _per_cent.sub(
         "percent", _blank.sub(r"\1", _struck.sub(" ", said) if not _struck.search(gold) else said)
     ).strip()
+    if rows := _aligned.fullmatch(bare):
+        bare = rows[2].replace("&", " ").strip()
     if bare != said.strip():
         yield bare
     if "(" in gold or "[" in gold:
@@ -36,6 +41,8 @@ def without_notes(gold: str, said: str) -> Iterator[str]:
     if found is None or found["value"].count("(") != found["value"].count(")"):
         return
     value, note = found["value"].strip(" $"), found["note"].strip(" $")
+    if _again.match(note):
+        yield value
     if _repeats(value, note):
         yield _figures(value)
     elif _prose.fullmatch(note) and not _TELLING.search(note) and figures(note.lower()) == note.lower():

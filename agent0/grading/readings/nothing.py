@@ -16,7 +16,8 @@ _NONE = re.compile(
     rf"\\?emptyset|\\?varnothing|∅|\\?\{{\s*\\?\}}|(?:the )?empty set|{_lead}(?:no|not any"
     rf"|zero) {_FILL}(?:\s+{_FILL})*(?: exists?)?"
     r"(?: (?:to|for|of) (?:this|the|these) [a-z]+)?|none|nothing|no [a-z]+ (?:solutions?|values?"
-    r"|numbers?|roots?)(?: exists?)?|(?:it is |the system is )?inconsistent",
+    r"|numbers?|roots?)(?: exists?)?|(?:it is |the system is )?inconsistent"
+    r"|empty|(?:the )?(?:solution )?set is empty",
     re.IGNORECASE,
 )
 _holds_one = re.compile(r"\$?\\?\{\s*(?:∅|\\emptyset|\\varnothing|\\?\{\s*\\?\})\s*\\?\}\$?")

@@ -11,7 +11,7 @@ _brackets = re.compile(r"[()\[\]{}<>]+")
 _balanced = re.compile(r"\(\)|\[\]|\{\}|<>")
 _words = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
 _marks = re.compile(
-    r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{|[\[\]{}()\"'“”‘’`*_$]|^\s*(?:[-•+*]|\d{1,2}[.)])\s+", re.MULTILINE
+    r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{|[\[\]{}()\"'“”‘’`*_$]|(?:^|\s)(?:[-•+*]|\d{1,2}[.)])\s+", re.MULTILINE
 )
 _joint = re.compile(r"\s*(?:,\s*(?:and\s+|then\s+)?|;|\n|→|->|=>|<|>|\|)\s*|\s+and\s+|\s+")
 _FUNCTION = re.compile(r"\b(?:the|a|an|is|are|was|of|to|in|on|no|not|it|there|for|with|by|that|this|all|does|do)\b")

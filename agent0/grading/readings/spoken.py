@@ -38,6 +38,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"(?:the )?fourth root of", " fourthroot "),
     (r"(?:the )?(?:positive |principal )?square root of|(?:the )?sqrt of|root", " root "),
     (r"(?:raised )?to the power(?: of)?|to the", " ^ "),
+    (r"(?:the )?(?:inverse|arc) ?sine?(?: of)?|arcsine", r" \arcsin "),
+    (r"(?:the )?(?:inverse|arc) ?cos(?:ine)?(?: of)?|arccosine", r" \arccos "),
+    (r"(?:the )?(?:inverse|arc) ?tan(?:gent)?(?: of)?|arctangent|arctg", r" \arctan "),
+    (r"(?:the )?(?:hcf|greatest common divisor|greatest common factor)", r" \gcd "),
     (r"divided by|over|out of", " / "),
     (r"multiplied by|times", " * "),
     (r"plus or minus|plus-or-minus", r" \pm "),
@@ -67,7 +71,15 @@ _root = re.compile(r"(cuberoot|fourthroot|root)\s*\(?\s*(\d+(?:\.\d+)?|[a-z]|\\[
 _choose = re.compile(r"(\w+) +choose +(\w+)")
 _power = re.compile(r"\^\s*\(?\s*(-?\s*\w+|\\[a-z]+)\s*\)?(?!\w)")
 _signs = re.compile(r"\\[A-Za-z]+|[\d\s+*/^!=().,{}\[\]|-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
-_geometry = re.compile(r"(?:the )?(?:line )?(segment|vector|ray|line|angle|triangle) ([A-Z]{2,3})")
+_applied = re.compile(
+    r"(?:the )?\\?(?:(?:operatorname|mathrm|text)\s*\{\s*)?(floor|ceil(?:ing)?|abs(?:olute value)?)\s*\}?"
+    r"(?:\s*\(([^()]+)\)| of (\w+))\s*",
+    re.IGNORECASE,
+)
+_common = re.compile(r"(?:the )?(gcd|lcm) of (\w+) and (\w+)", re.IGNORECASE)
+_geometry = re.compile(
+    r"(?:the )?(?:line )?(segment|vector|ray|line|angle|triangle) (?:\\(?:over\w+)\s*\{\s*)?([A-Z]{2,3})\}?"
+)
 _GEOMETRY = {"segment": "overline", "vector": "overrightarrow", "ray": "overrightarrow", "line": "overleftrightarrow"}
 _SIGNS = str.maketrans({"∛": " cuberoot ", "∜": " fourthroot "})
 
@@ -76,12 +88,14 @@ def in_notation(text: str) -> str:
     """Return ``text`` as a formula where all of its words are mathematics, else unchanged."""
     if len(text) > LONGEST or "\\text" in text or not (_word.search(text) or "∛" in text or "∜" in text):
         return text
+    text = _common.sub(r"\\\1(\2, \3)", text)
+    text = _applied.sub(_as_bars, text)
     if found := _geometry.fullmatch(text.strip(" .$")):
         kind = found[1]
         return rf"\{_GEOMETRY[kind]}{{{found[2]}}}" if kind in _GEOMETRY else rf"\{kind} {found[2]}"
     made = _numeral.sub(lambda f: f" {figures(f[0].strip())} ", f" {text.translate(_SIGNS).strip(' .')} ")
     for pattern, sign in _phrases:
-        made = pattern.sub(lambda _, sign=sign: sign, made)
+        made = pattern.sub(sign.replace("\\", r"\\"), made)
     made = _greek(made)
     if "/" in made and re.search(r"[+]|\d\s*-|\w\s+-\s", made):
         return text
@@ -90,6 +104,13 @@ def in_notation(text: str) -> str:
     made = _power.sub(lambda f: f"^{{{f[1].strip()}}}", made)
     rest = _signs.sub("", made)
     return " ".join(made.split()) if not rest.strip() else text
+
+
+def _as_bars(found: re.Match[str]) -> str:
+    """``floor(x)`` and ``the absolute value of x`` with the bars that they are written with."""
+    inner, kind = found[2] or found[3], found[1][0].lower()
+    left, right = {"f": (r"\lfloor ", r" \rfloor"), "c": (r"\lceil ", r" \rceil")}.get(kind, ("|", "|"))
+    return f"{left}{inner}{right}"
 
 
 def _greek(text: str) -> str:

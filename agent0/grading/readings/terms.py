@@ -4,6 +4,7 @@
 import re
 
 from agent0.grading.math.letters import letter_of
+from agent0.grading.spelling.choices import choice_of
 
 _markup = re.compile(r"\\(?:text(?:bf|rm|it)?|mathrm|mathbf|mbox)\s*|[${}*`_]|\\[ ,;:!]")
 _quotes = re.compile("^[\"'“”‘’«»„‹›]+|[\"'“”‘’«»„‹›]+$")
@@ -17,6 +18,17 @@ _validity = re.compile(
 _letter = re.compile(r"[A-J]")
 _small = re.compile(r"[(\[]\s*([a-j])\s*[)\]][.:]?")
 _instead = re.compile(r"\(?([A-J])\)?,? (?:and )?(?:not|rather than|instead of) \(?[A-J]\)?\.?")
+_sentence = re.compile(
+    r"(?:(?:so|thus|hence|therefore),? )?(?:(?:it|this|that|the (?:answer|result|\w+))(?: is|['’]s"
+    r"| must be) )?(?:always )?"
+    r"(?:(?:an?|the|on) )?([a-z'-]+)(?: (?:functions?|numbers?|integers?|triangles?|matrix|graphs?"
+    r"|sequences?|series|angles?"
+    r"|quadrilaterals?|relations?))?"
+)
+_others = re.compile(
+    r"\(?([A-J])\)?[,;.:] (?:and |but |while |whereas )?\(?[A-J]\)? (?:is|was|would|are|does|has|can)\b"
+    r"[^A-J]*\b(?:distractor|wrong|incorrect|not|too|fails?|false|eliminated|trap)\b[^A-J]*"
+)
 _word = re.compile(r"[A-Za-z][A-Za-z'-]{2,}(?: [A-Za-z][A-Za-z'-]*){0,3}")
 
 
@@ -41,7 +53,8 @@ def same_choice_word(gold: str, said: str) -> bool | None:
         return None
     bare = _bare(said)
     small, instead = _small.fullmatch(bare), _instead.fullmatch(bare)
-    letter = small[1].upper() if small else instead[1] if instead else ""
+    instead = instead or _others.fullmatch(bare)
+    letter = small[1].upper() if small else instead[1] if instead else choice_of(said) if len(bare) > len("(C)") else ""
     return True if letter == wanted else None
 
 
@@ -50,7 +63,9 @@ def same_word(gold: str, said: str) -> bool | None:
     wanted = _bare(gold)
     if not _word.fullmatch(wanted):
         return None
-    return True if _quotes.sub("", _bare(said).rstrip(".")).casefold() == wanted.casefold() else None
+    bare = _quotes.sub("", _bare(said).rstrip(".")).casefold()
+    sentence = _sentence.fullmatch(bare)
+    return True if wanted.casefold() in (bare, sentence[1] if sentence else "") else None
 
 
 def _bare(text: str) -> str:

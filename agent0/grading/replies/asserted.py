@@ -8,12 +8,14 @@ options and lists count where the statement ends with them.
 import re
 from collections.abc import Iterator
 
+from agent0.chat_format import BOX
 from agent0.grading.conclusions import last_statement, main_clause
+from agent0.grading.equivalence.quantities import known_unit
 from agent0.grading.replies.claims import CLAUSE, HEDGE, REFUTED
 from agent0.grading.replies.runs import follows_verb, stands_apart, value_runs
 from agent0.grading.replies.set_off import Text
 
-MOST_LINES, LONGEST_TERM = 40, 40
+MOST_LINES, LONGEST_TERM, LONGEST_STATEMENT = 40, 40, 600
 _letter = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])\)?\}?\s*\$*\s*")
 _option = re.compile(r"[\s>*_`$•–-]*(?:\(([A-J])\)|([A-J])[).:])[*_`]*\s+\S.*")
 _item = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+[*_`$]*(.+?)[*_`$.,;]*\s*")
@@ -52,6 +54,12 @@ _CLASSES = (
 )
 _bracket = re.compile(r"\([^()]*\)")
 _logic = re.compile(r"[\s()]*(?:(?:not|and|or|True|False)\b[\s()]*)+", re.IGNORECASE)
+_WORDS = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
+_explains = re.compile(r"[\s*_#>]*(?:explanation|reason(?:ing)?|rationale|because|justification|why)\b", re.IGNORECASE)
+_measured = re.compile(
+    r"[%°$€£]|\b(?:[ap]\.?m\b|radians?|percent|noon|midnight|hundred|thousand|million|billion|dozen)", re.IGNORECASE
+)
+_further = re.compile(r"\s*(?:and|then|next|followed|while|whereas|but)\b", re.IGNORECASE)
 _second_one = re.compile(r"[,;]|\b(?:or|and)\b")
 _beside = re.compile(r"\b(?:before|after|until|since|from|than)\b", re.IGNORECASE)
 _STATES = frozenset(
@@ -97,7 +105,7 @@ _STATES = frozenset(
     ]
 )
 """Words before a term that state it."""
-_marked = re.compile(r"<answer|\\boxed|####")
+_marked = re.compile(rf"<answer|{BOX}|####")
 _second = re.compile(r"\b(?:and|or|then|versus|vs)\s*(?:\w+\s+){0,3}$", re.IGNORECASE)
 _one_of_many = re.compile(r"\ban? $")
 _elsewhere = re.compile(r"\b(?:out|away|off|short|apart|left over|each other)\b")
@@ -114,10 +122,12 @@ def asserted(gold: str, text: str) -> Iterator[str]:
         yield from _option_at_end(text, letter[1])
         return
     yield from _list_at_end(text)
+    if _WORDS.fullmatch(" ".join(gold.split())):
+        yield from _words_at_end(gold, text)
     if _marked.search(text):
         return
     said, held = last_statement(text)
-    if "?" in said or REFUTED.search(said):
+    if len(said) > LONGEST_STATEMENT or "?" in said or REFUTED.search(said):
         return
     shown = held.shown(said)
     yield from _of_class(gold, shown)
@@ -144,7 +154,10 @@ def _only_value(said: str, held: Text) -> Iterator[str]:
     if _half_day.match(behind):
         return
     behind = re.split(r"[,;:]|\s[—–-]\s", behind)[0]
-    for shown in (f"{value}{behind}", f"{value}{_unit(behind)}"):
+    behind = "" if value.endswith(",") else behind
+    beside = _unit(behind)
+    bare = [] if _measured.search(beside) or any(map(known_unit, re.findall(r"[A-Za-z°]+", beside))) else [value]
+    for shown in (f"{value}{behind}", f"{value}{beside}", *bare):
         yield held.shown(shown).replace("\u2060", " ").strip(" ,;")
 
 
@@ -176,6 +189,9 @@ def _option_at_end(text: str, letter: str) -> Iterator[str]:
     """The letter of the option that the last line is, below lines that are none."""
     lines = [line for line in text.split("\n")[-MOST_LINES:] if line.strip()]
     options = [_option.fullmatch(line) for line in lines]
+    if options and options[0] and not any(options[1:]) and len(lines) > 1 and _explains.match(lines[1]):
+        yield from {letter} & set(filter(None, options[0].groups()))
+        return
     if not options or options[-1] is None or any(options[:-1]) or _wrong.search(lines[-1]):
         return
     if letter in options[-1].groups():
@@ -194,6 +210,13 @@ def _list_at_end(text: str) -> Iterator[str]:
         yield ", ".join(items)
 
 
+def _words_at_end(gold: str, text: str) -> Iterator[str]:
+    """What stands behind the last colon, and the last lines, as many as words are expected."""
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    yield (lines or [""])[-1].rpartition(": ")[2]
+    yield ", ".join(lines[-len(gold.split()) :])
+
+
 def _term_at_end(said: str, term: str) -> Iterator[str]:
     """The expected term, where the sentence ends with it and denies nothing."""
     bare = re.sub(r"[*_`$\"“”]", "", said).strip().rstrip(".!")
@@ -203,5 +226,5 @@ def _term_at_end(said: str, term: str) -> Iterator[str]:
         return
     last = (re.findall(r"[A-Za-z']+", before) or [""])[-1].lower()
     clause = re.split(r"[,;:]|\b(?:so|therefore|thus|hence)\b", before)[-1]
-    if (last in _STATES or before.rstrip()[-1] in ":—") and not HEDGE.search(clause):
+    if not _further.match(clause) and (last in _STATES or before.rstrip()[-1] in ":—") and not HEDGE.search(clause):
         yield term

@@ -24,7 +24,8 @@ HEDGE = re.compile(
     r"|maggiore|moins|plus de|не|нет"
     r"|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear"
     r"|cannot|unless|if"
-    r"|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect|impossible to|mistake|error"
+    r"|doubt\w*|den(?:y|ies|ied)|disagree|depend\w*|either|neither|nor|suppose|assume|otherwise|would"
+    r"|wrong|incorrect|impossible to|mistake|error"
     r"|try|wait"
     r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than"
     r"|exceeds?|between"
@@ -49,6 +50,10 @@ _picked = re.compile(
     r" (?i:option |choice |answer |letter )?(?:\(?([A-J])\)?$|(?:\((?=[A-J]\))|(?=[A-J]\)))([A-J])\) \S.*)"
     r"|(?i:(?:i(?:['’]d| would|['’]ll| will)? |we )?(?:choose|pick|select|go with|chose|opt for)"
     r" (?:option|choice|answer|letter) \(?)([a-j])\)?$"
+)
+_seems = re.compile(
+    r"(?:.*, )?(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)? (?:seems|appears)(?: to be)? (?:the )?"
+    r"(?:most \w+|best|correct|right|only)\b[^A-J]*"
 )
 _it_is = re.compile(r"(?i:so,? |then,? )?\(?([A-J]|-?\d[\d.,]*)\)? it is|(?i:i['’]m going with) \(?([A-J])\)?")
 _after_word = re.compile(
@@ -81,6 +86,7 @@ _said_of = re.compile(
     r"(?:(?:a|an|the)\s+)?(\S.*)",
     re.IGNORECASE,
 )
+_next_one = re.compile(r"\band (?:next|then|second|after)\b")
 MOST_SAID = 8
 
 
@@ -100,6 +106,8 @@ def claim(main: str) -> str | None:
         return found[1]
     if picked := _picked.fullmatch(main):
         return str(next(filter(None, picked.groups()))).upper()
+    if (found := _seems.fullmatch(main)) and " not " not in main:
+        return found[1]
     if HEDGE.search(main):
         return None
     found = _only.match(main) or _chooses.fullmatch(main)
@@ -112,7 +120,7 @@ def said_of_subject(main: str) -> str | None:
     """Return the words that a sentence without a value says of its subject: ``Paris`` of "The capital is Paris"."""
     cut = CLAUSE.search(main, 1)
     main = (main[: cut.start()] if cut else main).strip()
-    if HEDGE.search(main):
+    if HEDGE.search(main) or _next_one.search(main):
         return None
     if found := _none.search(main):
         return f"no {found[1]}" if found[1] else "no solution"

@@ -65,6 +65,8 @@ _again = re.compile(
     r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words"
     r"|or in other words|which is(?: the same as)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
 )
+_in_other_words = re.compile(r"\b(?:i\.e\.|that is,|in other words)", re.IGNORECASE)
+_denied = re.compile(r"\b(?:not|never|if|may|might|could|wrong)\b|n['’]t\b|\?", re.IGNORECASE)
 _function = re.compile(r"\s*([a-z](?=\^\{?-1|\s*\()|y)(?:\^\{?-1\}?)?\s*(?:\([a-z]\))?\s*=\s*([^=]+)")
 _free = re.compile(r"(?<![A-Za-z\\])([A-Zck])(?:(?![A-Za-z(])|(?=e\s*\^))")
 _repeated = re.compile(r"(.+?)\s*\(([-\d.,/]+)\)")
@@ -269,6 +271,8 @@ def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:
         return
     first = concluded(parts[0])
     second = concluded(f"It is {re.split(r'[,)](?= |$)', parts[1])[0]}")
+    if first is None and second is not None and _in_other_words.search(last) and not _denied.search(last):
+        yield second
     if first is None or second is None:
         return
     mixed = len({bool(_degrees.search(one)) for one in (first, second)}) > 1

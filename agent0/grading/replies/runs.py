@@ -15,8 +15,8 @@ _VERBS = (
 )
 _verb = re.compile(rf"(?:\b{_VERBS}|[:：=→为是得])\s*(?:a |an |the |about |approximately )?$", re.IGNORECASE)
 _apart = re.compile(
-    r"(?:\bof (?:the|these|those|his|her|their)|\b(?:multiple|\w+est|factor|power|third|quarter|half"
-    r"|divisor|out|(?<!an )(?<!a )sum"
+    r"(?:\bof (?:the|these|those|his|her|their)|\b(?:multiples?|\w+est|factors?|powers?|third|quarter|half"
+    r"|divisors?|digits|out|(?<!an )(?<!a )sum"
     r"|(?<!an )(?<!a )product|root|square|(?<!an )(?<!a )average|(?<!an )(?<!a )mean|each"
     r"|any|both|one|some"
     r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|(?<!left )(?<!up )with"
@@ -58,7 +58,7 @@ COUNTED = re.compile(rf"\b(?!one\b){NUMERALS}\b", re.IGNORECASE)
 def value_runs(main: str) -> list[tuple[str, str, str]]:
     """Return each run of mathematics in a clause, as (before, run, behind)."""
     words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", main)]
-    found = []
+    found: list[tuple[str, str, str]] = []
     while (run := last_run(words)) is not None:
         start, end = words[run[0]][1], words[run[1] - 1][2]
         found.insert(0, (main[:start], main[start:end], main[end:]))
