@@ -1,4 +1,4 @@
-"""Pairs by somebody who had not seen the rules, and by whom no rule was made: most are decided as labelled.
+"""Pairs by an author who had not seen the rules, not looked at for any rule: most are decided as labelled.
 
 A rule that is made by looking at these rows makes this measurement worthless; write another set then.
 """
