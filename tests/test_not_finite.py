@@ -1,4 +1,4 @@
-"""A reward that gives no finite number: whoever asks for it is told which reward, of which file, for what."""
+"""A reward that gives no number from -1 to 1: whoever asks for it is told which reward, of which file, for what."""
 
 from pathlib import Path
 
@@ -22,8 +22,8 @@ def giving(folder: Path, value: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("value", ['float("nan")', 'float("inf")', '-float("inf")', '"0.5"', "[1.0]"])
-def test_no_finite_number_is_no_reward(value: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ['float("nan")', 'float("inf")', '-float("inf")', '"0.5"', "[1.0]", "7.5", "-1.01"])
+def test_what_is_no_number_from_minus_1_to_1_is_no_reward(value: str, tmp_path: Path) -> None:
     with forgotten():
         plugins.load_plugin_file(giving(tmp_path, value))
         with pytest.raises(

@@ -24,6 +24,9 @@ Combine = Callable[[Role, Worth], float]
 AGENT0 = "agent0"
 """The set that parts belong to where they name no other."""
 
+ROUNDING = 1e-9
+"""How far sums of floats may carry a part beyond its bounds."""
+
 GROUP_FEATURES = frozenset({"agrees", "majority"})
 """Features of a student's attempt that compare it with all attempts at its task."""
 
@@ -112,7 +115,7 @@ def receipt(
     count. ``of`` is the task or attempt that errors name.
 
     Raises:
-        RewardError: a part, or the total, is no finite number.
+        RewardError: a part is no number from -1 to 1, or the total is not finite.
     """
     parts = []
     for entry in rewards(role, set).values():
@@ -123,7 +126,7 @@ def receipt(
             parts.append(RewardPart(name=entry.name, inputs=inputs, value=value, weight=weight))
     whole = total(role, parts, set)
     if not math.isfinite(whole):
-        raise _not_finite(f"set {set}", reward_sets()[set].combine, role, whole, of)
+        raise _refused(f"set {set}", reward_sets()[set].combine, role, whole, of)
     return tuple(parts), whole
 
 
@@ -133,14 +136,15 @@ def _scored(entry: Reward, inputs: Features, of: str) -> float | None:
     except Exception as error:
         error.add_note(f"It was the {entry.role}'s reward {entry.name}.")
         raise
-    if value is None or (isinstance(value, Real) and math.isfinite(value)):
+    if value is None or (isinstance(value, Real) and abs(float(value)) <= 1 + ROUNDING):
         return None if value is None else float(value)
-    raise _not_finite(entry.name, entry.score, entry.role, value, of)
+    raise _refused(entry.name, entry.score, entry.role, value, of)
 
 
-def _not_finite(name: str, function: Callable[..., Any], role: Role, value: object, of: str) -> RewardError:
+def _refused(name: str, function: Callable[..., Any], role: Role, value: object, of: str) -> RewardError:
     what = f"The {role}'s reward {name} ({declared_in(function)}) gave {value!r:.40} for {of or 'a task'}."
-    return RewardError(what, "A reward is a finite number, or None where it cannot be told.", "Correct its function.")
+    why = "A part is a number from -1 to 1, or None where it cannot be known; their total is finite."
+    return RewardError(what, why, "Correct its function.")
 
 
 def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:
