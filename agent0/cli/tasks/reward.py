@@ -171,7 +171,7 @@ def _rules(set_: str, file: str) -> "RewardConfig":
 
 def _played(rules: "RewardConfig", seed: int) -> list[Any]:
     """Play every policy. What a reward of a user's raises is said of that reward."""
-    from agent0.errors import ConfigError
+    from agent0.errors import ConfigError, sentence
     from agent0.registry import LOADED
     from agent0.rewards.red_team.play import play_policies
 
@@ -181,7 +181,7 @@ def _played(rules: "RewardConfig", seed: int) -> list[Any]:
         notes = " ".join(getattr(error, "__notes__", ()))
         if not LOADED or not notes:
             raise
-        why = f"{type(error).__name__}: {str(error).rstrip('.')}. {notes}"
+        why = f"{type(error).__name__}: {sentence(str(error))} {notes}"
         raise ConfigError("A reward failed while it was played.", why, "Correct the file of --plugin.") from error
 
 
