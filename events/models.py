@@ -79,6 +79,10 @@ class BatchSubmitted(Event):
     requests: int
     place: str = ""
     """Address of its server, where that is not the vendor's own."""
+    day: str = ""
+    """The date (UTC) whose budget it is reserved in; empty: that of this event."""
+    user: str = ""
+    """The user whose budget it is reserved in; empty: whom the settings name."""
 
 
 class BatchEnded(Event):
