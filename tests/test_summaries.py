@@ -140,6 +140,19 @@ async def test_without_a_summary_an_output_is_cut_and_stays_so(said: str | BaseE
     assert len(writer.asked) == 1
 
 
+@pytest.mark.parametrize(
+    ("written", "stands"),
+    [("\ud800 half", "? half"), ("\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 110, ""), ('"' * 90, ""), ("x" * 900, "x" * 75)],
+    ids=["half a character", "more bytes", "more bytes when quoted", "too long"],
+)
+async def test_a_summary_is_text_and_takes_no_more_bytes(written: str, stands: str) -> None:
+    output = "".join(f"row {n} " for n in range(25)).strip()
+    sent, done = await shortening(Writer(lambda request, count: written))([QUESTION, tool(output)])
+    mark = f"[summary of {len(output)} characters by ollama/writer]\n"
+    assert sent[1].content == (mark + stands if stands else Compression(LONGEST)([QUESTION, tool(output)])[1].content)
+    assert done.without == (not stands)
+
+
 async def test_a_summariser_that_is_away_is_not_waited_for_each_time() -> None:
     writer = Writer(lambda request, count: None)
     shorten = shortening(writer, within_s=0.01)
