@@ -59,6 +59,12 @@ class ModelCalled(Event):
     output: Artifact | None = None
     compressed: int = 0
     """Characters that were left out of its prompt."""
+    summaries: int = 0
+    """Outputs of tools in its prompt for which a summary by another model stands; ``prompt`` has them as sent."""
+    summarizer: str = ""
+    """The model that was to write them, ``provider/model``; empty: no output was long enough."""
+    summary_calls: int = 0
+    """Calls of that model for this prompt, which cost nothing; the other summaries were kept from before."""
     batch: str = ""
     """The vendor's id of the batch that it was part of; empty: it was a call of its own."""
 
@@ -79,6 +85,10 @@ class BatchSubmitted(Event):
     requests: int
     place: str = ""
     """Address of its server, where that is not the vendor's own."""
+    day: str = ""
+    """The date (UTC) whose budget it is reserved in; empty: that of this event."""
+    user: str = ""
+    """The user whose budget it is reserved in; empty: whom the settings name."""
 
 
 class BatchEnded(Event):

@@ -1,7 +1,7 @@
 """A server that speaks Anthropic's Message Batches and OpenAI's batches (with their files) as they are documented.
 
 A batch is worked on until it was looked at ``looks`` times. ``faults`` are by place in the batch: ``errored`` or
-``expired``, ``no usage``; ``refuse`` is the status of the next request.
+``expired``, ``no usage``; ``refuse`` is the status of the next request; ``failed``: OpenAI's batches fail as a whole.
 """
 
 import json
@@ -19,7 +19,7 @@ class BatchStandIn:
     """Answers request n with ``text``, or ``answer n``: 1000 tokens read and 100 written, each."""
 
     def __init__(self) -> None:
-        self.looks, self.refuse, self.text = 1, 0, ""
+        self.looks, self.refuse, self.text, self.failed = 1, 0, "", False
         self.faults: dict[int, str] = {}
         self.batches: dict[str, list[Part]] = {}
         self.files: dict[str, str] = {}
@@ -103,6 +103,9 @@ class BatchStandIn:
             "id": name, "object": "batch", "endpoint": "/v1/chat/completions", "completion_window": "24h",
             "input_file_id": "file-0", "created_at": 0, "status": "completed" if ended else "in_progress",
         }  # fmt: skip
+        if ended and self.failed:
+            told = {"object": "list", "data": [{"code": "invalid_json_line", "message": "not JSON", "line": 1}]}
+            return held | {"status": "failed", "errors": told}
         if ended:
             rows = [*map(self._openai_result, range(10**6), self.batches[name])]
             good = [row for row in rows if row["response"] and row["response"]["status_code"] == 200]

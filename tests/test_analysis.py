@@ -47,6 +47,7 @@ def test_modes_of_a_dimension_add_up_to_all_failures(held: list[Outcome]) -> Non
         ("5", False, "4", "answered", "off_by_one"),
         ("1,010", False, "1000", "answered", "near_value"),
         ("7", False, "4", "answered", "wrong_value"),
+        ("1/0", False, "1/2", "answered", "format"),
         ("[2, 1]", False, "[1, 2]", "answered", "order"),
         ("the dog", False, "dog", "answered", "part_of_answer"),
         ("cat", False, "dog", "answered", "wrong_value"),

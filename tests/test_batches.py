@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent0.errors import AuthError, BudgetExhaustedError
+from agent0.errors import AuthError, BudgetExhaustedError, RefusedError
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.settings import ActorConfig
 from events.base import Event
@@ -18,7 +18,7 @@ from infra.gateway.batches import Batches, Collected, id_of
 from infra.gateway.billed import Remote, prompt_bytes
 from infra.gateway.cache import AnswerCache
 from infra.gateway.gateway import Gateway
-from infra.gateway.ledger import Ledger
+from infra.gateway.ledger import Account, Ledger
 from infra.gateway.retries import Retries
 from infra.log.event_log import Log
 from infra.models.anthropic.batches import AnthropicBatches
@@ -109,24 +109,33 @@ async def test_whoever_asks_the_same_afterwards_pays_nothing(
     assert (hit.cache, hit.cost, hit.saved) == ("hit", 0, COST["openai"])
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
-async def test_its_money_is_held_while_it_is_waited_for_and_it_is_collected_after_a_kill(
-    log: Log, server: BatchStandIn, cache: AnswerCache, vendor: str
-) -> None:
+async def left_behind(log: Log, server: BatchStandIn, cache: AnswerCache, vendor: str) -> None:
+    """What a kill leaves: a batch at the vendor, and what the log has."""
     server.looks = 10**9
     waiting = asyncio.ensure_future(batches(log, server, cache, vendor).fetch(ASKED, 0))
     while not any(server.looked.values()):
         await asyncio.sleep(0)
-    waiting.cancel()  # what a kill leaves behind: a batch at the vendor, and what the log has
+    waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
+    server.looks = 1
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+async def test_its_money_is_held_while_it_is_waited_for_and_it_is_collected_after_a_kill(
+    log: Log, server: BatchStandIn, cache: AnswerCache, vendor: str
+) -> None:
+    await left_behind(log, server, cache, vendor)
     balance = await Ledger(log, recorded, lambda: AT, 60).balance(RUN)
     assert (balance.reserved, balance.spent) == (most(vendor), 0)
     assert balance.open[0].expires >= AT.timestamp() + 24 * 3600
-    server.looks = 1
     again = batches(log, server, cache, vendor)
     assert await again.fetch(ASKED, 0) == Collected(3, 0, 3 * COST[vendor])
     assert len(server.batches) == 1 and await spent(log) == 3 * COST[vendor]
     assert len(await stored(log, BatchSubmitted)) == 1
+    ledger = Ledger(log, recorded, lambda: AT, 60)  # as of the day on which it was reserved, whatever day it is
+    for account in (Account("day", f"{AT:%Y-%m-%d}"), Account("user", "someone")):
+        balance = await ledger.balance(account)
+        assert (balance.spent, balance.open) == (3 * COST[vendor], ())
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
@@ -142,6 +151,30 @@ async def test_what_was_not_answered_costs_nothing_and_an_uncounted_answer_its_m
     assert told[0] == ("UsageError", dearest) and {cost for _, cost in told[1:]} == {0}
     server.faults = {}
     assert (await batches(log, server, cache, vendor).fetch(ASKED, 0)).answered == 2  # those two, again
+
+
+async def test_an_uncounted_answer_that_is_not_asked_for_any_more_costs_its_share(
+    log: Log, server: BatchStandIn, cache: AnswerCache
+) -> None:
+    await left_behind(log, server, cache, "openai")
+    server.faults = dict.fromkeys(range(3), "no usage")
+    share = -(-most("openai") // 3)
+    found = await batches(log, server, cache, "openai").fetch(ASKED[:1], 0)
+    own = prompt_bytes(ASKED[0]) * RATES["openai"][0] + 200 * RATES["openai"][1]
+    assert found == Collected(3, 0, own + 2 * share) and await spent(log) == own + 2 * share
+
+
+async def test_a_batch_that_is_refused_as_a_whole_costs_nothing_and_is_over(
+    log: Log, server: BatchStandIn, cache: AnswerCache
+) -> None:
+    server.failed = True
+    with pytest.raises(RefusedError, match="not JSON"):
+        await batches(log, server, cache, "openai").fetch(ASKED, 0)
+    assert await spent(log) == 0
+    [ended] = await stored(log, BatchEnded)
+    assert (ended.answered, ended.failed, ended.cost) == (0, 3, 0)
+    server.failed = False
+    assert (await batches(log, server, cache, "openai").fetch(ASKED, 0)).answered == 3
 
 
 async def test_nothing_is_handed_in_that_may_cost_more_than_is_left(

@@ -162,6 +162,15 @@ def test_a_setting_is_applied_when_it_changes() -> None:
     assert budgets.configure(EMPTY, None) is None and budgets.configure(raised, None) is None
 
 
+@pytest.mark.parametrize(("by_hand", "setting", "holds"), [(100, 200, 100), (300, 200, 200), (None, 200, 200)])
+def test_a_setting_that_comes_first_does_not_raise_what_a_user_set(
+    by_hand: int | None, setting: int, holds: int
+) -> None:
+    begun = budgets.configure(balance_of(budgets.set_cap(EMPTY, by_hand)), setting)
+    assert begun and (begun.cap, begun.configured) == (holds, setting)
+    assert budgets.configure(balance_of(begun), setting) is None
+
+
 def test_too_many_calls_at_once_wait() -> None:
     held = EMPTY
     for number in range(budgets.MOST_OPEN):

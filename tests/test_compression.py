@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.routing.compressing import check_compression, compression_of
+from agent0.assembly.routing.compressing import check_compression
 from agent0.errors import ConfigError
 from agent0.ports.models import GenerateRequest
 from agent0.routing.compression import Compression, ends, without_blanks
@@ -18,6 +18,7 @@ from agent0.settings.router import CompressionSettings
 from events.values import Turn
 from infra.gateway.cache import AnswerCache
 from infra.gateway.compression.ranking import bm25
+from infra.gateway.compression.shortening import Shortening
 from infra.gateway.gateway import Gateway, RemoteLink
 from infra.log.event_log import Log
 from tests.terminal import agent0
@@ -90,7 +91,6 @@ def test_rare_words_rank_higher_and_nothing_asked_ranks_nothing() -> None:
 
 def test_nothing_is_compressed_whose_loss_was_not_measured_or_is_too_large() -> None:
     check_compression(CompressionSettings())
-    assert compression_of(CompressionSettings()) is None
     on: dict[str, Any] = {"stages": ("structural",)}
     with pytest.raises(ConfigError, match=r"was not measured.*router compress"):
         check_compression(CompressionSettings(**on))
@@ -102,7 +102,7 @@ def test_nothing_is_compressed_whose_loss_was_not_measured_or_is_too_large() -> 
 async def test_a_call_that_costs_money_is_sent_shorter_and_says_so(log: Log, tmp_path: Path) -> None:
     cache, vendor, kept = AnswerCache(tmp_path / "a.sqlite", days=1, mib=1), Vendor(), books(log)
     plain = link(kept, vendor, cache=cache)
-    short = RemoteLink(plain._billed, kept, plain._guards, cache, STRUCTURAL)
+    short = RemoteLink(plain._billed, kept, plain._guards, cache, Shortening(STRUCTURAL))
     request = replace(ASKED, turns=(*ASKED.turns, tool(json.dumps(list(range(30)), indent=4))))
     await Gateway([short], vendor).generate(request)
     [sent] = vendor.asked
@@ -117,9 +117,14 @@ async def test_a_call_that_costs_money_is_sent_shorter_and_says_so(log: Log, tmp
 
 def test_the_command_pairs_both_ways_and_prints_the_setting(tmp_path: Path) -> None:
     words = ("router", "compress", "--profile", "scripted", "--items", "6", "--json", "--stage", "extractive")
+    words += ("--stage", "summary", "--summarizer", "scripted/", "--longest", "100")
     found = agent0(*words, home=tmp_path).json
     assert [(one["way"], one["tasks"]) for one in found["ways"]] == [("plain", 6), ("compressed", 6)]
     assert (
         found["settings"]["loss95"] > 0.3 and 0 <= found["shorter"] < 0.1
     )  # six tasks show nothing, equal as they are
-    assert CompressionSettings.model_validate(found["settings"]).stages == ("extractive",)
+    plan = CompressionSettings.model_validate(found["settings"])
+    assert plan.stages == ("extractive", "summary") and (found["summaries"], found["without"]) == (0, 0)
+    assert (plan.summarizer, plan.measured_summarizer) == ("scripted/", "") and plan.version.endswith(", scripted/")
+    with pytest.raises(ConfigError, match="by none measured"):  # no output was long enough
+        check_compression(plan)

@@ -1,5 +1,6 @@
 """Strategies as pure functions, and that a replay of live calls comes to what the calls came to."""
 
+import asyncio
 import math
 import random
 from dataclasses import replace
@@ -268,6 +269,15 @@ async def test_an_allowance_holds_across_processes(log: Log) -> None:
         await gate.generate(request)
         spent.append(sum(answer.cost or 0 for e in await decisions(log, "r1") for answer in e.answers))
     assert 0 < spent[-1] <= 1_400_000 and spent[-1] == spent[-2]
+
+
+async def test_an_allowance_holds_for_questions_at_once(log: Log) -> None:
+    gate = routed(log, "budgeted", (writers()[0], writers()[1]), never_sure(0.0014))
+    await asyncio.gather(*map(gate.generate, questions("r1", 8)))
+    for request in questions("r1", 8):
+        await gate.generate(request)
+    spent = [answer.cost or 0 for e in await decisions(log, "r1") for answer in e.answers]
+    assert 0 < sum(spent) <= 1_400_000
 
 
 def never_sure(allowance: float) -> RoutingConfig:

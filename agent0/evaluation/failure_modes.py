@@ -16,7 +16,7 @@ SIGN, OFF_BY_ONE, NEAR, ORDER, PART = "sign", "off_by_one", "near_value", "order
 tenth; ``order``: the right parts otherwise arranged; ``part_of_answer``: one holds the other."""
 
 NO_ANSWER, FORMAT, WRONG_VALUE = "no_answer", "format", "wrong_value"
-_number = re.compile(r"[+-]?\d+(?:/\d+)?")
+_number = re.compile(r"[+-]?\d+(?:/0*[1-9]\d*)?")
 
 
 BEHAVIOUR = ("error", "tool")

@@ -100,11 +100,13 @@ def set_cap(balance: Balance, cap: int | None, purpose: Purpose = NOTHING) -> Bu
 
 def configure(balance: Balance, cap: int | None) -> BudgetChanged | None:
     """Apply the cap that the settings name; None where they name none, or the one that they named when it was applied
-    last, so that a cap set by a user since then holds."""
+    last, so that a cap set by a user since then holds. Where none was applied yet, a lower one that a user set holds,
+    too."""
     if cap is None or cap == balance.configured:
         return None
     by = Purpose(reason=f"setting router.caps.{balance.scope}")
-    return set_cap(balance, cap, by).model_copy(update={"configured": cap})
+    lower = cap if balance.configured is not None or balance.cap is None else min(cap, balance.cap)
+    return set_cap(balance, lower, by).model_copy(update={"configured": cap})
 
 
 def reserve(

@@ -6,7 +6,7 @@ is sent next, and a vendor's cache of prompts goes on to hold.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from events.values import Turn
@@ -18,38 +18,60 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+', re.DOTALL)
 
 Rank = Callable[[Sequence[str], str], Sequence[float]]
 """How well each text fits to a question; higher is better."""
+Lookup = Callable[[str, str], str]
+"""The summary that there is of a text, for what it answers; empty: none. The same again for the same two."""
 
 
 @dataclass(frozen=True)
 class Compression:
-    """What is done: outputs of more than ``longest`` characters keep their lines that fit best to what was asked, by
-    ``rank``; None: their beginning and end."""
+    """What is done: a ``summary`` replaces an output of more than ``longest`` characters, where there is one. Others
+    keep their lines that fit best to what was asked, by ``rank``; None: their beginning and end."""
 
     longest: int
     rank: Rank | None = None
+    summary: Lookup | None = None
 
     def __call__(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Return ``turns`` compressed, one for one."""
-        seen: dict[str, int] = {}
-        outputs = [place for place, turn in enumerate(turns) if turn.role == "tool"]
         out = list(turns)
-        for number, place in enumerate(outputs, 1):
-            turn = turns[place]
-            before = seen.setdefault(turn.content, number)
-            shorter = self._shorter(turn.content, before if before < number else 0, turns[:place])
-            if len(shorter) < len(turn.content):
-                out[place] = Turn(role="tool", name=turn.name, content=shorter)
+        for place, small, fits in self._small(turns):
+            shorter = small if fits else self._cut(small, _asked(turns[:place]))
+            if is_shorter(shorter, turns[place].content):
+                out[place] = Turn(role="tool", name=turns[place].name, content=shorter)
         return tuple(out)
 
-    def _shorter(self, text: str, before: int, turns: Sequence[Turn]) -> str:
-        """``text``, which is output ``before`` once more, 0: a new one, behind ``turns``."""
-        if before and len(text) >= REPEATED:
-            return f"[the same as output {before} above]"
-        small = without_blanks(text)
-        if len(small) <= self.longest:
-            return small
-        rank = self.rank
-        return ends(small, self.longest) if rank is None else lines_for(small, _asked(turns), self.longest, rank)
+    def long(self, turns: Sequence[Turn]) -> list[tuple[str, str]]:
+        """Return the outputs among ``turns`` that are too long, without blanks, each with what it answers."""
+        return [(small, _asked(turns[:place])) for place, small, fits in self._small(turns) if not fits]
+
+    def _small(self, turns: Sequence[Turn]) -> Iterator[tuple[int, str, bool]]:
+        """Each output's place, its text without blanks or the name of the same one above, whether that is short
+        enough."""
+        seen: dict[str, int] = {}
+        outputs = [place for place, turn in enumerate(turns) if turn.role == "tool"]
+        for number, place in enumerate(outputs, 1):
+            text = turns[place].content
+            before = seen.setdefault(text, number)
+            if before < number and len(text) >= REPEATED:
+                yield place, f"[the same as output {before} above]", True
+            else:
+                small = without_blanks(text)
+                yield place, small, len(small) <= self.longest
+
+    def _cut(self, text: str, asked: str) -> str:
+        """What stands for ``text``, which is too long and answers ``asked``."""
+        if self.summary and (said := self.summary(text, asked)):
+            return said
+        return ends(text, self.longest) if self.rank is None else lines_for(text, asked, self.longest, self.rank)
+
+
+def is_shorter(new: str, old: str) -> bool:
+    """Whether ``new`` has fewer characters than ``old`` and no more bytes, by which budgets are reserved."""
+    return len(new) < len(old) and _sent_bytes(new) <= _sent_bytes(old)
+
+
+def _sent_bytes(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode())
 
 
 def without_blanks(text: str) -> str:

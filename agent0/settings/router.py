@@ -63,15 +63,21 @@ class CompressionSettings(Frozen):
     """Shorter prompts for models that cost money: what tools printed. Off, and refused until its loss of accuracy was
     measured (`agent0 router compress` prints these settings)."""
 
-    stages: tuple[Literal["structural", "extractive"], ...] = Field(
+    stages: tuple[Literal["structural", "extractive", "summary"], ...] = Field(
         (),
         description="structural: JSON without blanks, repeated outputs named, long ones cut; extractive: of long ones "
-        "the lines that fit best to what was asked",
+        "the lines that fit best to what was asked; summary: a summary of long ones, where `summarizer` writes one",
+    )
+    summarizer: str = Field(
+        "", max_length=200, description="model that writes the summaries: provider/model, one that costs nothing"
     )
     longest: int = Field(1500, ge=100, le=1_000_000, description="characters of an output that are kept")
     most_loss: float = Field(0.02, ge=0, le=1, description="loss of accuracy from which it is refused")
     loss95: float | None = Field(
         None, ge=-1, le=1, description="loss of accuracy that was measured, upper end of its 95 % interval"
+    )
+    measured_summarizer: str = Field(
+        "", max_length=200, description="whose summaries were measured; by others' prompts are not compressed"
     )
     version: str = Field("", max_length=300, description="which measurement says so")
 

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from agent0.errors import NotFoundError
@@ -20,7 +21,7 @@ from infra.gateway.cache import AnswerCache
 from infra.gateway.ledger import Reservation, accounts_of
 from infra.gateway.records import request_json
 from infra.gateway.retries import Retries
-from infra.models.calls.batch_api import BatchApi, Failure
+from infra.models.calls.batch_api import BatchApi, BatchRefusedError, Failure
 
 MOST = 500
 """Requests of one batch: their notes and its charge are one atomic batch of the log."""
@@ -126,6 +127,8 @@ class Batches(Billed):
             amount=amount,
             requests=len(part),
             place=remote.place,
+            day=f"{at:%Y-%m-%d}",
+            user=remote.user,
         )
         stored = books.stamp(run, event)
         await books.log.append([stored])
@@ -145,23 +148,44 @@ class Batches(Billed):
         report(event.batch, event.requests)
         while not await self._retries.call(lambda _: self._api.ended(event.batch)):
             await asyncio.sleep(look_s)
-        remote = self.remote
-        accounts = accounts_of(run, stored.time, remote.vendor, remote.user, remote.caps)
-        held, total, notes = Reservation(event.call, event.amount, accounts), Collected(), list[Recorded]()
+        held = self._reserved(run, event, stored.time)
+        try:
+            notes, total = await self._results(run, event, held, known)
+        except BatchRefusedError:
+            await self._end(run, event, held, Collected(failed=event.requests), [])
+            raise
+        await self._end(run, event, held, total, notes)
+        return total
+
+    def _reserved(self, run: str, event: BatchSubmitted, stored: datetime) -> Reservation:
+        """What is held for the batch, in the budgets of the day and the user that handed it in."""
+        remote, day = self.remote, datetime.fromisoformat(event.day) if event.day else stored
+        accounts = accounts_of(run, day, remote.vendor, event.user or remote.user, remote.caps)
+        return Reservation(event.call, event.amount, accounts)
+
+    async def _results(
+        self, run: str, event: BatchSubmitted, held: Reservation, known: Mapping[str, GenerateRequest]
+    ) -> tuple[list[Recorded], Collected]:
+        """Keep the answers of a batch that has ended: a note on each, and what they come to."""
+        total, notes = Collected(), list[Recorded]()
         async with aclosing(self._api.results(event.batch)) as results:
             async for name, came in results:
                 note = await self._note_of(event, held, known.get(name, PLACEHOLDER), came)
                 notes.append(self._books.stamp(run, note))
                 answered = isinstance(came, Generation)
                 total += Collected(int(answered), int(not answered), note.cost or 0)
-        total = replace(total, failed=event.requests - total.answered)
+        return notes, replace(total, failed=event.requests - total.answered)
+
+    async def _end(
+        self, run: str, event: BatchSubmitted, held: Reservation, total: Collected, notes: Sequence[Recorded]
+    ) -> None:
+        """Charge a batch, and store that it has ended."""
         ended = BatchEnded(
             batch=event.batch, call=event.call, answered=total.answered, failed=total.failed, cost=total.cost
         )
-        purpose = Purpose(remote.vendor, remote.model, reason=f"batch {event.batch}")
+        purpose = Purpose(self.remote.vendor, self.remote.model, reason=f"batch {event.batch}")
         stamped = [*notes, self._books.stamp(run, ended)]
         await self._store(lambda: self._books.ledger.settle(held, total.cost, purpose, stamped))
-        return total
 
     async def _store(self, write: Callable[[], Any]) -> None:
         """By the log's queue, and not before it is stored."""
@@ -179,7 +203,8 @@ class Batches(Billed):
         if isinstance(came, Failure):
             fields |= {"cost": 0, "error": f"{came.kind} {came.why}".strip()}
             return self._note(request, Try(event.call), prompt, output, fields)
-        own = replace(held, amount=self.most(request, batch=True) if asked else held.amount)
+        share = None if held.amount is None else -(-held.amount // event.requests)
+        own = replace(held, amount=self.most(request, batch=True) if asked else share)
         tokens, price, _, error = self._cost(own, came, batch=True)
         fields |= {**said(came, self.remote), "tokens": tokens}
         fields |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}

@@ -15,6 +15,7 @@ from events.base import Recorded
 from events.budgets import BudgetScope
 from events.models import Health, ModelCalled
 from events.values import Artifact, TokenCounts, Usage
+from infra.gateway.compression.shortening import AS_IT_WAS, Shortened
 from infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
 from infra.gateway.pins import Pins
 from infra.gateway.prices import Price, Prices, read_usage
@@ -79,15 +80,15 @@ class Try:
     """Describes one try of a request to a model.
 
     ``route`` is the id that all tries of the request share, ``number`` how many came before with this model, ``reason``
-    why this model is asked, ``cache`` is ``miss`` where its cache had no answer. ``compressed``: characters that were
-    left out of the prompt.
+    why this model is asked, ``cache`` is ``miss`` where its cache had no answer. ``shortened``: what was done to the
+    prompt.
     """
 
     route: str = ""
     number: int = 0
     reason: str = ""
     cache: Literal["", "miss"] = ""
-    compressed: int = 0
+    shortened: Shortened = AS_IT_WAS
     ended: Callable[[BaseException | None], Health] = lambda _: ""
     """Is told how the call ended, by an error or by none; says what that changes."""
 
@@ -234,7 +235,10 @@ class Billed:
             retries=of.number,
             route=of.route,
             reason=of.reason,
-            compressed=of.compressed,
+            compressed=of.shortened.left,
+            summaries=of.shortened.summaries,
+            summarizer=of.shortened.summarizer,
+            summary_calls=0 if of.number else of.shortened.calls,
             prompt=prompt,
             output=output,
             **known,

@@ -17,10 +17,10 @@ from agent0.errors import (
 )
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
 from agent0.routing.breaker import Breaker
-from agent0.routing.compression import Compression
 from events.models import Health
 from infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
 from infra.gateway.cache import AnswerCache
+from infra.gateway.compression.shortening import AS_IT_WAS, Shortened, Shortening
 from infra.gateway.rates import RateLimits
 from infra.gateway.retries import Retries
 from infra.gateway.streaming import BYTES_A_TOKEN, heard, held, require_held
@@ -41,8 +41,8 @@ class Guards:
 
 
 class RemoteLink:
-    """A model of the chain that costs money, with its guards; ``cache`` None: its answers are not kept; ``compress``:
-    how its prompts are made shorter, None: they are not."""
+    """A model of the chain that costs money, with its guards; ``cache`` None: its answers are not kept; ``shorten``:
+    what makes its prompts shorter, None: nothing does."""
 
     def __init__(
         self,
@@ -50,10 +50,10 @@ class RemoteLink:
         books: Books,
         guards: Guards,
         cache: AnswerCache | None = None,
-        compress: Compression | None = None,
+        shorten: Shortening | None = None,
     ) -> None:
         self._billed, self._books, self._guards, self._cache = billed, books, guards, cache
-        self._compress = compress
+        self._shorten = shorten
 
     @property
     def name(self) -> str:
@@ -67,27 +67,27 @@ class RemoteLink:
 
     def most(self, request: GenerateRequest) -> int | None:
         """The most that the request may cost in nano-dollars; None where nobody knows."""
-        return self._billed.most(self._sent(request)[0])
+        turns = self._shorten.most(request.turns) if self._shorten else request.turns
+        return self._billed.most(replace(request, turns=turns))
 
-    def _sent(self, request: GenerateRequest) -> tuple[GenerateRequest, int]:
-        """The request as it is sent, and how many characters of its turns were left out."""
-        if self._compress is None:
-            return request, 0
-        turns = self._compress(request.turns)
-        left = sum(len(old.content) - len(new.content) for old, new in zip(request.turns, turns, strict=True))
-        return replace(request, turns=turns), left
+    async def _sent(self, request: GenerateRequest) -> tuple[GenerateRequest, Shortened]:
+        """The request as it is sent, and what was done to its turns."""
+        if self._shorten is None:
+            return request, AS_IT_WAS
+        turns, done = await self._shorten(request.turns)
+        return replace(request, turns=turns), done
 
     async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Answer out of the cache, or ask, as often as the guards have it; raises what the last try raised."""
         remote, now = self._billed.remote, self._books.clock().timestamp()
-        request, left = self._sent(request)
+        request, done = await self._sent(request)
         owner = remote.owner
         if self._cache and (kept := self._cache.get(owner, remote.model, request, now)):
-            await self._billed.note_hit(request, Try(route, 0, reason, compressed=left), Priced(kept.answer, kept.cost))
+            await self._billed.note_hit(request, Try(route, 0, reason, shortened=done), Priced(kept.answer, kept.cost))
             return Priced(kept.answer, 0)
         missed: Literal["", "miss"] = "miss" if self._cache else ""
         priced = await self._guards.retries.call(
-            lambda n: self._try(request, Try(route, n, reason, missed, left, self._ended))
+            lambda n: self._try(request, Try(route, n, reason, missed, done, self._ended))
         )
         self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
         if self._cache:

@@ -6,25 +6,25 @@ have it or none, whatever dies when, and nothing is decided from a table.
 
 import asyncio
 import random
-from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from uuid import uuid4
 
-from agent0.errors import BudgetExhaustedError, DependencyError, NotFoundError
+from agent0.errors import BudgetExhaustedError, DependencyError, NotFoundError, UnknownPriceError
 from agent0.routing import budgets
 from agent0.routing.budgets import NOTHING, Balance, Purpose, balance_of, token_of
 from events.base import Event, Recorded, decode
 from events.budgets import BudgetChanged, BudgetScope
+from infra.gateway.turns import Turns
 from infra.log.event_log import Log
 
 PATIENCE_S = 15.0
 """How long an entry is tried again where the log gives no answer."""
 PAUSE_S = 0.005
-"""Longest pause after another process came first; it doubles up to a hundred times."""
+"""Longest pause after another process came first; it doubles up to four times as long."""
 
 STEPS = 32
 """Entries that are read one by one."""
@@ -88,7 +88,7 @@ class Ledger:
         self._seen = -1
         """Where the newest entry of all budgets stood that ``_heads`` are as of; -1: nobody has looked."""
         self._configured: set[str] = set()
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns = Turns()
 
     async def balance(self, account: Account) -> Balance:
         """The balance of ``account`` as the log has it now."""
@@ -114,17 +114,24 @@ class Ledger:
             DependencyError: the log does not answer. What may be reserved then expires.
         """
         wanted = Reservation(call or uuid4().hex, amount, tuple(sorted(accounts, key=lambda one: one.token)))
-        with suppress(BudgetExhaustedError):
+        try:
+            await self._reserve(wanted, purpose, expiry_s)
+        except asyncio.CancelledError:  # nothing is sent; the entry may be stored all the same
+            unsent = replace(purpose, reason="cancelled before it was sent")
+            await self._log.queue.put(lambda: self.refund(wanted, unsent))
+            raise
+        return wanted
+
+    async def _reserve(self, wanted: Reservation, purpose: Purpose, expiry_s: float) -> None:
+        with suppress(BudgetExhaustedError, UnknownPriceError):
             async with self._alone(wanted.accounts):
                 await self._bring_all_up_to_date(wanted.accounts)
-                await self._hold(wanted, purpose, expiry_s)
-                return wanted
+                return await self._hold(wanted, purpose, expiry_s)
         await self._log.queue.join()  # charges that nobody waited for may leave room, and so may other processes
         async with self._alone(wanted.accounts):
             await self._catch_up()
             await self._bring_all_up_to_date(wanted.accounts)
             await self._hold_or_note(wanted, purpose, expiry_s)
-        return wanted
 
     async def settle(
         self, reservation: Reservation, cost: int, purpose: Purpose = NOTHING, notes: Sequence[Recorded] = ()
@@ -176,6 +183,7 @@ class Ledger:
         late: set[str] = set()
 
         async with self._alone(reservation.accounts):
+            await self._know(reservation)
 
             def ended(balance: Balance) -> BudgetChanged | None:
                 if balance.held(reservation.call) is None:
@@ -190,14 +198,22 @@ class Ledger:
         if late and notes:  # perhaps no entry was left to store them with; storing them again changes nothing
             await self._log.append(notes, queued=True)
 
+    async def _know(self, reservation: Reservation) -> None:
+        """Look for what others have stored where it is not known to be open: another process may have reserved it."""
+        for account in reservation.accounts:
+            if (await self._head(account)).balance.held(reservation.call) is None:
+                return await self._catch_up()
+
     async def _correct(self, account: Account, call: str, cost: int, purpose: Purpose) -> None:
         """Nothing is open for ``call``: it expired, or it was ended by a try whose answer was lost. The entries say."""
 
         async def corrected() -> bool:
+            await self._head(account)
+            seen = self._seen  # an entry that is stored after the entries are read makes the correction void
             charged = await self._expired(account, call)
             if charged is None or charged == cost:
                 return True
-            return await self._try((account,), lambda b: budgets.correct(b, call, charged, cost, purpose))
+            return await self._try((account,), lambda b: budgets.correct(b, call, charged, cost, purpose), seen=seen)
 
         await self._repeat(corrected)
 
@@ -279,45 +295,51 @@ class Ledger:
         """Try until it is done: again where another process came first, or where an answer was lost."""
         pause, deadline = PAUSE_S, monotonic() + PATIENCE_S
         while True:
+            seen = self._seen
             try:
                 if await tried():
                     return
+                await asyncio.sleep(random.random() * pause)  # before the look: what is seen is as new as can be
                 await self._catch_up()
+                if self._seen == seen:  # nobody came first: what it was to follow is gone
+                    self._forget()
             except BudgetExhaustedError:
                 raise
             except DependencyError:  # it may have been stored: look
                 self._forget()
                 if monotonic() > deadline:
                     raise
-            await asyncio.sleep(random.random() * pause)
-            pause = min(pause * 2, PAUSE_S * 100)
+                await asyncio.sleep(random.random() * pause)
+            pause = min(pause * 2, PAUSE_S * 4)
 
-    async def _try(self, accounts: Sequence[Account], change: Change, notes: Sequence[Recorded] = ()) -> bool:
-        """Whether the entries were stored, right behind all that they follow from, or there is none to make."""
+    async def _try(
+        self, accounts: Sequence[Account], change: Change, notes: Sequence[Recorded] = (), seen: int = -1
+    ) -> bool:
+        """Whether the entries were stored, right behind all that they follow from, or there is none to make. ``seen``:
+        where the newest of all entries must have stood."""
         for one in accounts:
             await self._head(one)
         if any(one.token not in self._heads for one in accounts):
             return False  # another caller forgot them meanwhile
         at, heads = self._seen, {one: self._heads[one.token] for one in accounts}
+        if seen not in (-1, at):
+            return False
         entries = {one: entry for one, head in heads.items() if (entry := change(head.balance))}
         if not entries:
             return True
-        self._log.wrote = True
+        self._log.wrote, began = True, monotonic()
         sent = [self._stamp(*one) for one in _messages(entries, all(heads[one].begun for one in entries))]
         last = await self._log.append_behind([*sent, *notes], at, ALL)
         if last and self._seen == at:
             self._take(entries.values(), last - len(notes))
         elif last > self._seen:  # others were learned of meanwhile, but not of this
             self._forget()
+        if last:
+            await self._turns.leave_room(began)
         return bool(last)
 
-    @asynccontextmanager
-    async def _alone(self, accounts: Sequence[Account]) -> AsyncIterator[None]:
-        """Callers of this process take turns at a budget, so that they do not conflict with each other."""
-        async with AsyncExitStack() as stack:
-            for token in sorted({one.token for one in accounts}):
-                await stack.enter_async_context(self._locks[token])
-            yield
+    def _alone(self, accounts: Iterable[Account]) -> AbstractAsyncContextManager[None]:
+        return self._turns.alone(one.token for one in accounts)
 
 
 def _messages(entries: Mapping[Account, BudgetChanged], begun: bool) -> list[tuple[str, BudgetChanged]]:

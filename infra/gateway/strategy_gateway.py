@@ -53,6 +53,7 @@ class StrategyGateway(Gateway):
         request, text = held(heard(self, request), self._hold)
         talk = await _Conversation.begun(self, replace(request, margins=True))
         while len(talk.steps) < MOST_STEPS:
+            talk.question = replace(talk.question, spent=self._spent[request.group] - talk.cost)
             step = self.plan.entry.decide(talk.question)
             talk.steps.append(step)
             if not step.ask:
@@ -67,11 +68,16 @@ class StrategyGateway(Gateway):
         link = next(one for one in self._links if one.id == step.ask)
         asked = talk.request if link is self._links[0] else replace(talk.request, adapter=None)
         asked = replace(asked, listen=None) if step.aside else asked
+        run, most = asked.group, link.most(asked) or 0
+        self._spent[run] += most  # questions at once see what the others may still cost
         try:
             priced = await link.ask(asked, talk.route, step.reason)
         except ELSEWHERE as error:
             talk.refuse(step, error)
             return
+        finally:
+            self._spent[run] -= most
+        self._spent[run] += priced.cost or 0
         free = link.model if isinstance(link, LocalLink) else None
         measure, written = self.plan.measure, priced.answer
         calls = free is not None and measure.calls(written.text)
@@ -80,8 +86,6 @@ class StrategyGateway(Gateway):
     async def _given(self, talk: "_Conversation", step: Step) -> Generation:
         if step.give not in talk.written:
             raise RefusedError(f"The strategy {self.plan.entry.name} finds no model to ask.", step.reason)
-        run = talk.request.group
-        self._spent[run] = talk.question.spent + sum(one.cost or 0 for one in talk.question.answers)
         await self._note(talk, step)
         written = talk.written[step.give]
         return written if step.give == self._links[0].id else labelled(written, step.reason)
@@ -121,9 +125,11 @@ class StrategyGateway(Gateway):
         return Question(self.options(request), (), self.plan.rules, await self._before(request.group), draw)
 
     async def _before(self, run: str) -> int:
-        """What earlier questions of this role cost in ``run``, in nano-dollars, by the log at the first look."""
+        """What earlier questions of this role cost in ``run``, in nano-dollars, by the log at the first look, and what
+        those under way may still cost."""
         if run not in self._spent:
-            self._spent[run] = await self._logged(run) if run else 0
+            logged = await self._logged(run) if run else 0
+            self._spent.setdefault(run, logged)  # another question may have looked meanwhile
         return self._spent[run]
 
     async def _logged(self, run: str) -> int:
@@ -154,6 +160,11 @@ class _Conversation:
     @classmethod
     async def begun(cls, gateway: StrategyGateway, request: GenerateRequest) -> "_Conversation":
         return cls(gateway.plan, request, await gateway.question(request))
+
+    @property
+    def cost(self) -> int:
+        """What its answers cost so far, in nano-dollars."""
+        return sum(one.cost or 0 for one in self.question.answers)
 
     def take(self, model: str, priced: Priced, found: dict[str, float], calls: bool) -> None:
         """Take an answer in, with its features, and whether it ``calls`` a tool at no cost."""

@@ -8,6 +8,7 @@ from agent0.assembly.routing.strategies import check_strategy
 from agent0.assembly.runtime.stamping import now
 from agent0.errors import ConfigError, UnknownPriceError
 from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
+from agent0.settings.router import CompressionSettings
 
 USAGE: Mapping[str, tuple[str, str]] = {"openai": ("openai", "chat"), "anthropic": ("anthropic", "default")}
 """Providers whose models may cost money -> the format in which they count tokens, as the price table names it."""
@@ -34,17 +35,38 @@ def stand_ins(actor: ActorConfig, router: RouterSettings) -> list[ActorConfig]:
     Raises:
         ConfigError: a name is no ``provider/model``.
     """
-    return [_stand_in(actor, name, router) for name in getattr(actor, "fallback", ())]
+    why, alone = "run.<role>.fallback is a list of them.", {"tokenizer": "", "fallback": ()}
+    return [actor.model_copy(update={**_place(name, router, why), **alone}) for name in getattr(actor, "fallback", ())]
 
 
-def _stand_in(actor: ActorConfig, name: str, router: RouterSettings) -> ActorConfig:
+def summarizer_of(plan: CompressionSettings, router: RouterSettings) -> ActorConfig | None:
+    """The model that writes the summaries of ``plan``; None: it has none.
+
+    Raises:
+        ConfigError: it is not named, costs money, or is named for nothing.
+    """
+    name = plan.summarizer
+    if "summary" not in plan.stages:
+        if name and plan.stages:
+            fix = 'Add "summary" to router.compression.stages, or leave it out.'
+            raise ConfigError(f"router.compression.summarizer = {name} has no effect.", "No stage is summary.", fix)
+        return None
+    actor = ActorConfig(**_place(name, router, "router.compression.summarizer names the one that writes summaries."))
+    if vendor := vendor_billing(actor, router):
+        what = f"router.compression.summarizer = {name} is refused."
+        raise ConfigError(what, f"{vendor} charges for its calls.", "Name a model that costs nothing, as ollama/MODEL.")
+    return actor
+
+
+def _place(name: str, router: RouterSettings, why: str) -> dict[str, str]:
+    """Settings of the model ``name`` and of where it is asked; raises ConfigError, because of ``why``, where it names
+    none."""
     provider, slash, model = name.partition("/")
     if not slash or not provider:
         fix = "Write provider/model, as anthropic/claude-sonnet-5.5."
-        raise ConfigError(f"{name!r} names no model.", "run.<role>.fallback is a list of them.", fix)
+        raise ConfigError(f"{name!r} names no model.", why, fix)
     server = router.servers.get(name) or router.servers.get(provider) or ServerSettings()
-    place = {"base_url": server.base_url, "key_env": server.key_env, "tokenizer": "", "fallback": ()}
-    return actor.model_copy(update={"provider": provider, "model": model, **place})
+    return {"provider": provider, "model": model, "base_url": server.base_url, "key_env": server.key_env}
 
 
 def actors_of(settings: Settings) -> dict[str, ActorConfig]:
@@ -65,11 +87,13 @@ def check_routing(settings: Settings) -> None:
     """What may be asked must have a price where a budget is capped, and nothing may stand in where that is refused.
 
     Raises:
-        ConfigError: ``router.pin`` refuses what a fallback is for.
+        ConfigError: ``router.pin`` refuses what a fallback is for; prompts would be compressed in a way that was not
+            measured, or by a summary that costs money.
         UnknownPriceError: nobody knows what a model costs, and the settings name a cap.
     """
     router, judge = settings.router, settings.run.verification.judge
     check_compression(router.compression)
+    summarizer_of(router.compression, router)
     if not judge.provider and (judge.fallback or judge.routing.strategy):
         fix = "Set run.verification.judge.provider, or leave them out."
         raise ConfigError("The judge's fallback and routing have no effect.", "No judge is named.", fix)

@@ -1,21 +1,39 @@
 """Part of the rim: prompts made shorter as settings have it, once their loss of accuracy was measured."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from agent0.errors import ConfigError
+from agent0.ports.models import Model
 from agent0.routing.compression import Compression
+from agent0.settings import ActorConfig
 from agent0.settings.router import CompressionSettings
+
+if TYPE_CHECKING:
+    from infra.gateway.compression.shortening import Shortening
+    from infra.gateway.compression.summary import Store
 
 MEASURE = "Measure it: agent0 router compress RUN/CHECKPOINT"
 
 
-def compression_of(plan: CompressionSettings) -> Compression | None:
-    """Make what shortens prompts as ``plan`` has it; None: nothing does."""
-    if not plan.stages:
-        return None
-    if "extractive" not in plan.stages:
-        return Compression(plan.longest)
+def shortening_of(
+    plan: CompressionSettings,
+    summarizer: ActorConfig | None,
+    open: Callable[[ActorConfig], Model],
+    store: "Store | None" = None,
+    within_s: float = 60.0,
+) -> "Shortening":
+    """Make what shortens prompts as ``plan`` has it, with summaries by ``summarizer`` that take no more than
+    ``within_s`` seconds; None: without."""
     from infra.gateway.compression.ranking import bm25
+    from infra.gateway.compression.shortening import Shortening
+    from infra.gateway.compression.summary import Summaries
 
-    return Compression(plan.longest, bm25)
+    rank = bm25 if "extractive" in plan.stages else None
+    if summarizer is None:
+        return Shortening(Compression(plan.longest, rank))
+    summaries = Summaries(open(summarizer), plan.summarizer, plan.longest, store, within_s)
+    return Shortening(Compression(plan.longest, rank, summaries.of), summaries)
 
 
 def check_compression(plan: CompressionSettings) -> None:
@@ -27,6 +45,9 @@ def check_compression(plan: CompressionSettings) -> None:
     if not plan.stages:
         return
     what = f"router.compression.stages = {', '.join(plan.stages)} is refused."
+    if "summary" in plan.stages and plan.measured_summarizer != plan.summarizer:
+        why = f"Summaries by {plan.summarizer or 'no model'} are set, by {plan.measured_summarizer or 'none'} measured."
+        raise ConfigError(what, why, f"{MEASURE} --stage summary --summarizer {plan.summarizer or 'PROVIDER/MODEL'}")
     if plan.loss95 is None:
         raise ConfigError(what, "What it costs in accuracy was not measured.", MEASURE)
     if plan.loss95 > plan.most_loss:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from agent0.assembly.routing.billing import USAGE, stand_ins, vendor_billing
+from agent0.assembly.routing.billing import USAGE, stand_ins, summarizer_of, vendor_billing
 from agent0.assembly.routing.budgets import SCOPES, caps, open_ledger
-from agent0.assembly.routing.compressing import compression_of
+from agent0.assembly.routing.compressing import shortening_of
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.errors import ConfigError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from infra.gateway.batches import Batches
     from infra.gateway.billed import Books, Remote
     from infra.gateway.cache import AnswerCache
+    from infra.gateway.compression.shortening import Shortening
     from infra.gateway.gateway import Guards, Link
     from infra.gateway.retries import Retries
     from infra.log.event_log import Log
@@ -44,6 +45,7 @@ class Gates:
         self._guards: dict[str, Guards] = {}
         self._books: Books | None = None
         self._cache: AnswerCache | None = None
+        self._shortening: Shortening | None = None
 
     def put_before(self, actor: ActorConfig) -> Model:
         """The model of ``actor``, behind a gateway where it needs one.
@@ -108,8 +110,8 @@ class Gates:
         remote, books = self._remote(actor, role), self._charged(log)
         played = ROLES.get(type(actor).__name__, "")
         cache = self._opened_cache() if played in router.cache.roles else None
-        guards, compress = self._guards_of(f"{remote.id} {actor.base_url}"), compression_of(router.compression)
-        return RemoteLink(Billed(model, remote, books), books, guards, cache, compress)
+        guards = self._guards_of(f"{remote.id} {actor.base_url}")
+        return RemoteLink(Billed(model, remote, books), books, guards, cache, self._shared_shortening())
 
     def _charged(self, log: "Log") -> "Books":
         from infra.gateway.billed import Books
@@ -128,6 +130,19 @@ class Gates:
         if self._cache is None:
             self._cache = open_cache(self._settings)
         return self._cache
+
+    def _shared_shortening(self) -> "Shortening | None":
+        """One for all models, so that each is sent the same summary of an output."""
+        router = self._settings.router
+        if self._shortening is None and router.compression.stages:
+            writer, store = summarizer_of(router.compression, router), None
+            if writer is not None and router.cache.roles:
+                from infra.gateway.compression.summary import Store
+
+                owner = f"{writer.provider} {writer.base_url}".rstrip()
+                store = Store(self._opened_cache(), now, owner, writer.model)
+            self._shortening = shortening_of(router.compression, writer, self._open, store)
+        return self._shortening
 
     def _guards_of(self, name: str) -> "Guards":
         from agent0.routing.breaker import Breaker

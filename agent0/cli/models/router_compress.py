@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 def compress(
     checkpoint: Annotated[str, typer.Argument(help="RUN/CHECKPOINT of a trained student, or base.")] = "base",
-    stage: Annotated[list[str] | None, typer.Option(help="structural, extractive; may be given again.")] = None,
+    stage: Annotated[
+        list[str] | None, typer.Option(help="structural, extractive or summary; given again: more.")
+    ] = None,
+    summarizer: Annotated[
+        str, typer.Option(help="Model that writes summaries, PROVIDER/MODEL; one that costs nothing.")
+    ] = "",
     longest: Annotated[int, typer.Option(min=100, help="Characters of a tool's output that are kept.")] = 1500,
     items: Annotated[int, typer.Option(min=1, help="Held-out tasks.")] = 300,
     long: Annotated[bool, typer.Option("--long", help="Tasks of several steps, whose prompts grow.")] = False,
@@ -33,7 +38,8 @@ def compress(
     from agent0.settings.router import CompressionSettings
 
     held = console.settings(profile, set_)
-    how = CompressionSettings.model_validate({"stages": stage or ["structural"], "longest": longest})
+    given = {"stages": stage or ["structural"], "longest": longest, "summarizer": summarizer}
+    how = CompressionSettings.model_validate(given)
     identity = resume or f"compression-{secrets.token_hex(3)}"
     console.say(f"Compression {identity}: {held.run.student.provider}, data in {held.home}")
     plan = Plan(items, "test", seed, long=long, **trained(held, checkpoint))
@@ -46,13 +52,22 @@ def _show(found: "Loss", how: "CompressionSettings", as_json: bool) -> None:
 
     rows, pair = [as_row(one) for one in found.standings], paired_row(found.paired)
     settings = {"stages": list(how.stages), "longest": how.longest, "loss95": round(found.loss95, 4)}
-    settings |= {"version": f"{found.run}, {found.standings[0].tasks} tasks"}
+    version, written = f"{found.run}, {found.standings[0].tasks} tasks", {}
+    if how.summarizer:
+        settings |= {"summarizer": how.summarizer}
+        settings |= {"measured_summarizer": how.summarizer if found.shows_summaries else ""}
+        version, written = f"{version}, {how.summarizer}", {"summaries": found.summaries, "without": found.without}
+    settings |= {"version": version}
     if as_json:
-        console.data({"ways": rows, "paired": pair, "shorter": found.shorter, "settings": settings})
+        console.data({"ways": rows, "paired": pair, "shorter": found.shorter, **written, "settings": settings})
         return
     console.table(rows, False, ("way", "tasks", "right", "accuracy", "low", "high"))
     console.table([pair], False, ("tasks", "gained", "lost", "difference", "low", "high", "p", "verdict"))
     console.text(f"{100 * found.shorter:.1f} % of the characters of all prompts were left out.")
+    if written:
+        console.text(f"Outputs in prompts with a summary: {found.summaries}; as long and without: {found.without}.")
+        if not found.shows_summaries:
+            console.text("Too few had one: this does not measure summaries, and runs refuse them.")
     for line in (
         "",
         "[router.compression]",

@@ -4,13 +4,14 @@ number in a base, choice, or words. The top level is cut at brackets and commas;
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from agent0.chat_format import COMMANDS
 from agent0.grading.literals import enclosed, is_literal
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
-from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.parser import Letters, UnreadableError, read
 
 MOST_ITEMS = 200
 
@@ -88,8 +89,14 @@ _JOIN = re.compile(r"\\cup(?![A-Za-z])|\\cap(?![A-Za-z])")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
-def form_of(text: str, letters: set[str] | None = None) -> Form:
+def form_of(text: str, letters: Letters = None) -> Form:
     """The form of cleaned ``text``; words where nothing else fits. ``letters``: see ``reading.read``."""
+    return _known_form(text, None if letters is None else frozenset(letters))
+
+
+@lru_cache(maxsize=1024)
+def _known_form(text: str, letters: frozenset[str] | None) -> Form:
+    """``form_of``, kept: one answer is compared in several readings, and one gold with many answers."""
     try:
         return _form(text.strip(), letters, 0)
     except UnreadableError:
@@ -103,7 +110,7 @@ def fold(text: str) -> str:
     return " ".join(lower.split()).rstrip(" .,;:!").strip(" \"'")
 
 
-def _form(text: str, letters: set[str] | None, depth: int) -> Form:
+def _form(text: str, letters: Letters, depth: int) -> Form:
     if depth > 8 or not text:
         raise UnreadableError("nothing" if not text else "nested too deeply")
     if found := _BASED.match(text):
@@ -122,14 +129,14 @@ def _form(text: str, letters: set[str] | None, depth: int) -> Form:
     return _expression(text, letters)
 
 
-def _expression(text: str, letters: set[str] | None) -> Form:
+def _expression(text: str, letters: Letters) -> Form:
     infinite = re.fullmatch(r"([-+]?)\s*\\?(?:infty|infinity|oo)", text)
     if infinite:
         return Expression(algebra.number(0), -1 if infinite[1] == "-" else 1)
     return Expression(read(text, letters), literal=is_literal(text))
 
 
-def _matrix(body: str, bars: str, letters: set[str] | None, depth: int) -> Form:
+def _matrix(body: str, bars: str, letters: Letters, depth: int) -> Form:
     """With ``bars`` it is its determinant or norm, which is no matrix."""
     rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?", body) if row.strip() and row.strip() != r"\hline"]
     if len(rows) > 20:
@@ -155,7 +162,7 @@ def _outside(text: str) -> Iterator[int]:
         raise UnreadableError("brackets that do not match")
 
 
-def _relation(text: str, letters: set[str] | None, depth: int) -> Form | None:
+def _relation(text: str, letters: Letters, depth: int) -> Form | None:
     outside = set(_outside(text))
     signs = [found for found in _sign.finditer(text) if found.start() in outside]
     if not signs:
@@ -173,7 +180,7 @@ def _relation(text: str, letters: set[str] | None, depth: int) -> Form | None:
     return Relation(sign, before, inside, variable)
 
 
-def _several(text: str, signs: list[re.Match[str]], letters: set[str] | None, depth: int) -> Form:
+def _several(text: str, signs: list[re.Match[str]], letters: Letters, depth: int) -> Form:
     """``x = 1, x = 2`` is a list, ``a < x < b`` an interval."""
     if len(signs) == 2 and (chain := _chain(text, signs, letters, depth)):
         return chain
@@ -183,7 +190,7 @@ def _several(text: str, signs: list[re.Match[str]], letters: set[str] | None, de
     raise UnreadableError("several relations")
 
 
-def _computed(text: str, signs: list[re.Match[str]], letters: set[str] | None) -> Form | None:
+def _computed(text: str, signs: list[re.Match[str]], letters: Letters) -> Form | None:
     """``3 \\cdot 4 = 12`` is 12, ``x = 3 \\cdot 4 = 12`` is x = 12, where each step is true; ``12 = 12`` is neither."""
     if {sign[0] for sign in signs} != {"="} or ("," in text and len(_parts(text)) > 1):
         return None
@@ -200,7 +207,7 @@ def _computed(text: str, signs: list[re.Match[str]], letters: set[str] | None) -
     return Relation("=", Words(variable), last, variable) if name else last
 
 
-def _chain(text: str, signs: list[re.Match[str]], letters: set[str] | None, depth: int) -> Form | None:
+def _chain(text: str, signs: list[re.Match[str]], letters: Letters, depth: int) -> Form | None:
     first, second = ({"<=": r"\le", ">=": r"\ge"}.get(sign[0], sign[0]) for sign in signs)
     low, middle, high = (
         part.strip()
@@ -216,7 +223,7 @@ def _chain(text: str, signs: list[re.Match[str]], letters: set[str] | None, dept
     return Relation(r"\in", Words(variable), interval, variable)
 
 
-def _ratio(text: str, letters: set[str] | None, depth: int) -> Form | None:
+def _ratio(text: str, letters: Letters, depth: int) -> Form | None:
     """``3:4`` and ``1:2:3``; times of day too."""
     parts = text.split(":") if ":" in text and "{" not in text else []
     if not 2 <= len(parts) <= 6:
@@ -224,7 +231,7 @@ def _ratio(text: str, letters: set[str] | None, depth: int) -> Form | None:
     return Group("tuple", tuple(_form(part.strip(), letters, depth + 1) for part in parts), "::")
 
 
-def _joined(text: str, letters: set[str] | None, depth: int) -> Form | None:
+def _joined(text: str, letters: Letters, depth: int) -> Form | None:
     outside = set(_outside(text))
     joins = [found for found in _JOIN.finditer(text) if found.start() in outside]
     kinds = {found[0] for found in joins}
@@ -236,7 +243,7 @@ def _joined(text: str, letters: set[str] | None, depth: int) -> Form | None:
     return Group(kind, tuple(_form(item.strip(), letters, depth + 1) for item in items))
 
 
-def _bracketed(text: str, letters: set[str] | None, depth: int) -> Form | None:
+def _bracketed(text: str, letters: Letters, depth: int) -> Form | None:
     if text.startswith(r"\{") and text.endswith(r"\}"):
         inside = text[2:-2].strip()
         return Group("set", _members(_cut(inside), letters, depth) if inside else ())
@@ -249,18 +256,18 @@ def _bracketed(text: str, letters: set[str] | None, depth: int) -> Form | None:
     return Group("tuple", items, text[0] + text[-1])
 
 
-def _listed(text: str, letters: set[str] | None, depth: int) -> Form | None:
+def _listed(text: str, letters: Letters, depth: int) -> Form | None:
     parts = _parts(text)
     if len(parts) < 2:
         return None
     return Group("list", _items(text, letters, depth))
 
 
-def _items(text: str, letters: set[str] | None, depth: int) -> tuple[Form, ...]:
+def _items(text: str, letters: Letters, depth: int) -> tuple[Form, ...]:
     return _members(_parts(text), letters, depth)
 
 
-def _members(parts: list[str], letters: set[str] | None, depth: int) -> tuple[Form, ...]:
+def _members(parts: list[str], letters: Letters, depth: int) -> tuple[Form, ...]:
     if len(parts) > MOST_ITEMS:
         raise UnreadableError("a long list")
     flat: list[Form] = []
@@ -285,7 +292,7 @@ def _cut(text: str) -> list[str]:
     return [text[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
 
 
-def _plus_minus(text: str, letters: set[str] | None, depth: int) -> Form | None:
+def _plus_minus(text: str, letters: Letters, depth: int) -> Form | None:
     found = list(re.finditer(r"\\(?:pm|mp)(?![A-Za-z])", text))
     if len(found) != 1:
         return None

@@ -4,7 +4,7 @@ What cannot be read is ``Unreadable``, which says nothing about being right. Dep
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from fractions import Fraction
 from math import ceil, comb, floor
 
@@ -45,9 +45,11 @@ GREEK = {
 _PLAIN = {"pi": "pi", "sqrt": "sqrt", **{name: name for name in FUNCTIONS}}
 _NO_FACTORS = {"cdot", "times", "div", "over", "pm", "mp", "cup", "cap", "rfloor", "rceil"}
 Token = tuple[str, str]
+Letters = Set[str] | None
+"""Letters of which runs may be products; None: all."""
 
 
-def read(text: str, letters: set[str] | None = None) -> Quotient:
+def read(text: str, letters: Letters = None) -> Quotient:
     """The value of ``text``. Runs of letters are products of variables; ``letters`` are those that may form one.
 
     Raises:
@@ -67,7 +69,7 @@ def read(text: str, letters: set[str] | None = None) -> Quotient:
     return value
 
 
-def _tokens(text: str, letters: set[str] | None) -> list[Token]:
+def _tokens(text: str, letters: Letters) -> list[Token]:
     out: list[Token] = []
     depth = 0
     for found in _token.finditer(text):
@@ -88,7 +90,7 @@ def _tokens(text: str, letters: set[str] | None) -> list[Token]:
     return out
 
 
-def _letters(word: str, letters: set[str] | None) -> list[Token]:
+def _letters(word: str, letters: Letters) -> list[Token]:
     """A run of letters: a known name, or a product of single letters."""
     for name in sorted(_PLAIN, key=len, reverse=True):
         if word.startswith(name):

@@ -14,7 +14,7 @@ _WORDS = (
 )
 _SAYS = r"ist|lautet|est|es|è|é|este|är|er|is|to|jest|adalah|là|on|:|：|=|—|–"
 _words = re.compile(
-    rf"(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así|quindi)\s+)*(?:(?:endgültige|finale?|richtige|correcta|correcte"
+    rf"(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así|quindi)\s+){{0,4}}(?:(?:endgültige|finale?|richtige|correcta|correcte"
     rf"|corretta|definitiva)\s+)?(?:{_WORDS})(?:\s+(?:finale?|correcta|correcte|corretta|definitiva|final))?[*_]*\s*(?:(?:{_SAYS})[*_]*\s*)+(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto|logo)\s+)?",
     re.IGNORECASE,
 )

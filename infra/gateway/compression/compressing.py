@@ -3,22 +3,23 @@
 from dataclasses import replace
 
 from agent0.ports.models import GenerateRequest, Generation, Model
-from agent0.routing.compression import Compression
+from infra.gateway.compression.shortening import Shortening
 
 
 class Compressing:
     """The ``Model`` port on another model. ``read`` counts the characters of turns that it was given, ``left`` those
-    that were left out."""
+    that were left out; ``summaries`` outputs in prompts that had one, ``without`` those as long that had none."""
 
-    def __init__(self, inner: Model, compress: Compression) -> None:
-        self.name, self._inner, self._compress = inner.name, inner, compress
-        self.read = self.left = 0
+    def __init__(self, inner: Model, shorten: Shortening) -> None:
+        self.name, self._inner, self._shorten = inner.name, inner, shorten
+        self.read = self.left = self.summaries = self.without = 0
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """Write one turn; errors as the model's."""
-        turns = self._compress(request.turns)
-        before, after = (sum(len(turn.content) for turn in told) for told in (request.turns, turns))
-        self.read, self.left = self.read + before, self.left + before - after
+        turns, done = await self._shorten(request.turns)
+        self.read += sum(len(turn.content) for turn in request.turns)
+        self.left += done.left
+        self.summaries, self.without = self.summaries + done.summaries, self.without + done.without
         written = await self._inner.generate(replace(request, turns=turns))
         self.name = self._inner.name
         return written

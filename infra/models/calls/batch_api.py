@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent0.errors import ServerBusyError
+from agent0.errors import RefusedError, ServerBusyError
 from agent0.ports.models import GenerateRequest, Generation
 from infra.models.calls.slots import BusyError
 
@@ -15,6 +15,10 @@ class Failure:
 
     kind: str
     why: str = ""
+
+
+class BatchRefusedError(RefusedError):
+    """A vendor refused a batch as a whole: nothing of it is answered, and nobody sends a bill."""
 
 
 class BatchApi(Protocol):
@@ -29,7 +33,11 @@ class BatchApi(Protocol):
         ...
 
     def results(self, batch: str) -> AsyncGenerator[tuple[str, Generation | Failure]]:
-        """What came of each request, by id, in any order; one that is not among them was not answered."""
+        """What came of each request, by id, in any order; one that is not among them was not answered.
+
+        Raises:
+            BatchRefusedError: the vendor refused the batch as a whole.
+        """
         ...
 
     async def close(self) -> None:

@@ -7,11 +7,10 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from agent0.errors import RefusedError
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
 from events.values import Usage
-from infra.models.calls.batch_api import Failure, busy_as_away
+from infra.models.calls.batch_api import BatchRefusedError, Failure, busy_as_away
 from infra.models.calls.refusals import refusal
 from infra.models.calls.streams import UNREADABLE
 from infra.models.openai.connection import CLIENT, FAILURES
@@ -22,6 +21,7 @@ from infra.models.openai.replies import Reading
 WAY = Way("chat", "text", streams=False)
 ENDED = ("completed", "failed", "expired", "cancelled")
 TEXT_ONLY = "the server gives text only"
+MEND = "Nothing was charged. Mend what it names, then run the same command again: the requests are handed in anew."
 
 
 class OpenAIBatches:
@@ -62,13 +62,13 @@ class OpenAIBatches:
         """What came of each request.
 
         Raises:
-            RefusedError: the vendor refused the batch as a whole.
+            BatchRefusedError: the vendor refused the batch as a whole.
         """
         found = await self._found(batch)
         files = [one for one in (found.output_file_id, found.error_file_id) if one]
         if found.status == "failed" and not files:
             told = [one.message or "" for one in (found.errors.data or [] if found.errors else [])]
-            raise RefusedError(f"The batch {batch} was refused.", "; ".join(told)[:300])
+            raise BatchRefusedError(f"The batch {batch} was refused.", "; ".join(told)[:300], MEND)
         for file in files:
             try:
                 text = (await self._client.files.content(file)).text
