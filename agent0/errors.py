@@ -63,7 +63,11 @@ class Agent0Error(Exception):
     kind = Kind.OPERATION
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
-        self.what, self.why, self.fix = what, why, fix = sentence(bare_url(what)), sentence(bare_url(why)), bare_url(fix)
+        self.what, self.why, self.fix = what, why, fix = (
+            sentence(bare_url(what)),
+            sentence(bare_url(why)),
+            bare_url(fix),
+        )
         super().__init__(" ".join(part.strip() for part in (what, why, fix) if part.strip()))
 
 

@@ -48,6 +48,7 @@ def explain(
     name: Annotated[str, typer.Argument(metavar="TASK|ATTEMPT", help="For example t0-003, or t0-003-a2.")],
     run: console.Run = "LAST",
     of: Annotated[str, typer.Option("--run", help="The same as RUN.")] = "",
+    plugin: console.Plugin = None,
     as_json: console.Json = False,
 ) -> None:
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
@@ -58,6 +59,8 @@ def explain(
     from projections.runs import resolve
     from projections.tasks import show_task
 
+    if plugin:
+        console.settings(plugins=plugin)
     attempt = name if "-a" in name else ""
     with console.tables() as db:
         found = resolve(db, of or run)

@@ -73,7 +73,9 @@ def page_in(url: str, status: int, headers: Mapping[str, str]) -> OtherServerErr
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in PAGES:
         return None
-    why = f"What answers at {url} is a server of another kind: a page ({kind}, status {status}) came, no model's answer."
+    why = (
+        f"What answers at {url} is a server of another kind: a page ({kind}, status {status}) came, no model's answer."
+    )
     return OtherServerError("A server of models", why, START)
 
 
