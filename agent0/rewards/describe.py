@@ -35,7 +35,7 @@ def formula(entry: Reward) -> str:
     return " ".join((entry.score.__doc__ or "").split())
 
 
-UNKNOWN_PART = "not known here; --plugin FILE loads a reward of your own"
+UNKNOWN_PART = "not known here: see --plugin"
 
 
 def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
