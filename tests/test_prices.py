@@ -134,6 +134,8 @@ def test_both_conventions_are_one() -> None:
         ("openai", "chat", chat(5, 5, reasoning=6), "6 tokens of reasoning"),
         ("openai", "responses", responses(5, 5, cached=6), "6 tokens"),
         ("openai", "chat", {"usage": {"prompt_tokens": 1.5, "completion_tokens": 1}}, "whole"),
+        ("openai", "chat", {"usage": {"prompt_tokens": float("nan"), "completion_tokens": 1}}, "token"),
+        ("openai", "chat", chat(10**12, 5), "more than 100,000,000,000"),
         ("openai", "nonsense", chat(1, 1), "api_flavor"),
         ("nobody", "chat", chat(1, 1), "nobody"),
         ("anthropic", "default", claude(5, 5, cached=-1), "input_tokens"),

@@ -18,6 +18,7 @@ from agent0.routing.budgets import nano
 from agent0.settings import PriceSettings, RouterSettings
 from events.budgets import DOLLAR
 from events.values import TokenCounts
+from infra.models.calls.counts import MOST
 
 PACKAGE = "genai-prices"
 SETTING, ENERGY = "setting", "energy"
@@ -117,8 +118,8 @@ def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCoun
     except (ValueError, LookupError) as error:
         raise _unusable(provider, str(error)) from error
     counts = {name: found.reported_value(key) for name, key in _KEYS.items()}
-    if any(value != int(value) for value in counts.values()):
-        raise _unusable(provider, "A count is no whole number.")
+    if any(not 0 <= abs(value) <= MOST or value != int(value) for value in counts.values()):
+        raise _unusable(provider, f"A count is no whole number, or more than {MOST:,}.")
     tokens = TokenCounts(**{name: int(value) for name, value in counts.items()})
     _check(tokens, provider)
     return tokens
