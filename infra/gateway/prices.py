@@ -44,10 +44,11 @@ class Price:
 @dataclass(frozen=True)
 class Rates:
     """Nano-dollars of a token read and of one written, each at the dearest rate that may apply: of the highest tier and
-    of the longest stay in a cache."""
+    of the longest stay in a cache; ``fee``: of a request, whatever it reads or writes."""
 
     read: Decimal
     written: Decimal
+    fee: Decimal = Decimal(0)
 
 
 class Prices:
@@ -97,7 +98,7 @@ def _rates(provider: str, model: str, minute: datetime, batch: bool) -> Rates | 
     if found is None:
         return None
     held = vars(found.model_price)
-    return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN))
+    return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN), found.total_price * DOLLAR)
 
 
 def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCounts:
