@@ -119,7 +119,7 @@ def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCoun
     except (ValueError, LookupError) as error:
         raise _unusable(provider, str(error)) from error
     counts = {name: found.reported_value(key) for name, key in _KEYS.items()}
-    if any(not 0 <= abs(value) <= MOST or value != int(value) for value in counts.values()):
+    if any(not -MOST <= value <= MOST or value != int(value) for value in counts.values()):
         raise _unusable(provider, f"A count is no whole number, or more than {MOST:,}.")
     tokens = TokenCounts(**{name: int(value) for name, value in counts.items()})
     _check(tokens, provider)
