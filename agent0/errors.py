@@ -16,6 +16,7 @@ Agent0Error
 │   ├── NotSentError            nothing was sent to a server, so it cannot have cost anything
 │   │   └── ServerBusyError     a server takes no request now, and may say for how long
 │   ├── ModelChangedError       a server serves another model than it did before in the same run
+│   ├── OtherServerError        what answers at a model server's address is a server of another kind
 │   └── BudgetExhaustedError    a call may cost more than a budget has left; the run goes on when its cap is raised
 ├── RequirementsError        5  a run needs what is not here; it has not begun
 ├── LogError                 1  the log refuses, drifted or was altered
@@ -26,6 +27,9 @@ import re
 import unicodedata
 from enum import Enum
 
+_ENDED = re.compile(r"[.!?…:][)\"'`]?$")
+"""How a text ends that needs no full stop."""
+_DOUBLED = re.compile(r"(?<!\.)\.\.$")
 _CREDENTIALS = re.compile(r"(?<=://)(?:(?:(?!://)[^\s@])*@)+")
 _OBEYED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Controls, format characters (direction marks, joiners), halves of pairs, private ones, separators of lines."""
@@ -52,13 +56,18 @@ class Kind(Enum):
 class Agent0Error(Exception):
     """The base of all errors that a user reads: what happened, why, and what to do next.
 
-    User names and passwords are removed from addresses in all three texts.
+    User names and passwords are removed from addresses in all three texts. The first two are sentences; a mend may end
+    with a command, and stays as it is.
     """
 
     kind = Kind.OPERATION
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
-        self.what, self.why, self.fix = what, why, fix = bare_url(what), bare_url(why), bare_url(fix)
+        self.what, self.why, self.fix = what, why, fix = (
+            sentence(bare_url(what)),
+            sentence(bare_url(why)),
+            bare_url(fix),
+        )
         super().__init__(" ".join(part.strip() for part in (what, why, fix) if part.strip()))
 
 
@@ -149,6 +158,11 @@ class ModelChangedError(DependencyError):
     to it; its reactions wait."""
 
 
+class OtherServerError(DependencyError):
+    """What answers at the address of a model server is a server of another kind: a page came, and no answer of a model.
+    Reactions wait until the right one is there."""
+
+
 class BudgetExhaustedError(DependencyError):
     """A call may cost more than a budget has left. Nothing was sent; it is asked again, and goes through once the cap
     was raised or open reservations were settled for less."""
@@ -175,6 +189,13 @@ class TransientError(Agent0Error):
     """The operation failed for a reason that may pass; it is retried and uses up a delivery."""
 
     kind = Kind.TRANSIENT
+
+
+def sentence(text: str) -> str:
+    """``text`` with one full stop at its end, unless it is empty, a list of lines, or ends in another mark: what others
+    said is quoted in our texts, and may end with one or without."""
+    text = _DOUBLED.sub(".", text.rstrip())
+    return text if not text or "\n" in text or _ENDED.search(text) else f"{text}."
 
 
 def bare_url(text: str) -> str:

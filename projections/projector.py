@@ -46,7 +46,7 @@ class StoppedError(LogError):
         self.seq = seq
         super().__init__(
             f"Event {seq} of the log cannot be read into the tables.",
-            f"{_title(body)} does not fit: {type(error).__name__}: {str(error)[:500].rstrip('.')}.",
+            f"{_title(body)} does not fit: {type(error).__name__}: {str(error)[:500]}",
             "The log is whole and the tables hold everything before it. Use the Agent0 version that wrote it, or a "
             f"newer one, and run `agent0 projections rebuild`. Where no Agent0 wrote it: agent0 events set-aside {seq}",
         )

@@ -305,7 +305,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, body: Any, after: str = "", missing: int = 0) -> None:
         data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-        kind = "text/plain" if str(body).startswith("Success") else "application/json"
+        kinds = {"S": "text/plain", "<": "text/html; charset=utf-8"}
+        kind = kinds.get(str(body)[0], "application/json")
         try:
             self.send_response(status)
             self.send_header("Content-Type", kind)

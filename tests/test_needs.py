@@ -79,7 +79,7 @@ def test_what_listens_is_a_server_of_another_kind(tmp_path: Path) -> None:
     pytest.importorskip("openai")
     with pages() as url:
         said = lacks(tmp_path, provider="openai", base_url=f"{url}/v1")
-        assert "does not speak OpenAI's API" in said and "Correct run.student.base_url" in said
+        assert "a server of another kind: a page" in said and "correct run.student.base_url" in said
         said = lacks(tmp_path, provider="ollama", ollama=url)
         assert "is another server" in said and "Set models.ollama_url" in said
     with openai_server.serving() as server:

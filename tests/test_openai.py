@@ -14,7 +14,7 @@ import pytest_asyncio
 import torch
 
 from agent0.chat_format import format_call
-from agent0.errors import AuthError, DependencyError, OperationError, TransientError
+from agent0.errors import AuthError, DependencyError, OperationError, OtherServerError, TransientError
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
@@ -311,7 +311,7 @@ async def test_a_server_of_pages_is_no_server_of_models(tmp_path: Path) -> None:
         thread = threading.Thread(target=pages.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         model = OpenAIServer(actor(f"http://127.0.0.1:{pages.server_port}"))
-        with pytest.raises(DependencyError, match="does not speak OpenAI's API"):
+        with pytest.raises(OtherServerError, match=r"a page \(text/html, status 404\) came"):
             await model.generate(ask())
         pages.shutdown()
         thread.join()

@@ -17,6 +17,7 @@ from agent0.errors import ConfigError, DependencyError
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.registry import LOADED, REGISTRIES
 from agent0.rewards import rewards
+from agent0.rewards.describe import UNKNOWN_PART
 from agent0.run.lifecycle import evolve
 from agent0.settings import RewardConfig
 from agent0.tasks.families import families
@@ -174,6 +175,9 @@ def test_a_run_of_ones_own_reward_from_the_first_command_to_the_last(mine, tmp_p
         weights = "SELECT DISTINCT weight FROM reward_parts WHERE name = 'brevity'"
         parts = call("projections", "query", weights, "--json", home=home)
         assert [row["weight"] for row in parts.json] == [0.2]
+        whose = ("reward", "explain", "t0-000-a0", "--json")
+        known = call(*whose, *plugin, home=home).json
+        assert "brevity" in json.dumps(known) and UNKNOWN_PART not in json.dumps(known)
         LOADED.clear()
         refused = call("experiment", "rescore", "LAST", home=home)
         assert refused.code == 2 and "The plugin my_reward is not loaded" in refused.err

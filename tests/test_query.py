@@ -107,6 +107,21 @@ def test_honest_queries_are_answered(view: Path, sql: str, expected: list[dict[s
     assert guarded_query(view, sql, max_rows=50, timeout_s=5) == expected
 
 
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("SELECT statu FROM runs", "Did you mean status?"),
+        ("SELECT r.statu FROM runs r", "Did you mean status?"),
+        ("SELECT 1 FROM attempt", "Did you mean attempts?"),
+        ("SELECT xyzzyx FROM runs", "no such column: xyzzyx. See:"),
+    ],
+)
+def test_what_a_query_may_have_meant_is_named(view: Path, sql: str, near: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        guarded_query(view, sql, max_rows=50, timeout_s=5)
+    assert near in str(refused.value)
+
+
 def test_a_query_names_its_limits(view: Path) -> None:
     assert len(guarded_query(view, "SELECT seq FROM events LIMIT 50", max_rows=50)) == 50
     with pytest.raises(OperationError, match="more than 50 rows"):

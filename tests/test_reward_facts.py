@@ -23,7 +23,7 @@ from agent0.rewards import (
 )
 from agent0.rewards.assign import assigned_rewards, effective_rules, pending_rewards, questions_to_compare
 from agent0.rewards.batch_similarity import bleu, clusters, distances
-from agent0.rewards.describe import explain_receipt, formula, part_rows, set_rows
+from agent0.rewards.describe import UNKNOWN_PART, explain_receipt, formula, part_rows, set_rows
 from agent0.rewards.features import calibrated, confidence, questions_of
 from agent0.rewards.skill_signature import of_calls, of_program, of_task
 from agent0.rewards.tool_utility import rests_on, useful
@@ -258,9 +258,7 @@ def test_a_receipt_is_explained_part_by_part() -> None:
     )
     gone = explain_receipt({**row, "reward_set": "gone"})
     assert gone["formula"] == "this version has no such set" and gone["check"] is None
-    assert {(part["contribution"], part["formula"]) for part in gone["parts"]} == {
-        (None, "this version has no such part")
-    }
+    assert {(part["contribution"], part["formula"]) for part in gone["parts"]} == {(None, UNKNOWN_PART)}
 
 
 def test_confidence_is_the_calibrators_or_the_answers_own() -> None:

@@ -15,7 +15,7 @@ from agent0.cli import build, console
 from agent0.errors import ConfigError
 from agent0.report.markdown.rewards import reference
 from agent0.rewards import registered_set, reward_sets
-from agent0.rewards.describe import explain_receipt, part_rows
+from agent0.rewards.describe import UNKNOWN_PART, explain_receipt, part_rows
 from agent0.settings import RewardConfig
 from events.base import Recorded
 from events.tasks import ResultVerified, RewardAssigned
@@ -48,7 +48,7 @@ def test_a_receipt_is_explained_by_the_set_it_was_paid_under(name: str, edition:
         raw = row["facts"]["raw_total"]
         assert one["check"] == pytest.approx(raw) and f"raw {raw:g}" in one["scaled"]
         assert row["total"] == pytest.approx(max(-2.0, min(2.0, row["total"])))
-        assert all(part["formula"] and "no such part" not in part["formula"] for part in one["parts"])
+        assert all(part["formula"] and UNKNOWN_PART not in part["formula"] for part in one["parts"])
         if name != "paper":  # a product of parts is more than their sum
             known = [part["contribution"] for part in one["parts"] if part["contribution"] is not None]
             assert sum(known) == pytest.approx(raw, abs=1e-9)
@@ -78,7 +78,7 @@ def test_a_receipt_of_an_unknown_set_or_part_is_still_shown() -> None:
     row = rows("paper")[0]
     assert "no such set" in explain_receipt({**row, "reward_set": "gone"})["formula"]
     other = {**row, "parts": [{**row["parts"][0], "name": "gone"}]}
-    assert explain_receipt(other)["parts"][0]["formula"] == "this version has no such part"
+    assert explain_receipt(other)["parts"][0]["formula"] == UNKNOWN_PART
 
 
 def test_sets_and_parts_are_listed() -> None:

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.config.loading import fields
+from agent0.errors import Agent0Error, sentence
 from agent0.report.diagnosis.findings import diagnosis, observation_lines, why_lines
 from agent0.run.diagnosis import diagnose, registered_causes
 from agent0.run.diagnosis.case import Case, Held, Iteration, Setting, Training
 from agent0.settings import RunConfig
-from events.alarms import DependencyRestored
+from events.alarms import DependencyRestored, ReactionFailed
 from events.base import Recorded
 from tests.broken_runs import WAYS, lost, retried, then, trained_badly
 from tests.story import whole_run
@@ -42,6 +43,26 @@ def test_the_first_line_names_the_cause(way: str) -> None:
 
 def test_a_used_up_budget_is_mended_by_a_higher_cap() -> None:
     assert why(WAYS["budget used up"][0](), {})["mend"] == "agent0 router budget set day 2026-01-01 --cap 3"
+
+
+def test_a_key_that_is_refused_in_the_middle_is_mended_by_its_variable() -> None:
+    refused = [
+        one.model_copy(update={"event": one.event.model_copy(update={"error": "AuthError"})})
+        if isinstance(one.event, ReactionFailed)
+        else one
+        for one in WAYS["given up"][0]()
+    ]
+    found = why(refused)
+    assert found["advice"].startswith("First: export PROVIDER_KEY=") and "run.student.key_env" in found["advice"]
+    assert "--set run.student.key_env=PROVIDER_KEY" in found["mend"]
+
+
+@pytest.mark.parametrize("quoted", ["it broke", "it broke.", "it broke..", "it broke!", "broke (again.)", "- a\n- b"])
+def test_what_others_said_ends_with_one_full_stop(quoted: str) -> None:
+    said = str(Agent0Error("It failed.", quoted, "Mend it."))
+    assert ".." not in said and said.startswith("It failed. ") and said.endswith(" Mend it.")
+    assert sentence(sentence(quoted)) == sentence(quoted)
+    assert sentence("it broke...") == "it broke..."
 
 
 SOUND: dict[str, Callable[[], list[Recorded]]] = {

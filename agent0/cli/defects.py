@@ -6,7 +6,7 @@ import traceback
 from datetime import UTC, datetime
 
 from agent0.cli import console
-from agent0.errors import Agent0Error, OperationError
+from agent0.errors import Agent0Error, OperationError, sentence
 
 
 def defect(error: BaseException) -> Agent0Error:
@@ -14,7 +14,7 @@ def defect(error: BaseException) -> Agent0Error:
     trace = "".join(traceback.format_exception(error))
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    why = f"{type(error).__name__}: {str(error)[:500].rstrip('.') or 'no message'}. This is a defect of Agent0."
+    why = f"{type(error).__name__}: {sentence(str(error)[:500]) or 'no message.'} This is a defect of Agent0."
     try:
         where = _write_trace(trace)
     except (Agent0Error, OSError):  # no settings or no folder: then here

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from agent0.errors import sentence
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 from agent0.stats.claims import Scored, claims
@@ -79,10 +80,10 @@ def _state(found: Row) -> str:
     if found["status"] == "finished":
         return f"{head} finished: {rounds}, {of}, {found['wall_s'] or 0:.0f} s."
     if found["status"] == "failed":
-        return f"{head} failed: {str(found['failed']).rstrip('.')}. So far {of}."
+        return f"{head} failed: {sentence(str(found['failed']))} So far {of}."
     at = f"iteration {shown_iteration(found['iteration'])} of {found['iterations']}" if found["tasks"] else "not begun"
     if found["waits_for"]:
-        return f"{head} waits: {str(found['waits_for']).rstrip('.')}. It is at {at}."
+        return f"{head} waits: {sentence(str(found['waits_for']))} It is at {at}."
     if found.get("carried") is False:
         return f"{head} is stopped, no process executes it: {at}, {of}. Go on: agent0 run resume {found['run']}"
     return f"{head} is {found['status']}: {at}, {of}."

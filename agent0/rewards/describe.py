@@ -35,6 +35,9 @@ def formula(entry: Reward) -> str:
     return " ".join((entry.score.__doc__ or "").split())
 
 
+UNKNOWN_PART = "not known here: see --plugin"
+
+
 def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
     """Explain a stored receipt (a row of ``projections.rewards.explain_rewards``) part by part.
 
@@ -59,7 +62,7 @@ def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
                 "weight": part.weight,
                 "worth": None if part.value is None else part.value * part.weight,
                 "contribution": None if part.value is None or less is None else round(less, 12),
-                "formula": formula(entry) if entry else "this version has no such part",
+                "formula": formula(entry) if entry else UNKNOWN_PART,
             }
         )
     shown = {key: receipt[key] for key in ("task", "attempt", "role", "reward_set", "total", "checkpoint")}

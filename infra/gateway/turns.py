@@ -12,7 +12,7 @@ as an append takes. Nobody else can read the newest entry and come first in betw
 
 
 class Turns:
-    """The turns of one process."""
+    """Keeps callers of one process apart at each budget, and other processes in turn."""
 
     def __init__(self) -> None:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

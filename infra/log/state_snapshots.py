@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent0.errors import Agent0Error, LogError, NotFoundError
+from agent0.errors import Agent0Error, LogError, NotFoundError, sentence
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.state.snapshot import from_text, to_text
@@ -214,4 +214,4 @@ class SnapshotWriter:
 
 
 def _warn(text: str) -> None:
-    logging.getLogger(__name__).warning("%s Nothing is lost: it is folded from the log.", text.rstrip(".") + ".")
+    logging.getLogger(__name__).warning("%s Nothing is lost: it is folded from the log.", sentence(text))

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from agent0.errors import DependencyError, OperationError, TransientError
+from agent0.errors import DependencyError, OperationError, OtherServerError, TransientError
 from agent0.ports.storage import Artifacts
 from events.values import Artifact
 from infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
@@ -108,7 +108,7 @@ class VllmAdapters:
                 if place is not None:  # another run's, or that of a data folder that was moved
                     await self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": name})
                 await self._ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(path)})
-            except (OperationError, TransientError) as error:
+            except (OperationError, OtherServerError, TransientError) as error:
                 raise self._missing(name, f"It did not load {path}. {error.why}", rank) from error
         self._proven.pop(name, None)
         base, found = tuple(await self._probe(self._model)), tuple(await self._probe(name))

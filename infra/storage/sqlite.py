@@ -3,6 +3,7 @@
 import base64
 import difflib
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,12 @@ from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
 from infra.storage.disk import shortage, writable
 
+_MISSING = re.compile(r"no such (table|column): (.+)")
+_KNOWN = {
+    "table": "SELECT name FROM sqlite_master WHERE type = 'table'",
+    "column": "SELECT DISTINCT c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'",
+}
+"""What is missing -> the names that there are."""
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
 _ROOT = Path(__file__).parents[2]
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
@@ -171,12 +178,15 @@ def _query(path: Path, sql: str, max_rows: int, timeout_s: float) -> list[dict[s
 
 
 def _nearest(db: sqlite3.Connection, error: Exception) -> str:
-    """Which table was meant, where one has a similar name."""
-    _, missing, name = str(error).partition("no such table: ")
-    known = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")] if missing else []
-    near = difflib.get_close_matches(name, known, 1)
+    """Which table or column was meant, where one has a similar name."""
+    found = _MISSING.search(str(error))
+    if found is None:
+        return ""
+    kind, name = found[1], found[2].rpartition(".")[2]
+    db.set_authorizer(None)  # of the query, which is over
+    near = difflib.get_close_matches(name, [row[0] for row in db.execute(_KNOWN[kind])], 1)
     hint = f"Did you mean {near[0]}? " if near else ""
-    return f"{hint}See: agent0 projections list" if missing else ""
+    return hint + ("See: agent0 projections list" if kind == "table" else "See: agent0 projections show TABLE")
 
 
 def _damaged(path: Path, error: Exception) -> OperationError:

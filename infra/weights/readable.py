@@ -113,4 +113,4 @@ def _unreadable(what: str, error: Exception) -> RequirementsError:
     said = next(iter(str(error).strip().splitlines()), "")[
         :200
     ]  # transformers advises at length, not always to the point
-    return RequirementsError(what, f"{type(error).__name__}: {said.rstrip('.')}.", AGAIN)
+    return RequirementsError(what, f"{type(error).__name__}: {said}", AGAIN)

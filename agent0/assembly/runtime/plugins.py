@@ -175,7 +175,7 @@ def _execute(path: Path, source: bytes) -> None:
     except (Exception, SystemExit) as error:  # whatever a user's code raises, it is the file that is at fault
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-        why = f"{f'Line {line}: ' if line else ''}{type(error).__name__}: {str(error).rstrip('.')}."
+        why = f"{f'Line {line}: ' if line else ''}{type(error).__name__}: {error}"
         raise ConfigError(f"The plugin {path.name} fails on import.", why, f"Correct {path}.") from error
 
 

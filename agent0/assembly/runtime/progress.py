@@ -207,7 +207,7 @@ class Progress:
         if isinstance(change, alarms.DependencyRestored):
             self.waiting.pop(change.waiting, None)
         else:
-            why = change.message.rstrip(".")
+            why = change.message.removeprefix(f"{change.dependency} is not available. ").rstrip(".")
             self.waiting[change.waiting] = f"{change.dependency} ({why})" if why else change.dependency
 
     def _complete(self, finished: RunState, time: datetime) -> Milestone:
@@ -337,7 +337,7 @@ def trouble(recorded: Recorded) -> str:
         case alarms.ReactionTried(outcome="begun") as e:
             return f"{e.tried_handler} tries {e.cause_type} (event {e.cause_seq}) again: processes ended during it."
         case alarms.DependencyLost() as e:
-            return f"{e.waiting} waits for {e.dependency}: {e.message}"
+            return f"{e.waiting} waits: {e.message}"
         case alarms.DependencyRestored() as e:
             return f"{e.dependency} is back; {e.waiting} goes on."
         case alarms.AlarmRaised(severity="critical") as e:

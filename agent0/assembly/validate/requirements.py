@@ -26,6 +26,7 @@ from agent0.errors import (
     RequirementsError,
     SandboxUnavailableError,
     bare_url,
+    sentence,
 )
 from agent0.settings import ActorConfig, RunConfig, Settings
 
@@ -87,7 +88,7 @@ async def require_all(settings: Settings, plans: Iterable[RunConfig]) -> None:
 
 def lacking(missing: Iterable[Check]) -> RequirementsError:
     """Make the error that names each of ``missing`` with what mends it."""
-    lines = [f"\n- {one.name}: {one.detail.rstrip('.')}. {one.fix}".rstrip() for one in missing]
+    lines = [f"\n- {one.name}: {sentence(one.detail)} {one.fix}".rstrip() for one in missing]
     return RequirementsError("This run needs what is not here:" + "".join(lines))
 
 

@@ -106,6 +106,7 @@ def compare(
 ) -> None:
     """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
     tasks, answered by both: `agent0 model ab`."""
+    from agent0.errors import sentence
     from agent0.evaluation.checkpoint_registry import side_by_side
     from projections.checkpoints import find_student
     from projections.evaluations import list_evaluations
@@ -119,7 +120,7 @@ def compare(
     if as_json:
         console.data(found)
         return
-    console.print_lines([f"{second} beside {first}: {found['word'].rstrip('.')}."])
+    console.print_lines([f"{second} beside {first}: {sentence(found['word'])}"])
     if not full:
         return
     console.table(found["models"], False)

@@ -84,7 +84,7 @@ def run_failed_error(held: "Settings", run: str) -> "RunFailedError":
     with console.tables(held) as db:
         why = str(show_run(db, run)["failed"])
     fix = f"`agent0 run resume {run}` goes on with what it has; docs/guide/troubleshooting.md has the other ways."
-    return RunFailedError(f"Run {run} failed.", f"{why[:1].upper()}{why[1:]}.", fix)
+    return RunFailedError(f"Run {run} failed.", f"{why[:1].upper()}{why[1:]}", fix)
 
 
 async def _watch(held: "Settings", run: str, begin: "Recorded | None", terminal: Terminal, news: str) -> "Progress":

@@ -48,6 +48,7 @@ def explain(
     name: Annotated[str, typer.Argument(metavar="TASK|ATTEMPT", help="For example t0-003, or t0-003-a2.")],
     run: console.Run = "LAST",
     of: Annotated[str, typer.Option("--run", help="The same as RUN.")] = "",
+    plugin: console.Plugin = None,
     as_json: console.Json = False,
 ) -> None:
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
@@ -58,6 +59,8 @@ def explain(
     from projections.runs import resolve
     from projections.tasks import show_task
 
+    if plugin:
+        console.settings(plugins=plugin)
     attempt = name if "-a" in name else ""
     with console.tables() as db:
         found = resolve(db, of or run)
@@ -171,7 +174,7 @@ def _rules(set_: str, file: str) -> "RewardConfig":
 
 def _played(rules: "RewardConfig", seed: int) -> list[Any]:
     """Play every policy. What a reward of a user's raises is said of that reward."""
-    from agent0.errors import ConfigError
+    from agent0.errors import ConfigError, sentence
     from agent0.registry import LOADED
     from agent0.rewards.red_team.play import play_policies
 
@@ -181,7 +184,7 @@ def _played(rules: "RewardConfig", seed: int) -> list[Any]:
         notes = " ".join(getattr(error, "__notes__", ()))
         if not LOADED or not notes:
             raise
-        why = f"{type(error).__name__}: {str(error).rstrip('.')}. {notes}"
+        why = f"{type(error).__name__}: {sentence(str(error))} {notes}"
         raise ConfigError("A reward failed while it was played.", why, "Correct the file of --plugin.") from error
 
 

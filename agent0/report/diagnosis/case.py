@@ -176,9 +176,17 @@ def _losses(db: sqlite3.Connection, run: str) -> tuple[Loss, ...]:
                 event=first["cause_seq"],
                 failure=first["failure"],
                 waits=first["status"] == "open",
+                iteration=_iteration_at(db, run, first["cause_seq"]),
             )
         )
     return tuple(found)
+
+
+def _iteration_at(db: sqlite3.Connection, run: str, seq: int) -> int:
+    """The iteration whose tasks were the last to be requested at the event ``seq``."""
+    query = "SELECT max(iteration) FROM tasks WHERE run = ? AND iteration >= 0 AND requested_seq <= ?"
+    found = db.execute(query, (run, seq)).fetchone()[0]
+    return NEVER if found is None else int(found)
 
 
 def _named(token: str | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from agent0.errors import sentence
 from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.case import case_of, event_of, written_by_student, written_by_teacher
 from agent0.run.diagnosis import Case, Cause, diagnose
@@ -86,7 +87,7 @@ def setting_lines(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _conclusion(case: Case, root: Cause | None) -> str:
     if root is not None:
-        return f"{case.run}: {root.conclusion}."
+        return sentence(f"{case.run}: {root.conclusion}")
     held = [one.accuracy for one in case.validations() if one.accuracy is not None]
     scores = f"; validation {held[0]:.3f} first, {held[-1]:.3f} last" if len(held) > 1 else ""
     return f"{case.run}: no sign that anything went badly ({case.status}{scores})."

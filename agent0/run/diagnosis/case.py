@@ -225,6 +225,8 @@ class Loss:
     event: int = 0
     failure: str = ""
     waits: bool = False
+    iteration: int = NEVER
+    """The one in which the first of them was requested."""
 
 
 @dataclass(frozen=True)
@@ -369,9 +371,10 @@ def quoted(text: str) -> str:
 
 
 def blamed(case: Case, settings: tuple[Setting, ...], *keys: str) -> str:
-    """Say which settings are to blame: those that differ, else what the first of ``keys`` are set to."""
+    """Say which settings are to blame: two of those that differ, who is asked first; else what ``keys`` are set to."""
     if settings:
-        return "; ".join(str(one) for one in settings[:2])
+        first = sorted(settings, key=lambda one: not one.key.endswith(".provider"))
+        return "; ".join(str(one) for one in first[:2])
     return "; ".join(f"{key} is {short(case.value(key))}" for key in keys)
 
 

@@ -20,7 +20,7 @@ from agent0.settings import ActorConfig
 from events.values import Usage
 from infra.models.anthropic.messages import Reading, body
 from infra.models.calls.counts import count_of
-from infra.models.calls.refusals import ClientErrors, refusal, unset
+from infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
 from infra.models.calls.slots import Slots
 from infra.models.calls.streams import Patience, rate_limits, read_whole
 
@@ -84,6 +84,8 @@ class Anthropic:
         content = body(request, self._actor.model)
         stream = await self._client.post("/v1/messages", cast_to=object, body=content, stream=True, stream_cls=kind)
         async with stream:
+            if other := page_in(self._root, stream.response.status_code, stream.response.headers):
+                raise other
             found.limits = rate_limits(stream.response.headers)
             async for part in stream:
                 yield part

@@ -1,7 +1,7 @@
 """Errors of the vendors' own clients as ours. No message holds the key, or a piece of what was sent."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
@@ -9,7 +9,14 @@ from typing import Any
 
 import httpx2
 
-from agent0.errors import AuthError, DependencyError, NotSentError, RefusedError, TransientError
+from agent0.errors import (
+    AuthError,
+    DependencyError,
+    NotSentError,
+    OtherServerError,
+    RefusedError,
+    TransientError,
+)
 from infra.models.calls.slots import BusyError, ClosedError
 
 WINDOW = 20
@@ -17,12 +24,16 @@ WINDOW = 20
 BUSY = (429, 503, 529)
 SPENT = ("insufficient_quota", "billing_error")
 """What a server calls an account that has nothing left: to ask again does not help."""
+PAGES = ("text/html", "application/xhtml+xml")
+"""Content types of pages."""
 UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.InvalidURL)
 CLOSED = "without sending a response"
 UNANSWERED = re.compile(f"{CLOSED}|illegal")
 _OVERLONG = re.compile(r"context (?:length|window)|too (?:long|many tokens)|maximum.{0,40}tokens", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 """As variables of keys are named."""
+UNMADE = (404, 405, 501)
+"""What a server answers that knows neither the path nor the method."""
 START = "Start the server (docs/guide/profiles.md has commands), or correct run.<role>.base_url."
 
 
@@ -59,6 +70,17 @@ def refusal(
     return TransientError("The server's answer could not be read.", f"{type(error).__name__} at {url}.")
 
 
+def page_in(url: str, status: int, headers: Mapping[str, str]) -> OtherServerError | None:
+    """The error where the server at ``url`` answered a question to a model with a page; None where it is no page."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in PAGES:
+        return None
+    why = (
+        f"What answers at {url} is a server of another kind: a page ({kind}, status {status}) came, no model's answer."
+    )
+    return OtherServerError("A server of models", why, START)
+
+
 def _after_s(error: Any) -> float:
     """Seconds that a busy server asks to be left alone, or until the moment (HTTP date) it names; 0 where it does not
     say."""
@@ -84,6 +106,8 @@ def unset(variable: str) -> tuple[str, str]:
 
 def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exception:
     status, why = error.status_code, f"It said: {_said(error, private)}"
+    if status in UNMADE and (other := page_in(url, status, error.response.headers)):
+        return other
     if status < 400:  # some say in the middle of an answer that it fails
         return TransientError(f"The server at {url} failed in the middle of an answer.", why)
     if status in (401, 403):

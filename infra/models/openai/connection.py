@@ -1,7 +1,6 @@
 """The connection to one server: what it is asked and answers, as soon as it is not busy."""
 
 import asyncio
-import json
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -22,7 +21,7 @@ from openai import (
 
 from agent0.ports.models import Listen
 from agent0.settings import ActorConfig
-from infra.models.calls.refusals import ClientErrors, error_in, refusal
+from infra.models.calls.refusals import ClientErrors, error_in, page_in, refusal
 from infra.models.calls.slots import ClosedError, Slots
 from infra.models.calls.streams import Patience, rate_limits, read_whole
 from infra.models.openai.replies import Reading, Reply
@@ -107,8 +106,11 @@ class Connection:
         try:
             async with asyncio.timeout(self._actor.timeout_s):
                 if method == "GET":
-                    return await self._client.get(url, cast_to=object)
-                return await self._client.post(url, cast_to=object, body=content)
+                    reply = await self._client.get(url, cast_to=httpx2.Response)
+                else:
+                    reply = await self._client.post(url, cast_to=httpx2.Response, body=content)
+                found = self._answer(reply)
+                return found.json() if "json" in found.headers.get("content-type", "") else found.text
         except FAILURES as error:
             raise self._refusal(error, ()) from None
 
@@ -145,17 +147,24 @@ class Connection:
     async def _parts(self, path: str, content: dict[str, Any], found: Reading) -> AsyncGenerator[Any]:
         url = self.root + path
         if not content.get("stream"):
-            yield await self._client.post(url, cast_to=object, body=content)
+            yield self._answer(await self._client.post(url, cast_to=httpx2.Response, body=content)).json()
             return
         kind: type[AsyncStream[object]] = AsyncStream[object]
         stream = await self._client.post(url, cast_to=object, body=content, stream=True, stream_cls=kind)
         async with stream:
             found.limits = rate_limits(stream.response.headers)
             if "event-stream" not in stream.response.headers.get("content-type", ""):
-                yield json.loads(await stream.response.aread())  # a server that knows no streams
+                await stream.response.aread()  # a server that knows no streams
+                yield self._answer(stream.response).json()
                 return
             async for part in stream:
                 yield part
+
+    def _answer(self, reply: httpx2.Response) -> httpx2.Response:
+        """Return an answer in one piece; raises OtherServerError where it is a page."""
+        if other := page_in(self.root, reply.status_code, reply.headers):
+            raise other
+        return reply
 
     def _refusal(self, error: Exception, private: Sequence[str]) -> Exception:
         return refusal(error, self.root, CLIENT, key_env=self._actor.key_env, private=[self._key, *private])

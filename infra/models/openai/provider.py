@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent0.errors import AuthError, DependencyError, OperationError, RefusedError
+from agent0.errors import AuthError, DependencyError, OperationError, OtherServerError, RefusedError
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
@@ -33,6 +33,8 @@ PROBE = GenerateRequest(
     Sampling(max_tokens=8),
 )
 """The short request that shows which way of asking a server takes."""
+LACKS = (OperationError, OtherServerError)
+"""What is raised where a server has no such path: some answer with a page."""
 HOTTEST = 2.0
 """The highest temperature of OpenAI's API, which vLLM keeps to: draws differ most there."""
 
@@ -178,12 +180,12 @@ class OpenAIServer:
         prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
         if chat:
             await self._check_vocabulary(chat, model, prompt)
-        refused: OperationError | None = None
+        refused: Exception | None = None
         for way in ways(await self._kind(cards[model]), tokenizer=chat is not None):
             found = Found(model, way, chat)
             try:
                 [reply] = (await self._asked(found, PROBE, prompt)).replies
-            except OperationError as error:
+            except LACKS as error:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
@@ -215,7 +217,7 @@ class OpenAIServer:
         first, second = (replace(PROBE, sampling=Sampling(temperature=HOTTEST, max_tokens=8, seed=n)) for n in (1, 2))
         try:
             together = (await self._asked(found, first, prompt, count=most)).replies
-        except OperationError:
+        except LACKS:
             return False
         [alone] = (await self._asked(found, second, prompt)).replies
         return together[0].ids != together[1].ids == alone.ids
@@ -245,7 +247,7 @@ class OpenAIServer:
         try:
             if "default_generation_settings" in await self._connection.asked("GET", "/props"):
                 return "llama.cpp"
-        except (OperationError, TypeError, ValueError):
+        except (*LACKS, TypeError, ValueError):
             pass
         return str(card.get("owned_by") or "")
 
@@ -254,7 +256,7 @@ class OpenAIServer:
         try:
             held = await self._connection.asked("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
             spelt = str(held["content"] if "content" in held else held["prompt"])
-        except (OperationError, KeyError, TypeError, ValueError):
+        except (*LACKS, KeyError, TypeError, ValueError):
             return
         if spelt.strip() != chat.decode(prompt).strip():
             why = f"The tokenizer in {self._actor.tokenizer} spells its token ids differently."

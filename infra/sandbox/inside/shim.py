@@ -239,7 +239,7 @@ def _wait(poll: select.poll, seconds: float, locks: Locks | None) -> dict[int, i
     there will be none."""
     end = time.monotonic() + seconds
     while True:
-        told = dict(poll.poll(max(1, int((end - time.monotonic()) * 1000))))
+        told = dict(poll.poll(max(0, -int((time.monotonic() - end) * 1000 // 1))))  # whole milliseconds, rounded up
         asked = told.pop(locks.listener, 0) if locks else 0
         if locks and asked & select.POLLIN:
             locks.answer()

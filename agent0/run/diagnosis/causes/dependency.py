@@ -31,8 +31,10 @@ def dependency(case: Case) -> Cause | None:
     who = ", ".join(sorted({name for one in waits for name in one.waiting}))
     said = waits[0].message.removeprefix(f"{waits[0].dependency} is not available. ").rstrip(".")
     told = f"{names} is away, and {who} waits for it: {said}"
-    if roles := _roles(case):
-        told += f" ({' and '.join(f'run.{role}.base_url' for role in roles)})"
+    if len(roles := _roles(case)) == 1:
+        told = told.replace("<role>", roles[0])
+    if named := [key for role in roles if (key := f"run.{role}.base_url") not in told]:
+        told += f" ({' and '.join(named)})"
     if case.ended == "dependency":
         told = f"{told}; the run failed after waiting for run.give_up_after"
     seen = tuple(Observation(f"since {one.since[:19]}: {one.message}", event=one.event) for one in waits)
@@ -46,7 +48,8 @@ def _roles(case: Case) -> list[str]:
     """The roles whose model server is waited for: those whose address it says, or whose handlers wait for a server."""
     said = " ".join(one.message for one in case.waits)
     actors = {"student": case.config.student, "teacher": case.config.teacher}
-    named = [role for role, actor in actors.items() if actor.base_url and actor.base_url in said]
+    roots = {role: actor.base_url.rstrip("/").removesuffix("/v1") for role, actor in actors.items()}
+    named = [role for role, root in roots.items() if root and root in said]
     waiting = {name for one in case.waits for name in one.waiting}
     asked = [role for role in named if waiting & ASKED_BY[role]]
     return asked or named

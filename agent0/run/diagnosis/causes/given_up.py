@@ -2,10 +2,16 @@
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Loss, Observation
+from agent0.run.diagnosis.causes.dependency import ASKED_BY
 from agent0.run.diagnosis.causes.failing import CORRECT, faulty_file
 
 COSTLY = ("propose_task", "screen_task", "attempt_task", "continue_attempt", "verify_result", "assign_reward")
 """Handlers without which an attempt is lost."""
+ROLES = {handler: role for role, handlers in ASKED_BY.items() for handler in handlers}
+"""Handler -> the role whose model it asks."""
+OWN_KEYS = {"ollama": "OLLAMA_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+"""Provider -> the variable that it reads where run.<role>.key_env names none."""
+KEY = "First: export {}=... to a key that the server takes ({} names the variable)."
 TRACED = "Mend what the error names first; agent0 failures show has its traceback."
 MUCH = 0.05
 """Share of all attempts whose loss is told though the run went on."""
@@ -23,16 +29,25 @@ def given_up(case: Case) -> Cause | None:
         return None
     worst = max(untrained or case.losses, key=lambda one: (one.count, -one.event))
     told = f"{worst.handler} was given up {worst.count} times: {worst.error}: {worst.message.rstrip('.')}"
-    fork = case.again(at=_before(case, worst))
-    retry = f"agent0 failures retry {worst.failure}"
     seen = tuple(Observation(_seen(one), one.task, one.attempt, event=one.event) for one in case.losses[:3])
-    file = faulty_file(worst.error, worst.message)
-    advice = (
-        CORRECT.format(file) if file else "Mend what the error names first; agent0 failures show has its traceback."
-    )
-    mend = retry if worst.waits and not file else fork
-    return Cause("given_up", _iteration(case, worst), told, seen, mend, advice, stops or bool(untrained),
-                 event=worst.event)  # fmt: skip
+    mend, advice = _mended(case, worst)
+    return Cause("given_up", worst.iteration, told, seen, mend, advice, stops or bool(untrained), event=worst.event)
+
+
+def _mended(case: Case, worst: Loss) -> tuple[str, str]:
+    """The command, and what to do before it: correct a file of the user's, set a key, or mend what the error names."""
+    at = _before(case, worst)
+    if file := faulty_file(worst.error, worst.message):
+        return case.again(at=at), CORRECT.format(file)
+    advice, values = TRACED, dict[str, str]()
+    if worst.error == "AuthError" and (role := ROLES.get(worst.handler)):
+        setting = f"run.{role}.key_env"
+        name = case.value(setting) or OWN_KEYS.get(case.value(f"run.{role}.provider"), "")
+        values = {} if name else {setting: "PROVIDER_KEY"}
+        advice = KEY.format(name or "PROVIDER_KEY", setting)
+    if worst.waits and not values:
+        return f"agent0 failures retry {worst.failure}", advice
+    return case.again(at=at, values=values), advice
 
 
 def _seen(one: Loss) -> str:
@@ -42,8 +57,3 @@ def _seen(one: Loss) -> str:
 def _before(case: Case, loss: Loss) -> int:
     """The event before the first loss; the run's start where that is unknown."""
     return max(case.started, loss.event - 1) if loss.event else case.started
-
-
-def _iteration(case: Case, loss: Loss) -> int:
-    lossy = [one.number for one in case.iterations if one.given_up]
-    return lossy[0] if lossy and not loss.waits else case.iteration

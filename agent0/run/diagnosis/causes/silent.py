@@ -17,7 +17,7 @@ def silent(case: Case) -> Cause | None:
         settings = case.changed(*KEYS)
         ends = ", ".join(f"{n:,} {end}" for end, n in sorted(one.ends.items(), key=lambda held: -held[1]))
         told = f"the student gives no answer: {of(one.answered, made)} attempts end with one ({ends}; "
-        told += f"{blamed(case, settings, 'run.student.prompts')})"
+        told += f"{blamed(case, settings, 'run.student.provider', 'run.student.prompts')})"
         seen = tuple(example for key, example in one.examples.items() if key.startswith("end:"))
         mend = case.again(settings) if settings else f"agent0 trajectory list {case.run}"
         return Cause("silent", one.number, told, seen, mend, settings=settings, checkpoint=one.student,

@@ -10,7 +10,7 @@ IDLE_S = 300
 @cause(90)
 def stopped(case: Case) -> Cause | None:
     """Report that the run was paused or cancelled, failed, or has had no event for minutes."""
-    why = f": {case.reason}" if case.reason else " by hand"
+    why = f": {case.reason.rstrip('.')}" if case.reason else " by hand"
     idle = case.here.get("idle_s", 0.0)
     go_on = case.go_on()
     seen = (Observation("its last event", event=case.last),)
