@@ -42,7 +42,7 @@ class AnthropicStandIn:
         self.url, self.limits = "", LIMITS
 
     def parts(self, fault: str) -> Iterator[Part]:
-        """The events of an answer; ``no usage``: its end counts nothing."""
+        """The events of an answer; ``no usage``: its end counts nothing; ``odd usage``: no number."""
         usage = READ | {"output_tokens": 1}
         message = {"id": "msg_1", "type": "message", "role": "assistant", "model": self.model, "content": []}
         yield {"type": "message_start", "message": message | {"stop_reason": None, "usage": usage}}
@@ -50,7 +50,8 @@ class AnthropicStandIn:
         for index, block in enumerate(self.blocks):
             yield from self._block(index, block)
         told: Part = {"type": "message_delta", "delta": {"stop_reason": self.stop, "stop_sequence": None}}
-        yield told if fault == "no usage" else told | {"usage": {"output_tokens": 200}}
+        counts = {"output_tokens": "many" if fault == "odd usage" else 200}
+        yield told if fault == "no usage" else told | {"usage": counts}
         yield {"type": "message_stop"}
 
     def _block(self, index: int, block: str | tuple[str, str]) -> Iterator[Part]:

@@ -3,6 +3,8 @@ a request, is in what is said."""
 
 import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -131,6 +133,13 @@ async def test_a_busy_server_says_when_to_come_back_and_is_not_asked_before(
     with pytest.raises(ServerBusyError) as said:
         await ask(server.url)
     assert said.value.after_s == 17 and len(server.asked) == 1
+
+
+async def test_a_busy_server_may_name_the_moment(server: AnthropicStandIn) -> None:
+    server.faults, server.after = ["busy"], format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    with pytest.raises(ServerBusyError) as said:
+        await ask(server.url)
+    assert 80 < said.value.after_s <= 90
 
 
 async def test_an_answer_without_a_count_is_kept_and_cannot_be_priced(server: AnthropicStandIn) -> None:

@@ -9,19 +9,22 @@ from typing import Any
 
 import pytest
 
-from agent0.errors import DependencyError, StreamBrokenError, TransientError
+from agent0.errors import DependencyError, StreamBrokenError, TransientError, UsageError
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.breaker import Breaker
 from agent0.settings import ActorConfig
 from events.models import ModelCalled
 from infra.gateway.billed import Billed, Remote
 from infra.gateway.gateway import Gateway, Guards, LocalLink, RemoteLink
+from infra.gateway.prices import read_usage
 from infra.gateway.rates import RateLimits
 from infra.gateway.retries import Retries
 from infra.gateway.streaming import streamed
 from infra.log.event_log import Log
 from infra.models.anthropic.provider import Anthropic
+from infra.models.openai.dialects import Way
 from infra.models.openai.provider import OpenAIServer
+from infra.models.openai.replies import Reading
 from tests.anthropic_server import AnthropicStandIn, serving
 from tests.openai_server import actor
 from tests.openai_server import serving as serving_openai
@@ -188,14 +191,27 @@ async def test_a_server_that_hangs_is_stood_in_for(log: Log, server: AnthropicSt
     assert "".join(pieces) == "Four.\n"
 
 
-async def test_a_stream_that_counts_nothing_costs_its_reservation(log: Log, server: AnthropicStandIn) -> None:
-    server.faults = ["no usage"]
+@pytest.mark.parametrize("fault", ["no usage", "odd usage"])
+async def test_a_stream_that_counts_nothing_costs_its_reservation(
+    log: Log, server: AnthropicStandIn, fault: str
+) -> None:
+    server.faults = [fault]
     model, pieces = claude(server), list[str]()
     assert (await heard(streamed(gate(log, model), ASKED), pieces)).text == "".join(pieces)
     await model.close()
     [event] = await called(log)
     assert isinstance(event, ModelCalled) and (event.error, event.tokens) == ("UsageError", None)
     assert event.cost == await spent(log) > 0
+
+
+@pytest.mark.parametrize("usage", ["none", [5], {"prompt_tokens": "x", "completion_tokens": float("nan")}])
+def test_an_answer_whose_count_cannot_be_read_is_not_lost(usage: Any) -> None:
+    reading = Reading(Way("chat", "text"))
+    reading.add({"choices": [{"delta": {"content": "four"}, "finish_reason": "stop"}], "usage": usage})
+    [reply] = reading.replies()
+    assert (reply.text, reply.read, reply.written) == ("four", 0, 0)
+    with pytest.raises(UsageError):
+        read_usage("openai", {"usage": reply.counted}, "chat")
 
 
 def test_a_question_is_answered_on_the_command_line(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from genai_prices.data_snapshot import get_snapshot
 
 from agent0.errors import UsageError
 from agent0.routing.budgets import most_cost
@@ -134,6 +135,8 @@ def test_both_conventions_are_one() -> None:
         ("openai", "chat", chat(5, 5, reasoning=6), "6 tokens of reasoning"),
         ("openai", "responses", responses(5, 5, cached=6), "6 tokens"),
         ("openai", "chat", {"usage": {"prompt_tokens": 1.5, "completion_tokens": 1}}, "whole"),
+        ("openai", "chat", {"usage": {"prompt_tokens": float("nan"), "completion_tokens": 1}}, "token"),
+        ("openai", "chat", chat(10**12, 5), "more than 100,000,000,000"),
         ("openai", "nonsense", chat(1, 1), "api_flavor"),
         ("nobody", "chat", chat(1, 1), "nobody"),
         ("anthropic", "default", claude(5, 5, cached=-1), "input_tokens"),
@@ -178,8 +181,21 @@ def test_nothing_costs_more_than_was_reserved(model: str, flavor: str, body: Any
     provider = "anthropic" if model.startswith("claude") else "openai"
     tokens, rates = read_usage(provider, body, flavor), PRICES.rates(provider, model, AT)
     assert rates is not None
-    most = most_cost(tokens.read, tokens.written, rates.read, rates.written)
+    most = most_cost(tokens.read, tokens.written, rates.read, rates.written, rates.fee)
     assert tokens.searches or most >= Decimal(cents) * 10_000_000
+
+
+def test_no_model_of_the_table_costs_more_than_was_reserved() -> None:
+    """Some vendors charge for each request, too."""
+    tokens, fees = TokenCounts(read=900, cache_write=300, written=500), set[str]()
+    for provider in get_snapshot().providers:
+        for model in provider.models:
+            rates, price = PRICES.rates(provider.id, model.id, AT), PRICES.of(provider.id, model.id, tokens, AT)
+            if rates and price:
+                most = most_cost(tokens.read, tokens.written, rates.read, rates.written, rates.fee)
+                assert price.amount <= most, f"{provider.id}/{model.id}"
+                fees |= {provider.id} if rates.fee else set()
+    assert "perplexity" in fees
 
 
 def test_prices_are_those_of_the_day() -> None:

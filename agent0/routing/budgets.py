@@ -210,15 +210,18 @@ def _message(balance: Balance, level: BudgetLevel, entry: BudgetChanged) -> str:
     return f"{used}{refused}: calls wait until the {title(balance)} is raised."
 
 
-def most_cost(prompt_bytes: int, max_tokens: int, dearest_read: Decimal, dearest_written: Decimal) -> int:
+def most_cost(
+    prompt_bytes: int, max_tokens: int, dearest_read: Decimal, dearest_written: Decimal, fee: Decimal = Decimal(0)
+) -> int:
     """The most that a call may cost: a token holds at least one byte of the prompt.
 
     Args:
         prompt_bytes: of everything that is sent: turns, tools, schema.
         max_tokens: that may be written, reasoning included.
         dearest_read, dearest_written: nano-dollars of a token at the dearest rate of its direction.
+        fee: nano-dollars of a request, whatever it reads or writes.
     """
-    return nano(prompt_bytes * dearest_read + max_tokens * dearest_written)
+    return nano(prompt_bytes * dearest_read + max_tokens * dearest_written + fee)
 
 
 def nano(amount: Decimal) -> int:

@@ -200,7 +200,7 @@ class Billed:
         rates = self._books.prices.rates(self.remote.vendor, self.remote.model, self._books.clock(), batch)
         if rates is None:
             return None
-        return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
+        return most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written, rates.fee)
 
     async def _write_later(
         self, request: GenerateRequest, of: Try, end: End, answer: Generation | None, fields: Mapping[str, Any]

@@ -86,7 +86,7 @@ class Ledger:
         self._log, self._stamp, self._clock, self._expiry_s = log, stamp, clock, expiry_s
         self._heads: dict[str, _Head] = {}
         self._seen = -1
-        """Where the newest entry of all budgets stood that ``_heads`` are as of; -1: nobody has looked."""
+        """Where the newest of all entries stood that ``_heads`` are as of; -1: not known."""
         self._configured: set[str] = set()
         self._turns = Turns()
 
@@ -118,7 +118,7 @@ class Ledger:
             await self._reserve(wanted, purpose, expiry_s)
         except asyncio.CancelledError:  # nothing is sent; the entry may be stored all the same
             unsent = replace(purpose, reason="cancelled before it was sent")
-            await self._log.queue.put(lambda: self.refund(wanted, unsent))
+            await self._log.queue.put(lambda: self._drop(wanted, unsent))
             raise
         return wanted
 
@@ -175,6 +175,14 @@ class Ledger:
             for account in wanted.accounts:
                 await self._change((account,), lambda b: budgets.refuse(b, call, amount, purpose))
             raise
+
+    async def _drop(self, one: Reservation, purpose: Purpose) -> None:
+        """Free what is held for a call of a moment ago, if anything is."""
+        async with self._alone(one.accounts):
+            await self._know(one)
+            await self._change(
+                one.accounts, lambda b: budgets.refund(b, one.call, purpose) if b.held(one.call) else None
+            )
 
     async def _end(
         self, reservation: Reservation, change: Change, cost: int, purpose: Purpose, notes: Sequence[Recorded]

@@ -18,6 +18,7 @@ from agent0.routing.budgets import nano
 from agent0.settings import PriceSettings, RouterSettings
 from events.budgets import DOLLAR
 from events.values import TokenCounts
+from infra.models.calls.counts import MOST
 
 PACKAGE = "genai-prices"
 SETTING, ENERGY = "setting", "energy"
@@ -43,10 +44,11 @@ class Price:
 @dataclass(frozen=True)
 class Rates:
     """Nano-dollars of a token read and of one written, each at the dearest rate that may apply: of the highest tier and
-    of the longest stay in a cache."""
+    of the longest stay in a cache; ``fee``: of a request, whatever it reads or writes."""
 
     read: Decimal
     written: Decimal
+    fee: Decimal = Decimal(0)
 
 
 class Prices:
@@ -96,7 +98,7 @@ def _rates(provider: str, model: str, minute: datetime, batch: bool) -> Rates | 
     if found is None:
         return None
     held = vars(found.model_price)
-    return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN))
+    return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN), found.total_price * DOLLAR)
 
 
 def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCounts:
@@ -117,8 +119,8 @@ def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCoun
     except (ValueError, LookupError) as error:
         raise _unusable(provider, str(error)) from error
     counts = {name: found.reported_value(key) for name, key in _KEYS.items()}
-    if any(value != int(value) for value in counts.values()):
-        raise _unusable(provider, "A count is no whole number.")
+    if any(not -MOST <= value <= MOST or value != int(value) for value in counts.values()):
+        raise _unusable(provider, f"A count is no whole number, or more than {MOST:,}.")
     tokens = TokenCounts(**{name: int(value) for name, value in counts.items()})
     _check(tokens, provider)
     return tokens

@@ -73,5 +73,5 @@ def _option(actor: ActorConfig, request: GenerateRequest, router: RouterSettings
     rates = Prices(router).rates(vendor, actor.model, now())
     if rates is None:
         return Option(name, None, right.get(name))
-    most = most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written)
+    most = most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written, rates.fee)
     return Option(name, most, right.get(name))

@@ -150,7 +150,10 @@ def _check_openai(actor: ActorConfig) -> None:
     if find_spec("openai") is None:
         raise DependencyError("The package that talks to such servers", "Not installed: openai.", EXTRA_OPENAI)
     if not actor.base_url:
-        fix = "Set run.student.base_url and run.teacher.base_url, as http://127.0.0.1:8000/v1."
+        fix = (
+            "Set base_url of its role (run.student, run.teacher, run.verification.judge), as http://127.0.0.1:8000/v1;"
+            " of a model that stands in: router.servers.openai.base_url."
+        )
         raise ConfigError("Provider openai needs the address of a server.", "The setting base_url is empty.", fix)
     from infra.models.openai.provider import key_of
 

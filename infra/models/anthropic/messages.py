@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agent0.ports.models import GenerateRequest, Served
+from infra.models.calls.counts import usage_in
 from infra.models.tool_text import messages, with_calls
 
 CUT = ("max_tokens", "model_context_window_exceeded")
@@ -113,7 +114,7 @@ class Reading:
         match part["type"]:
             case "message_start":
                 self.model = str(part["message"]["model"])
-                self._first = part["message"].get("usage") or {}
+                self._first = usage_in(part["message"])
             case "content_block_start":
                 block = part["content_block"]
                 told = str(block.get("text") or "")
@@ -123,6 +124,6 @@ class Reading:
                 self._blocks[part["index"]].text += str(delta.get("text") or delta.get("partial_json") or "")
             case "message_delta":
                 self.stopped = str(part["delta"].get("stop_reason") or "")
-                self._last = part.get("usage") or {}
+                self._last = usage_in(part)
             case "message_stop":
                 self.ended = True

@@ -19,6 +19,7 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
 from events.values import Usage
 from infra.models.anthropic.messages import Reading, body
+from infra.models.calls.counts import count_of
 from infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
 from infra.models.calls.slots import Slots
 from infra.models.calls.streams import Patience, rate_limits, read_whole
@@ -99,8 +100,8 @@ def generation(found: Reading, name: str, first_s: float | None, wall_s: float) 
     counted = found.counted
     read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     usage = Usage(
-        prompt_tokens=sum(int(counted.get(name) or 0) for name in read),
-        completion_tokens=int(counted.get("output_tokens") or 0),
+        prompt_tokens=sum(count_of(counted.get(name)) for name in read),
+        completion_tokens=count_of(counted.get("output_tokens")),
         wall_s=wall_s,
         first_s=first_s,
     )

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
 from typing import Any
 
 import httpx2
@@ -80,13 +82,17 @@ def page_in(url: str, status: int, headers: Mapping[str, str]) -> OtherServerErr
 
 
 def _after_s(error: Any) -> float:
-    """Seconds that a busy server asks to be left alone; 0 where it does not say."""
+    """Seconds that a busy server asks to be left alone, or until the moment (HTTP date) it names; 0 where it does not
+    say."""
     for header, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return max(0.0, float(error.response.headers[header]) / divisor)
         except (KeyError, ValueError):
             continue
-    return 0.0
+    try:
+        return max(0.0, parsedate_to_datetime(error.response.headers["retry-after"]).timestamp() - time())
+    except (KeyError, ValueError, OverflowError):
+        return 0.0
 
 
 def unset(variable: str) -> tuple[str, str]:

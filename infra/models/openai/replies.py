@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from agent0.ports.models import Served
 from events.values import Capture
+from infra.models.calls.counts import count_of, usage_in
 from infra.models.calls.margins import margin
 from infra.models.openai.dialects import Way
 from infra.models.tool_text import with_calls
@@ -163,10 +164,10 @@ class Reading:
         one.why = str(reason["type"] if isinstance(reason, dict) else reason or "")
 
     def _openai(self, part: Mapping[str, Any]) -> None:
-        usage = part.get("usage") or {}
+        usage = usage_in(part)
         self._counted = usage or self._counted
-        self._read = int(usage.get("prompt_tokens") or self._read)
-        self._written = int(usage.get("completion_tokens") or self._written)
+        self._read = count_of(usage.get("prompt_tokens")) or self._read
+        self._written = count_of(usage.get("completion_tokens")) or self._written
         for key, name in SAYS.items():
             self._said[name] = str(part.get(key) or self._said.get(name, ""))
         for choice in part["choices"] or ():
