@@ -5,7 +5,6 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest_asyncio
 import torch
 
 from agent0.chat_format import format_call
-from agent0.errors import AuthError, DependencyError, OperationError, OtherServerError, TransientError
+from agent0.errors import AuthError, DependencyError, OperationError, TransientError
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
@@ -303,18 +302,6 @@ async def test_nothing_there_is_a_missing_dependency() -> None:
     with pytest.raises(DependencyError, match="Nothing answers") as caught:
         await model.generate(ask())
     assert gone in caught.value.why
-
-
-async def test_a_server_of_pages_is_no_server_of_models(tmp_path: Path) -> None:
-    handler = type("Handler", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages:
-        thread = threading.Thread(target=pages.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        model = OpenAIServer(actor(f"http://127.0.0.1:{pages.server_port}"))
-        with pytest.raises(OtherServerError, match=r"a page \(text/html, status 404\) came"):
-            await model.generate(ask())
-        pages.shutdown()
-        thread.join()
 
 
 async def test_a_server_of_another_protocol_is_no_server_of_models() -> None:

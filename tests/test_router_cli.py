@@ -93,6 +93,11 @@ def test_what_is_wrong_is_said(tmp_path: Path, words: tuple[str, ...], code: int
     assert said.code == code and told in said.err
 
 
+def test_a_stage_that_there_is_not_is_named(tmp_path: Path) -> None:
+    said = call("router", "compress", "--stage", "sumary", home=tmp_path)
+    assert said.code == 2 and "'structural', 'extractive' or 'summary'" in said.err
+
+
 async def fits_nothing(home: Path) -> None:
     async with open_log(load("scripted", {"home": str(home)}, {}), make=True) as log:
         await open_ledger(held_in(home), log).set_cap(Account("day", "2026-01-01"), 1)

@@ -198,7 +198,7 @@ ON: dict[str, Any] = {"stages": ("summary",), "loss95": 0.0}
         ("openai/gpt-4o", {"servers": {"openai": {"base_url": "https://api.openai.com/v1"}}}, "openai charges"),
         ("openai/m", {"servers": {"openai/m": {"base_url": "https://llm.example.com"}}}, r"llm\.example\.com charges"),
         ("openai/own", {"prices": {"openai/own": {"input": 1, "output": 1}}}, "openai charges"),
-        ("", {}, "names no model"),
+        ("", {}, "No model writes the summaries"),
         ("tiny", {}, "names no model"),
     ],
 )

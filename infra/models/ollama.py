@@ -16,7 +16,14 @@ import httpx
 from ollama import AsyncClient, ChatResponse, ResponseError
 
 from agent0.chat_format import format_call
-from agent0.errors import Agent0Error, AuthError, DependencyError, OperationError, TransientError
+from agent0.errors import (
+    Agent0Error,
+    AuthError,
+    DependencyError,
+    OperationError,
+    OtherServerError,
+    TransientError,
+)
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
@@ -50,6 +57,7 @@ OVERLONG = re.compile(r"context (size|length)")
 KEYLESS = (401, 403)
 ELSEWHERE = (*KEYLESS, 404, 405, 501)
 """What other servers answer to a question that is Ollama's alone."""
+ELSEWHERE_FIX = "Set models.ollama_url, or use provider openai."
 
 LOOP = 30
 """So many equal pieces in a row, and Ollama ends a turn without saying so (llm/llama_server.go)."""
@@ -107,6 +115,8 @@ class Ollama:
                 first = first or time.monotonic()
                 parts.append(part)
         except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, AttributeError) as error:
+            if isinstance(error, ValueError | AttributeError) and (other := await _other_kind(self._url)):
+                raise OtherServerError("Ollama", f"What answers at {self._url} is {other}.", ELSEWHERE_FIX) from None
             private = [turn.content for turn in request.turns]
             raise self._refused(error, private) from None  # its text may quote what was written
         if not parts or not (parts[-1].done or _looped(parts)):
@@ -224,8 +234,7 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
         found = await client.show(model)
     except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
         if isinstance(error, ResponseError) and error.status_code in ELSEWHERE and (other := await _other_kind(url)):
-            why, fix = f"What answers at {url} is {other}.", "Set models.ollama_url, or use provider openai."
-            raise DependencyError("Ollama", why, fix) from error
+            raise OtherServerError("Ollama", f"What answers at {url} is {other}.", ELSEWHERE_FIX) from error
         raise refusal(error, url, model) from error
     finally:
         await client.close()  # type: ignore[no-untyped-call]
@@ -259,7 +268,7 @@ async def try_chat(actor: ActorConfig, url: str) -> None:
 
 async def _other_kind(url: str) -> str:
     """The kind of server at ``url``, in words; empty where it is Ollama, or all that it says is that it wants a key."""
-    with suppress(DependencyError):
+    with suppress(DependencyError, TransientError):
         kind = await kind_of(url)
         return "" if kind == "ollama" else "llama.cpp's server"
     async with client_of(url) as client:

@@ -51,6 +51,9 @@ def summarizer_of(plan: CompressionSettings, router: RouterSettings) -> ActorCon
             fix = 'Add "summary" to router.compression.stages, or leave it out.'
             raise ConfigError(f"router.compression.summarizer = {name} has no effect.", "No stage is summary.", fix)
         return None
+    if not name:
+        fix = 'Name one that costs nothing: --summarizer, or router.compression.summarizer = "ollama/MODEL".'
+        raise ConfigError("No model writes the summaries.", "A stage is summary.", fix)
     actor = ActorConfig(**_place(name, router, "router.compression.summarizer names the one that writes summaries."))
     if vendor := vendor_billing(actor, router):
         what = f"router.compression.summarizer = {name} is refused."

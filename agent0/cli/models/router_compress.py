@@ -1,5 +1,6 @@
 """``agent0 router compress``: what shorter prompts cost in accuracy."""
 
+import json
 import secrets
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,11 +36,11 @@ def compress(
     them."""
     from agent0.assembly.evaluation.compressed import measure_loss
     from agent0.assembly.evaluation.routed import Plan
-    from agent0.settings.router import CompressionSettings
 
     held = console.settings(profile, set_)
-    given = {"stages": stage or ["structural"], "longest": longest, "summarizer": summarizer}
-    how = CompressionSettings.model_validate(given)
+    given = {"stages": json.dumps(stage or ["structural"]), "longest": longest, "summarizer": summarizer}
+    asked = [f"router.compression.{name}={value}" for name, value in given.items() if value]
+    how = console.settings(profile, [*(set_ or ()), *asked]).router.compression
     identity = resume or f"compression-{secrets.token_hex(3)}"
     console.say(f"Compression {identity}: {held.run.student.provider}, data in {held.home}")
     plan = Plan(items, "test", seed, long=long, **trained(held, checkpoint))

@@ -1,0 +1,75 @@
+"""What answers with pages at a model's address is a server of another kind: it is away, and no try has failed."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from agent0.errors import OtherServerError
+from agent0.ports.models import Model
+from agent0.settings import ActorConfig
+from infra.models.anthropic.provider import Anthropic
+from infra.models.ollama import Ollama
+from infra.models.openai.provider import OpenAIServer
+from tests.conformance_model import ask
+from tests.openai_server import actor
+
+PAGE = b"<!doctype html><title>Router</title>"
+
+
+class Pages(BaseHTTPRequestHandler):
+    """Answers everything with the same page."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.send_header("content-type", "text/html; charset=utf-8")
+        self.send_header("content-length", str(len(PAGE)))
+        self.end_headers()
+        self.wfile.write(PAGE)
+
+    do_GET = do_POST = answer  # noqa: N815 (as the library names them)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+@pytest.fixture(params=[200, 404])
+def pages(request: pytest.FixtureRequest) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        server.status = request.param  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def anthropic(url: str) -> Model:
+    return Anthropic(ActorConfig(provider="anthropic", model="m", base_url=url, key_env="A_KEY", timeout_s=5))
+
+
+def ollama(url: str) -> Model:
+    return Ollama(ActorConfig(provider="ollama", model="m", timeout_s=5), url)
+
+
+@pytest.mark.parametrize("make", [lambda url: OpenAIServer(actor(url)), anthropic])
+async def test_a_page_is_no_answer_of_a_model(pages: str, make: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "k")
+    model: Model = make(pages)
+    with pytest.raises(
+        OtherServerError, match=r"a server of another kind: a page \(text/html, status (200|404)\) came"
+    ):
+        await model.generate(ask())
+    await model.close()
+
+
+@pytest.mark.parametrize("pages", [200], indirect=True)
+async def test_a_page_is_no_answer_of_ollama(pages: str) -> None:
+    model = ollama(pages)
+    with pytest.raises(OtherServerError, match=r"is another server\. Set models\.ollama_url"):
+        await model.generate(ask())
+    await model.close()
