@@ -231,7 +231,8 @@ def test_a_measurement_with_one_summariser_does_not_license_another() -> None:
 def test_a_measurement_of_outputs_without_summaries_is_none_of_summaries(
     summaries: int, without: int, shown: bool
 ) -> None:
-    assert Loss("m", (Any, Any), Any, 0.0, summaries, without).shows_summaries is shown
+    nothing: Any = None
+    assert Loss("m", nothing, nothing, 0.0, summaries, without).shows_summaries is shown
 
 
 async def test_what_costs_money_is_not_even_measured(tmp_path: Path) -> None:
