@@ -117,8 +117,8 @@ async def test_a_call_that_costs_money_is_sent_shorter_and_says_so(log: Log, tmp
 
 def test_the_command_pairs_both_ways_and_prints_the_setting(tmp_path: Path) -> None:
     words = ("router", "compress", "--profile", "scripted", "--items", "6", "--json", "--stage", "extractive")
-    words += ("--stage", "summary", "--summarizer", "scripted/", "--longest", "100")
-    found = agent0(*words, home=tmp_path).json
+    summary = ("--stage", "summary", "--summarizer", "scripted/", "--longest", "100")
+    found = agent0(*words, *summary, home=tmp_path).json
     assert [(one["way"], one["tasks"]) for one in found["ways"]] == [("plain", 6), ("compressed", 6)]
     assert (
         found["settings"]["loss95"] > 0.3 and 0 <= found["shorter"] < 0.1

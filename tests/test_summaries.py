@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.assembly.evaluation.compressed import measure_loss
+from agent0.assembly.evaluation.compressed import Loss, measure_loss
 from agent0.assembly.evaluation.routed import Plan
 from agent0.assembly.routing.billing import check_routing, summarizer_of
 from agent0.assembly.routing.compressing import check_compression
@@ -223,6 +223,16 @@ def test_a_measurement_with_one_summariser_does_not_license_another() -> None:
     with pytest.raises(ConfigError, match="has no effect"):
         summarizer_of(CompressionSettings(stages=("structural",), summarizer="tiny/long"), RouterSettings())
     assert summarizer_of(CompressionSettings(), RouterSettings()) is None
+
+
+@pytest.mark.parametrize(
+    ("summaries", "without", "shown"), [(0, 0, False), (2, 594, False), (9, 1, True), (8, 1, False)]
+)
+def test_a_measurement_of_outputs_without_summaries_is_none_of_summaries(
+    summaries: int, without: int, shown: bool
+) -> None:
+    nothing: Any = None
+    assert Loss("m", nothing, nothing, 0.0, summaries, without).shows_summaries is shown
 
 
 async def test_what_costs_money_is_not_even_measured(tmp_path: Path) -> None:
