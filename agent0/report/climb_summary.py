@@ -64,7 +64,7 @@ def study_lines(found: Found, page: str) -> list[str]:
     return [
         f"{_found_out(higher)}: {first} {base}, {added} ({seeds}; T: highest test level half solved; S: accuracies "
         "added up).",
-        f"Controls, equal attempts and steps: {_controls(found, others) or 'none is finished'}.",
+        f"Controls, asked for as many attempts and steps: {_controls(found, others) or 'none is finished'}.",
         f"Not to be claimed: {_limits(found, first, others)}. All of it: {page}",
     ]
 

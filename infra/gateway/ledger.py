@@ -309,7 +309,7 @@ class Ledger:
                     return
                 await asyncio.sleep(random.random() * pause)  # before the look: what is seen is as new as can be
                 await self._catch_up()
-                if self._seen == seen:  # nobody came first: what it was to follow is gone
+                if self._seen == seen:  # no other process appended: the entry to follow is gone
                     self._forget()
             except BudgetExhaustedError:
                 raise

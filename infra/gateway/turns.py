@@ -8,7 +8,7 @@ from time import monotonic
 
 BURST_S, GAP_S, APART_S = 0.1, 0.01, 0.005
 """A process that appended for BURST_S, each entry within APART_S of the one before, pauses for GAP_S and twice as long
-as an append takes. Nobody else can read the newest entry and come first in between."""
+as an append takes. Without a pause no other process has time to read the newest entry and append behind it."""
 
 
 class Turns:

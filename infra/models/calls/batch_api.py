@@ -11,14 +11,14 @@ from infra.models.calls.slots import BusyError
 
 @dataclass(frozen=True)
 class Failure:
-    """A request of a batch that was not answered, and for which nobody sends a bill."""
+    """A request of a batch that was not answered, and is not charged."""
 
     kind: str
     why: str = ""
 
 
 class BatchRefusedError(RefusedError):
-    """A vendor refused a batch as a whole: nothing of it is answered, and nobody sends a bill."""
+    """A vendor refused a batch as a whole: no request of it is answered or charged."""
 
 
 class BatchApi(Protocol):
