@@ -1,5 +1,5 @@
-"""Ablates the gate of a climb whose teacher is a model: shares of the wrong answers are let in, with the teacher trained
-or not, at as many iterations, tasks and attempts asked for.
+"""Ablates the gate of a climb whose teacher is a model: shares of the wrong answers are let in, with the teacher
+trained or not, at as many iterations, tasks and attempts asked for.
 
 Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy is the accuracy added up over lengths.
 """
@@ -12,10 +12,10 @@ from agent0.experiments.ladder_aims import LadderAim
 TEACHERS = {"trained": {}, "frozen": {f"{RECIPE}.enabled": "false", "teacher.explore": "0"}}
 SHARES = {"": 0.0, "-leak-10": 0.1, "-leak-30": 0.3, "-leak-all": 1.0}
 LET_IN = {
-    0.0: "only right answers are trained on",
-    0.1: "a tenth of the wrong ones, too",
-    0.3: "three in ten",
-    1.0: "all",
+    0.0: "only right answers are accepted",
+    0.1: "a tenth of the wrong answers are accepted, too",
+    0.3: "three in ten of the wrong answers are accepted, too",
+    1.0: "every answer is accepted",
 }
 
 
@@ -41,7 +41,8 @@ ablation_study(
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
             "teacher's base is the packaged one.",
-            "**Rewards of the teacher** are those of the true verdicts; the gate decides what the student is trained on.",
+            "**Rewards of the teacher** are those of the true verdicts; the gate decides what its student is trained "
+            "on.",
         ),
     )
 )
