@@ -4,7 +4,9 @@
 level of which half is solved, greedy) and S (accuracies of levels 4 to 30 added up) after each fifth iteration, and the
 mean accuracy of the levels 4 to 6, which the base was taught, before and after. Model,
 sampling, training and tasks are those of a run; the answer is compared as text. ``--base FOLDER`` names another base
-for each seed (``{seed}`` stands for it), ``--ladder`` another family. Processor time is that of the whole way.
+for each seed (``{seed}`` stands for it), ``--ladder`` another family, ``--device`` another than the CPU (in single
+precision, too), ``--recipe`` settings of training over those of every way, as JSON. Processor time is that of the whole
+way.
 
 ``--ladder digit_sums`` (or ``column_addition``) is how other ladders are compared with their controls: ways
 ``uniform``, ``frozen`` and ``permuted``. A base of another size is made from a mix with a ``shape`` of its own
@@ -12,6 +14,7 @@ for each seed (``{seed}`` stands for it), ``--ladder`` another family. Processor
 """
 
 import argparse
+import json
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -102,10 +105,11 @@ WAYS = {
 class Climb:
     """One student on the ladder: what it solved at each level, and its accepted answers so far."""
 
-    def __init__(self, way: Way, base: str, seed: int, ladder: str) -> None:
+    def __init__(self, way: Way, base: str, seed: int, ladder: str, device: str = "cpu") -> None:
         self.way, self.seed = way, seed
         self.family = families()[ladder]
-        self.engine, self.training = Engine(base), Training(base)
+        self.engine = Engine(base, device=device, precision="fp32")
+        self.training = Training(base, device=device, precision="fp32")
         self.settings = load("climb").run.training.student.as_recorded() | {"temperature": 1.0} | dict(way.recipe)
         self.rng = random.Random(f"climb {seed}")
         self.rates = dict.fromkeys(range(1, 7), 1.0)
@@ -200,10 +204,10 @@ def sample_of(written: Written) -> Sample:
     )
 
 
-def climb(name: str, base: str, seed: int, ladder: str) -> None:
+def climb(name: str, base: str, seed: int, ladder: str, device: str, recipe: Mapping[str, Any]) -> None:
     """Follow one way from one base, and print its rows."""
     way, begin = WAYS[name], time.process_time()
-    student = Climb(way, base, seed, ladder)
+    student = Climb(replace(way, recipe={**way.recipe, **recipe}), base, seed, ladder, device)
     rows, elsewhere = [student.examine()], student.outside()
     accepted = 0
     for number in range(way.iterations + way.settle):
@@ -224,10 +228,12 @@ def main() -> None:
     asked.add_argument("--ways", default=",".join(WAYS))
     asked.add_argument("--base", default=str(packaged("climb")))
     asked.add_argument("--ladder", default="reversal", help="the family; --base must know its lowest levels")
+    asked.add_argument("--device", default="cpu")
+    asked.add_argument("--recipe", default="{}", type=json.loads)
     given = asked.parse_args()
     for seed in map(int, given.seeds.split(",")):
         for name in given.ways.split(","):
-            climb(name, given.base.replace("{seed}", str(seed)), seed, given.ladder)
+            climb(name, given.base.replace("{seed}", str(seed)), seed, given.ladder, given.device, given.recipe)
 
 
 if __name__ == "__main__":

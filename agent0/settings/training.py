@@ -87,8 +87,8 @@ class RecipeConfig(Frozen):
         1.0,
         ge=1,
         le=16,
-        description="sft, awr: positions of a training sequence are multiplied by a factor drawn from 1 to this; small "
-        "models on a CPU only",
+        description="sft, awr: positions of a training sequence are multiplied by a factor drawn from 1 to this; for "
+        "models with rotary positions",
     )
     lr_end: float = Field(
         1.0, ge=0, le=1, description="share of an iteration's lr left at the last step of its training (linear)"
@@ -116,7 +116,7 @@ class RecipeConfig(Frozen):
         0.0,
         ge=0,
         description="bonus on the entropy (nats) with which each token is chosen, among those of `entropy_among`; "
-        "small models on a CPU only",
+        "small models in precision fp32 only",
     )
     entropy_among: str = Field(
         "", description="`entropy`: texts of the tokens among which, with blanks between them; empty: all tokens"

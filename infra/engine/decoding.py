@@ -33,8 +33,9 @@ class Cache:
         if self.longest == self._room:
             self._widen()
         rows, groups = len(self.lengths), self._shape.groups
-        self._hidden[torch.arange(rows), self.lengths] = 0.0
-        heads = torch.arange(2 * rows * groups).view(2, rows, groups).transpose(0, 1)
+        device = self.lengths.device
+        self._hidden[torch.arange(rows, device=device), self.lengths] = 0.0
+        heads = torch.arange(2 * rows * groups, device=device).view(2, rows, groups).transpose(0, 1)
         self._next = (heads * self._room + self.lengths[:, None, None]).flatten()
         self.lengths, self.longest = self.lengths + 1, self.longest + 1
         self._mask = self._hidden[:, : self.longest].repeat_interleave(groups, 0)[:, None]
@@ -61,14 +62,14 @@ class Cache:
         more = self.longest + ROOM - self._room
         self._held = [pad(one, (0, 0, 0, more)) for one in self._held]
         self._room += more
-        beyond = torch.arange(self._room) >= self.lengths[:, None]
-        self._hidden = torch.zeros(beyond.shape).masked_fill_(beyond, -torch.inf)
+        beyond = torch.arange(self._room, device=self.lengths.device) >= self.lengths[:, None]
+        self._hidden = torch.zeros(beyond.shape, device=beyond.device).masked_fill_(beyond, -torch.inf)
 
 
 def write(weights: Weights, rows: Sequence[Row], stops: Collection[int]) -> None:
     """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for."""
     for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
-        _write(weights, [row.written.prompt for row in part], Batch(part, stops))
+        _write(weights, [row.written.prompt for row in part], Batch(part, stops, str(weights.embed.device)))
 
 
 def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -89,7 +90,7 @@ def _write(weights: Weights, prompts: Sequence[Sequence[int]], batch: Batch) -> 
         if not alive:
             return
         if len(alive) < CROWDED * len(batch):
-            places = torch.tensor(alive)
+            places = torch.tensor(alive, device=chosen.device)
             batch.keep(places)
             cache.keep(places)
             chosen = chosen[places]
@@ -102,16 +103,18 @@ def read(weights: Weights, prompts: Sequence[Sequence[int]]) -> tuple[Cache, Ten
     unique, longest = list(places), max(map(len, places))
     few = max(1, READ // longest)
     parts = [_read(weights, unique[at : at + few], longest) for at in range(0, len(unique), few)]
-    which = torch.tensor([places[tuple(prompt)] for prompt in prompts])
+    device = weights.embed.device
+    which = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=device)
     kept = [torch.cat(layer)[which] for layer in zip(*(kept for kept, _ in parts), strict=True)]
-    lengths = torch.tensor([len(prompt) for prompt in prompts])
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
     return Cache(weights.shape, kept, lengths), torch.cat([ends for _, ends in parts])[which]
 
 
 def _read(weights: Weights, prompts: Sequence[Sequence[int]], longest: int) -> tuple[list[Tensor], Tensor]:
-    ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts])
-    lengths, kept = torch.tensor([len(prompt) for prompt in prompts]), list[Tensor]()
-    found = hidden(weights, packed(ids, (torch.arange(longest) < lengths[:, None]).long()), kept)
+    device, kept = weights.embed.device, list[Tensor]()
+    ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], device=device)
+    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
+    found = hidden(weights, packed(ids, (torch.arange(longest, device=device) < lengths[:, None]).long()), kept)
     wide = [pad(one, (0, 0, 0, longest - one.shape[2])) for one in kept]
     return wide, found[lengths.cumsum(0) - 1]
 
@@ -119,7 +122,7 @@ def _read(weights: Weights, prompts: Sequence[Sequence[int]], longest: int) -> t
 def step(weights: Weights, ids: Tensor, cache: Cache) -> Tensor:
     """Go on by one token a row, ``ids`` [rows]: what the head reads then, [rows, hidden]."""
     shape = weights.shape
-    x, by = embedding(ids, weights.embed), turns(shape, cache.longest + 1)[cache.lengths]
+    x, by = embedding(ids, weights.embed), turns(shape, cache.longest + 1, ids.device)[cache.lengths]
     cache.place()
     for number, layer in enumerate(weights.layers):
         x = gone_on(shape, layer, x, cache.attend(number, heads_of(shape, layer, x, by)))

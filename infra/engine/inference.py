@@ -25,6 +25,7 @@ from infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of,
 from infra.engine.requests import TurnRequest, Written
 from infra.engine.sampling import Batch, Row
 from infra.training.full_finetune import check_names, check_small
+from infra.training.launch.devices import check_device
 
 ADAPTERS_KEPT = 4
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -34,9 +35,11 @@ def load(path: str, device: str, quantization: str, precision: str = "auto") -> 
     """Model and tokenizer of a local folder: safetensors only, no remote code.
 
     Raises:
-        DependencyError: the folder cannot be read as a model.
+        DependencyError: the folder cannot be read as a model, or torch does not see the device.
     """
     import transformers
+
+    check_device(device)
 
     library: Any = transformers
     library.utils.logging.set_verbosity_error()
@@ -132,7 +135,7 @@ class Engine:
         assert self._shape and parts  # noqa: S101 - so it was checked
         check_names(adapter.weights, parts[0])
         with torch.no_grad():
-            return weights_of(self._shape, adapter.weights, {})
+            return weights_of(self._shape, {name: one.to(self._device) for name, one in adapter.weights.items()}, {})
 
     def _add(self, name: str, adapter: Adapter) -> None:
         from peft import get_peft_model, set_peft_model_state_dict

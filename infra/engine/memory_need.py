@@ -11,7 +11,7 @@ from typing import Any
 
 from infra.engine.adapter import lora_settings
 
-LARGEST = 1 << 25
+LARGEST = 1 << 27
 """Parameters of the largest model that is computed as a function: a copy of the weights is held for every adapter."""
 ROOM = 64
 """Tokens that decoding makes room for at a time."""
@@ -32,8 +32,8 @@ _adapted = re.compile(rf"\.({'|'.join(lora_settings(1, 1)['target_modules'])})\.
 class Shape:
     """A model's sizes. ``linear``: weights of the layers that adapters and quantisation are for; ``ways``: their
     inputs and outputs added up, so that LoRA of rank r has r times as many weights. ``cached``: numbers that a layer
-    keeps of a token's keys, and as many of its values. ``plain``: of the kind that is computed as a function on a CPU,
-    in single precision and without transformers. ``context``: most tokens of a conversation; 0: not known."""
+    keeps of a token's keys, and as many of its values. ``plain``: of the kind that is computed as a function in single
+    precision, without transformers. ``context``: most tokens of a conversation; 0: not known."""
 
     weights: int
     linear: int
@@ -192,9 +192,9 @@ def precision_of(device: str, asked: str) -> str:
     return asked if asked != "auto" else "fp32" if device == "cpu" else "bf16"
 
 
-def as_function(shape: Shape, device: str, precision: str, quantized: bool) -> bool:
+def as_function(shape: Shape, precision: str, quantized: bool) -> bool:
     """Whether a model of ``shape`` is computed as a function of its weights there."""
-    return shape.plain and device == "cpu" and precision == "fp32" and not quantized
+    return shape.plain and precision == "fp32" and not quantized
 
 
 def _frozen(shape: Shape, size: float, quantized: bool) -> float:

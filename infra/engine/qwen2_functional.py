@@ -1,4 +1,4 @@
-"""A small Qwen2 on a CPU as a function of its weights: what transformers computes, in few and large tensor operations.
+"""A small Qwen2 as a function of its weights: what transformers computes, in few and large tensor operations.
 
 Where matrices are small, calling them costs more than multiplying. So adapters are added to matrices rather than
 computed beside them, norms are folded into the matrices behind them, and padding is left out of all but attention.
@@ -58,8 +58,8 @@ class Weights:
 
 
 def shape_of(model: Any) -> Shape | None:
-    """Of a model that transformers has loaded; None where it is not computed here: on a GPU, in another precision, too
-    large, or with anything but what a plain Qwen2 has."""
+    """Of a model that transformers has loaded; None where it is not computed here: in another precision than single,
+    on several devices, too large, or with anything but what a plain Qwen2 has."""
     config, parameters = model.config, list(model.parameters())
     rope = getattr(config, "rope_parameters", None) or {}
     plain = (
@@ -69,7 +69,8 @@ def shape_of(model: Any) -> Shape | None:
         and set(config.layer_types) == {"full_attention"}
         and not config.attention_dropout
         and sum(one.numel() for one in parameters) <= LARGEST
-        and {(one.device.type, one.dtype) for one in parameters} == {("cpu", torch.float32)}
+        and len({one.device for one in parameters}) == 1
+        and {one.dtype for one in parameters} == {torch.float32}
     )
     if not plain:
         return None
@@ -166,20 +167,20 @@ def packed(ids: Tensor, seen: Tensor) -> Packed:
     return Packed(len(ids), longest, ids[real], positions, real.nonzero()[:, 0] * longest + positions)
 
 
-def turns(shape: Shape, longest: int) -> Tensor:
+def turns(shape: Shape, longest: int, device: torch.device) -> Tensor:
     """How far positions, at least ``longest`` of them, turn the pairs of a head: [positions, 1, width / 2], complex."""
-    return _turns(shape.width, shape.theta, -(-longest // _LENGTHS) * _LENGTHS)
+    return _turns(shape.width, shape.theta, -(-longest // _LENGTHS) * _LENGTHS, device)
 
 
 @lru_cache(maxsize=8)
-def _turns(width: int, theta: float, longest: int) -> Tensor:
+def _turns(width: int, theta: float, longest: int, device: torch.device) -> Tensor:
     with torch.inference_mode(False):
-        return _turned(torch.arange(longest), width, theta)
+        return _turned(torch.arange(longest, device=device), width, theta)
 
 
 def _turned(positions: Tensor, width: int, theta: float) -> Tensor:
     """How far ``positions`` [N], whole or not, turn the pairs of a head: [N, 1, width / 2], complex."""
-    each = 1.0 / theta ** (torch.arange(0, width, 2) / width)
+    each = 1.0 / theta ** (torch.arange(0, width, 2, device=positions.device) / width)
     angles = positions[:, None] * each
     return torch.polar(torch.ones_like(angles), angles)[:, None]
 
@@ -187,20 +188,20 @@ def _turned(positions: Tensor, width: int, theta: float) -> Tensor:
 def _turned_text(shape: Shape, text: "Packed", stretch: Tensor | None) -> Tensor:
     """As ``turns`` at the positions of ``text``, those of each row times its ``stretch`` [rows] where there is one."""
     if stretch is None:
-        return turns(shape, text.longest)[text.positions]
+        return turns(shape, text.longest, text.ids.device)[text.positions]
     return _turned(text.positions * stretch[text.places // text.longest], shape.width, shape.theta)
 
 
 @lru_cache(maxsize=8)
-def _least(size: int, eps: float) -> Tensor:
+def _least(size: int, eps: float, device: torch.device) -> Tensor:
     with torch.inference_mode(False):
-        return torch.tensor((size * eps) ** 0.5)
+        return torch.tensor((size * eps) ** 0.5, device=device)
 
 
 def normed(x: Tensor, eps: float) -> Tensor:
     """``x`` [N, hidden] at length 1: what a norm does but for its weights."""
     length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return x / torch.hypot(length, _least(x.shape[-1], eps))
+    return x / torch.hypot(length, _least(x.shape[-1], eps, x.device))
 
 
 def heads_of(shape: Shape, layer: Layer, x: Tensor, by: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_exa
 from infra.tiny.start import go_on_from
 from infra.tiny.tokenizer import make_tokenizer
 from infra.training import course_replay
+from infra.training.launch.devices import check_device
 
 Batch = tuple[Any, Any, Any]
 """Token ids, labels (-100 where nothing is taught) and attention mask, each [rows, T]."""
@@ -68,11 +69,18 @@ def make_model(given: Mapping[str, float], vocabulary: int, stop: int, pad: int)
     return Qwen2ForCausalLM(Qwen2Config(vocab_size=vocabulary, **shape, **special))
 
 
-def build(out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = lambda *_: None) -> ModelCard:
-    """Make tokenizer and model and save them in folder ``out`` (fp16 safetensors) with a card and their provenance."""
+def build(
+    out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = lambda *_: None, device: str = "cpu"
+) -> ModelCard:
+    """Make tokenizer and model and save them in folder ``out`` (fp16 safetensors) with a card and their provenance.
+
+    Raises:
+        DependencyError: torch sees no such ``device``.
+    """
     import torch
 
     course = COURSES[mix.course]
+    check_device(device)
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     start = time.monotonic()
@@ -83,7 +91,7 @@ def build(out: Path, *, seed: int, mix: Mix = DEFAULT_MIX, progress: Progress = 
     model = make_model(mix.shaped(), len(tokenizer), chat.stop, chat.pad)
     if course.start:
         go_on_from(packaged(course.start), model, tokenizer)
-    loss = _teach(model, chat, mix, seed, progress)
+    loss = _teach(model.to(device), chat, mix, seed, progress)
     return _save(out, model, tokenizer, seed, mix, loss, time.monotonic() - start)
 
 
@@ -137,7 +145,7 @@ def _stretched(model: Any, most: float) -> LossOf:
     def loss_of(batch: Batch) -> Any:
         ids, labels, seen = batch
         taught = labels != -100
-        stretch = 1 + (most - 1) * torch.rand(len(ids))
+        stretch = 1 + (most - 1) * torch.rand(len(ids)).to(ids.device)
         found = logprobs(weights_of(shape, parameters, {}), ids, seen, taught, stretch=stretch)
         return -found.sum() / taught.sum()
 
@@ -161,7 +169,8 @@ def _steps(
     """Take a step for each of ``batches``; yields each step's loss."""
     import torch
 
-    for step, batch in enumerate(batches):
+    for step, found in enumerate(batches):
+        batch = tuple(one.to(model.device) for one in found)
         rate = (phase.lr + (phase.lr_end - phase.lr) * step / phase.steps) * min(1.0, (step + 1) / WARMUP)
         loss = loss_of(batch)
         model.zero_grad(set_to_none=True)

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
+from agent0.errors import OperationError
 from agent0.training.objectives.policy_gradient import token_logprobs
 from infra.engine.memory_need import at_once
 from infra.engine.qwen2_functional import Pairs, Shape, chances, parts_of, shape_of, weights_of
@@ -55,7 +56,7 @@ def transformers_logprobs(
 ) -> Tensor:
     """Compute token log-probabilities [rows, T] with the transformers model at temperature ``heat``."""
     with casting():
-        logits = model(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False).logits
+        logits = model(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False, **_positions(seen)).logits
     return token_logprobs(logits, seen.ids, heat)
 
 
@@ -66,7 +67,9 @@ def masked_logprobs(
     than ``at_once`` tokens: they are computed again on the way back, part by part."""
     wanted = seen.mask[:, 1:].bool()
     with casting():
-        found = body(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False).last_hidden_state
+        found = body(
+            input_ids=seen.ids, attention_mask=seen.seen, use_cache=False, **_positions(seen)
+        ).last_hidden_state
         states, tokens = found[:, :-1][wanted], seen.ids[:, 1:][wanted]
         size = at_once(head.weight.shape[0])
         parts = [
@@ -75,6 +78,20 @@ def masked_logprobs(
         ]
     each = torch.cat(parts)
     return pad(each.new_zeros(wanted.shape).masked_scatter(wanted, each), (1, 0))
+
+
+def _positions(seen: Padded) -> dict[str, Tensor]:
+    """What transformers is told of positions: nothing, unless they are stretched. Rotary ones need not be whole."""
+    if seen.stretch is None:
+        return {}
+    return {"position_ids": (seen.seen.cumsum(-1) - 1).clamp(min=0) * seen.stretch[:, None]}
+
+
+def check_stretch(base: Any) -> None:
+    """Raises OperationError where positions of the model ``base`` are not rotary, so that they cannot be stretched."""
+    if not getattr(base.config, "rope_parameters", None):
+        why = f"The positions of {type(base).__name__} are not rotary: there is nothing between two of them."
+        raise OperationError("Positions cannot be stretched here.", why, "Set run.training.<role>.stretch to 1.")
 
 
 def _chosen(head: Any, heat: float, states: Tensor, tokens: Tensor) -> Tensor:

@@ -12,7 +12,6 @@ from infra.engine.qwen2_functional import shape_of
 
 _FIX = "Set run.training.<role>.rank to 1 or more: LoRA."
 _WHAT = "A model's own weights (rank 0) cannot be used here."
-STRETCH = "Set run.training.<role>.stretch to 1."
 
 
 class Whole:
@@ -69,7 +68,7 @@ def check_small(small: bool, what: str = _WHAT, fix: str = _FIX) -> None:
     """Raises OperationError (``what``, with its ``fix``) where a model is not ``small``: not one that is computed as a
     function."""
     if not small:
-        why = f"That is for plain Qwen2 models of up to {LARGEST // 10**5 / 10} million weights, in fp32 on a CPU."
+        why = f"That is for plain Qwen2 models of up to {LARGEST // 10**5 / 10} million weights, in precision fp32."
         raise OperationError(what, why, fix)
 
 

@@ -18,7 +18,8 @@ from infra.engine.qwen2_functional import shape_of
 from infra.training import course_replay
 from infra.training.batches import check_words
 from infra.training.checkpointing import HalfDone
-from infra.training.full_finetune import STRETCH, Whole, check_kind, check_small
+from infra.training.forward import check_stretch
+from infra.training.full_finetune import Whole, check_kind, check_small
 from infra.training.launch.distributed import Team
 from infra.training.launch.memory_estimate import check_room
 from infra.training.launch.recipe import Recipe, digest_of, schedule
@@ -105,7 +106,7 @@ class Training:
             OperationError: positions are to be stretched, and the model is not one that can.
         """
         if recipe.stretch > 1:
-            check_small(shape_of(base) is not None, "Positions cannot be stretched here.", STRETCH)
+            check_stretch(base)
         if not (recipe.steps and recipe.taught):
             return ()
         context = int(base.config.max_position_embeddings)
@@ -125,7 +126,7 @@ class Training:
         """What memory the job is thought to need; said before anything is loaded."""
         if self._team.device == "cpu":
             return ""
-        check_small(recipe.rank > 0)
+        check_small(recipe.rank > 0 or self._precision == "fp32")
         room = check_room(Path(self._path), job, recipe, self._team.device, self._quantization, self._precision)
         self.report(StepProgress(room=room))
         return room
@@ -170,7 +171,8 @@ def _among(recipe: Recipe, base: Any, tokenizer: Any) -> torch.Tensor | None:
         return None
     check_small(shape_of(base) is not None, "A bonus on entropy cannot be paid here.", BONUS)
     chat, texts = Chat(tokenizer), recipe.entropy_among.split()
-    return torch.tensor([*map(chat.token_of, texts)] if texts else [*range(int(base.config.vocab_size))])
+    tokens = [*map(chat.token_of, texts)] if texts else [*range(int(base.config.vocab_size))]
+    return torch.tensor(tokens, device=base.device)
 
 
 def _start(recipe: Recipe, parent: bytes) -> Adapter:

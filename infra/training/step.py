@@ -102,7 +102,8 @@ class Step:
         """``stretched``: with the recipe's stretch, which is for likelihood only: no policy samples so."""
         seen = padded(paths_of(part), self._pad, self._team.device)
         if stretched and (most := self._recipe.stretch) > 1:
-            seen = replace(seen, stretch=1 + (most - 1) * torch.rand(len(seen.ids), generator=self._draws))
+            drawn = torch.rand(len(seen.ids), generator=self._draws).to(seen.ids.device)
+            seen = replace(seen, stretch=1 + (most - 1) * drawn)
         found, entropy = self._forward(seen, temperature)
         return found, seen, entropy
 

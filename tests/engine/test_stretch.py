@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import PreTrainedTokenizerFast
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError
 from agent0.training.objectives.policy_gradient import token_logprobs
 from events.values import Turn
+from infra.engine.adapter import unpack
 from infra.engine.inference import load
 from infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
-from infra.training import course_replay
+from infra.training import course_replay, forward
 from infra.training.checkpointing import HalfDone
 from infra.training.loop import Training
 from tests.engine.test_saving import Killed, job_of
@@ -87,12 +88,26 @@ def test_a_base_without_what_it_was_taught_is_refused(folder: Path, tokenizer: P
         Training(str(folder)).train(job_of(tokenizer, **RECIPE), b"")  # type: ignore[arg-type]
 
 
-def test_a_model_that_is_not_computed_as_a_function_is_not_stretched(
-    base: Path, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("apart", [True, False], ids=["body and head", "whole"])
+def test_a_model_that_is_not_computed_as_a_function_is_stretched_alike(
+    base: Path, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch, apart: bool
 ) -> None:
-    monkeypatch.setattr("infra.training.loop.shape_of", lambda model: None)
-    with pytest.raises(OperationError, match=r"Positions cannot be stretched here.*stretch to 1"):
-        Training(str(base)).train(job_of(tokenizer, stretch=2.0), b"")
+    recipe = RECIPE | {"rank": 4, "stretch": 2.0}
+    jobs = [job_of(tokenizer, **recipe | change) for change in ({}, {"stretch": 1.0})]  # type: ignore[arg-type]
+    function, plain = (Training(str(base)).train(job, b"")[0] for job in jobs)
+    monkeypatch.setattr(forward, "shape_of", lambda model: None)
+    if not apart:
+        monkeypatch.setattr(forward, "body_and_head", lambda model: None)
+    through = Training(str(base)).train(jobs[0], b"")[0]
+    weights, same, other = (unpack(one).weights for one in (through, function, plain))
+    assert all(torch.allclose(one, same[name], atol=1e-4) for name, one in weights.items())
+    assert not all(torch.allclose(one, other[name], atol=1e-4) for name, one in weights.items())
+
+
+def test_positions_that_are_not_rotary_are_not_stretched() -> None:
+    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 1, "vocab_size": 16, "n_positions": 8}
+    with pytest.raises(OperationError, match=r"GPT2LMHeadModel are not rotary.*stretch to 1"):
+        forward.check_stretch(GPT2LMHeadModel(GPT2Config(**sizes)))
 
 
 @pytest.mark.parametrize("text", ["[]\n[[1]]\n", "not json\n", '[["user"]]\n'])

@@ -104,7 +104,7 @@ def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
     prompt = max(1, longest(actor, shape.context)[0] - actor.max_tokens)
     return need_to_generate(
         shape, rows=rows, prompt=prompt, tokens=actor.max_tokens, precision=precision, quantized=quantized,
-        function=as_function(shape, actor.device, precision, quantized),
+        function=as_function(shape, precision, quantized),
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNe
         shape, rank=recipe.rank, rows=min(recipe.micro_batch or 1, recipe.minibatch), tokens=tokens, own=own,
         precision=precision, quantized=quantized,
         checkpointing=asked == "on" or (asked == "auto" and actor.device != "cpu"),
-        function=as_function(shape, actor.device, precision, quantized),
+        function=as_function(shape, precision, quantized),
     )  # fmt: skip
 
 

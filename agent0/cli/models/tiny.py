@@ -33,13 +33,15 @@ def build(
     mix: Annotated[
         Path | None, typer.Option("--mix", metavar="FILE", dir_okay=False, help="What is taught when, as JSON.")
     ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     as_json: console.Json = False,
 ) -> None:
     """Teach a model from nothing; some minutes on one core with a course's own mix."""
     from infra.tiny.build import build as make
     from infra.tiny.courses import MIXES
 
-    made = make(out, seed=seed, mix=_read(mix) if mix else MIXES[course], progress=_quiet if as_json else _progress())
+    taught, progress = _read(mix) if mix else MIXES[course], _quiet if as_json else _progress()
+    made = make(out, seed=seed, mix=taught, progress=progress, device=device)
     shown = {**made.__dict__, "path": str(made.path)}
     console.record(shown, as_json)
     if not as_json:

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from agent0.errors import DependencyError, OperationError
+from agent0.errors import OperationError
 from agent0.ports.training import TrainJob
 from infra.engine.memory_need import MemoryNeed, as_function, gib, need, shape_of
 from infra.training.batches import longest_of, paths_of, rows_of
+from infra.training.launch.devices import check_device
 from infra.training.launch.recipe import Recipe
 
 
@@ -28,7 +29,7 @@ def memory_need_of(
         precision=precision,
         quantized=bool(quantization),
         checkpointing=checkpointing,
-        function=as_function(shape, device, precision, bool(quantization)),
+        function=as_function(shape, precision, bool(quantization)),
     )
 
 
@@ -36,13 +37,11 @@ def check_room(folder: Path, job: TrainJob, recipe: Recipe, device: str, quantiz
     """What ``job`` needs, in words, where the GPU has as much free.
 
     Raises:
-        DependencyError: there is no GPU; OperationError: it has no room, with the setting to change.
+        DependencyError: torch does not see it; OperationError: it has no room, with the setting to change.
     """
     import torch
 
-    if not torch.cuda.is_available():
-        fix = "Set run.student.device and run.teacher.device to cpu, or install a driver and torch for your GPU."
-        raise DependencyError(f"The device {device}", "torch sees no GPU.", fix)
+    check_device(device)
     found = memory_need_of(folder, job, recipe, device, quantization, precision)
     free, _ = torch.cuda.mem_get_info(device)
     return fit_or_refuse(found, float(free), device, quantization)

@@ -1,0 +1,22 @@
+"""What a model is computed on: the CPU, or a GPU that torch sees."""
+
+from agent0.errors import DependencyError
+
+_FIX = "Name cpu (run.student.device, run.teacher.device), or install a driver and torch for your GPU."
+
+
+def check_device(device: str) -> None:
+    """Raises DependencyError where ``device`` (cpu, cuda, cuda:1 …) is not one that torch sees."""
+    kind, _, place = device.partition(":")
+    if device == "cpu":
+        return
+    if kind != "cuda" or not (place.isdecimal() or device == "cuda"):
+        raise DependencyError(f"The device {device}", "It is neither cpu nor cuda, cuda:1 ….", _FIX)
+    import torch
+
+    count = torch.cuda.device_count()
+    if not count:
+        raise DependencyError(f"The device {device}", "torch sees no GPU.", _FIX)
+    if int(place or 0) >= count:
+        seen = "one GPU, cuda:0" if count == 1 else f"{count} GPUs, cuda:0 to cuda:{count - 1}"
+        raise DependencyError(f"The device {device}", f"torch sees {seen}.", _FIX)
