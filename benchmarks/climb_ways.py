@@ -45,6 +45,7 @@ SOLVED = 0.5
 TOKENS = {"reversal": 64, "digit_sums": 80, "column_addition": 160}
 """Of an answer, at most."""
 BATCH = 512
+SETTLE = {"taught": 0.5, "fresh": 0.25}
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Way:
 
     ``schedule``: levels around the frontier, all tested ones, or only the taught ones. ``verdicts``: those of the
     verifier, or these permuted over an iteration's attempts. ``settle``: iterations after ``iterations`` in which half
-    of each minibatch is what the base was taught; they draw levels around the frontier as before, or each up to it
-    where they go ``down``.
+    of each minibatch is what the base was taught, unless ``settling`` says otherwise; they draw levels around the
+    frontier as before, or each up to it where they go ``down``.
     """
 
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -68,10 +69,10 @@ class Way:
     verdicts: Literal["verified", "permuted"] = "verified"
     settle: int = 0
     down: bool = False
+    settling: Mapping[str, Any] = field(default_factory=lambda: SETTLE)
 
 
 MORE = {"steps": 100, "taught": 0.25}
-SETTLE = {"taught": 0.5, "fresh": 0.25}
 WAYS = {
     "shipped": Way(),
     "steps-100": Way({"steps": 100}),
@@ -99,6 +100,7 @@ WAYS = {
     "twenty-steps-100-taught-25": Way(MORE, iterations=20),
     "settled-down": Way(MORE, settle=2, down=True),
     "settled": Way(MORE, settle=2),
+    "settled-slowly": Way(MORE, settle=2, settling={"taught": 0.75, "fresh": 0.125, "lr": 0.0003}),
 }
 
 
@@ -133,7 +135,7 @@ class Climb:
             random.Random(f"verdicts {self.seed} {number}").shuffle(good)
         fresh = [sample_of(written) for written, one in zip(found, good, strict=True) if one]
         if fresh:
-            settings = self.settings | (SETTLE if settling else {})
+            settings = self.settings | dict(self.way.settling if settling else {})
             job = TrainJob(tuple(fresh), tuple(self.pool), None, self.seed * 1000 + number, settings)
             self.adapter, _ = self.training.train(job, self.adapter)
             self.name = f"student {number}"
