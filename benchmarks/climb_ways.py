@@ -101,6 +101,9 @@ WAYS = {
     "settled-down": Way(MORE, settle=2, down=True),
     "settled": Way(MORE, settle=2),
     "settled-slowly": Way(MORE, settle=2, settling={"taught": 0.75, "fresh": 0.125, "lr": 0.0003}),
+    "settled-slowly-50": Way(MORE, settle=2, settling=SETTLE | {"lr": 0.0003}),
+    "settled-slowly-25": Way(MORE, settle=2, settling={"taught": 0.25, "fresh": 0.25, "lr": 0.0003}),
+    "settled-down-slowly": Way(MORE, settle=2, down=True, settling=SETTLE | {"lr": 0.0003}),
 }
 
 

@@ -35,9 +35,10 @@ def saved(path: Path, tokenizer: PreTrainedTokenizerFast, **sizes: int) -> Path:
     """A model and its tokenizer in ``path``, always the same; its weights are large, so that it has opinions."""
     torch.manual_seed(0)
     model = qwen2(
-        vocab_size=len(tokenizer), num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        vocab_size=len(tokenizer), num_attention_heads=4, num_key_value_heads=2,
         tie_word_embeddings=True, initializer_range=0.2, eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id, bos_token_id=None, **({"max_position_embeddings": 400} | sizes),
+        pad_token_id=tokenizer.pad_token_id, bos_token_id=None,
+        **({"max_position_embeddings": 400, "num_hidden_layers": 2} | sizes),
     )  # fmt: skip
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)
