@@ -19,8 +19,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     """What was to be built, without building it."""
     held: list[dict] = []
 
-    def build(out, *, seed, mix, progress):
-        held.append({"out": out, "seed": seed, "mix": mix})
+    def build(out, *, seed, mix, progress, device):
+        held.append({"out": out, "seed": seed, "mix": mix, "device": device})
         for step in range(1, 301):
             progress(step, 300, 1.5)
         return ModelCard(out, "ab" * 32, 1000, 300, 2.5, 1.5)
@@ -32,7 +32,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
 def test_build_passes_on_what_was_asked_for(tmp_path: Path, asked: list[dict]) -> None:
     mix = tmp_path / "mix.json"
     mix.write_text(json.dumps({"batch": 4, "phases": [PHASE]}))
-    said = agent0("tiny", "build", "--out", str(tmp_path / "model"), "--seed", "3", "--mix", str(mix))
+    said = agent0(
+        "tiny", "build", "--out", str(tmp_path / "model"), "--seed", "3", "--mix", str(mix), "--device", "cuda"
+    )
     assert said.code == 0
     assert "parameters\t1000" in said.out
     assert [line.split("  ")[0] for line in said.err.splitlines()[:3]] == [
@@ -42,14 +44,14 @@ def test_build_passes_on_what_was_asked_for(tmp_path: Path, asked: list[dict]) -
     ]
     (wanted,) = asked
     assert (wanted["out"], wanted["seed"], wanted["mix"].batch) == (tmp_path / "model", 3, 4)
-    assert wanted["mix"].phases[0].steps == 3
+    assert wanted["mix"].phases[0].steps == 3 and wanted["device"] == "cuda"
 
 
 def test_build_has_a_mix_of_its_own(tmp_path: Path, asked: list[dict]) -> None:
     said = agent0("tiny", "build", "--out", str(tmp_path), "--json")
     assert said.json["path"] == str(tmp_path)
     assert said.err == ""
-    assert asked[0]["mix"] == DEFAULT_MIX
+    assert asked[0]["mix"] == DEFAULT_MIX and asked[0]["device"] == "cpu"
 
 
 @pytest.mark.parametrize("course", MIXES)

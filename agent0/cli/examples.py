@@ -45,6 +45,7 @@ agent0 experiment hyperparameters LAST --search rank=4,16 --search lr=0.001,0.00
 agent0 experiment ablation --variant base: --variant dear:run.rewards.weights.token_cost=0.1 --seeds 0-4
 agent0 experiment climb --arms ours,frozen --seeds 0 --jobs 2
 agent0 experiment gate --arms ours,leak-30 --seeds 0 --jobs 2
+agent0 experiment teacher-gate --arms trained-leak-30,frozen-leak-30 --seeds 0 --jobs 2
 agent0 experiment curriculum --profile scripted --seeds 0-2
 agent0 experiment schedule --seeds 0-2 --jobs 2
 agent0 experiment skill --seeds 0,1 --jobs 2
