@@ -9,10 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, redeem
-from agent0.settings import RecipeConfig, RunConfig
+from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
+from agent0.training.pipeline import settings_of
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
-from agent0.training.selection import Selection, learning_rate, nan_share, select, training_warning, unusable_because
+from agent0.training.selection import (
+    SLOWER,
+    Selection,
+    learning_rate,
+    nan_share,
+    select,
+    training_warning,
+    unusable_because,
+)
 from events.checkpoints import CheckpointTrained
 from events.values import Trajectory, Turn
 from tests import released
@@ -288,6 +297,19 @@ def test_formulas_at_their_corners() -> None:
     recipe = RecipeConfig(lr=1.0, lr_final=0.2)
     assert [learning_rate(recipe, n, 5) for n in range(5)] == pytest.approx([1, 0.8, 0.6, 0.4, 0.2])
     assert learning_rate(recipe, 0, 1) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settle", "iterations", "late"), [(0.1, 20, 2), (0.1, 10, 1), (0.1, 9, 0), (0.3, 10, 3), (1.0, 3, 3), (0.0, 5, 0)]
+)
+def test_the_last_iterations_settle(settle: float, iterations: int, late: int) -> None:
+    """Slower, on what the base was taught; the same in a run and where it is trained again from its log."""
+    recipe = RecipeConfig(objective="sft", lr=0.01, lr_final=1.0, steps=4, taught=0.25, settle=settle)
+    plan = RunConfig(iterations=iterations, training=TrainingConfig(student=recipe))
+    found = [settings_of("student", n, plan) for n in range(iterations)]
+    shares = [(one["lr"], one.get("fresh", 0.5), one["taught"]) for one in found]
+    assert shares[: iterations - late] == [(0.01, 0.5, 0.25)] * (iterations - late)
+    assert shares[iterations - late :] == [(SLOWER * 0.01, 0.125, 0.75)] * late
 
 
 @given(st.integers(0, 2**32))

@@ -83,6 +83,13 @@ class RecipeConfig(Frozen):
     taught: float = Field(
         0.0, ge=0, le=1, description="with `steps`: share that are examples of what the base was taught, kept beside it"
     )
+    settle: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="with `steps`: share of a run's iterations, its last (rounded down), that train at 0.3 of lr; a "
+        "minibatch is 3/4 what the base was taught, 1/8 `fresh`",
+    )
     stretch: float = Field(
         1.0,
         ge=1,
@@ -161,7 +168,7 @@ LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
     "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source", "steps", "fresh", "taught",
     "stretch", "lr_end", "warmup", "verdicts", "leak", "every", "window", "entropy", "entropy_among", "baseline",
-    "rewards", "distil",
+    "rewards", "distil", "settle",
 )  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
 they lack too, was ``token`` then."""

@@ -13,7 +13,7 @@ from agent0.errors import ConfigError
 from agent0.settings import ActorConfig, RecipeConfig, RunConfig, VerificationConfig
 from agent0.tools import tools
 
-LIKELIHOOD = ("steps", "fresh", "taught", "verdicts", "leak")
+LIKELIHOOD = ("steps", "fresh", "taught", "settle", "verdicts", "leak")
 """Settings of a recipe that only likelihood training reads."""
 
 
@@ -80,7 +80,7 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     if (lone := set_here & {"verdicts", "leak"}) and (role == "teacher" or recipe.lessons):
         why = "Only answers that a student's sft or replay accepts are chosen so."
         raise ConfigError(f"run.training.{role}.{min(lone)} has no effect.", why, "Leave it out.")
-    if (shares := set_here & {"fresh", "taught"}) and not recipe.steps:
+    if (shares := set_here & {"fresh", "taught", "settle"}) and not recipe.steps:
         why = "Only minibatches of fixed shares have such a part: run.training.student.steps is 0."
         raise ConfigError(f"run.training.{role}.{min(shares)} has no effect.", why, "Set steps, or leave it out.")
     if recipe.steps and recipe.fresh + recipe.taught > 1:
@@ -109,8 +109,8 @@ def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
 
     place = provider_of(actor).folder
     folder = place(actor) if place else None
-    if recipe.taught and folder and folder.is_dir() and not (folder / FILE).is_file():
-        fix = "Set run.training.student.taught = 0, or name a base that `agent0 tiny build --course climb` made."
+    if (recipe.taught or recipe.settle) and folder and folder.is_dir() and not (folder / FILE).is_file():
+        fix = "Set run.training.student.taught and settle to 0, or name a base of `agent0 tiny build --course climb`."
         raise ConfigError("What the base was taught cannot be replayed.", f"There is no {folder / FILE}.", fix)
 
 
