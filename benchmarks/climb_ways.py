@@ -8,9 +8,9 @@ for each seed (``{seed}`` stands for it), ``--ladder`` another family, ``--devic
 precision, too), ``--recipe`` settings of training over those of every way, as JSON. Processor time is that of the whole
 way.
 
-``--ladder digit_sums`` (or ``column_addition``) is how other ladders are compared with their controls: ways
-``uniform``, ``frozen`` and ``permuted``. A base of another size is made from a mix with a ``shape`` of its own
-(``agent0 tiny build --mix``).
+``--ladder digit_sums`` (or ``column_addition``, ``word_reversal``) is how other ladders are compared with their
+controls: ways ``uniform``, ``frozen`` and ``permuted``. A base of another size is made from a mix with a ``shape`` of
+its own (``agent0 tiny build --mix``).
 """
 
 import argparse
@@ -42,7 +42,7 @@ KEPT = 128
 OUTSIDE = range(2, 5)
 """Levels of the other ladders, none of which its base was taught."""
 SOLVED = 0.5
-TOKENS = {"reversal": 64, "digit_sums": 80, "column_addition": 160}
+TOKENS = {"reversal": 64, "digit_sums": 80, "column_addition": 160, "word_reversal": 64}
 """Of an answer, at most."""
 BATCH = 512
 SETTLE = {"taught": 0.5, "fresh": 0.25}

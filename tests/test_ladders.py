@@ -23,8 +23,8 @@ def verdict(entry: Family, question: str, answer: str) -> str:
     return entry.check(params, answer)
 
 
-def test_there_are_three_and_they_are_asked_for_by_name_alone() -> None:
-    assert set(LADDERS) >= {"reversal", "digit_sums", "column_addition"}
+def test_there_are_four_and_they_are_asked_for_by_name_alone() -> None:
+    assert set(LADDERS) >= {"reversal", "digit_sums", "column_addition", "word_reversal"}
     for names in ((), ("computed", "checked"), ("countdown",)):
         assert not set(requested_families("math", names)) & set(LADDERS)
     assert set(requested_families("math", (LADDER,))) == set(LADDERS)
@@ -35,6 +35,7 @@ WORKED = [
     ("reversal", "Reverse 1230.", "0321"),
     ("digit_sums", "Sum up 123.", "332516"),
     ("digit_sums", "Sum up 958.", "885392"),
+    ("word_reversal", "Turn around: lake salt star.", "star salt lake"),
     ("column_addition", "Add 17+25 by columns.", "7521,1240"),
     ("column_addition", "Add 99+01 by columns.", "9101,9001"),
 ]
@@ -54,6 +55,9 @@ WRONG = [
     ("digit_sums", "Sum up 123.", "332515", "the sum of pair 3 is wrong"),
     ("digit_sums", "Sum up 123.", "332415", "the sum of pair 2 is wrong"),
     ("digit_sums", "Sum up 123.", "331516", "pair 2 begins with another digit than the one in its place"),
+    ("word_reversal", "Turn around: lake salt star.", "star salt", "it has 2 words, not 3"),
+    ("word_reversal", "Last to first: lake salt star.", "star lake salt", "word 2 is wrong"),
+    ("word_reversal", "Last to first: lake salt star.", "star  salt lake", "it has 4 words, not 3"),
     ("column_addition", "Add 17+25 by columns.", "7520,1240", "column 1 is added up wrongly"),
     ("column_addition", "Add 7+5 by columns.", "7721", "column 1 begins with other digits than those in its place"),
     ("column_addition", "Add 17+25 by columns.", "75211,240", "column 1 cannot be read"),
@@ -97,13 +101,14 @@ def test_levels_go_on_as_far_as_an_answer_may_be_long(entry: Family) -> None:
 
 
 @every_ladder
-def test_chance_is_that_of_as_many_random_digits(entry: Family) -> None:
+def test_chance_is_that_of_as_many_random_digits_or_words(entry: Family) -> None:
     rng = random.Random(2)
     params = entry.sample(1, rng)
     tries = [entry.derive(params, rng) for _ in range(2000)] if entry.derive else []
     assert entry.chance and entry.check
     assert {len(one) for one in tries} == {len(entry.solve(params))}
-    assert entry.chance(params) == pytest.approx(0.1 ** sum(one.isdigit() for one in tries[0]))
+    drawn = 1 / 64 if entry.name == "word_reversal" else 0.1 ** sum(one.isdigit() for one in tries[0])
+    assert entry.chance(params) == pytest.approx(drawn)
     if entry.name == "reversal":
         assert sum(not entry.check(params, one) for one in tries) == pytest.approx(200, abs=60)
 

@@ -19,9 +19,10 @@ CLIMBED = ("reversal",)
 LADDERS = {
     "reversal": "a string of digits written backwards",
     "digit_sums": "digits from the last one on, each with the sum so far",
+    "word_reversal": "a list of words written from the last one to the first",
     "column_addition": "two numbers added column by column, every carry written down",
 }
-"""Families that can be climbed, in words; a level is a number of digits."""
+"""Families that can be climbed, in words; a level is a number of digits or words."""
 
 
 def climb_example(level: int, phase: Phase, rng: random.Random, ladder: str = CLIMBED[0]) -> TrainingExample:

@@ -113,6 +113,7 @@ MIXES = {
     "climb": CLIMB_MIX,
     "climb_sums": replace(CLIMB_MIX, course="climb_sums"),
     "climb_addition": replace(CLIMB_MIX, course="climb_addition"),
+    "climb_words": replace(CLIMB_MIX, course="climb_words"),
     "climb_teacher": CLIMB_TEACHER_MIX,
     "long": LONG_MIX,
 }
@@ -127,6 +128,7 @@ COURSES = {
     "climb_addition": replace(
         CLIMB, example=partial(climb_example, ladder="column_addition"), families=("column_addition",)
     ),
+    "climb_words": replace(CLIMB, example=partial(climb_example, ladder="word_reversal"), families=("word_reversal",)),
     "climb_teacher": Course(
         climb_teacher_example, CLIMBED, (), SINGLES, SMALLEST, levels=6, stretch=2.0, matrices="adamw"
     ),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
 Packaged = Literal["tools", "search", "climb", "climb_teacher", "long"]
-Course = Literal[Packaged, "climb_sums", "climb_addition"]
+Course = Literal[Packaged, "climb_sums", "climb_addition", "climb_words"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""
 
@@ -26,8 +26,9 @@ def build(
     course: Annotated[
         Course,
         typer.Option(
-            help="tools: to call them; search: to try again; climb, climb_sums, climb_addition: the lowest levels of "
-            "reversal, digit sums, column addition; climb_teacher: to write such tasks; long: several steps."
+            help="tools: to call them; search: to try again; climb, climb_sums, climb_addition, climb_words: the "
+            "lowest levels of reversal, digit sums, column addition, word reversal; climb_teacher: to write "
+            "such tasks; long: several steps."
         ),
     ] = "tools",
     mix: Annotated[
