@@ -91,6 +91,14 @@ def test_aims_about_the_base_itself_take_what_a_row_says_of_it() -> None:
     assert aim_rows((kept, alone), [{**ROWS[0], "taught_change": None}]) == []
 
 
+def test_an_aim_about_what_a_teacher_wrote_compares_with_nothing() -> None:
+    wrote = LadderAim("ours", BASE, "half_solved", least=0.25)
+    rows = [{**ROWS[0], "half_solved": 0.2}, {**ROWS[1], "half_solved": 0.25}]
+    found = aim_rows([wrote], rows)
+    assert [(row["by_seed"], row["kept"], row["reached"]) for row in found] == [([0.2, 0.25], 1, False)]
+    assert wrote.title() == "share of half-solved tasks of ours at least 0.25"
+
+
 def test_what_the_base_solves_is_looked_up_at_the_level_that_was_reached() -> None:
     def row(level: int, how: str, solved: int, who: str = BASE) -> dict[str, Any]:
         return {"seed": 0, "level": level, "who": who, "how": how, "solved": solved, "tasks": 64, "random": 0.0}

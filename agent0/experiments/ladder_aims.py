@@ -6,16 +6,27 @@ from typing import Any, Literal
 
 BASE = "base"
 """What an aim compares with: the untrained student of the same run."""
-NAMES = {"height": "T", "added": "S", "taught_change": "accuracy at taught levels"}
+NAMES = {
+    "height": "T",
+    "added": "S",
+    "taught_change": "accuracy at taught levels",
+    "readable": "readable share of the texts",
+    "different_texts": "share of different texts",
+    "digit_entropy": "bits a digit",
+    "half_solved": "share of half-solved tasks",
+}
 """T: the highest level of which half is solved; S: the accuracies of all test levels added up."""
-LEADS = ("taught_change", "base_solved")
-"""Measures that compare with the base already. ``base_solved``: of fresh tasks at T, those that the base solves within
-32 samples."""
+WRITTEN = ("readable", "different_texts", "digit_entropy", "half_solved")
+"""Measures of what the teacher of a variant wrote in the end: compared with nothing."""
+LEADS = ("taught_change", "base_solved", *WRITTEN)
+"""Measures that are taken as they are: they compare with the base already, or with nothing. ``base_solved``: of fresh
+tasks at T, those that the base solves within 32 samples."""
 
 
 @dataclass(frozen=True)
 class LadderAim:
-    """An aim: the lead of ``variant`` over ``than`` (another variant of the same seed, or ``BASE``) in ``measure``.
+    """An aim: the lead of ``variant`` over ``than`` (another variant of the same seed, or ``BASE``) in ``measure``, or
+    the measure itself, of what its teacher wrote.
 
     The lead is a difference in levels, or a quotient where ``ratio``; it is to lie within ``least`` and ``most`` on
     every seed.
@@ -23,7 +34,9 @@ class LadderAim:
 
     variant: str
     than: str
-    measure: Literal["height", "added", "taught_change", "base_solved"]
+    measure: Literal[
+        "height", "added", "taught_change", "base_solved", "readable", "different_texts", "digit_entropy", "half_solved"
+    ]
     least: float = float("-inf")
     most: float = float("inf")
     ratio: bool = False
@@ -34,6 +47,8 @@ class LadderAim:
         bounds += [f"at most {self.most:g}"] if self.most < float("inf") else []
         if self.measure == "base_solved":
             return f"fresh tasks at T of {self.variant} that {self.than} solves in 32 samples: {' and '.join(bounds)}"
+        if self.measure in WRITTEN:
+            return f"{NAMES[self.measure]} of {self.variant} {' and '.join(bounds)}"
         unit = "times that of" if self.ratio else "over"
         return f"{NAMES[self.measure]} of {self.variant} {' and '.join(bounds)} {unit} {self.than}"
 
