@@ -59,6 +59,11 @@ ablation_study(
                 "verdicts permuted among the attempts of an iteration; the schedule sees true ones",
             ),
             Variant(
+                "uniform-permuted",
+                {**UNIFORM, "curriculum.levels": LEVELS, f"{STUDENT}.verdicts": "permuted"},
+                "as uniform, verdicts permuted: lengths that never run out, so as many attempts as ours",
+            ),
+            Variant(
                 "coin-verdicts", {f"{STUDENT}.verdicts": "coin"}, "a coin accepts; the schedule sees true verdicts"
             ),
             Variant(
@@ -94,6 +99,7 @@ ablation_study(
             LadderAim("ours", "uniform", "added", least=2),
             LadderAim("frozen", BASE, "added", least=-1, most=1),
             LadderAim("permuted-verdicts", BASE, "added", most=0),
+            LadderAim("uniform-permuted", BASE, "added", most=0),
             LadderAim("coin-verdicts", BASE, "added", most=0),
             LadderAim("majority", BASE, "added", most=0),
             LadderAim("ours", BASE, "taught_change", least=-0.03),
