@@ -4,7 +4,7 @@ Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy i
 """
 
 from agent0.experiments.ablations import AblationStudy, ablation_study
-from agent0.experiments.ablations.climb import LEAKS, OURS, STUDENT
+from agent0.experiments.ablations.climb import LEAKS, OURS
 from agent0.experiments.ladder_aims import BASE, LadderAim
 
 ablation_study(
@@ -16,7 +16,7 @@ ablation_study(
         seeds=(0, 1, 2, 3, 4),
         measures=("test", "validation"),
         controls=("untrained",),
-        settings={"iterations": "5", f"{STUDENT}.steps": "100", f"{STUDENT}.taught": "0.25"},
+        settings={"iterations": "5"},
         course="climb",
         ladder=True,
         aims=(
