@@ -18,7 +18,7 @@ ablation_study(
             Variant("frozen", {f"{RECIPE}.enabled": "false", "teacher.explore": "0"}, "it writes them, untrained"),
             Variant(
                 "permuted",
-                {f"{RECIPE}.rewards": "permuted", "guards.supply": "alarm"},
+                {f"{RECIPE}.rewards": "permuted", "guards.supply": "alarm", "max_untrained": "0"},
                 "its rewards permuted over an iteration's proposals; it goes on where none of them is a task",
             ),
         ),
