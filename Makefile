@@ -90,7 +90,7 @@ docs: linux .venv/.ready-dev
 	$(BIN)/python -m agent0.cli.system.docs_pages
 
 learning: setup
-	$(BIN)/agent0 experiment climb --arms ours,uniform,frozen,permuted-verdicts,uniform-permuted,majority --jobs 2 \
+	$(BIN)/agent0 experiment climb --arms ours,uniform,frozen,permuted-verdicts,uniform-permuted,majority,one-round --jobs 2 \
 		--write docs/results/learning.md
 
 arms: setup

@@ -64,6 +64,16 @@ ablation_study(
                 "as uniform, verdicts permuted: lengths that never run out, so as many attempts as ours",
             ),
             Variant(
+                "one-round",
+                {
+                    f"{STUDENT}.every": "20",
+                    f"{STUDENT}.window": "20",
+                    f"{STUDENT}.steps": "2000",
+                    f"{STUDENT}.settle": "0",
+                },
+                "trained once, with all steps, on what its base got right in all iterations",
+            ),
+            Variant(
                 "coin-verdicts", {f"{STUDENT}.verdicts": "coin"}, "a coin accepts; the schedule sees true verdicts"
             ),
             Variant(
