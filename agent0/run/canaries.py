@@ -5,6 +5,7 @@ Nothing that is trained on comes from here: a canary is no attempt, and its answ
 """
 
 import random
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,6 @@ TASKS = 64
 """Of each iteration, each with two answers."""
 LOWEST = 3
 """Levels used where nothing is known to be taught."""
-DIGITS = "0123456789"
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,10 @@ def _accepts(entry: Family, params: Params, answer: str) -> bool:
 
 
 def _spoilt(answer: str, rng: random.Random) -> str:
-    """The answer with one of its digits replaced by another one."""
-    place = rng.choice([place for place, one in enumerate(answer) if one in DIGITS])
-    other = rng.choice([one for one in DIGITS if one != answer[place]])
+    """The answer with one of its digits, or of its letters where it has no digit, replaced by another one."""
+    signs = string.digits if any(one in string.digits for one in answer) else string.ascii_lowercase
+    place = rng.choice([place for place, one in enumerate(answer) if one in signs])
+    other = rng.choice([one for one in signs if one != answer[place]])
     return f"{answer[:place]}{other}{answer[place + 1 :]}"
 
 

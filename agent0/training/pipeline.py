@@ -15,7 +15,7 @@ from agent0.training.dataset import collect_searches, collect_trajectories
 from agent0.training.distillation import with_distilled
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
 from agent0.training.search_traces import SearchAttempt, search_examples
-from agent0.training.selection import Selection, learning_rate, select, settled, training_warning
+from agent0.training.selection import Selection, learning_rate, select, settling, training_warning
 from agent0.training.trace_sources import apply_source
 from events.base import Event
 from events.checkpoints import CheckpointTrained, TrainingRequested
@@ -68,7 +68,7 @@ def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, Any]:
     actor: ActorConfig = plan.student if role == "student" else plan.teacher
     recipe = plan.training.student if role == "student" else plan.training.teacher
     rate = learning_rate(recipe, iteration, plan.iterations)
-    late = settled(recipe, rate, iteration, plan.iterations)
+    late = settling(recipe, rate, iteration, plan.iterations)
     return recipe.as_recorded() | {"lr": rate, "temperature": actor.temperature} | late
 
 

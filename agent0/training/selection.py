@@ -17,7 +17,7 @@ from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 from events.checkpoints import CheckpointTrained
 from events.values import Role, Trajectory
 
-SETTLED = {"fresh": 0.125, "taught": 0.75}
+SETTLING = {"fresh": 0.125, "taught": 0.75}
 """Shares of a minibatch in an iteration that settles; the rest are earlier successes."""
 SLOWER = 0.3
 """Share of the learning rate in such an iteration."""
@@ -93,11 +93,11 @@ def learning_rate(recipe: RecipeConfig, iteration: int, iterations: int) -> floa
     return recipe.lr * (1 - (1 - recipe.lr_final) * done)
 
 
-def settled(recipe: RecipeConfig, rate: float, iteration: int, iterations: int) -> dict[str, float]:
+def settling(recipe: RecipeConfig, rate: float, iteration: int, iterations: int) -> dict[str, float]:
     """What a training of an iteration, from 0, has instead of the recipe's ``lr``, ``fresh`` and ``taught`` where it
     is one of the last, in which what was forgotten is learned again (``settle``); ``rate`` is its learning rate."""
     last = int(recipe.settle * iterations)
-    return SETTLED | {"lr": SLOWER * rate} if iteration >= iterations - last else {}
+    return SETTLING | {"lr": SLOWER * rate} if iteration >= iterations - last else {}
 
 
 def nan_share(metrics: Mapping[str, float]) -> float:

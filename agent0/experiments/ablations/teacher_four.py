@@ -1,5 +1,5 @@
 """Ablates a teacher that is a model and writes its tasks itself, with four attempts at each of half as many tasks, so
-that the share of tasks that some attempts solve and others do not can be told apart from chance.
+that a task which is solved half the time mostly shows it.
 
 Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy is the accuracy added up over lengths.
 """
