@@ -1,7 +1,7 @@
 # The words here are the jobs of CI. Everything lives in .venv; nothing is installed outside it but bubblewrap.
 #
 #   make run      set up, then the main job: a small model climbs past what it was taught, beside two controls
-#                 (five minutes)
+#                 (five to six minutes)
 #   make test     set up, then ruff, then mypy beside the tests
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
