@@ -67,6 +67,14 @@ def test_permuted_rewards_stay_within_their_iteration() -> None:
     assert with_permuted_rewards(held, 4) != dealt
 
 
+def test_rewards_permuted_over_attempted_tasks_leave_penalties_where_they_are() -> None:
+    tried = [replace(scored(f"e{n}", n % 2, float(n)), solve_rate=0.5) for n in range(12)]
+    held = [*tried, scored("unreadable", 0, -1.0), scored("again", 1, -0.5), scored("none", 0)]
+    dealt = with_permuted_rewards(held, 3, attempted=True)
+    assert dealt[12:] == held[12:] and dealt[:12] == with_permuted_rewards(tried, 3)
+    assert sum(one.reward == other.reward for one, other in zip(dealt, tried, strict=False)) < 6
+
+
 def path(*own: int) -> Trajectory:
     return Trajectory(token_ids=(9, *own), mask=(0, *(1 for _ in own)), logprobs=(0.0, *(-1.0 for _ in own)))
 

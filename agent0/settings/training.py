@@ -133,8 +133,10 @@ class RecipeConfig(Frozen):
         description="teacher: what a proposal is compared with: all of its iteration, or those that answer the same "
         "request",
     )
-    rewards: Literal["earned", "permuted"] = Field(
-        "earned", description="teacher: control: rewards permuted over the proposals of an iteration"
+    rewards: Literal["earned", "permuted", "permuted_tasks"] = Field(
+        "earned",
+        description="teacher: controls: rewards permuted over the proposals of an iteration, or over those whose task "
+        "was attempted",
     )
     weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
     advantage: Literal["group", "centered"] = Field(

@@ -56,18 +56,24 @@ def _permuted(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[Score
     return [replace(one, success=verdicts[one.event_id]) for one in trajectories]
 
 
-def with_permuted_rewards(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
-    """Control: give each scored trajectory the reward of another of its iteration, the same whenever it is asked."""
+def with_permuted_rewards(
+    trajectories: Sequence[ScoredTrajectory], seed: int, attempted: bool = False
+) -> list[ScoredTrajectory]:
+    """Control: give each scored trajectory the reward of another of its iteration, the same whenever it is asked.
+
+    Only proposals whose task was ``attempted`` take part, where so wanted: the others keep what they earned, so that
+    what is no task, or was written before, loses as always.
+    """
     groups: dict[int, list[ScoredTrajectory]] = defaultdict(list)
     for one in sorted(trajectories, key=lambda one: one.event_id):
-        if one.reward is not None:
+        if one.reward is not None and (one.solve_rate is not None or not attempted):
             groups[one.iteration].append(one)
     dealt: dict[str, float | None] = {}
     for iteration, members in groups.items():
         rewards = [one.reward for one in members]
         random.Random(f"rewards {seed} {iteration}").shuffle(rewards)
         dealt |= {one.event_id: reward for one, reward in zip(members, rewards, strict=True)}
-    return [replace(one, reward=dealt.get(one.event_id)) for one in trajectories]
+    return [replace(one, reward=dealt.get(one.event_id, one.reward)) for one in trajectories]
 
 
 def _by_majority(trajectories: Sequence[ScoredTrajectory]) -> list[ScoredTrajectory]:

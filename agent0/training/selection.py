@@ -62,8 +62,9 @@ def select(
     objective = objectives()[recipe.objective]
     if student and config.shuffle_rewards:
         trajectories = _shuffled(trajectories, seed)
-    elif recipe.rewards == "permuted":
-        trajectories = with_permuted_rewards(trajectories, config.seed)
+    elif recipe.rewards != "earned":
+        attempted = recipe.rewards == "permuted_tasks"
+        trajectories = with_permuted_rewards(trajectories, config.seed, attempted)
     usable = _usable(trajectories, "" if objective.off_policy else author, skipped)
     groups: dict[str, list[ScoredTrajectory]] = {}
     for scored in usable:

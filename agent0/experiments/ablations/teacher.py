@@ -5,7 +5,7 @@ Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy i
 """
 
 from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
-from agent0.experiments.ladder_aims import LadderAim
+from agent0.experiments.ladder_aims import BASE, LadderAim
 
 RECIPE = "training.teacher"
 TESTED = str(list(range(4, 31)))
@@ -42,8 +42,13 @@ ablation_study(
                 "untrained; a quarter of its tasks made longer, as for trained",
             ),
             Variant(
+                "permuted-tasks",
+                {f"{RECIPE}.rewards": "permuted_tasks"},
+                "its rewards permuted over an iteration's attempted tasks; what is no task loses as always",
+            ),
+            Variant(
                 "permuted",
-                {f"{RECIPE}.rewards": "permuted", "guards.supply": "alarm"},
+                {f"{RECIPE}.rewards": "permuted", "guards.supply": "alarm", "max_untrained": "0"},
                 "its rewards permuted over an iteration's proposals; it goes on where none of them is a task",
             ),
             Variant("gain", GAIN, "it is paid for measured gains of the student in place of half-solved tasks"),
@@ -68,12 +73,20 @@ ablation_study(
         aims=(
             LadderAim("trained", "frozen", "added", least=1.5),
             LadderAim("trained", "exploring", "added", least=0),
+            LadderAim("trained", "permuted-tasks", "added", least=0),
             LadderAim("trained", "permuted", "added", least=0),
+            LadderAim("trained", "uniform", "added", least=0),
+            LadderAim("trained", BASE, "half_solved", least=0.25),
+            LadderAim("permuted-tasks", BASE, "half_solved", most=0.23),
+            LadderAim("trained", BASE, "readable", least=0.9),
+            LadderAim("trained", BASE, "different_texts", least=0.95),
+            LadderAim("trained", BASE, "digit_entropy", least=3.1),
             LadderAim("gain", "gain-permuted", "added", least=0),
         ),
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
             "teacher's base is the packaged one.",
+            "**Half-solved** tasks are those that one, two or three of four attempts solve.",
             "**Attempts**: what a teacher writes may be unreadable, a task it wrote before, or kept for held-out sets "
             "(16 of 100); none of these is attempted, and nothing takes its place. The table of cost has the attempts.",
         ),
