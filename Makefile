@@ -8,7 +8,7 @@
 #                 (writes docs/results/learning.md; goes on where it was stopped)
 #   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
 #                 a teacher that writes its tasks and an exact gate are worth (writes search.md, curriculum.md, schedules.md,
-#                 uncertainty.md, teacher.md, gate.md and teacher-gate.md of docs/results/; goes on where it was
+#                 uncertainty.md, teacher.md, teacher-gain.md, gate.md and teacher-gate.md of docs/results/; goes on where it was
 #                 stopped)
 #   make bench    what everyday commands, pages, calls of remote models, event spine, tables, seals, pasts and sandbox
 #                 cost, how served models differ, how fast the built-in one is; verdicts, where
@@ -100,6 +100,7 @@ arms: setup
 	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
 	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
 	$(BIN)/agent0 experiment teacher --jobs 2 --no-protocols --write docs/results/teacher.md
+	$(BIN)/agent0 experiment teacher-gain --jobs 2 --no-protocols --write docs/results/teacher-gain.md
 	$(BIN)/agent0 experiment gate --jobs 2 --no-protocols --write docs/results/gate.md
 	$(BIN)/agent0 experiment teacher-gate --jobs 2 --no-protocols --write docs/results/teacher-gate.md
 

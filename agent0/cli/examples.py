@@ -50,6 +50,7 @@ agent0 experiment curriculum --profile scripted --seeds 0-2
 agent0 experiment schedule --seeds 0-2 --jobs 2
 agent0 experiment skill --seeds 0,1 --jobs 2
 agent0 experiment teacher --seeds 0,1 --write teacher.md
+agent0 experiment teacher-gain --arms gain,trained --seeds 0 --jobs 2
 agent0 experiment uncertainty --profile scripted --seeds 0
 agent0 failures list --run LAST
 agent0 failures show f-1a2b

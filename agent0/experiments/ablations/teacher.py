@@ -20,14 +20,6 @@ RULE = {
 }
 """A teacher without a model draws tasks of the levels that it is told, on the ladder of the profile."""
 
-GAIN = {
-    "rewards.weights.variance": "0",
-    "rewards.weights.student_gain": "4",
-    "rewards.gain.subsets": "4",
-}
-"""Rewards by measured gains of the student (SOAR, arXiv 2601.18778); the penalties stay. Gains are some hundredths:
-with this weight they spread about as much as the penalties do."""
-
 ablation_study(
     AblationStudy(
         name="teacher",
@@ -50,12 +42,6 @@ ablation_study(
                 "permuted",
                 {f"{RECIPE}.rewards": "permuted", "guards.supply": "alarm", "max_untrained": "0"},
                 "its rewards permuted over an iteration's proposals; it goes on where none of them is a task",
-            ),
-            Variant("gain", GAIN, "it is paid for measured gains of the student in place of half-solved tasks"),
-            Variant(
-                "gain-permuted",
-                {**GAIN, "rewards.gain.permuted": "true"},
-                "as gain, the gains dealt to other parts of the iteration by chance",
             ),
             Variant(
                 "uniform",
@@ -81,7 +67,6 @@ ablation_study(
             LadderAim("trained", BASE, "readable", least=0.9),
             LadderAim("trained", BASE, "different_texts", least=0.95),
             LadderAim("trained", BASE, "digit_entropy", least=3.1),
-            LadderAim("gain", "gain-permuted", "added", least=0),
         ),
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
