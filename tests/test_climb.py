@@ -31,7 +31,7 @@ from events.values import Trajectory
 from infra.models.sampler import Sampler
 from infra.training.launch.recipe import Recipe, schedule
 from tests.play import play
-from tests.test_architecture import FILES, source
+from tests.test_architecture import FILES, Source, source
 from tests.world import ports, started
 
 CLIMB = load("climb", {}, {}).run
@@ -240,6 +240,17 @@ def test_the_rate_rises_over_its_first_steps_and_falls_to_its_end() -> None:
         ({"training.student.steps": "0", "training.student.settle": "0"}, "taught has no effect"),
         ({"training.student.fresh": "0.9"}, "more than a minibatch"),
         ({"curriculum.levels": "[5, 99]"}, r"Level 99 of reversal cannot be answered.*max_tokens"),
+        (
+            {
+                "student.provider": "ollama",
+                "student.num_ctx": "128",
+                "student.max_tokens": "70",
+                "curriculum.levels": "[58]",
+                "training.student.enabled": "false",
+                "evaluation.forced_tool": "false",
+            },
+            "Level 58 of reversal is beyond the context.*holds 128",
+        ),
         ({"student.model": "search"}, "What the base was taught cannot be replayed"),
     ],
 )
@@ -260,6 +271,9 @@ WRITERS = {"solve", "script", "retrace"}
 SEARCH = {"agent0/training/search_traces.py", "agent0/training/trace_sources.py"}
 """Only entered where settings ask for search traces."""
 WAY = ("agent0/training/", "infra/training/", "handlers/train_checkpoint.py", "agent0/ports/training.py")
+ANSWERS = ("agent0/rollout/", "infra/models/", "infra/engine/", "handlers/")
+SCRIPTED = "infra/models/scripted.py"
+"""Plays a model in tests and in profile `scripted`, from what families write."""
 
 
 def on_the_way() -> list[str]:
@@ -267,11 +281,27 @@ def on_the_way() -> list[str]:
     return [path for path in FILES if path.startswith(WAY) and path not in SEARCH]
 
 
+def written_by_families(file: Source) -> set[str]:
+    """What ``file`` reads of that, by a dot or by its name as text."""
+    texts = {node.value for node in file.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return WRITERS & ({name for _, name in file.attributes()} | texts)
+
+
 def test_nothing_on_the_way_to_a_training_batch_reads_what_a_family_writes() -> None:
     for path in on_the_way():
-        file = source(path)
-        assert not {name for _, name in file.attributes()} & WRITERS, path
-        assert not any(module.startswith("agent0.tasks.families") for module, _ in file.imports()), path
+        assert not written_by_families(source(path)), path
+        assert not any(module.startswith("agent0.tasks.families") for module, _ in source(path).imports()), path
+
+
+def test_nothing_on_the_way_to_an_answer_reads_what_a_family_writes() -> None:
+    asked = [path for path in FILES if path.startswith(ANSWERS)]
+    assert len(asked) > 40
+    assert [path for path in asked if written_by_families(source(path))] == [SCRIPTED]
+
+
+@pytest.mark.parametrize("text", ["entry.solve(params)", "getattr(entry, 'solve')(params)", "x = entry.script"])
+def test_such_a_reader_would_be_found(text: str) -> None:
+    assert written_by_families(Source("infra/models/planted.py", text))
 
 
 def test_search_traces_are_imported_by_the_pipeline_alone_and_made_only_where_settings_ask() -> None:

@@ -86,12 +86,20 @@ def lax(params: Params, answer: str) -> str:
     return "" if len(answer) == len(params["digits"]) else "its length"
 
 
-@pytest.mark.parametrize("bad", [flips(), replace(REVERSAL, check=lax), replace(REVERSAL, check=lambda _p, _a: "no")])
+def begins(params: Params, answer: str) -> str:
+    return "" if answer.startswith(params["digits"][::-1]) else "how it begins"
+
+
+def ends(params: Params, answer: str) -> str:
+    return "" if answer and params["digits"][::-1].startswith(answer) else "how it ends"
+
+
+@pytest.mark.parametrize("check", [flips().check, lax, lambda _p, _a: "no", begins, ends])
 def test_a_verifier_that_cannot_be_relied_on_is_refused_before_a_run(
-    bad: Family, monkeypatch: pytest.MonkeyPatch
+    check: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "agent0.assembly.validate.curriculum.requested_families"
-    monkeypatch.setattr(name, lambda *_, **__: {"reversal": bad})
+    monkeypatch.setattr(name, lambda *_, **__: {"reversal": replace(REVERSAL, check=check)})
     with pytest.raises(ConfigError, match="verifier of reversal cannot be relied on"):
         check_names(CLIMB)
 

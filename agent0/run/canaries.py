@@ -44,7 +44,7 @@ def canaries(entries: Iterable[Family], highest: int, n: int, key: str) -> Itera
         entry = asked[number % len(asked)]
         params = entry.sample(rng.randint((top + 1) // 2, top), rng)
         answer = entry.solve(params)
-        for right, text in ((True, answer), (False, _spoilt(answer, rng))):
+        for right, text in ((True, answer), (False, _spoilt(answer, number // len(asked), rng))):
             yield Canary(entry.name, text, right, (_accepts(entry, params, text), _accepts(entry, params, text)))
 
 
@@ -52,10 +52,16 @@ def _accepts(entry: Family, params: Params, answer: str) -> bool:
     return not entry.check(params, answer) if entry.check else answer == entry.solve(params)
 
 
-def _spoilt(answer: str, rng: random.Random) -> str:
-    """The answer with one of its digits, or of its letters where it has no digit, replaced by another one."""
+def _spoilt(answer: str, turn: int, rng: random.Random) -> str:
+    """The answer with one of its digits (of its letters where it has no digit) replaced by another; every third time
+    with one more after its last, or without its last where it has several."""
     signs = string.digits if any(one in string.digits for one in answer) else string.ascii_lowercase
-    place = rng.choice([place for place, one in enumerate(answer) if one in signs])
+    places = [place for place, one in enumerate(answer) if one in signs]
+    if turn % 3 == 1:
+        return f"{answer[: places[-1] + 1]}{rng.choice(signs[1:])}{answer[places[-1] + 1 :]}"
+    if turn % 3 == 2 and len(places) > 1:
+        return f"{answer[: places[-1]]}{answer[places[-1] + 1 :]}"
+    place = rng.choice(places)
     other = rng.choice([one for one in signs if one != answer[place]])
     return f"{answer[:place]}{other}{answer[place + 1 :]}"
 

@@ -1,4 +1,6 @@
-"""Whether the answer of a ladder's task fits into a student's turn. Pure."""
+"""Whether a ladder's task fits into a student's turn and context. Pure."""
+
+import random
 
 from agent0.chat_format import CANONICAL as BOX
 from agent0.tasks.families import Family, Params, families
@@ -8,6 +10,11 @@ from events.values import Task
 def tokens_needed(entry: Family, params: Params) -> int:
     """Tokens of the right answer in its box, each digit counted as one."""
     return len(entry.solve(params)) + len(BOX) + 1
+
+
+def context_needed(entry: Family, params: Params) -> int:
+    """Tokens of the question and of its right answer together, each character counted as one."""
+    return len(entry.render(params, random.Random(0))) + tokens_needed(entry, params)
 
 
 def too_long(task: Task, max_tokens: int) -> str:

@@ -38,6 +38,7 @@ KINDS = {
     "bf16": {"precision": "bf16"},
     "4bit": {"precision": "bf16", "quantization": "4bit"},
 }
+TOO_LOW = pytest.mark.xfail(reason="on an H200 1.2 times as much was held (docs/results/gpu.md)")
 ASKED = [wanted(f"What is {n}+2?", seed=n, max_tokens=12, temperature=1.0) for n in range(8)]
 
 
@@ -117,8 +118,7 @@ def test_the_same_job_ends_alike(wide: Path, rank: int) -> None:
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="asks the card")
-@pytest.mark.xfail(reason="on an H200 1.2 to 1.8 times as much was held (docs/results/gpu.md)", strict=False)
-@pytest.mark.parametrize("kind", ["function", "bf16", "4bit"])
+@pytest.mark.parametrize("kind", [pytest.param("function", marks=TOO_LOW), "bf16", "4bit"])
 def test_the_memory_that_is_foreseen_is_enough(tokenizer: PreTrainedTokenizerFast, tmp_path: Path, kind: str) -> None:
     folder = saved(tmp_path, tokenizer, hidden_size=512, intermediate_size=1408, num_hidden_layers=8)
     ids = tuple(5 + n % 90 for n in range(400))

@@ -36,6 +36,7 @@ class Provider:
     are trained on, which nothing else may serve with them. ``untrainable``: why turns of an actor as it is set cannot
     be trained on; empty where they can. ``whole``: adapters that hold all weights (rank 0) can be served. ``bias``:
     logits of single tokens can be changed (``Sampling.bias``). ``draws``: its teacher needs to be told a level.
+    ``sized``: its context is that of ``num_ctx``.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Provider:
     whole: bool = True
     bias: bool = False
     draws: bool = False
+    sized: bool = False
 
 
 _providers = Registry[str, Provider]("providers")
@@ -317,7 +319,7 @@ def _cut(actor: ActorConfig) -> str:
 
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged, bias=True))
 provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved, bias=True))
-provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama))
+provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama, sized=True))
 provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic))
 provider(
     Provider(
@@ -341,6 +343,7 @@ provider(
         folder=_served_here,
         untrainable=_cut,
         whole=False,
+        sized=True,
     )
 )
 provider(Provider("scripted", _scripted, _train_scripted, check=_check_scripted, draws=True))

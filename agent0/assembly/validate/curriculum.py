@@ -1,5 +1,6 @@
 """Part of the rim: whether what a run's settings ask for is there and fits together, before anything is asked."""
 
+import json
 import random
 from collections.abc import Iterable, Sequence
 
@@ -7,8 +8,8 @@ from agent0.assembly.runtime.providers import provider_of
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.run.canaries import TASKS, canaries
-from agent0.settings import CurriculumConfig, RunConfig
-from agent0.tasks.answer_length import tokens_needed
+from agent0.settings import ActorConfig, CurriculumConfig, RunConfig
+from agent0.tasks.answer_length import context_needed, tokens_needed
 from agent0.tasks.families import KINDS, OPEN_FAMILY, families, gym, requested_families
 from agent0.tasks.splits import heldout
 from events.values import Split
@@ -79,9 +80,9 @@ def _check_domain(domain: str, plan: CurriculumConfig) -> None:
 
 
 def _check_ladders(domain: str, run: RunConfig) -> None:
-    """The highest level's answer must fit into a turn (digits are counted as a token each), and the verifier must know
-    right answers from wrong ones."""
-    levels = (*run.curriculum.levels, *run.evaluation.levels)
+    """The highest level's answer must fit into a turn (digits are counted as a token each) and, with its question, into
+    the context; and the verifier must know right answers from wrong ones."""
+    levels, context = (*run.curriculum.levels, *run.evaluation.levels), _context(run.student)
     for entry in requested_families(domain, run.curriculum.families).values():
         if not entry.ladder:
             continue
@@ -91,6 +92,11 @@ def _check_ladders(domain: str, run: RunConfig) -> None:
             why = f"Its answer has {length} characters, and run.student.max_tokens is {run.student.max_tokens}."
             fix = f"Set run.student.max_tokens = {needed}, or ask for lower levels."
             raise ConfigError(f"Level {max(levels)} of {entry.name} cannot be answered.", why, fix)
+        if context and (both := context_needed(entry, params)) > context:
+            why = f"Its question and answer take about {both} tokens, and the student's context holds {context}."
+            raise ConfigError(
+                f"Level {max(levels)} of {entry.name} is beyond the context.", why, "Ask for lower levels."
+            )
         found = list(canaries([entry], max(levels), TASKS, "before a run"))
         if faults := sum(one.fault for one in found):
             why = f"It is wrong about {faults} of {len(found)} known answers, or says otherwise when asked again."
@@ -98,6 +104,14 @@ def _check_ladders(domain: str, run: RunConfig) -> None:
                 f"Mend the check of {entry.name}: it must accept what its solve writes, and nothing else of its length."
             )
             raise ConfigError(f"The verifier of {entry.name} cannot be relied on.", why, fix)
+
+
+def _context(actor: ActorConfig) -> int:
+    """How many tokens the actor's model reads and writes together; 0 where nothing here says so."""
+    found = provider_of(actor)
+    config = found.folder(actor) / "config.json" if found.folder else None
+    own = json.loads(config.read_bytes()).get("max_position_embeddings") if config and config.is_file() else None
+    return min(filter(None, (own, actor.num_ctx if found.sized else None)), default=0)
 
 
 def _check_sets(run: RunConfig) -> None:

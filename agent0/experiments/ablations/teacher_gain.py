@@ -1,5 +1,5 @@
-"""Ablates what a teacher that is a model is paid for: measured gains of its student (SOAR) beside half-solved tasks, at
-equal attempts and steps.
+"""Ablates what a teacher that is a model is rewarded for: measured gains of its student (SOAR) beside half-solved
+tasks, at equal attempts and steps.
 
 Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy is the accuracy added up over lengths.
 """
@@ -18,16 +18,16 @@ with this weight they spread about as much as the penalties do."""
 ablation_study(
     AblationStudy(
         name="teacher-gain",
-        question="Does a teacher that is paid for measured gains of its student pull it along as one does that is paid "
-        "for half-solved tasks, and does it matter whose gain it is paid?",
+        question="Does a teacher that is rewarded for measured gains of its student pull it along as one does that is "
+        "rewarded for half-solved tasks, and does it matter whose gains they are?",
         variants=(
-            Variant("gain", GAIN, "it is paid for measured gains of the student in place of half-solved tasks"),
+            Variant("gain", GAIN, "it is rewarded for measured gains of the student in place of half-solved tasks"),
             Variant(
                 "gain-permuted",
                 {**GAIN, "rewards.gain.permuted": "true"},
-                "as gain, the gains dealt to other parts of the iteration by chance",
+                "as gain, the gains permuted over the parts of the iteration",
             ),
-            Variant("trained", {}, "it is paid for half-solved tasks, 4r(1-r)"),
+            Variant("trained", {}, "it is rewarded for half-solved tasks, 4r(1-r)"),
         ),
         profile="climb-teacher",
         seeds=(0, 1, 2, 3, 4),
