@@ -100,6 +100,12 @@ def test_run_show_holds_what_others_read(home):
     assert call("run", "show", found["run"], home=home).code == 0
 
 
+def test_the_diet_of_a_scripted_run_says_who_wrote_it(home):
+    said = call("run", "diet", "LAST", home=home)
+    assert said.code == 0, said.err
+    assert "tokens learned" in said.err and "Its model is scripted" in said.err
+
+
 def test_a_student_without_tools_has_no_target_for_them(tmp_path):
     plain = (
         "--set",

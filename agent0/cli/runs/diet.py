@@ -13,10 +13,11 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Of all tokens that a run trained on: how many the student wrote as they stand, how many are of what its base was
     taught, and how many of anything else, for every checkpoint."""
     from agent0.training.diet import total
-    from projections.runs import resolve
+    from projections.runs import show_run
 
     with console.tables() as db:
-        name = resolve(db, run)
+        row = show_run(db, run)
+    name, provider = row["run"], row["config"]["student"]["provider"]
     found = console.run_async(lambda: _read(name))
     rows, summed = [asdict(one) for one in found], total(found)
     if as_json:
@@ -31,6 +32,8 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         f"Of {summed['tokens']:,} tokens learned, {own} were written by the model in training as they stand, {taught} "
         f"are of what its base was taught, {other} of anything else."
     )
+    if provider == "scripted":
+        console.say("Its model is scripted: it writes from the solutions of the families themselves.")
     if summed["strange"]:
         console.say(f"{summed['strange']} of the named answers are not of this run's own checkpoints.")
 
