@@ -65,7 +65,7 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 run: setup
-	$(BIN)/agent0 experiment climb --name make-run --arms ours,frozen,permuted-verdicts --seeds 0 --jobs 2 \
+	$(BIN)/agent0 experiment climb --name make-run --arms ours,frozen,permuted-verdicts --seeds 0 --jobs 3 \
 		--no-protocols --set run.iterations=10 $(RUN_ARGS)
 
 setup: linux bubblewrap .venv/.ready-train
