@@ -80,6 +80,9 @@ class RecipeConfig(Frozen):
     fresh: float = Field(
         0.5, ge=0, le=1, description="with `steps`: share of a minibatch that are successes of the window"
     )
+    fresh_per_task: int = Field(
+        0, ge=0, le=1000, description="sft: successes of one task in the window that are learned from, at most; 0: all"
+    )
     taught: float = Field(
         0.0, ge=0, le=1, description="with `steps`: share that are examples of what the base was taught, kept beside it"
     )
@@ -170,7 +173,7 @@ LATER = (
     "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
     "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source", "steps", "fresh", "taught",
     "stretch", "lr_end", "warmup", "verdicts", "leak", "every", "window", "entropy", "entropy_among", "baseline",
-    "rewards", "distil", "settle",
+    "rewards", "distil", "settle", "fresh_per_task",
 )  # fmt: skip
 """Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
 they lack too, was ``token`` then."""

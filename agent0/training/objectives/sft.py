@@ -16,11 +16,15 @@ from agent0.training.scored_trajectory import ScoredTrajectory
 def weigh(
     groups: Sequence[Sequence[ScoredTrajectory]], recipe: RecipeConfig, skipped: Counter[str]
 ) -> list[WeightedSample]:
-    """Weigh all successes alike; failures are counted as ``not_verified``."""
+    """Weigh successes alike, of each task as many as the recipe takes (``fresh_per_task``; 0: all); those beyond are
+    counted as ``further``, failures as ``not_verified``."""
     chosen = []
     for members in groups:
         right = [scored for scored in members if scored.success]
-        chosen += [WeightedSample(scored, Sample(trajectory_of(scored), 1.0, recipe.clip_high)) for scored in right]
+        taken = right[: recipe.fresh_per_task or None]
+        chosen += [WeightedSample(scored, Sample(trajectory_of(scored), 1.0, recipe.clip_high)) for scored in taken]
+        if len(taken) < len(right):
+            skipped["further"] += len(right) - len(taken)
         if len(right) < len(members):
             skipped["not_verified"] += len(members) - len(right)
     return chosen
