@@ -40,6 +40,15 @@ def test_an_aim_is_reached_only_where_every_seed_reaches_it() -> None:
     assert found["S of ours at least 1.5 over uniform"]["reached"]
 
 
+def test_an_aim_about_a_mean_is_reached_where_the_mean_over_seeds_is_within_its_bounds() -> None:
+    for least, reached in ((1.75, True), (1.76, False)):
+        mean = LadderAim("ours", "uniform", "added", least=least, mean=True)
+        (row,) = aim_rows([mean], ROWS)
+        assert row["by_seed"] == [1.5, 2.0] and row["kept"] == 1 and row["reached"] is reached
+    assert mean.title() == "S of ours at least 1.76 over uniform, on average"
+    assert not aim_rows([LadderAim("ours", "uniform", "added", least=1.75)], ROWS)[0]["reached"]
+
+
 def test_an_aim_has_two_sides_and_what_was_not_measured_has_none() -> None:
     near = LadderAim("uniform", BASE, "added", least=-1, most=1)
     assert near.title() == "S of uniform at least -1 and at most 1 over base"
@@ -57,7 +66,7 @@ def test_a_page_begins_with_heights_differences_and_aims() -> None:
         "(seeds 0, 1).",
         "**Accuracies added up over levels (S), ours less:** its base +4.2 (+1.1 to +7.4, p 0.037); uniform +1.8 "
         "(-1.4 to +4.9, p 0.09).",
-        "**Aims set beforehand:** 0 of 1 hold on every seed; not reached: T of ours at least 5 over base "
+        "**Aims set beforehand:** 0 of 1 are reached; not reached: T of ours at least 5 over base "
         "(1 of 2 seeds).",
     ]
     rows = ladder.table(found)

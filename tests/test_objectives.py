@@ -269,6 +269,15 @@ def test_expert_iteration_learns_from_what_was_verified() -> None:
     assert [one.scored.event_id for one in found] == ["e1", "e3"] and skipped == {"not_verified": 4}
 
 
+@given(st.lists(st.lists(st.booleans(), max_size=5), max_size=4), st.integers(0, 6))
+def test_expert_iteration_takes_so_many_successes_of_each_task(groups: list[list[bool]], most: int) -> None:
+    tasks = [[scored(10 * g + n, 0.0, success=ok) for n, ok in enumerate(group)] for g, group in enumerate(groups)]
+    found, skipped = weighed("sft", *tasks, fresh_per_task=most)
+    expected = [one for task in tasks for one in [one for one in task if one.success][: most or 99]]
+    assert [one.scored for one in found] == expected
+    assert len(found) + skipped["further"] + skipped["not_verified"] == sum(map(len, groups))
+
+
 @given(st.lists(st.booleans(), max_size=9))
 def test_pairs_are_a_right_one_and_a_wrong_one_of_one_task(right: list[bool]) -> None:
     found, skipped = weighed("dpo", [scored(n, 0.0, success=ok) for n, ok in enumerate(right)])

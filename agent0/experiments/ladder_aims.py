@@ -1,4 +1,4 @@
-"""Aims of a study on a ladder, set before it was executed: leads that hold on every seed, or do not."""
+"""Aims of a study on a ladder, set before it was executed: leads that hold on every seed (or on average), or do not."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class LadderAim:
     the measure itself, of what its teacher wrote.
 
     The lead is a difference in levels, or a quotient where ``ratio``; it is to lie within ``least`` and ``most`` on
-    every seed.
+    every seed; where ``mean``, their mean over seeds is to.
     """
 
     variant: str
@@ -40,9 +40,18 @@ class LadderAim:
     least: float = float("-inf")
     most: float = float("inf")
     ratio: bool = False
+    mean: bool = False
 
     def title(self) -> str:
         """Write the aim as an inequality: ``T of ours at least 1.5 times that of base``."""
+        return f"{self._inequality()}, on average" if self.mean else self._inequality()
+
+    def holds(self, leads: Sequence[float]) -> bool:
+        """Whether ``leads``, one a seed, reach the aim."""
+        asked = [sum(leads) / len(leads)] if self.mean else leads
+        return all(self.least <= lead <= self.most for lead in asked)
+
+    def _inequality(self) -> str:
         bounds = [f"at least {self.least:g}"] if self.least > float("-inf") else []
         bounds += [f"at most {self.most:g}"] if self.most < float("inf") else []
         if self.measure == "base_solved":
@@ -55,7 +64,8 @@ class LadderAim:
 
 def aim_rows(aims: Iterable[LadderAim], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Check ``aims`` against the rows of ``ladder_rows``: one row for each aim that some seed can be asked about, with
-    its leads by seed and how many seeds reach it. An aim is ``reached`` where all do."""
+    its leads by seed and on how many seeds they lie within its bounds. An aim is ``reached`` where all do, or their mean
+    where it is about that."""
     held = {(row["arm"], row["seed"]): row for row in rows}
     seeds = sorted({row["seed"] for row in rows})
     found = []
@@ -64,7 +74,7 @@ def aim_rows(aims: Iterable[LadderAim], rows: Sequence[Mapping[str, Any]]) -> li
         kept = sum(aim.least <= lead <= aim.most for lead in leads)
         if leads:
             of = {"aim": aim.title(), "by_seed": leads, "seeds": len(leads)}
-            found.append(of | {"kept": kept, "reached": kept == len(leads)})
+            found.append(of | {"kept": kept, "reached": aim.holds(leads)})
     return found
 
 

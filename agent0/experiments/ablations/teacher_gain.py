@@ -5,6 +5,7 @@ Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy i
 """
 
 from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+from agent0.experiments.ablations.teacher import FORMER
 from agent0.experiments.ladder_aims import BASE, LadderAim
 
 GAIN = {
@@ -33,7 +34,7 @@ ablation_study(
         seeds=(0, 1, 2, 3, 4),
         measures=("test", "validation"),
         controls=("untrained",),
-        settings={"iterations": "30"},
+        settings={**FORMER, "iterations": "30"},
         course="climb",
         ladder=True,
         aims=(
@@ -46,6 +47,8 @@ ablation_study(
             "teacher's base is the packaged one.",
             "**Gains** are measured on tasks of the training split that the student does not solve, by four short "
             "trainings an iteration; their attempts and steps are not in the table of cost.",
+            "**Profile**: this study keeps the steps and the stretch of positions that `climb-teacher` had before "
+            "decision 062.",
         ),
     )
 )

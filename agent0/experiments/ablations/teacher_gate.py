@@ -6,9 +6,17 @@ Test tasks are spread evenly over lengths 4 to 30, so 27 times a test accuracy i
 
 from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
 from agent0.experiments.ablations.climb import STUDENT
-from agent0.experiments.ablations.teacher import RECIPE
+from agent0.experiments.ablations.teacher import FORMER, RECIPE
 from agent0.experiments.ladder_aims import LadderAim
 
+EARLIER = {
+    **FORMER,
+    "tasks": "64",
+    "attempts": "2",
+    "teacher.top_p": "1",
+    "teacher.bias": '[[".", -1.5]]',
+}
+"""Settings of the profile that it had before decision 061."""
 TEACHERS = {"trained": {}, "frozen": {f"{RECIPE}.enabled": "false", "teacher.explore": "0"}}
 SHARES = {"": 0.0, "-leak-10": 0.1, "-leak-30": 0.3, "-leak-all": 1.0}
 LET_IN = {
@@ -34,7 +42,7 @@ ablation_study(
         seeds=(0, 1, 2, 3, 4),
         measures=("test", "validation"),
         controls=("untrained",),
-        settings={"iterations": "30"},
+        settings={**EARLIER, "iterations": "30"},
         course="climb",
         ladder=True,
         aims=tuple(LadderAim(f"trained{suffix}", f"frozen{suffix}", "added", least=0) for suffix in SHARES),
@@ -43,6 +51,7 @@ ablation_study(
             "teacher's base is the packaged one.",
             "**Rewards of the teacher** are those of the true verdicts; the gate decides what its student is trained "
             "on.",
+            "**Profile**: this study keeps the settings that `climb-teacher` had before decision 061.",
         ),
     )
 )

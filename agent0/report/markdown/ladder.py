@@ -33,7 +33,7 @@ def aims(found: Row) -> list[Row]:
     """One row for each aim that was set beforehand: its leads by seed, and on how many seeds it is reached."""
     return [
         {
-            "aim, on every seed": one["aim"],
+            "aim, on every seed or on average": one["aim"],
             "by seed": ", ".join(f"{lead:+.2f}" for lead in one["by_seed"]),
             "seeds": f"{one['kept']} of {one['seeds']}",
             "reached": "yes" if one["reached"] else "no",
@@ -79,7 +79,7 @@ def _aims(rows: Sequence[Row]) -> Iterator[str]:
         return
     missed = [f"{row['aim']} ({row['kept']} of {row['seeds']} seeds)" for row in rows if not row["reached"]]
     rest = f"; not reached: {'; '.join(missed)}" if missed else ""
-    yield f"**Aims set beforehand:** {len(rows) - len(missed)} of {len(rows)} hold on every seed{rest}."
+    yield f"**Aims set beforehand:** {len(rows) - len(missed)} of {len(rows)} are reached{rest}."
 
 
 def _row(arm: str, rows: Sequence[Row], ending: str) -> Row:
