@@ -64,8 +64,8 @@ class LadderAim:
 
 def aim_rows(aims: Iterable[LadderAim], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Check ``aims`` against the rows of ``ladder_rows``: one row for each aim that some seed can be asked about, with
-    its leads by seed and on how many seeds they lie within its bounds. An aim is ``reached`` where all do, or their mean
-    where it is about that."""
+    its leads by seed and on how many seeds they lie within its bounds. An aim is ``reached`` where all do, or where
+    their mean does."""
     held = {(row["arm"], row["seed"]): row for row in rows}
     seeds = sorted({row["seed"] for row in rows})
     found = []

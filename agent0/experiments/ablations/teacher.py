@@ -85,8 +85,8 @@ ablation_study(
         notes=(
             "**Seeds** are fixed beforehand, the same for every variant; each has a student's base of its own. The "
             "teacher's base is the packaged one.",
-            "**Chosen on these seeds**: the teacher's nucleus and bias, on seeds 3 and 4. What the student learns from a "
-            "task, in how many steps, and how far the teacher's positions are stretched was chosen on seeds 5 and up "
+            "**Chosen on these seeds**: the teacher's nucleus and bias, on seeds 3 and 4. What the student learns from "
+            "a task, in how many steps, and how far the teacher's positions are stretched was chosen on other seeds "
             "([log](../log.md)).",
             "**Half-solved** tasks are those that one, two or three of four attempts solve.",
             "**Attempts**: what a teacher writes may be unreadable, a task it wrote before, or kept for held-out sets "
