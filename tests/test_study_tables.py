@@ -166,7 +166,7 @@ def test_a_row_of_a_ladder_has_all_fields() -> None:
         "arm": "ours", "seed": 3, "height_untrained": 10, "height90_untrained": 4, "added_untrained": 1.65,
         "height": 10, "height90": 5, "added": 2.51, "taught_change": 0.325, "labels_right": 0.6667,
         "written_level_first": 9.0, "written_level": 2.75, "readable": None, "different_texts": None,
-        "digit_entropy": None, "half_solved": 0.12,
+        "digit_entropy": None, "half_solved": 0.12, "half_solved_run": 0.125,
     }  # fmt: skip
     assert ladder_rows([one], taught=5) == [row]
     none = dict.fromkeys(row) | {"arm": "ours", "seed": 3}

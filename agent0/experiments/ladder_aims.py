@@ -14,10 +14,11 @@ NAMES = {
     "different_texts": "share of different texts",
     "digit_entropy": "bits a digit",
     "half_solved": "share of half-solved tasks",
+    "half_solved_run": "share of half-solved tasks, over the whole run,",
 }
 """T: the highest level of which half is solved; S: the accuracies of all test levels added up."""
-WRITTEN = ("readable", "different_texts", "digit_entropy", "half_solved")
-"""Measures of what the teacher of a variant wrote in the end: compared with nothing."""
+WRITTEN = ("readable", "different_texts", "digit_entropy", "half_solved", "half_solved_run")
+"""Measures of what the teacher of a variant wrote, most of them in the end: compared with nothing."""
 LEADS = ("taught_change", "base_solved", *WRITTEN)
 """Measures that are taken as they are: they compare with the base already, or with nothing. ``base_solved``: of fresh
 tasks at T, those that the base solves within 32 samples."""
@@ -35,8 +36,9 @@ class LadderAim:
     variant: str
     than: str
     measure: Literal[
-        "height", "added", "taught_change", "base_solved", "readable", "different_texts", "digit_entropy", "half_solved"
-    ]
+        "height", "added", "taught_change", "base_solved",
+        "readable", "different_texts", "digit_entropy", "half_solved", "half_solved_run",
+    ]  # fmt: skip
     least: float = float("-inf")
     most: float = float("inf")
     ratio: bool = False

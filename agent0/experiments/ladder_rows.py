@@ -19,7 +19,8 @@ LAST = 4
 def ladder_rows(outcomes: Sequence[Outcome], taught: int = 0) -> list[dict[str, Any]]:
     """One row for each run: height and accuracies added up of the base and of its last student on the test levels, how
     levels up to ``taught`` changed, the share of answers it was trained on that are right, and what its teacher wrote,
-    in the first measured iteration and on average in the last ``LAST``."""
+    in the first measured iteration and on average in the last ``LAST``. The share of half-solved tasks is told over all
+    iterations (``half_solved_run``), too: the last few have about a hundred tasks."""
     return [
         {
             "arm": one.arm,
@@ -79,7 +80,8 @@ def _wrote(measures: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
     for name in WRITTEN:
         known = [one[name] for one in measures[-LAST:] if name in one]
         told[name] = round(fmean(known), 2) if known else None
-    return told
+    shares = [one["half_solved"] for one in measures if "half_solved" in one]
+    return told | {"half_solved_run": round(fmean(shares), 3) if shares else None}
 
 
 def level_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
