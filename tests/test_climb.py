@@ -235,6 +235,7 @@ def test_the_rate_rises_over_its_first_steps_and_falls_to_its_end() -> None:
     [
         ({"training.student.objective": "grpo"}, "steps has no effect"),
         ({"training.teacher.verdicts": "coin"}, "verdicts has no effect"),
+        ({"training.teacher.fresh_per_task": "1"}, "fresh_per_task has no effect"),
         ({"training.teacher.leak": "0.1"}, "leak has no effect"),
         ({"training.student.steps": "0"}, "settle has no effect"),
         ({"training.student.steps": "0", "training.student.settle": "0"}, "taught has no effect"),

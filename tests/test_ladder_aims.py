@@ -66,7 +66,7 @@ def test_a_page_begins_with_heights_differences_and_aims() -> None:
         "(seeds 0, 1).",
         "**Accuracies added up over levels (S), ours less:** its base +4.2 (+1.1 to +7.4, p 0.037); uniform +1.8 "
         "(-1.4 to +4.9, p 0.09).",
-        "**Aims set beforehand:** 0 of 1 are reached; not reached: T of ours at least 5 over base (1 of 2 seeds).",
+        "**Aims:** 0 of 1 are reached; not reached: T of ours at least 5 over base (1 of 2 seeds).",
     ]
     rows = ladder.table(found)
     assert [row["variant"] for row in rows] == [BASE, "ours", "uniform"]

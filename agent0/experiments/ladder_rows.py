@@ -19,8 +19,8 @@ LAST = 4
 def ladder_rows(outcomes: Sequence[Outcome], taught: int = 0) -> list[dict[str, Any]]:
     """One row for each run: height and accuracies added up of the base and of its last student on the test levels, how
     levels up to ``taught`` changed, the share of answers it was trained on that are right, and what its teacher wrote,
-    in the first measured iteration and on average in the last ``LAST``. The share of half-solved tasks is told over all
-    iterations (``half_solved_run``), too: the last few have about a hundred tasks."""
+    in the first measured iteration and on average in the last ``LAST``. The share of half-solved tasks is also that of
+    all iterations (``half_solved_run``): the last few have about a hundred tasks."""
     return [
         {
             "arm": one.arm,

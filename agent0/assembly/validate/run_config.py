@@ -13,7 +13,7 @@ from agent0.errors import ConfigError
 from agent0.settings import ActorConfig, RecipeConfig, RunConfig, VerificationConfig
 from agent0.tools import tools
 
-LIKELIHOOD = ("steps", "fresh", "taught", "settle", "verdicts", "leak")
+LIKELIHOOD = ("steps", "fresh", "taught", "settle", "verdicts", "leak", "fresh_per_task")
 """Settings of a recipe that only likelihood training reads."""
 
 
@@ -77,6 +77,9 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     if "steps" in set_here and not objectives()[recipe.objective].likelihood:
         why = "Only objectives of likelihood (sft, awr) read it."
         raise ConfigError(f"run.training.{role}.steps has no effect.", why, "Choose one of these, or leave it out.")
+    if "fresh_per_task" in set_here and recipe.objective != "sft":
+        why = "Only sft reads it."
+        raise ConfigError(f"run.training.{role}.fresh_per_task has no effect.", why, "Choose sft, or leave it out.")
     if (lone := set_here & {"verdicts", "leak"}) and (role == "teacher" or recipe.lessons):
         why = "Only answers that a student's sft or replay accepts are chosen so."
         raise ConfigError(f"run.training.{role}.{min(lone)} has no effect.", why, "Leave it out.")

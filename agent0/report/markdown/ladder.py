@@ -30,7 +30,7 @@ def table(found: Row) -> list[Row]:
 
 
 def aims(found: Row) -> list[Row]:
-    """One row for each aim that was set beforehand: its leads by seed, and on how many seeds it is reached."""
+    """One row for each aim: its leads by seed, and on how many seeds it is reached."""
     return [
         {
             "aim, on every seed or on average": one["aim"],
@@ -79,7 +79,7 @@ def _aims(rows: Sequence[Row]) -> Iterator[str]:
         return
     missed = [f"{row['aim']} ({row['kept']} of {row['seeds']} seeds)" for row in rows if not row["reached"]]
     rest = f"; not reached: {'; '.join(missed)}" if missed else ""
-    yield f"**Aims set beforehand:** {len(rows) - len(missed)} of {len(rows)} are reached{rest}."
+    yield f"**Aims:** {len(rows) - len(missed)} of {len(rows)} are reached{rest}."
 
 
 def _row(arm: str, rows: Sequence[Row], ending: str) -> Row:
