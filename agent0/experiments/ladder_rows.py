@@ -76,12 +76,12 @@ def _is_test(score: CheckpointEvaluated) -> bool:
 
 
 def _wrote(measures: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
-    told: dict[str, float | None] = {"written_level_first": measures[0].get(WRITTEN[0]) if measures else None}
+    wrote: dict[str, float | None] = {"written_level_first": measures[0].get(WRITTEN[0]) if measures else None}
     for name in WRITTEN:
         known = [one[name] for one in measures[-LAST:] if name in one]
-        told[name] = round(fmean(known), 2) if known else None
+        wrote[name] = round(fmean(known), 2) if known else None
     shares = [one["half_solved"] for one in measures if "half_solved" in one]
-    return told | {"half_solved_run": round(fmean(shares), 3) if shares else None}
+    return wrote | {"half_solved_run": round(fmean(shares), 3) if shares else None}
 
 
 def level_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
