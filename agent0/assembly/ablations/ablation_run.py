@@ -17,7 +17,6 @@ from agent0.assembly.models.diet import diets
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line
-from agent0.assembly.runtime.read_models import catch_up, update_tables
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import load
@@ -29,9 +28,9 @@ from agent0.experiments.ladders.costs import base_samples, student_answers
 from agent0.ports.storage import Artifacts
 from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig, Settings
-from agent0.state.run_state import BASE
+from agent0.state.run_state import BASE, RunState
 from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
-from events.base import Event
+from events.base import Event, Recorded
 from events.checkpoints import StudentExamined
 from events.runs import RunPaused, RunResumed
 
@@ -155,7 +154,6 @@ async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) 
     from infra.storage.artifacts import FileArtifacts
 
     async with open_app(held) as app:
-        await update_tables(held, app.log)
         await _begin(app, plan.ablation, report)
         run = asyncio.create_task(run_handlers(app))
         follow = asyncio.create_task(_followed(app.log, plan.ablation.run, report, climbed))
@@ -168,8 +166,11 @@ async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) 
         for end in ends:
             if isinstance(end, Exception):
                 raise end
-        await catch_up(held, app.log)
-        return await _outcome(app.log, FileArtifacts(held.home), plan.ablation)
+        progress, events = follow.result()
+        async for one in app.log.read(plan.ablation.run, after=events[-1].seq):
+            progress.feed(one)
+            events.append(one)
+        return await _outcome(progress.state, events, app.log, FileArtifacts(held.home), plan.ablation)
 
 
 async def _evaluate_protocols(held: Settings, plan: RunPlan, found: Outcome, report: Report) -> list[StudentExamined]:
@@ -219,32 +220,31 @@ async def _begin(app: App, ablation: AblationRun, report: Report) -> None:
         await app.log.append([recorded(ablation.run, RunResumed(reason="its ablation study goes on"))])
 
 
-async def _followed(log: "Log", run: str, report: Report, climbed: Climbed) -> None:
-    """Until the run is over.
+async def _followed(log: "Log", run: str, report: Report, climbed: Climbed) -> tuple[Progress, list[Recorded]]:
+    """Follow ``run`` until it is over; returns its progress and its events.
 
     Raises:
         OperationError: it was paused meanwhile.
     """
-    progress, begin = Progress(), await log.last_seq(run)
+    progress, begin, followed = Progress(), await log.last_seq(run), list[Recorded]()
     async with aclosing(log.tail(0, run)) as events:  # type: ignore[type-var]
         async for one in events:
+            followed.append(one)
             made = progress.feed(one)
             if made and progress.state:
                 report(milestone_line(made, progress.state.config.iterations), made.left_s)
                 if made.standing:
                     climbed(made.iteration, made.standing)
             if progress.over:
-                return
+                return progress, followed
             if isinstance(one.event, RunPaused) and one.seq > begin:
                 raise OperationError(f"Run {run} was paused.", f"Reason: {one.event.reason or 'none given'}.")
+    raise AssertionError("a log is followed without an end")
 
 
-async def _outcome(log: "Log", artifacts: Artifacts, ablation: AblationRun) -> Outcome:
-    events = [one async for one in log.read(ablation.run)]
-    progress = Progress()
-    for one in events:
-        progress.feed(one)
-    state = progress.state
+async def _outcome(
+    state: RunState | None, events: Sequence[Recorded], log: "Log", artifacts: Artifacts, ablation: AblationRun
+) -> Outcome:
     if state is None or state.status != "finished":
         status = state.status if state else "unknown"
         raise OperationError(f"Run {ablation.run} is {status}.", "Only a finished run counts.", "Move its folder away.")

@@ -11,6 +11,7 @@ from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.replay.forks import state_at
+from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.replay_requirements import require_replay
@@ -75,7 +76,7 @@ async def compare_models(
 
     began = time.monotonic()
     async with open_log(settings) as log:
-        one, other = await player(log, first), await player(log, second)
+        one, other = [await player(settings, log, name) for name in (first, second)]
         if _asked(one) != _asked(other):
             raise OperationError(
                 "They come from runs of other tasks.",
@@ -130,7 +131,7 @@ async def repeat(
 
     began = time.monotonic()
     async with open_log(settings) as log:
-        who, shares = await player(log, name), []
+        who, shares = await player(settings, log, name), []
         await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
         await require_replay(settings, [who.state.config])
         async with _answering(settings) as answer:
@@ -151,7 +152,7 @@ async def repeat(
     return event
 
 
-async def player(log: Any, checkpoint_name: str) -> Player:
+async def player(settings: Settings, log: Any, checkpoint_name: str) -> Player:
     """A student by RUN/CHECKPOINT, RUN/base or digest.
 
     Raises:
@@ -159,14 +160,16 @@ async def player(log: Any, checkpoint_name: str) -> Player:
         OperationError: a teacher's.
     """
     run, _, name = checkpoint_name.partition("/")
+    snapshots = state_snapshots(settings, log)
     if name == BASE:
-        return Player(checkpoint_name, run, Checkpoint(), await state_at(log, run))
+        return Player(checkpoint_name, run, Checkpoint(), await state_at(log, run, snapshots=snapshots))
     stored = await checkpoint(log, checkpoint_name)
     trained = stored.event
     if not isinstance(trained, CheckpointTrained) or trained.role != "student":
         raise OperationError(f"{checkpoint_name} is no student's.", fix="See: agent0 model list --role student")
     held = Checkpoint(trained.checkpoint, trained.adapter)
-    return Player(f"{stored.run}/{held.id}", stored.run, held, await state_at(log, stored.run))
+    state = await state_at(log, stored.run, snapshots=snapshots)
+    return Player(f"{stored.run}/{held.id}", stored.run, held, state)
 
 
 @dataclass

@@ -92,7 +92,7 @@ async def evaluate_protocols(
     out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
         for name, exams in protocols.items():
-            who = await player(log, name)
+            who = await player(settings, log, name)
             earlier_results = await _earlier_results(log, who) if once else []
             known = {exam: one for exam in exams for one in earlier_results if exam.matches(one)}
             left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
