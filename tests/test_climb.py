@@ -5,10 +5,13 @@ import ast
 import random
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
@@ -68,6 +71,26 @@ def test_tasks_are_spread_around_the_highest_level_that_is_solved_half_the_time(
     found = levels(state(seen))
     assert set(found) == set(window) and found.total() == 512
     assert max(found.values()) - min(found.values()) <= 1
+
+
+@given(st.integers(1, 60), st.integers(2, 30), st.integers(1, 40))
+def test_a_rising_schedule_goes_from_the_lowest_level_to_the_highest_whatever_is_solved(
+    iterations: int, highest: int, ahead: int
+) -> None:
+    plan = {"kind": "rising", "levels": tuple(range(2, highest + 1)), "ahead": ahead}
+    before = state({7: (100, 100)}, **plan)
+    config = before.config.model_copy(update={"iterations": iterations})
+    lowest = []
+    for number in range(iterations):
+        held = replace(before, iteration=number, config=config)
+        asked = levels(held)
+        assert asked == levels(replace(held, arms={})) and asked.total() == 512
+        assert max(asked) - min(asked) <= ahead + 1 and max(asked.values()) - min(asked.values()) <= 1
+        lowest.append(min(asked))
+    assert lowest == sorted(lowest) and lowest[0] == 2
+    assert iterations == 1 or max(asked) == highest
+    paces = {after - earlier for earlier, after in pairwise(lowest)}
+    assert not paces or max(paces) <= 1 + (highest - 2) // (iterations - 1)
 
 
 def test_each_ladder_has_a_frontier_of_its_own() -> None:

@@ -10,15 +10,16 @@ from agent0.settings.base import Frozen
 class CurriculumConfig(Frozen):
     """Settings of the curriculum: which domains, families and levels are requested, and how slots are allocated."""
 
-    kind: Literal["bandit", "progress", "uniform", "frontier", "teacher"] = Field(
+    kind: Literal["bandit", "progress", "uniform", "frontier", "rising", "teacher"] = Field(
         "bandit",
         description="bandit over domain x family x level, by learnability or by learning progress, uniform, the levels "
-        "around the highest solved one, or teacher: requests name no level, the teacher chooses it",
+        "around the highest solved one, rising: from the lowest level to the highest over the run's iterations, or "
+        "teacher: requests name no level, the teacher chooses it",
     )
     mastered: int = Field(
         0, ge=0, le=10_000, description="frontier, progress: levels up to this count as solved until they are asked for"
     )
-    ahead: int = Field(3, ge=1, le=1_000, description="frontier: levels above it that are asked for")
+    ahead: int = Field(3, ge=1, le=1_000, description="frontier, rising: levels above it that are asked for")
     domains: tuple[str, ...] = Field(("math", "logic", "code"), description="domains")
     families: tuple[str, ...] = Field(
         ("computed", "checked"),

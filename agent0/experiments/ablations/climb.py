@@ -90,6 +90,11 @@ ablation_study(
                 "lengths 4 to 30 by a bandit on learning progress",
             ),
             Variant(
+                "rising",
+                {"curriculum.kind": "rising", "curriculum.levels": str(list(range(7, 31)))},
+                "lengths that rise from 7 to 30 at an even pace, whatever is solved",
+            ),
+            Variant(
                 "no-replay-of-taught",
                 {f"{STUDENT}.taught": "0.0", f"{STUDENT}.settle": "0"},
                 "nothing of the base's course is replayed",

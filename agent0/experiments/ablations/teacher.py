@@ -57,6 +57,12 @@ ablation_study(
                 "tasks drawn of lengths 4 to 30, each as often",
             ),
             Variant(
+                "rising",
+                {**RULE, "curriculum.kind": "rising", "curriculum.levels": str(list(range(4, 16)))},
+                "tasks drawn of lengths that rise from 4 to 15 at an even pace, whatever is solved: about as long as "
+                "those that the trained teacher writes",
+            ),
+            Variant(
                 "frontier",
                 {**RULE, "curriculum.kind": "frontier"},
                 "the oracle: tasks drawn around the student's frontier, on the ladder that it is given",

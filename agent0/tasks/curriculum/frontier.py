@@ -5,12 +5,14 @@ A family's frontier is its highest level whose last iteration solved at least ``
 frontier to ``curriculum.ahead`` levels above it, so that a student that falls back is asked for lower levels again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent0.settings import CurriculumConfig
 from agent0.state.run_state import Arm, RunState, arm_key
 
 Slot = tuple[str, str, int]
+At = Callable[[Sequence[Slot]], int]
+"""Of the rungs of one family, the level around which tasks are asked for."""
 THRESHOLD = 0.5
 BEHIND = 1
 """Levels below the frontier that are asked for."""
@@ -26,22 +28,28 @@ def _rate(arm: Arm | None, known: bool) -> float:
     return arm.solved / arm.closed if arm and arm.closed else float(known)
 
 
-def around(arms: Mapping[str, Arm], slots: Iterable[Slot], plan: CurriculumConfig) -> list[Slot]:
-    """Those of ``slots`` that are around their family's frontier, families taking turns, lower levels first."""
+def around(at: At, slots: Iterable[Slot], plan: CurriculumConfig) -> list[Slot]:
+    """Those of ``slots`` that are around their family's level ``at``, families taking turns, lower levels first."""
     families: dict[str, list[Slot]] = {}
     for slot in slots:
         families.setdefault(slot[1], []).append(slot)
     chosen = []
     for rungs in families.values():
-        at = frontier(arms, rungs, plan.mastered)
-        chosen.append(sorted(slot for slot in rungs if at - BEHIND <= slot[2] <= at + plan.ahead))
+        level = at(rungs)
+        chosen.append(sorted(slot for slot in rungs if level - BEHIND <= slot[2] <= level + plan.ahead))
     longest = max(map(len, chosen), default=0)
     return [rungs[place] for place in range(longest) for rungs in chosen if place < len(rungs)]
 
 
-def spread(state: RunState, domains: Mapping[str, Sequence[Slot]]) -> list[Slot]:
-    """Choose ``config.tasks`` slots: domains take turns, and within one the slots around the frontier do."""
-    places = {domain: around(state.arms, slots, state.config.curriculum) for domain, slots in domains.items()}
+def spread(state: RunState, domains: Mapping[str, Sequence[Slot]], at: At | None = None) -> list[Slot]:
+    """Choose ``config.tasks`` slots: domains take turns, and within one the slots around ``at`` do (None: around the
+    frontier)."""
+    plan = state.config.curriculum
+
+    def solved(rungs: Sequence[Slot]) -> int:
+        return frontier(state.arms, rungs, plan.mastered)
+
+    places = {domain: around(at or solved, slots, plan) for domain, slots in domains.items()}
     order = [domain for domain, slots in places.items() if slots]
     counts = [divmod(number, len(order)) for number in range(state.config.tasks)]
     return [places[order[turn]][at % len(places[order[turn]])] for at, turn in counts]

@@ -1,12 +1,12 @@
 """Which tasks to request: a bandit over domain x family x level that seeks tasks the student solves sometimes, one that
-seeks learning progress (``agent0.tasks.curriculum.progress``), or the rungs of ladders around the student's frontier
-(``agent0.tasks.curriculum.frontier``)."""
+seeks learning progress (``agent0.tasks.curriculum.progress``), or the rungs of ladders, around the student's frontier
+(``agent0.tasks.curriculum.frontier``) or one after the other (``agent0.tasks.curriculum.rising``)."""
 
 import random
 
 from agent0.state.replace import changed
 from agent0.state.run_state import Arm, RunState, arm_key
-from agent0.tasks.curriculum import frontier, progress
+from agent0.tasks.curriculum import frontier, progress, rising
 from agent0.tasks.curriculum.constraints import broadened, open_slots, stale
 from agent0.tasks.families import OPEN_FAMILY, requested_families
 from agent0.tasks.seeds import derive_seed
@@ -36,7 +36,7 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
 def remember(state: RunState) -> dict[str, Arm]:
     """Update the bandit after this iteration's tasks, in slot order, so that the order of completion does
     not matter."""
-    if state.config.curriculum.kind == "frontier":
+    if state.config.curriculum.kind in ("frontier", "rising"):
         return frontier.remember(state)
     if state.config.curriculum.kind == "progress":
         return progress.remember(state)
@@ -74,13 +74,15 @@ def allocate(state: RunState) -> list[Slot]:
     estimated learnability (untried slots count as promising). ``curriculum.long`` of the slots request long tasks,
     where their domain has any. Three constraints (``agent0.tasks.curriculum.constraints``) apply where settings ask for
     them: slots not requested lately come first, no family exceeds its share, and probabilities keep a minimum entropy.
-    ``curriculum.kind = "frontier"`` draws nothing by chance and knows no long tasks; ``"teacher"`` names no level: one
-    slot for each family of a domain, in turns.
+    ``curriculum.kind = "frontier"`` and ``"rising"`` draw nothing by chance and know no long tasks; ``"teacher"`` names
+    no level: one slot for each family of a domain, in turns.
     """
     rng = random.Random(derive_seed(state.config.seed, "curriculum", state.iteration))
     short, long = _by_domain(slots(state)), _by_domain(slots(state, long=True))
     if state.config.curriculum.kind == "frontier":
         return frontier.spread(state, short)
+    if state.config.curriculum.kind == "rising":
+        return rising.spread(state, short)
     if state.config.curriculum.kind == "teacher":
         return _unlevelled(state, short)
     plan, long_places = state.config.curriculum, _long_places(state)
