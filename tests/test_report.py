@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.textpath import TextPath
 
 from agent0.cli.runs.foreground import print_conclusion
 from agent0.config.loading import load
 from agent0.errors import NotFoundError
 from agent0.report.charts.learning_curve import Palette, curve_svg, draw_curve
-from agent0.report.charts.plots import as_file
+from agent0.report.charts.plots import as_file, lines
 from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import findings
 from agent0.report.html.run_page import page
@@ -290,3 +291,12 @@ def test_a_picture_that_cannot_be_written_is_left_out_with_a_word(
     print_conclusion(load("scripted", {"home": str(tmp_path)}), "r1", as_json=False)
     said = capsys.readouterr()
     assert "is left out: Read-only file system." in said.err and "Learning curve: " not in said.out
+
+
+@given(st.lists(st.integers(0, 26), min_size=2, max_size=9))
+def test_a_legend_is_no_wider_than_its_picture(lengths: list[int]) -> None:
+    names = [f"{number}{'n' * length}" for number, length in enumerate(lengths)]
+    drawn = ET.fromstring(as_file(lines({name: [0.0, 0.5] for name in names}, ["left", "right"], "widths")))
+    placed = {one.text: float(one.attrib["x"]) for one in drawn.iter() if one.tag.endswith("text")}
+    ends = [placed[name] + TextPath((0, 0), name, size=9).get_extents().width for name in names]
+    assert max(ends) <= float(drawn.attrib["viewBox"].split()[2])

@@ -224,7 +224,17 @@ def _dress(axes: "Axes", grid: Any) -> None:
     for spine in axes.spines.values():
         spine.set_color(STAND_IN["line"])
     if len(axes.get_legend_handles_labels()[0]) > 1:
-        axes.figure.legend(loc="outside lower left", ncols=4, frameon=False, labelcolor=STAND_IN["quiet"], fontsize=9)
+        _legend(axes.figure)
+
+
+def _legend(figure: Any) -> None:
+    """A legend below, in as many columns as fit."""
+    for columns in range(4, 0, -1):
+        looks = {"frameon": False, "labelcolor": STAND_IN["quiet"], "fontsize": 9}
+        legend = figure.legend(loc="outside lower left", ncols=columns, **looks)
+        if columns == 1 or legend.get_window_extent().x1 <= figure.bbox.x1:
+            return
+        legend.remove()
 
 
 def short(text: str) -> str:
