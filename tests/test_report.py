@@ -300,3 +300,9 @@ def test_a_legend_is_no_wider_than_its_picture(lengths: list[int]) -> None:
     placed = {one.text: float(one.attrib["x"]) for one in drawn.iter() if one.tag.endswith("text")}
     ends = [placed[name] + TextPath((0, 0), name, size=9).get_extents().width for name in names]
     assert max(ends) <= float(drawn.attrib["viewBox"].split()[2])
+
+
+def test_sixteen_lines_differ_in_colour_or_dashes() -> None:
+    drawn = lines({str(number): [0.0, 0.5] for number in range(16)}, ["left", "right"], "looks")
+    looks = Counter(re.findall(r'style="fill: none;([^"]*stroke-width: 2[^"]*)"', drawn))
+    assert len(looks) == 16 and set(looks.values()) == {2}, "each once in the picture and once in the legend"

@@ -101,6 +101,8 @@ ablation_study(
             "**Attempts**: what a teacher writes may be unreadable, a task it wrote before, or kept for held-out sets "
             "(16 of 100); none of these is attempted, and nothing takes its place. The table of cost has the attempts. "
             "What the teacher of `permuted` writes is soon no task at all, so a lead over it says little.",
+            "**Rising** was added once the others had been run: it is given the ladder, and ends at the lengths that "
+            "the trained teacher was seen to end at.",
         ),
     )
 )

@@ -105,7 +105,7 @@ def lines(
     figure, axes = canvas(4.8, 2.4)
     for number, (name, values) in enumerate(series.items()):
         known = [(place, value) for place, value in enumerate(values) if value is not None]
-        style: Any = {"ls": _DASHES[number % 4], **_marked(number)}
+        style: Any = {"ls": _DASHES[_kind(number)], **_marked(number)}
         axes.plot([place for place, _ in known], [value for _, value in known], label=short(name), **style)
     held = [name for name in series if name in (spans or {})]
     for beside, name in enumerate(held):
@@ -210,9 +210,14 @@ def _colour(number: int) -> str:
     return STAND_IN[f"c{number % SERIES}"]
 
 
+def _kind(number: int) -> int:
+    """Which mark and dashes a series has: others than the series before it of the same colour."""
+    return (number + number // SERIES) % 4
+
+
 def _marked(number: int) -> dict[str, Any]:
     """A circle, square, diamond or triangle in the series' colour, with an edge like the ground."""
-    mark = {"marker": _MARKS[number % 4], "markersize": 7, "markeredgecolor": STAND_IN["paper"]}
+    mark = {"marker": _MARKS[_kind(number)], "markersize": 7, "markeredgecolor": STAND_IN["paper"]}
     return {**mark, "color": _colour(number), "linewidth": 2, "zorder": 3}
 
 
