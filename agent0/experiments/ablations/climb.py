@@ -91,7 +91,7 @@ ablation_study(
             ),
             Variant(
                 "rising",
-                {"curriculum.kind": "rising", "curriculum.levels": str(list(range(7, 31)))},
+                {**UNIFORM, "curriculum.kind": "rising", "curriculum.levels": str(list(range(7, 31)))},
                 "lengths that rise from 7 to 30 at an even pace, whatever is solved",
             ),
             Variant(
