@@ -78,19 +78,16 @@ def test_a_rising_schedule_goes_from_the_lowest_level_to_the_highest_whatever_is
     iterations: int, highest: int, ahead: int
 ) -> None:
     plan = {"kind": "rising", "levels": tuple(range(2, highest + 1)), "ahead": ahead}
-    before = state({7: (100, 100)}, **plan)
-    config = before.config.model_copy(update={"iterations": iterations})
-    lowest = []
+    before, lowest = state({7: (100, 100)}, **plan), []
+    before = replace(before, config=before.config.model_copy(update={"iterations": iterations}))
     for number in range(iterations):
-        held = replace(before, iteration=number, config=config)
-        asked = levels(held)
+        asked = levels(held := replace(before, iteration=number))
         assert asked == levels(replace(held, arms={})) and asked.total() == 512
         assert max(asked) - min(asked) <= ahead + 1 and max(asked.values()) - min(asked.values()) <= 1
         lowest.append(min(asked))
     assert lowest == sorted(lowest) and lowest[0] == 2
     assert iterations == 1 or max(asked) == highest
-    paces = {after - earlier for earlier, after in pairwise(lowest)}
-    assert not paces or max(paces) <= 1 + (highest - 2) // (iterations - 1)
+    assert all(b - a <= 1 + (highest - 2) // (iterations - 1) for a, b in pairwise(lowest))
 
 
 def test_each_ladder_has_a_frontier_of_its_own() -> None:

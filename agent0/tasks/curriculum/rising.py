@@ -1,5 +1,5 @@
-"""Which levels of ladders to ask for on a fixed schedule: from the lowest of ``curriculum.levels`` to the highest, at an
-even pace over the iterations of a run, whatever is solved. A control for schedules that follow the student."""
+"""Which levels of ladders to ask for on a fixed schedule: from the lowest of ``curriculum.levels`` to the highest, at
+an even pace over the iterations of a run, whatever is solved. A control for schedules that follow the student."""
 
 from collections.abc import Mapping, Sequence
 
