@@ -32,7 +32,7 @@ from agent0.state.run_state import BASE, RunState
 from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
 from events.base import Event, Recorded
 from events.checkpoints import StudentExamined
-from events.runs import RunPaused, RunResumed
+from events.runs import RunFailed, RunPaused, RunResumed
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
@@ -247,7 +247,10 @@ async def _outcome(
 ) -> Outcome:
     if state is None or state.status != "finished":
         status = state.status if state else "unknown"
-        raise OperationError(f"Run {ablation.run} is {status}.", "Only a finished run counts.", "Move its folder away.")
+        why = next((one.event.reason for one in reversed(events) if isinstance(one.event, RunFailed)), "")
+        why = f"{why[:1].upper()}{why[1:]}. " if status == "failed" else ""
+        fix = "Move its folder away: the run is begun again."
+        raise OperationError(f"Run {ablation.run} is {status}.", f"{why}Only a finished run counts.", fix)
     found = outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)
     if not on_ladder(state.config):
         return found
