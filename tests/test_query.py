@@ -122,6 +122,12 @@ def test_what_a_query_may_have_meant_is_named(view: Path, sql: str, near: str) -
     assert near in str(refused.value)
 
 
+def test_a_column_of_another_table_is_not_offered_for_itself(view: Path) -> None:
+    with pytest.raises(ConfigError, match="no such column: kind") as refused:
+        guarded_query(view, "SELECT kind FROM runs")
+    assert "mean kind?" not in str(refused.value)
+
+
 def test_a_query_names_its_limits(view: Path) -> None:
     assert len(guarded_query(view, "SELECT seq FROM events LIMIT 50", max_rows=50)) == 50
     with pytest.raises(OperationError, match="more than 50 rows"):

@@ -157,6 +157,27 @@ def test_an_unknown_key_is_refused_with_the_nearest(key, near):
     assert error.value.kind.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        ({'router.prices."openai/gpt-x.1".input': "3", 'router.prices."openai/gpt-x.1".output': "4"}, "openai/gpt-x.1"),
+        ({"router.prices.openai/gpt-x.1.input": "3", "router.prices.openai/gpt-x.1.output": "4"}, "openai/gpt-x.1"),
+        ({"router.prices.gpt": '{"input": 3, "output": 4}'}, "gpt"),
+        ({"router.prices.'gpt.1'": '{"input": 3, "output": 4}'}, "gpt.1"),
+    ],
+)
+def test_an_entry_of_a_table_is_named_with_or_without_quotation_marks(overrides, name):
+    prices = load(None, overrides, {}).router.prices
+    assert list(prices) == [name]
+    assert (prices[name].input, prices[name].output) == (3, 4)
+
+
+def test_a_price_without_its_other_half_is_named():
+    with pytest.raises(ConfigError, match=r"router.prices.openai/gpt-4.1.output is missing") as refused:
+        load(None, {"router.prices.openai/gpt-4.1.input": "3"}, {})
+    assert "--set router.prices.openai/gpt-4.1.output=" in refused.value.fix
+
+
 def test_an_unknown_variable_is_refused(place):
     with pytest.raises(ConfigError, match=r"environment AGENT0_RUN__SEEED.*run\.seed"):
         load("scripted", env={"AGENT0_RUN__SEEED": "1"})

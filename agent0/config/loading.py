@@ -4,6 +4,7 @@ profile > defaults. Each value knows where it came from; anything unknown or of 
 import difflib
 import json
 import os
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ DEFAULT_PROFILE = "tiny"
 PROFILES = Path(__file__).parents[2] / "configs"
 LOCAL = "agent0.toml"
 SHOWN = 80
+_quoted_name = re.compile(r"""(["'])(.+)\1(?:\.([^."']+))?""")
 KEY_NAME = "key_env"
 """Settings that end so name a variable; who writes the key itself there does not see it again."""
 """Characters of a refused value that an error repeats."""
@@ -236,26 +238,29 @@ def _annotation(key: str) -> Any:
     known = _known()
     if key in known:
         return known[key].annotation
-    table, name = _entry_of(key)
+    table, _, name = _entry_of(key)
     inner = get_args(known[table].annotation)[1] if table else None
-    _, dot, rest = name.rpartition(".")
-    if not dot or inner is None:
+    if not name or inner is None:
         return inner
-    found = inner.model_fields.get(rest) if issubclass(inner, BaseModel) else None
-    return found.annotation if found else None
+    field = inner.model_fields.get(name) if issubclass(inner, BaseModel) else None
+    return field.annotation if field else None
 
 
-def _entry_of(key: str) -> tuple[str, str]:
-    """The table of named entries that ``key`` is below, and the rest of it; empty where there is no such table."""
+def _entry_of(key: str) -> tuple[str, str, str]:
+    """The table of named entries that ``key`` is below, the entry's name and the field of it; empty where there is
+    none. A name may have dots in it, as those of models do, and stand in quotation marks, as in TOML."""
     table = next((name for name in _named_tables() if key.startswith(f"{name}.")), "")
-    return table, key.removeprefix(f"{table}.")
+    rest = key.removeprefix(f"{table}.")
+    if quoted := _quoted_name.fullmatch(rest):
+        return table, quoted[2], quoted[3] or ""
+    name, dot, last = rest.rpartition(".")
+    return table, name if dot else last, last if dot else ""
 
 
 def _path(key: str) -> list[str]:
-    """The parts of ``key``. A name in a table of named entries may have dots in it, as those of models do."""
-    table, rest = _entry_of(key)
-    name, _, last = rest.rpartition(".")
-    return [*table.split("."), *filter(None, [name]), last] if table else key.split(".")
+    """The parts of ``key``."""
+    table, name, field = _entry_of(key)
+    return [*table.split("."), *filter(None, [name, field])] if table else key.split(".")
 
 
 def _check_key(entry: Entry) -> None:
@@ -277,7 +282,8 @@ def _check_key(entry: Entry) -> None:
 
 def _typed(entry: Entry) -> Any:
     """Text of flags and variables as what the setting wants: a list by commas or as JSON, a table as JSON."""
-    wanted = get_origin(_annotation(entry.key))
+    annotation = _annotation(entry.key)
+    wanted = dict if isinstance(annotation, type) and issubclass(annotation, BaseModel) else get_origin(annotation)
     if not entry.is_text or wanted in (None, Union, types.UnionType):
         return entry.value or None if wanted in (Union, types.UnionType) else entry.value
     if entry.value.lstrip().startswith(("[", "{")):
@@ -302,6 +308,9 @@ def _validated(tree: dict[str, Any], winners: Mapping[str, Entry]) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         path = [str(part) for part in first["loc"]]
+        if first["type"] == "missing":
+            key = ".".join(path)
+            raise ConfigError(f"{key} is missing.", "What is set beside it needs it.", f"Add --set {key}=…") from None
         while path and ".".join(path) not in winners:
             path.pop()
         entry = winners.get(".".join(path))

@@ -184,7 +184,8 @@ def _nearest(db: sqlite3.Connection, error: Exception) -> str:
         return ""
     kind, name = found[1], found[2].rpartition(".")[2]
     db.set_authorizer(None)  # of the query, which is over
-    near = difflib.get_close_matches(name, [row[0] for row in db.execute(_KNOWN[kind])], 1)
+    known = {row[0] for row in db.execute(_KNOWN[kind])} - {name}  # another table may have a column of this name
+    near = difflib.get_close_matches(name, sorted(known), 1)
     hint = f"Did you mean {near[0]}? " if near else ""
     return hint + ("See: agent0 projections list" if kind == "table" else "See: agent0 projections show TABLE")
 
