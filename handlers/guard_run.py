@@ -10,5 +10,5 @@ from handlers import on
 
 @on(IterationMeasured)
 async def guard_run(event: IterationMeasured, run: RunState) -> list[Event]:
-    """Run every monitor on the measures up to this event; returns their effects."""
-    return [effect for name, watch in guards().items() for effect in guard_effects(name, watch, run)]
+    """Run every monitor of such runs on the measures up to this event; returns their effects."""
+    return [effect for name, watch in guards(run.config).items() for effect in guard_effects(name, watch, run)]

@@ -22,7 +22,7 @@ def alarms_in(events: Iterable[Recorded]) -> dict[str, int]:
         if state is None or not isinstance(recorded.event, IterationMeasured):
             continue
         history.append(measure(state))
-        for name, watch in guards().items():
+        for name, watch in guards(state.config).items():
             if getattr(state.config.guards, name) != "off" and watch(history, state.config.guards):
                 first.setdefault(name, recorded.event.iteration)
     return first

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent0.registry import Registry
-from agent0.settings import GuardConfig
+from agent0.settings import GuardConfig, RunConfig
 
 History = Sequence[Mapping[str, float]]
 """Measures by name (``agent0.run.iteration_measures.MEANING``), an iteration each."""
@@ -26,6 +26,8 @@ class Finding:
 
 Guard = Callable[[History, GuardConfig], Finding | None]
 _guards = Registry[str, Guard]("guards", __name__)
+_conditions: dict[str, Callable[[RunConfig], bool]] = {}
+"""Of what runs a guard reports, where it is not all of them."""
 
 
 def guard(watch: Guard) -> Guard:
@@ -33,9 +35,24 @@ def guard(watch: Guard) -> Guard:
     return _guards.add(watch.__name__, watch)
 
 
-def guards() -> dict[str, Guard]:
-    """Return every registered monitor by its function's name, sorted."""
-    return _guards.all()
+def guard_of(applies: Callable[[RunConfig], bool]) -> Callable[[Guard], Guard]:
+    """Register a monitor of those runs alone whose configuration ``applies`` accepts."""
+
+    def register(watch: Guard) -> Guard:
+        _conditions[watch.__name__] = applies
+        return guard(watch)
+
+    return register
+
+
+def guards(config: RunConfig | None = None) -> dict[str, Guard]:
+    """Return the registered monitors by name, sorted: those of runs with ``config``, all where there is none."""
+    monitors = _guards.all()
+    return {name: watch for name, watch in monitors.items() if config is None or _applies(name, config)}
+
+
+def _applies(name: str, config: RunConfig) -> bool:
+    return name not in _conditions or _conditions[name](config)
 
 
 def known(history: History, name: str, last: int = 0) -> list[float]:

@@ -3,14 +3,19 @@
 Published runs lose them: 79, 69, 63 % right over three iterations (R-Zero, arXiv 2508.05004, section 4).
 """
 
-from agent0.run.monitors import Finding, History, guard, known
-from agent0.settings import GuardConfig
+from agent0.run.monitors import Finding, History, guard_of, known
+from agent0.settings import GuardConfig, RunConfig
 
 LOWEST = 0.5
 LOSS = 0.15
 
 
-@guard
+def learns_from_majority(config: RunConfig) -> bool:
+    """Whether a majority of answers decides what the student learns: elsewhere its mistakes teach nothing."""
+    return config.training.student.verdicts == "majority" or config.verification.unchecked == "self_consistency"
+
+
+@guard_of(learns_from_majority)
 def labels(history: History, plan: GuardConfig) -> Finding | None:
     """Report that fewer than half of the majority answers are right, or many fewer than in the best iteration."""
     values = known(history, "label_accuracy")

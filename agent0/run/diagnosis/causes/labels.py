@@ -3,6 +3,7 @@ purpose, as controls do."""
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Observation, blamed, of
+from agent0.run.monitors.labels import learns_from_majority
 
 LOWEST = 0.5
 ENOUGH = 5
@@ -14,7 +15,7 @@ KEYS = ("run.training.student.verdicts", "run.training.student.leak", "run.verif
 def labels(case: Case) -> Cause | None:
     """Report the first iteration whose answers, as the student is trained on them, are mostly wrong."""
     plan = case.config
-    majority = plan.training.student.verdicts == "majority" or plan.verification.unchecked == "self_consistency"
+    majority = learns_from_majority(plan)
     for one in case.iterations:
         if one.decided < ENOUGH:
             continue
