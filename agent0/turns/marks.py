@@ -1,0 +1,57 @@
+"""Marks that chat templates put around turns, and what of a text stands before an end of its own turn."""
+
+import re
+from typing import NamedTuple
+
+_USERS = r"user|human|tool|system|observation|ipython|environment"
+_ends = re.compile(
+    r"<\|(?:im_end|eot_id|eom_id|end_of_text|endoftext|return|END_OF_TURN_TOKEN|end_of_role|endofturn|assistant_end)\|>"
+    r"|<(?:end_of_turn|turn\|)>|</s>|<\uff5cend\u2581of\u2581sentence\uff5c>|\[e~\["
+    rf"|<\|(?:im_start|start|start_header_id)\|>[ \t]*(?:{_USERS})\b|<start_of_turn>[ \t]*(?:{_USERS})\b"
+    rf"|<\|turn>[ \t]*(?:{_USERS})\b|<\|(?:{_USERS})\|>|<\uff5cUser\uff5c>|<\|end\|>(?!\s*<\|start\|>\s*assistant)"
+)
+"""Nothing behind one of these is of the turn. What stands before an end of a message of gpt-oss may go on."""
+_opening = re.compile(
+    r"\s*(?:<\|(?:im_start|start|start_header_id)\|>|<start_of_turn>|<\|turn>)[ \t]*(?:assistant|model)\b"
+    r"(?:<\|end_header_id\|>)?\s*|\s*<\|assistant\|>\s*|\s*<\uff5cAssistant\uff5c>\s*"
+)
+_message = re.compile(
+    r"(?:<\|start\|>(?P<role>[^<]{0,120}))?<\|channel\|>(?P<head>[^<]{0,200})(?:<\|constrain\|>(?P<kind>[^<]{0,40}))?"
+    r"<\|message\|>"
+)
+_message_end = re.compile(r"<\|(?:end|return|call)\|>|(?=<\|(?:start|channel)\|>)")
+_recipient = re.compile(r"\bto=([\w.-]{1,80})")
+
+
+class ChannelMessage(NamedTuple):
+    """A message of gpt-oss (its "harmony" format) from ``start`` to ``end``; ``recipient`` is the tool it goes to."""
+
+    channel: str
+    recipient: str
+    content: str
+    start: int
+    end: int
+    closed: bool
+
+
+def channel_messages(text: str) -> list[ChannelMessage]:
+    """Find the messages of ``text`` that name a channel, in order; time is linear in the text."""
+    messages = []
+    place = 0
+    while head := _message.search(text, place):
+        end = _message_end.search(text, head.end())
+        inner_end, place = (end.start(), end.end()) if end else (len(text), len(text))
+        channel = re.match(r"\s*(\w*)", head["head"])
+        recipient = _recipient.search(f"{head['role'] or ''} {head['head']}")
+        content = text[head.end() : inner_end]
+        name, tool = channel[1] if channel else "", recipient[1] if recipient else ""
+        messages.append(ChannelMessage(name, tool, content, head.start(), place, end is not None))
+    return messages
+
+
+def own_turn(text: str) -> str:
+    """Return ``text`` up to the first mark that ends its turn or opens somebody else's; its own opening is left out."""
+    opening = _opening.match(text)
+    start = opening.end() if opening and not text.startswith("<|start|>") else 0
+    end = _ends.search(text, start)
+    return text[start : end.start() if end else len(text)]

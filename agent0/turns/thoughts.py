@@ -1,0 +1,245 @@
+r"""Splits what a model wrote into its thoughts and its reply, in the marks of all families of reasoning models.
+
+A mark is a word for thinking in brackets (``<think>``, ``[THINK]``, ``<|begin_of_thought|>``), one of a few fixed
+pairs, or a channel of gpt-oss. Marks in code or between quotation marks are mentioned, not meant. Time is linear.
+"""
+
+import ast
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from agent0.turns.marks import channel_messages
+
+_STRONG = ("think", "thinking", "thought", "thoughts", "reasoning", "scratchpad", "monologue")
+"""A name with a word that ends so is one of thoughts: ``seed:think``, ``antThinking``, ``longcat_think``."""
+_WEAK = frozenset(
+    ("analysis", "reflection", "reflections", "reflect", "selfreflection", "rationale", "reason", "cot", "deliberation")
+)
+_WEAK |= {"deliberate", "contemplation", "contemplate", "introspection", "ponder", "pondering", "musings", "scratch"}
+"""Whole names of thoughts."""
+_NOT_THOUGHTS = frozenset(("final", "answer", "response", "result", "solution", "conclusion", "output", "summary"))
+_OPENS, _CLOSES = frozenset(("begin", "start", "open")), frozenset(("end", "stop", "close"))
+_BRACKETS = ("<>", "◁▷", "⟨⟩", "【】", "«»", "[]")
+_FIXED = (
+    (r"<\|channel>[ \t]*(?!final\b)\w*", r"<channel\|>"),
+    (r"<unused94>(?:thought\b)?", r"<unused95>"),
+    (r"\[unused16\]", r"\[unused17\]"),
+    (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
+    (r"(?:(?<=\n)|\A)Here(?: is|['’]s) my thought process:", r"(?<=\n)Here(?: is|['’]s) my response:"),  # noqa: RUF001
+)
+"""Pairs that the rule does not reach: Gemma, openPangu, Apertus, Granite."""
+_fixed = "|".join(f"(?P<open{n}>{left})|(?P<close{n}>{right})" for n, (left, right) in enumerate(_FIXED))
+_pipe, _gap = "[|\uff5c]?", r"[ \t]{0,4}"
+_mark = re.compile(
+    rf"{_fixed}|(?P<left>[<◁⟨【«\[]){_pipe}(?:(?P<slash>/){_pipe}{_gap})?(?P<name>[A-Za-z][\w.:\u2581-]{{1,40}})"
+    rf"(?:[ \t][^<>\n\[\]]{{0,80}}?)?{_gap}(?P<empty>/?){_pipe}(?P<right>[>▷⟩】»\]])"
+)
+_string = r"(?<![\w\\])[rbfRBF]{0,2}\"(?:[^\"\\\n]|\\.)*+\"(?!\w)|(?<![\w\\])[rbfRBF]{0,2}'(?:[^'\\\n]|\\.)*+'(?!\w)"
+_token = re.compile(
+    rf"(?P<triple>\"{{3}}|'{{3}})|^[ \t>]{{0,8}}(?P<fence>`{{3}}|~{{3}})|`[^`\n]{{1,200}}`|{_string}|{_mark.pattern}",
+    re.MULTILINE,
+)
+_word = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LONGEST_PROGRAM = 100_000
+
+
+class Reply(NamedTuple):
+    """A text in two: ``visible`` without thoughts and their marks, ``thought`` without marks. ``unclosed``: the text
+    ends within a thought."""
+
+    visible: str
+    thought: str = ""
+    unclosed: bool = False
+
+
+class _Mark(NamedTuple):
+    start: int
+    end: int
+    name: str
+    opens: bool
+
+
+class _Span(NamedTuple):
+    """A thought from ``start`` to ``end``; without its marks from ``inner`` to ``inner_end``."""
+
+    start: int
+    inner: int
+    inner_end: int
+    end: int
+    paired: bool
+
+
+def split_thoughts(text: str, *, opened: bool = False) -> Reply:
+    """Split ``text`` at its marks of thoughts; ``opened``: the prompt ended with an opening mark.
+
+    Nothing behind an opening mark that is never closed is visible. What stands before a closing mark alone is a
+    thought, opened in the prompt.
+    """
+    text, thought, cut = _without_channels(text)
+    marks = _marks(text, opened)
+    spans = _spans([_Mark(0, 0, "", opens=True), *marks] if opened else marks, len(text))
+    if not opened and not all(span.paired for span in spans) and _is_program(text, marks):
+        return Reply(text, thought, cut)
+    visible, place = [], 0
+    for span in spans:
+        visible.append(text[place : span.start])
+        place = span.end
+    inner = [text[span.inner : span.inner_end] for span in spans]
+    unclosed = bool(spans) and spans[-1].end == spans[-1].inner_end
+    return Reply("".join([*visible, text[place:]]), "\n".join([thought, *inner] if thought else inner), unclosed or cut)
+
+
+def _without_channels(text: str) -> Reply:
+    """``text`` without the thoughts and marks of gpt-oss; a message to a tool stays as it is."""
+    messages = channel_messages(text)
+    if not messages:
+        thought, mark, answer = text.rpartition("assistantfinal")  # its marks, as a server leaves them out
+        is_stripped = mark and thought.lstrip().startswith("analysis")
+        return Reply(answer, thought.lstrip().removeprefix("analysis")) if is_stripped else Reply(text)
+    visible: list[str] = []
+    thoughts: list[str] = []
+    place = 0
+    for message in messages:
+        visible.append(text[place : message.start])
+        place = message.end
+        if message.recipient:
+            visible.append(text[message.start : message.end])
+        else:
+            (thoughts if message.channel == "analysis" else visible).append(message.content)
+    cut = messages[-1].channel == "analysis" and not messages[-1].recipient and not messages[-1].closed
+    return Reply("".join([*visible, text[place:]]), "\n".join(thoughts), cut)
+
+
+def _marks(text: str, opened: bool) -> list[_Mark]:
+    """The marks in ``text`` that are meant. Within a thought only quotation marks on both sides make a mention."""
+    marks: list[_Mark] = []
+    depth, place = int(opened), 0
+    last: dict[str, int] = {}
+    while token := (_mark if depth else _token).search(text, place):
+        mark = _meant(token, text, last)
+        place = token.end()
+        if mark:
+            marks.append(mark)
+            depth = depth + 1 if mark.opens else max(depth - 1, 0)
+        elif not depth:
+            sign = token["fence"] or token["triple"]
+            place = _end_of_code(text, place, sign, last) if sign else place
+    return marks
+
+
+def _end_of_code(text: str, place: int, sign: str, last: dict[str, int]) -> int:
+    """Where the code ends that ``sign`` opens before ``place``; ``place`` where nothing ends it."""
+    if last.get(sign, len(text)) < place:
+        return place
+    end = _end_of(sign).search(text, place)
+    last[sign] = last.get(sign, len(text)) if end else -1
+    return end.end() if end else place
+
+
+@cache
+def _end_of(sign: str) -> re.Pattern[str]:
+    return re.compile(sign if sign[0] in "\"'" else rf"^[ \t>]{{0,8}}{sign}", re.MULTILINE)
+
+
+def _meant(token: re.Match[str], text: str, last: dict[str, int]) -> _Mark | None:
+    """The mark that ``token`` is, None where it is none or only mentioned."""
+    start, end = token.span()
+    kind = str(token.lastgroup or "")
+    if kind.startswith(("open", "close")):
+        return _Mark(start, end, kind[-1], kind.startswith("open"))
+    if not token["name"] or token["empty"] or token["left"] + token["right"] not in _BRACKETS:
+        return None
+    words = [word.lower() for word in _word.findall(token["name"].rpartition(":")[2])]
+    own_words = [word for word in words if word not in _OPENS | _CLOSES]
+    closes = bool(token["slash"]) or not _CLOSES.isdisjoint(words)
+    if not _names_thoughts(own_words) or _is_mentioned(token, text, closes):
+        return None
+    if token["left"] == "[" and token["name"] != "THINK" and not _has_partner(token, text, last):
+        return None
+    return _Mark(start, end, "".join(own_words), not closes)
+
+
+def _names_thoughts(words: Sequence[str]) -> bool:
+    if not _NOT_THOUGHTS.isdisjoint(words):
+        return False
+    name = "".join(words)
+    return name in _WEAK or any(word.endswith(_STRONG) for word in (*words, name))
+
+
+def _is_mentioned(token: re.Match[str], text: str, closes: bool) -> bool:
+    """Whether a mark is a quoted one or a type of a program: ``"<think>"``, ``List<Thought>``."""
+    before, after = text[token.start() - 1 : token.start()], text[token.end() : token.end() + 1]
+    if before and before in "\"'`" and after and after in "\"'`":
+        return True
+    return not closes and before.isalnum() and token["left"] == "<" and token["name"].istitle()
+
+
+def _has_partner(token: re.Match[str], text: str, last: dict[str, int]) -> bool:
+    """Whether ``[name]`` is closed, or ``[/name]`` opened: single words in square brackets are no marks."""
+    partner = f"[{token['name']}]" if token["slash"] else f"[/{token['name']}]"
+    if partner not in last:
+        last[partner] = text.find(partner) if token["slash"] else text.rfind(partner)
+    place = last[partner]
+    return 0 <= place < token.start() if token["slash"] else place > token.start()
+
+
+def _spans(marks: Sequence[_Mark], length: int) -> list[_Span]:
+    """The outermost thoughts. An opening mark in a thought that has no closing one of its own is a mention."""
+    partners = _partners(marks)
+    spans: list[_Span] = []
+    place = 0
+    while place < len(marks):
+        mark = marks[place]
+        closing = (partners.get(place) or _next_closing(marks, place)) if mark.opens else place
+        if closing is None:
+            return [*spans, _Span(mark.start, mark.end, length, length, paired=False)]
+        if mark.opens:
+            spans.append(_Span(mark.start, mark.end, marks[closing].start, marks[closing].end, paired=True))
+        else:
+            spans = [_Span(0, 0, mark.start, mark.end, paired=False)]
+        place = closing + 1
+    return spans
+
+
+def _partners(marks: Sequence[_Mark]) -> dict[int, int]:
+    """Positions of opening marks with those of their closing ones, which close the last of their name, else any."""
+    partners: dict[int, int] = {}
+    stack: list[int] = []
+    names: Counter[str] = Counter()
+    for place, mark in enumerate(marks):
+        if mark.opens:
+            stack.append(place)
+            names[mark.name] += 1
+            continue
+        is_own = names[mark.name] > 0
+        while stack:
+            opening = stack.pop()
+            names[marks[opening].name] -= 1
+            if not is_own or marks[opening].name == mark.name:
+                partners[opening] = place
+                break
+    return partners
+
+
+def _next_closing(marks: Sequence[_Mark], start: int) -> int | None:
+    return next((place for place in range(start, len(marks)) if not marks[place].opens), None)
+
+
+def _is_program(text: str, marks: Sequence[_Mark]) -> bool:
+    """Whether all of ``text`` is a program of Python and all ``marks`` stand in its strings and comments."""
+    if len(text) > _LONGEST_PROGRAM:
+        return False
+    pieces, place = [], 0
+    for mark in marks:
+        pieces += [text[place : mark.start], "?"]  # which no program has outside of them
+        place = mark.end
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse("".join([*pieces, text[place:]]))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
