@@ -7,8 +7,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt_events import conditions, to_events
-from agent0.rollout.prompts import prompt
-from agent0.rollout.student import begin, step
+from agent0.rollout.student import begin, step, student_prompt
 from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
@@ -31,7 +30,7 @@ async def attempt_task(
     """Run the attempt or its first turn; returns every tool call and its end, which land together or not at all."""
     given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     long = event.proposal.kind == "long"
-    words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=long)
+    words = student_prompt(run.config.student, event.proposal.domain, long=long)
     now = await step(begin(event.proposal, words, run.config.student, given.tools), given)
     while now.end is None and not long:
         now = await step(now, given)

@@ -7,8 +7,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt_events import conditions, to_events
-from agent0.rollout.prompts import prompt
-from agent0.rollout.student import begin, step
+from agent0.rollout.student import begin, step, student_prompt
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.verification.submitted import as_request, state_of, submission_verdict
@@ -33,7 +32,7 @@ async def solve_submission(
     run, asked = state_of(event), as_request(event)
     require_plugins(run.config)
     given = conditions(asked, run, models, sandbox, tool_cache, artifacts, web, tools)
-    words = prompt(run.config.student.prompts, event.proposal.domain, "student", long=event.proposal.kind == "long")
+    words = student_prompt(run.config.student, event.proposal.domain, long=event.proposal.kind == "long")
     now = await step(begin(event.proposal, words, run.config.student, given.tools), given)
     while now.end is None:
         now = await step(now, given)

@@ -12,8 +12,7 @@ from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
-from agent0.rollout.prompts import prompt
-from agent0.rollout.student import Conditions, solve
+from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.workspace_store import Scratch
 from agent0.state.run_state import RunState
 from agent0.tasks.families import families
@@ -74,7 +73,7 @@ async def attempt_benchmark_item(
     if asked.files and given.config.max_calls:
         given = replace(given, start=save(asked.files, given.artifacts))
     task = Task(question=asked.question, domain=entry.domain, family=entry.name, level=1, canonical=asked.id)
-    solved = await solve(task, prompt(given.config.prompts, task.domain, "student"), given)
+    solved = await solve(task, student_prompt(given.config, task.domain), given)
     verdict = await entry.judge(asked, last_reply(solved), solved.answer, ports.verifier_sandbox)
     return _item(task, solved, verdict.correct)
 
@@ -156,7 +155,7 @@ class _Verify:
 
 async def _solved(task: Task, given: Conditions, verify: _Verify) -> tuple[AttemptResult, bool | None]:
     """An attempt and its verdict."""
-    asked = prompt(given.config.prompts, task.domain, "student", long=task.kind == "long")
+    asked = student_prompt(given.config, task.domain, long=task.kind == "long")
     solved = await solve(task, asked, given)
     return solved, await verify.correct(task, solved.answer)
 

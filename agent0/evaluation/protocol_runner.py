@@ -10,8 +10,7 @@ from typing import Any
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
-from agent0.rollout.prompts import prompt
-from agent0.rollout.student import Conditions, solve
+from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.tasks.seeds import derive_seed
 from agent0.verification.verifiers import verifier_for
 from events.values import Task
@@ -85,7 +84,7 @@ async def answer_task(
     place: int, task: Task, protocol: EvaluationProtocol, given: Conditions, sandbox: Sandbox
 ) -> Finished:
     """Attempt the task at ``place`` as ``protocol`` says, and verify its answers and the most frequent of them."""
-    asked = prompt(given.config.prompts, task.domain, "student", long=task.kind == "long")
+    asked = student_prompt(given.config, task.domain, long=task.kind == "long")
     seeds = [derive_seed("exam", protocol.seed, protocol.split, place, number) for number in range(protocol.attempts)]
     conditions = [replace(given, seed=seed, temperature=protocol.temperature) for seed in seeds]
     solved = await asyncio.gather(*(solve(task, asked, each) for each in conditions))

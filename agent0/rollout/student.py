@@ -18,7 +18,7 @@ from agent0.rollout.attempt import AttemptResult, Called, Progress, generations
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
-from agent0.rollout.prompts import Prompt, render
+from agent0.rollout.prompts import Prompt, prompt, render
 from agent0.rollout.tool_prompts import ACTIONS, requested, shown
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
@@ -62,6 +62,15 @@ class Conditions:
     joint: bool = False
     task: str = ""
     attempt: str = ""
+
+
+def student_prompt(config: StudentConfig, domain: str, *, long: bool = False) -> Prompt:
+    """Load what the student of ``config`` reads of tasks of ``domain``: without tools, nothing of tools.
+
+    Raises:
+        NotFoundError: there is no such style.
+    """
+    return prompt(config.prompts, domain, "student", long=long, tools=config.uses_tools)
 
 
 async def solve(task: Task, prompt: Prompt, given: Conditions) -> AttemptResult:

@@ -7,9 +7,18 @@ from pydantic import Field, model_validator
 from agent0.settings.base import SERVER_ADDRESS, Frozen
 from agent0.settings.rewards import CalibratorConfig
 
+PACKAGED_MODELS = frozenset({"", "tools", "search", "climb", "climb_teacher", "long"})
+"""Names of the models packaged with Agent0, which were taught the prompts of style compact and answer in a line."""
+_PACKAGED_PROMPTS, _PACKAGED_TOKENS = "compact", 96
+
+
+def is_packaged(provider: str, model: str) -> bool:
+    """Whether ``provider`` plays a packaged model, or none at all, and no language model."""
+    return provider in ("tiny", "scripted", "sampler") or (provider == "llamacpp" and model in PACKAGED_MODELS)
+
 
 class ActorConfig(Frozen):
-    """Which model plays a role and how it samples."""
+    """Which model plays a role and how it samples. What nobody set of prompts and tokens is as the model needs it."""
 
     provider: str = Field(
         "scripted",
@@ -36,13 +45,15 @@ class ActorConfig(Frozen):
         "",
         description="openai only: folder with tokenizer and chat template of the served model; prompts then go as ids",
     )
-    prompts: str = Field("compact", description="prompt style: a folder of agent0/prompts")
+    prompts: str = Field(
+        "full", description="prompt style, a folder of agent0/rollout/prompts; packaged models: compact unless set"
+    )
     json_schema: bool = Field(
         False, description="teacher, ollama and openai: the server lets it write nothing but a task's JSON object"
     )
     temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     top_p: float = Field(1.0, gt=0, le=1, description="nucleus")
-    max_tokens: int = Field(96, ge=1, le=1_000_000, description="tokens a turn")
+    max_tokens: int = Field(1024, ge=1, le=1_000_000, description="tokens a turn; packaged models: 96 unless set")
     num_ctx: int = Field(
         8192, ge=128, le=100_000_000, description="context window: asked of ollama, given to a slot of llamacpp"
     )
@@ -62,14 +73,26 @@ class ActorConfig(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_together(cls, given: Any) -> Any:
-        """Take ``provider/model`` apart."""
-        if not isinstance(given, dict) or "/" not in str(given.get("provider", "")):
-            return given
-        provider, _, model = str(given["provider"]).partition("/")
-        if given.get("model") not in (None, "", model):
-            raise ValueError(f"provider names the model {model}, and model names {given['model']}")
-        return {**given, "provider": provider, "model": model}
+    def _completed(cls, settings: Any) -> Any:
+        """Take ``provider/model`` apart, and fill in what a packaged model needs."""
+        if not isinstance(settings, dict):
+            return settings
+        settings = _separated(settings)
+        provider = settings.get("provider", cls.model_fields["provider"].default)
+        if not is_packaged(str(provider), str(settings.get("model", ""))):
+            return settings
+        tokens = min(_PACKAGED_TOKENS, cls.model_fields["max_tokens"].default)
+        return {"prompts": _PACKAGED_PROMPTS, "max_tokens": tokens} | settings
+
+
+def _separated(settings: dict[str, Any]) -> dict[str, Any]:
+    """``provider/model`` as two settings. Raises ValueError where they name two models."""
+    provider, slash, model = str(settings.get("provider", "")).partition("/")
+    if not slash:
+        return settings
+    if settings.get("model") not in (None, "", model):
+        raise ValueError(f"provider names the model {model}, and model names {settings['model']}")
+    return {**settings, "provider": provider, "model": model}
 
 
 class RoutingConfig(Frozen):
@@ -151,6 +174,11 @@ class StudentConfig(ActorConfig):
         "run's evaluation. Their answers are labelled, and trained on only by `run.training.student.distil`",
     )
     distil_routing: RoutingConfig = Field(RoutingConfig(), description="how it chooses between its model and these")
+
+    @property
+    def uses_tools(self) -> bool:
+        """Whether it may call any tool."""
+        return bool(self.tools and self.max_calls)
 
     def in_rollouts(self) -> "StudentConfig":
         """The student as it attempts tasks that may be trained on: with the models of ``distil_from`` behind it."""

@@ -17,8 +17,8 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.signals import token_confidence
-from agent0.rollout.prompts import Prompt, prompt, render
-from agent0.rollout.student import Conditions, solve
+from agent0.rollout.prompts import Prompt, render
+from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
@@ -72,9 +72,8 @@ class BenchmarkContext:
 
 async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mode: Mode, sample: int) -> ItemScored:
     """Generate and judge one sample of one item; return its ``ItemScored``."""
-    limits: dict[str, Any] = {} if mode == "tools" else {"tools": (), "max_calls": 0, "max_turns": 1}
-    config = bench.actor.model_copy(update=limits)
-    prompt_parts = prompt(config.prompts, entry.domain, "student")
+    config = in_mode(bench.actor, mode)
+    prompt_parts = student_prompt(config, entry.domain)
     task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
     solved = await solve(task, prompt_parts, await _conditions(bench, entry, item, config, sample))
     reply = last_reply(solved)
@@ -93,6 +92,11 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
         signals=solved.signals,
         error=error_type(verdict.correct, verdict.reason, solved.end, solved.answer),
     )
+
+
+def in_mode(actor: StudentConfig, mode: Mode) -> StudentConfig:
+    """Return ``actor`` as it is scored in ``mode``: ``plain`` is one turn without tools."""
+    return actor if mode == "tools" else actor.model_copy(update={"tools": (), "max_calls": 0, "max_turns": 1})
 
 
 def answer_fields(solved: AttemptResult, verdict: Grade | Verdict) -> dict[str, Any]:

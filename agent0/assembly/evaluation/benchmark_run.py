@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, score_sample
+from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, in_mode, score_sample
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.port_openers import open_ports
@@ -19,7 +19,7 @@ from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
 from agent0.ports.models import Model
-from agent0.rollout.prompts import prompt
+from agent0.rollout.student import student_prompt
 from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile
 from events.base import Recorded, effect_id, sha256
@@ -122,7 +122,7 @@ def _began(settings: Settings, plan: Plan, found: Mapping[str, Held], files: dic
         checkpoint=plan.checkpoint,
         files=files,
         versions={
-            **{name: version(entry, actor) for name, (entry, _) in found.items()},
+            **{name: version(entry, actor, plan.modes) for name, (entry, _) in found.items()},
             **{entry.package: installed(entry.package) for entry, _ in found.values() if entry.package},
         },
     )
@@ -148,9 +148,10 @@ async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: Asy
     )
 
 
-def version(entry: Benchmark, actor: StudentConfig) -> str:
-    """What the numbers of a benchmark depend on besides its rows: prompt and benchmark."""
-    return sha256(f"{entry.name} {prompt(actor.prompts, entry.domain, 'student').version}")[:12]
+def version(entry: Benchmark, actor: StudentConfig, modes: Sequence[Mode] = ("tools", "plain")) -> str:
+    """Digest of what the scores of a benchmark depend on besides its rows: the prompt of each mode, and its name."""
+    prompts = [student_prompt(in_mode(actor, mode), entry.domain).version for mode in modes]
+    return sha256(f"{entry.name} {' '.join(prompts)}")[:12]
 
 
 def _model(actor: StudentConfig, models: Any, found: Mapping[str, Held]) -> Model:

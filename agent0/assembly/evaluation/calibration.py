@@ -21,8 +21,7 @@ from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.signals import beside
 from agent0.rollout.confidence.turn_signals import LastTurn
-from agent0.rollout.prompts import prompt
-from agent0.rollout.student import Conditions, solve
+from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RoutingConfig, Settings
 from agent0.tasks.splits import heldout
@@ -122,7 +121,7 @@ def _began(settings: Settings, plan: Plan) -> BenchmarkStarted:
         adapter=plan.adapter,
         checkpoint=plan.checkpoint,
         files={},
-        versions={domain: prompt(actor.prompts, domain, "student").version for domain in domains},
+        versions={domain: student_prompt(actor, domain).version for domain in domains},
     )
 
 
@@ -212,7 +211,7 @@ async def _solved(ask: _Ask, task: Task, sample: int, model: Model | None = None
         policy=ask.settings.run.policy,
         web=ask.web,
     )
-    return await solve(task, prompt(config.prompts, task.domain, "student"), given)
+    return await solve(task, student_prompt(config, task.domain), given)
 
 
 def _item(

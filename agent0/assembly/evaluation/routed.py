@@ -16,8 +16,7 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
 from agent0.evaluation.routed.standings import ATTEMPT, MODEL, WAYS, Paired, Standing, Way, paired, standing
 from agent0.ports.models import Model
-from agent0.rollout.prompts import prompt
-from agent0.rollout.student import Conditions, solve
+from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RoutingConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
@@ -125,7 +124,7 @@ def began(settings: Settings, plan: Plan, name: str = "routed evaluation") -> Be
         adapter=plan.adapter,
         checkpoint=plan.checkpoint,
         files={},
-        versions={domain: prompt(actor.prompts, domain, "student").version for domain in domains},
+        versions={domain: student_prompt(actor, domain).version for domain in domains},
     )
 
 
@@ -205,7 +204,7 @@ class Asking:
             web=ports["web"],
             attempt=token,
         )
-        solved = await solve(task, prompt(actor.prompts, task.domain, "student"), given)
+        solved = await solve(task, student_prompt(actor, task.domain), given)
         [verdict] = await verifier_for(task).judge(task, [solved.answer], ports["verifier_sandbox"])
         about = {"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question}
         return ItemScored(

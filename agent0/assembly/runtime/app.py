@@ -115,7 +115,13 @@ def started(settings: Settings, name: str = "") -> Recorded:
     config, digest = config_of(with_addresses(settings))
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
-    words = [prompt(roles[role], d, role, long=kind) for role in roles for d in plan.domains for kind in kinds]
+    tools = {"teacher": True, "student": settings.run.student.uses_tools}
+    words = [
+        prompt(roles[role], d, role, long=kind, tools=tools[role])
+        for role in roles
+        for d in plan.domains
+        for kind in kinds
+    ]
     if settings.run.verification.judge.provider:
         words += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in plan.domains]
     if settings.run.student.self_critique:

@@ -21,7 +21,7 @@ _placeholder = re.compile(r"\{(domain|family|level|question|tools|examples|answe
 
 ANY = "any"
 """The folder for domains without one."""
-_LONG = "_long"
+_LONG, _PLAIN = "_long", "_plain"
 JUDGE = "judge"
 """The role of a model that is asked whether an answer is right. One prompt of a style is enough: it is in ``any``."""
 CRITIQUE = "self_critique"
@@ -32,7 +32,8 @@ CRITIQUE = "self_critique"
 class Prompt:
     """A prompt's text and version (first 12 hex digits of its sha256).
 
-    ``role`` is that of its file: ``student_long`` is what the student reads of long tasks.
+    ``role`` is that of its file: ``student_long`` is what the student reads of long tasks, ``student_plain`` what it
+    reads where it has no tools.
     """
 
     style: str
@@ -55,22 +56,23 @@ def styles() -> list[str]:
 def prompts() -> list[Prompt]:
     """Load all prompt files, sorted by style, domain and role."""
     folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
-    roles = sorted(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG))
+    roles = sorted([*(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG)), f"student{_PLAIN}"])
     found = [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
     shared = [prompt(style, ANY, role) for style in styles() for role in (JUDGE, CRITIQUE)]
     return sorted([*found, *shared], key=lambda p: p.name)
 
 
 @lru_cache(maxsize=256)
-def prompt(style: str, domain: str, role: str, *, long: bool = False) -> Prompt:
-    """Load one prompt, the one for ``long`` tasks where asked; a process reads its file once.
+def prompt(style: str, domain: str, role: str, *, long: bool = False, tools: bool = True) -> Prompt:
+    """Load one prompt, the one for ``long`` tasks or for a student without ``tools`` where asked; a process reads its
+    file once.
 
     A domain without a file of its own gets that of the folder ``any``.
 
     Raises:
         NotFoundError: there is no such style or role.
     """
-    role = f"{role}{_LONG}" if long else role
+    role = f"{role}{_LONG}" if long else role if tools else f"{role}{_PLAIN}"
     name = f"{style}/{domain}/{role}"
     if not re.fullmatch(r"[a-z0-9_-]+(/[a-z0-9_-]+){2}", name):
         raise NotFoundError(f"No prompt is named {name[:80]}.", "Names are lower-case letters, digits, _ and -.")
