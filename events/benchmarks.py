@@ -1,11 +1,12 @@
 """Events of benchmark scoring, calibration of confidence, and human review."""
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field
 
-from events.base import Event
-from events.values import Artifact, ReliabilityBin, Usage
+from events.base import TOKEN, Event, sha256
+from events.values import Artifact, Conversation, End, ReliabilityBin, Usage
 
 Mode = Literal["tools", "plain"]
 
@@ -38,13 +39,16 @@ class ItemScored(Event):
     answer: str | None
     correct: bool | None
     reason: str
-    end: str
+    end: End
+    turns: int = 0
     tool_calls: int = 0
     tool_ok: int = 0
+    parse_errors: int = 0
     confidence: float | None = None
     """Mean probability of the sampled tokens, where the provider tells."""
-    reply: str = ""
-    reply_artifact: Artifact | None = None
+    conversation: Conversation | None = None
+    conversation_artifact: Artifact | None = None
+    """The conversation where it is over 64 KB."""
     usage: Usage = Usage()
     wall_s: float = 0.0
     facts: dict[str, str] = Field(default_factory=dict)
@@ -57,6 +61,26 @@ class ItemScored(Event):
     """Class of the mistake, empty where there is none: no_answer, format, wrong_value, timeout…"""
     authors: dict[str, int] = Field(default_factory=dict)
     """Turns that other models wrote than the one that was meant, by model."""
+
+    @property
+    def task(self) -> str:
+        """Subject token: the benchmark in its mode."""
+        return _token(f"{self.benchmark}-{self.mode}", 40)
+
+    @property
+    def attempt(self) -> str:
+        """Subject token, unique in its run: benchmark, mode, item and sample."""
+        item = self.item.removeprefix(f"{self.benchmark}/")
+        item = item if "-" in item else item.replace("/", "-")  # of two items that differ, so do these
+        return f"{self.task}-{_token(item, 18)}-{self.sample}"
+
+
+def _token(text: str, longest: int) -> str:
+    """``text`` where a subject may hold it; else its readable beginning with a part of its digest."""
+    if len(text) <= longest and TOKEN.fullmatch(text):
+        return text
+    readable = re.sub(r"[^A-Za-z0-9_]+", "-", text)[: longest - 11].strip("-")
+    return f"{readable}-{sha256(text)[:10]}".lstrip("-")
 
 
 class BenchmarkScored(Event):

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from events.base import Event
-from events.values import Artifact, PairedTest, Role, Split
+from events.values import Artifact, Conversation, End, PairedTest, Role, Split
 
 Scored = Literal["train", "validation", "test", "benchmark"]
 """What an evaluation scores: a split of our own tasks, or a benchmark."""
@@ -127,6 +127,19 @@ class EvaluationItemScored(Event):
     tries: int = 0
     tried: tuple[str | None, ...] = ()
     """Answers of the sampled attempts."""
+    reason: str = ""
+    """The verdict's."""
+    expected: str = ""
+    """The right answer as the verdict has it."""
+    end: End | None = None
+    """How the greedy attempt ended; None: not recorded."""
+    turns: int = 0
+    tool_calls: int = 0
+    parse_errors: int = 0
+    conversation: Conversation | None = None
+    """Of the greedy attempt."""
+    conversation_artifact: Artifact | None = None
+    """The conversation where it is over 64 KB."""
     row: Artifact | None = None
     """The whole item where it is over 64 KB: ``question``, ``answer`` and ``tried`` are then only there."""
 

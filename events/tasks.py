@@ -8,6 +8,7 @@ from events.base import Event
 from events.values import (
     Artifact,
     Capture,
+    End,
     RewardPart,
     Role,
     SelfCritique,
@@ -150,7 +151,7 @@ class TaskAttempted(Event):
     number: int
     student: str
     answer: str | None
-    end: Literal["answered", "no_answer", "turn_limit", "length", "budget"]
+    end: End
     turns: int
     tool_calls: int
     tool_ok: int

@@ -9,6 +9,8 @@ from events.base import Value
 
 Role = Literal["teacher", "student"]
 Split = Literal["train", "validation", "test"]
+End = Literal["answered", "no_answer", "turn_limit", "length", "budget"]
+"""How an attempt ended."""
 
 
 class Artifact(Value):
@@ -182,6 +184,23 @@ class Turn(Value):
     content: str
     name: str = ""
     token_ids: tuple[int, ...] = ()
+
+
+class ToolUse(Value):
+    """One tool call with its result and its assistant turn (from 0). ``inner``: it is a step of the plan call that
+    follows."""
+
+    turn: int
+    call: ToolCall
+    result: ToolResult
+    inner: bool = False
+
+
+class Conversation(Value):
+    """What was said in an attempt, its prompt included, and the tool calls that were made in it."""
+
+    transcript: tuple[Turn, ...] = ()
+    calls: tuple[ToolUse, ...] = ()
 
 
 class SelfCritique(Value):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from agent0.evaluation.item_events import checkpoint_evaluated, item_scored, items_of
-from agent0.evaluation.item_rollout import RolloutPorts, attempt_benchmark_item, attempt_item
+from agent0.evaluation.item_rollout import RolloutPorts, solve_benchmark_item, solve_item
 from agent0.evaluation.suite import requested_benchmark
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
@@ -47,10 +47,10 @@ async def evaluate_item(
     ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools)
     if held.request.benchmark:
         asked = requested_benchmark(held.request, run.benchmark_rows, benchmark_files)
-        item = await attempt_benchmark_item(held.request, number, asked, run, ports)
+        attempt = await solve_benchmark_item(held.request, number, asked, run, ports)
     else:
-        item = await attempt_item(held.request, number, run, ports)
-    return [item_scored(event.evaluation, number, item, artifacts)]
+        attempt = await solve_item(held.request, number, run, ports)
+    return [item_scored(event.evaluation, number, attempt, artifacts)]
 
 
 async def _scored(evaluation: str, run: RunState, history: History) -> list[EvaluationItemScored]:

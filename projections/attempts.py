@@ -9,8 +9,9 @@ from events import alarms
 from events import tasks as facts
 from events.base import Recorded
 from events.benchmarks import SAMPLED
-from projections.base import Row, as_json, behind_row, find, projection, select, stamp
+from projections.base import TABLES, Row, as_json, behind_row, find, projection, select, stamp
 from projections.calibrators import confidence
+from projections.evaluation_items import show_item
 from projections.tool_calls import list_calls
 
 _COPIED = {
@@ -139,7 +140,8 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool 
     """One attempt with question, transcript (as recorded), tool calls (without ``calls`` none), verdicts and receipts.
 
     ``wanted`` are the subgoals of a long task; ``confidence`` is calibrated, None where nothing was fitted for this
-    student.
+    student. ``attempt`` may also name an item of the ``evaluation`` that is then not None; what only attempts have is
+    None of it.
 
     Raises:
         NotFoundError: the run has no such attempt.
@@ -155,10 +157,19 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool 
         (run, attempt),
         parse=("transcript", "transcript_artifact", "signals", "subgoals", "progress"),
     )
+    if not found and (item := show_item(db, run, attempt)):
+        return {
+            **dict.fromkeys(TABLES.entries["attempts"].columns),
+            "confidence": None,
+            "family": None,
+            "wanted": [],
+            **item,
+        }
     if not found:
         raise NotFoundError(f"Run {run} has no attempt {attempt!r}.", fix=f"`agent0 trajectory list {run}` shows them.")
     return {
         **found[0],
+        "evaluation": None,
         "confidence": _confidence(db, found[0]),
         "wanted": _subgoals(db, run, found[0]["task"], attempt),
         "calls": list_calls(db, run, attempt) if calls else [],

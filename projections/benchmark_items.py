@@ -65,15 +65,3 @@ def scored_items(db: sqlite3.Connection, run: str) -> list[Row]:
         (run,),
         parse=("facts", "metrics", "signals"),
     )
-
-
-def reply_of(db: sqlite3.Connection, seq: int) -> Row:
-    """The student's reply to a sample: ``reply``, or ``reply_artifact`` where it is long."""
-    found = select(
-        db,
-        "SELECT json_extract(body, '$.data.reply') AS reply, json_extract(body, '$.data.reply_artifact') AS"
-        " reply_artifact FROM events WHERE seq = ?",
-        (seq,),
-        parse=("reply_artifact",),
-    )
-    return found[0] if found else {"reply": "", "reply_artifact": None}

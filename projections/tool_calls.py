@@ -1,11 +1,12 @@
 """One row per tool call: tool, arguments, how it ended, what it cost."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from agent0.errors import NotFoundError
 from events import tasks as facts
 from events.base import Recorded
+from events.values import ToolUse
 from projections.base import Row, as_json, find, projection, select, stamp
 
 
@@ -47,18 +48,21 @@ def tool_calls(e: Recorded) -> Iterator[Row]:
     the digest of output too long for a row, ``work`` that of the work folder's manifest (None: it is empty)."""
     x = e.event
     assert isinstance(x, facts.ToolCalled)  # noqa: S101 - declared above
-    result = x.result
-    yield {
-        "run": e.run,
-        "attempt": e.attempt,
-        "number": x.number,
-        "task": e.task,
-        "turn": x.turn,
-        "inner": x.inner,
-        "tool": x.call.name,
-        "arguments": as_json(x.call.arguments),
-        "raw": x.call.raw,
-        "problem": x.call.error,
+    at = {"run": e.run, "attempt": e.attempt, "number": x.number, "task": e.task, "time": stamp(e)}
+    row = _columns(x)
+    yield {**at, **row, "arguments": as_json(row["arguments"])}
+
+
+def _columns(use: facts.ToolCalled | ToolUse) -> Row:
+    """What a row says of a call and its result."""
+    result = use.result
+    return {
+        "turn": use.turn,
+        "inner": use.inner,
+        "tool": use.call.name,
+        "arguments": use.call.arguments,
+        "raw": use.call.raw,
+        "problem": use.call.error,
         "state": result.state.value,
         "output": result.output,
         "rc": result.rc,
@@ -74,7 +78,6 @@ def tool_calls(e: Recorded) -> Iterator[Row]:
         "work": result.work.sha256 if result.work else None,
         "files": result.files,
         "file_bytes": result.file_bytes,
-        "time": stamp(e),
     }
 
 
@@ -113,6 +116,18 @@ def list_calls(db: sqlite3.Connection, run: str, attempt: str, turns: tuple[int,
         " WHERE named.turn >= ? AND named.turn < ? AND run = ? AND attempt = ? ORDER BY number"
     )
     return select(db, query, (*among, *turns, *among), parse=("arguments",))
+
+
+def recorded_calls(stored: Sequence[Row]) -> list[Row]:
+    """The tool calls of a recorded ``Conversation``, in the columns and with the numbers of ``list_calls``."""
+    rows, done, last = list[Row](), 0, -1
+    for number, use in enumerate(map(ToolUse.model_validate, stored)):
+        rows.append({"number": number, **_columns(use), "call": f"{done + 1}"})
+        if use.inner:
+            rows[-1]["call"] += f".{number - last}"
+        else:
+            done, last = done + 1, number
+    return rows
 
 
 def list_snapshots(db: sqlite3.Connection, run: str, attempt: str = "", limit: int = 100) -> list[Row]:

@@ -41,6 +41,12 @@ def _rewarded(x: Any) -> str:
     return f"{x.role} {x.checkpoint} got {_number(x.total)} by {x.set}: {parts}"
 
 
+def _reply(x: Any) -> str:
+    """What the student wrote last, for search."""
+    turns = x.conversation.transcript if x.conversation else ()
+    return next((f"-> {turn.content}" for turn in reversed(turns) if turn.role == "assistant"), "")
+
+
 def _evaluated(x: Any) -> str:
     forced = " with its tool forced" if x.forced_tool else ""
     return f"{x.checkpoint}{forced} solved {x.correct} of {x.n} on {x.split}, tool use {x.tool_use:.2f}"
@@ -68,7 +74,10 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "SubsetMeasured": lambda x: f"part {x.number} of {x.measurement} teaches {x.gain:.3f} of the probe",
     "EvaluationRequested": lambda x: f"evaluate {x.checkpoint} on {x.n or 'all'} {x.benchmark or x.split} tasks",
     "EvaluationItemRequested": lambda x: f"attempt item {x.number} of {x.evaluation}",
-    "EvaluationItemScored": lambda x: f"{_verdict(x.correct)} {x.answer!r}, item {x.number} of {x.evaluation}",
+    "EvaluationItemScored": lambda x: (
+        f"{_verdict(x.correct)} {x.answer!r}, item {x.number} of {x.evaluation}: {x.question} {_reply(x)}"
+    ),
+    "ItemScored": lambda x: f"{_verdict(x.correct)} {x.answer!r}, item {x.item} of {x.benchmark} {x.mode} {_reply(x)}",
     "CheckpointEvaluated": _evaluated,
     "CheckpointPromoted": lambda x: f"promoted {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",
     "CheckpointRejected": lambda x: f"rejected {x.checkpoint} at {_number(x.accuracy)}: {x.reason}",

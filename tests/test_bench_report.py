@@ -15,7 +15,7 @@ from agent0.report.html.benchmark_page import bench_page
 from agent0.stats.intervals import wilson
 from events.base import Event, Recorded, record, sha256
 from events.benchmarks import BenchmarkStarted, ItemScored
-from events.values import Artifact, Usage
+from events.values import Artifact, Conversation, Turn, Usage
 from infra.storage.artifacts import FileArtifacts
 from tests.story import benchmark_run
 from tests.terminal import agent0
@@ -24,10 +24,15 @@ from tests.test_report import NASTY, NOWHERE, Reader, told
 N = 40
 
 
+def talk(reply: str) -> Conversation:
+    return Conversation(transcript=(Turn(role="user", content="asked"), Turn(role="assistant", content=reply)))
+
+
 def scored(mode: str, number: int, correct: bool | None, **more: object) -> ItemScored:
     held = {
         "benchmark": "gsm8k", "item": f"gsm8k/{number}", "mode": mode, "sample": 0, "answer": NASTY, "correct": correct,
-        "reason": NASTY, "end": "answered", "reply": NASTY, "facts": {"subject": NASTY}, "wall_s": number / 10,
+        "reason": NASTY, "end": "answered", "conversation": talk(NASTY), "facts": {"subject": NASTY},
+        "wall_s": number / 10,
         "confidence": 0.9 if correct else 0.3, "usage": Usage(prompt_tokens=1000, completion_tokens=100),
     }  # fmt: skip
     return ItemScored.model_validate(held | more)
@@ -53,7 +58,16 @@ def db() -> Iterator[sqlite3.Connection]:
     events: list[Event] = [started()]
     events += [scored("tools", n, n < 30, tool_calls=2, tool_ok=int(n < 35)) for n in range(N)]
     events += [scored("plain", n, n < 10 if n else None, error="" if n < 10 else "wrong_value") for n in range(N)]
-    events += [scored("tools", 0, False, benchmark="gone", reply="", reply_artifact=Artifact(sha256="0" * 64, size=9))]
+    events += [
+        scored(
+            "tools",
+            0,
+            False,
+            benchmark="gone",
+            conversation=None,
+            conversation_artifact=Artifact(sha256="0" * 64, size=9),
+        )
+    ]
     with closing(told(recorded(events))) as held:
         yield held
 
@@ -119,10 +133,10 @@ def test_a_run_that_only_began_has_a_page() -> None:
 
 def test_samples_are_of_different_mistakes(tmp_path: Path) -> None:
     store = FileArtifacts(tmp_path)
-    long = store.put(b"a long reply", "text/plain")
+    long = store.put(talk("a long reply").model_dump_json().encode(), "application/json")
     events: list[Event] = [started()]
     events += [scored("tools", n, False, reason="same") for n in range(10)]
-    events += [scored("tools", 77, False, reason="other", reply="", reply_artifact=long)]
+    events += [scored("tools", 77, False, reason="other", conversation=None, conversation_artifact=long)]
     with closing(told(recorded(events))) as db:
         wrong = bench_findings(db, store, "b1", {})["wrong"]
     assert [one["reason"] for one in wrong] == ["same", "other", "same"]

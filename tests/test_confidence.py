@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
 from agent0.ports.models import Generation
-from agent0.rollout.attempt import AttemptResult, Called
+from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.calibration import FEWEST, Candidate, Item, fitted, learnable, measured
 from agent0.rollout.confidence.signals import (
     MEANING,
@@ -25,7 +25,7 @@ from agent0.rollout.confidence.signals import (
 )
 from agent0.rollout.confidence.token_spans import answer_span, own, within
 from agent0.rollout.parsing import parse_turn
-from events.values import ToolCall, ToolResult, ToolState, Usage
+from events.values import ToolCall, ToolResult, ToolState, ToolUse, Usage
 
 CALL = format_call("python", {"code": 'print("a", 2)'})
 TEXTS = st.text(st.sampled_from('ab1 \\{}"<>:\n/é') | st.characters(codec="utf-8"), max_size=40)
@@ -165,7 +165,7 @@ def test_every_signal_is_a_share(parts: list[tuple[str, float]], answer: str | N
 
 def solved(answer: str | None, code: str = "", grounded: bool = False) -> AttemptResult:
     held: Any = ToolCall(name="python", arguments={"code": code})
-    calls = (Called(turn=0, call=held, result=ToolResult(state=ToolState.OK, output=answer or "")),) if code else ()
+    calls = (ToolUse(turn=0, call=held, result=ToolResult(state=ToolState.OK, output=answer or "")),) if code else ()
     return AttemptResult(
         answer, "answered", 1, calls, len(calls), 0, grounded, (), None, "", None, {}, Usage(), "", "", (), None
     )

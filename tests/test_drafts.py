@@ -11,7 +11,7 @@ from agent0.chat_format import format_call
 from agent0.errors import NotFoundError
 from agent0.grading.answer_types import kinds
 from agent0.ports.models import GenerateRequest, Generation, Likely, Sampling
-from agent0.rollout.attempt import Called, Progress, Written
+from agent0.rollout.attempt import Progress, Written
 from agent0.rollout.confidence.calibration import Candidate, Item, fitted, learnable, measured
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import Agreement, agreement, beside, token_confidence
@@ -30,6 +30,7 @@ from events.values import (
     ToolCall,
     ToolResult,
     ToolState,
+    ToolUse,
     Trajectory,
     Turn,
     Usage,
@@ -47,7 +48,7 @@ def progress(**more: Any) -> Progress:
     plain: dict[str, Any] = {
         "transcript": (Turn(role="user", content="q"), Turn(role="assistant", content="x", token_ids=(5, 6))),
         "prompt": "v1", "turns": 1, "calls": 1, "seconds": 2.0, "characters": 3, "written": (one,), "question": "q",
-        "called": (Called(turn=0, call=call, result=done), Called(turn=0, call=call, result=failed, inner=True)),
+        "called": (ToolUse(turn=0, call=call, result=done), ToolUse(turn=0, call=call, result=failed, inner=True)),
         "work": ADAPTER, "errors": 2, "subgoals": ("1", None),
     }  # fmt: skip
     return Progress(**{**plain, **more})

@@ -11,12 +11,16 @@ from agent0.assembly.runtime.progress import Progress
 from agent0.cli.runs.live import describe
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.item_events import item_scored, items_of
+from agent0.evaluation.item_rollout import ItemAttempt
+from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.claim_check import INLINE
 from agent0.run.lifecycle import RunState, evolve
 from agent0.run.requests import evaluation_progress
+from agent0.verification.verifiers import Verdict
 from events.alarms import ReactionDropped
 from events.base import Event, Recorded, record
 from events.checkpoints import CheckpointEvaluated, EvaluationItemRequested, EvaluationItemScored, EvaluationRequested
+from events.values import Artifact, Conversation, ToolCall, ToolResult, ToolState, ToolUse, Turn, Usage
 from tests.memory import MemoryArtifacts
 from tests.test_run import full_run
 from tests.world import NOON, small, started
@@ -25,6 +29,36 @@ ITEMS = ("EvaluationItemRequested", "EvaluationItemScored")
 
 
 # --- an item as an event ---------------------------------------------------------------------------------------------
+
+
+TEXT = st.text(max_size=30) | st.sampled_from(("</script>", "\x1b[2J", "\x00", "<think>", "\u202e"))
+ROLES = st.sampled_from(("system", "user", "assistant", "tool"))
+USES = st.builds(
+    ToolUse,
+    turn=st.integers(0, 3),
+    call=st.builds(ToolCall, name=TEXT, arguments=st.dictionaries(TEXT, TEXT, max_size=2), raw=TEXT, error=TEXT),
+    result=st.builds(ToolResult, state=st.sampled_from(ToolState), output=TEXT, reason=TEXT),
+    inner=st.booleans(),
+)
+CONVERSATIONS = st.builds(
+    Conversation,
+    transcript=st.lists(st.builds(Turn, role=ROLES, content=TEXT, name=TEXT), max_size=5).map(tuple),
+    calls=st.lists(USES, max_size=3).map(tuple),
+)
+
+
+def attempt(item: Item, said: Conversation) -> ItemAttempt:
+    """An attempt at ``item`` of which the token ids and the work folders are known."""
+    turns = tuple(turn.model_copy(update={"token_ids": (1, 2)}) for turn in said.transcript)
+    folder = {"work": Artifact(sha256="f" * 64, size=1)}
+    calls = [u.model_copy(update={"result": u.result.model_copy(update=folder)}) for u in said.calls]
+    spent = {"answer": item.answer, "end": "no_answer", "turns": 2, "tool_ok": item.tool_ok, "parse_errors": 0}
+    unread = dict.fromkeys(("trajectory", "mean_logprob", "work"))
+    result = AttemptResult(
+        **spent, **unread, tool_calls=tuple(calls), grounded=False, transcript=turns, trajectory_problem="",
+        signals={}, usage=Usage(), model="m", prompt="v1", subgoals=(),
+    )  # fmt: skip
+    return ItemAttempt(item, result, Verdict(item.correct, "by hand"))
 
 
 @settings(max_examples=40, deadline=None)
@@ -45,18 +79,27 @@ ITEMS = ("EvaluationItemRequested", "EvaluationItemScored")
         tries=st.integers(0, 3),
         tried=st.lists(st.none() | st.text(max_size=5), max_size=3).map(tuple),
     ),
+    CONVERSATIONS,
     st.sampled_from(("", "question", "answer")),
+    st.sampled_from((1, INLINE)),
 )
-def test_an_item_comes_back_from_its_event_which_stays_small(item: Item, long: str) -> None:
+def test_an_item_comes_back_from_its_event_which_stays_small(
+    item: Item, said: Conversation, long: str, times: int
+) -> None:
     item = replace(item, **{long: "9" * (INLINE + 1)}) if long else item
     if item.within is None:
         item = replace(item, tries=0, tried=())
+    said = said.model_copy(update={"transcript": (*said.transcript, Turn(role="assistant", content="x" * times))})
     store = MemoryArtifacts()
-    event = item_scored("base-test", 7, item, store)
+    event = item_scored("base-test", 7, attempt(item, said), store)
     body = event.model_dump_json()
-    assert len(body) < INLINE
-    (read,) = items_of([EvaluationItemScored.model_validate_json(body)], store)
+    assert len(body) < 2 * INLINE
+    stored = EvaluationItemScored.model_validate_json(body)
+    (read,) = items_of([stored], store)
     assert read == item and json.dumps(read.row(), sort_keys=True) == json.dumps(item.row(), sort_keys=True)
+    kept = stored.conversation_artifact
+    assert (stored.conversation if kept is None else Conversation.model_validate_json(store.get(kept))) == said
+    assert (stored.turns, stored.tool_calls, stored.end) == (2, len(said.calls), "no_answer")
 
 
 # --- the fold --------------------------------------------------------------------------------------------------------

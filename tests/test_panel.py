@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.ports.models import GenerateRequest, Generation
-from agent0.rollout.attempt import Called, Progress, Written
+from agent0.rollout.attempt import Progress, Written
 from agent0.rollout.attempt_events import to_events
 from agent0.rollout.tool_patterns import repeated
 from agent0.run.lifecycle import evolve
@@ -32,7 +32,7 @@ from agent0.verification.verdicts import verdicts
 from agent0.verification.verifiers import Verdict, verifier_for
 from events import tasks
 from events.base import record
-from events.values import Task, ToolCall, ToolResult, ToolState, Turn, Vote
+from events.values import Task, ToolCall, ToolResult, ToolState, ToolUse, Turn, Vote
 from tests.memory import MemoryArtifacts
 from tests.world import NOON, KnowingSandbox, Opened
 
@@ -133,6 +133,9 @@ async def test_work_left_undone_gets_no_vote_for_it(
     found = await judged(task, [answer] * 4, computed=(computed,) * 4)
     assert [verdict.correct for verdict in found] == [correct] * 4
     assert correct or not any(vote.correct for verdict in found for vote in verdict.votes)
+    first = VerificationConfig(edition=1)
+    old = await judged(task, [answer] * 4, computed=(computed,) * 4, rules=first)
+    assert all(verdict.correct for verdict in old)
 
 
 async def decided(run: RunState, *events: tasks.TaskAttempted) -> dict[str, list[Vote]]:
@@ -159,7 +162,7 @@ async def test_a_transcript_that_moved_to_an_artifact_is_no_vote_against_its_ans
             Turn(role="tool", content=answer, name="python"),
             Turn(role="assistant", content=f"\\boxed{{{answer}}}"),
         )
-        call = Called(
+        call = ToolUse(
             turn=0, call=ToolCall(name="python"), result=ToolResult(state=ToolState.OK, output=f"{answer}\n", wall_s=0)
         )
         now = Progress(

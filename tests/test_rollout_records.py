@@ -10,7 +10,7 @@ import pytest
 from agent0.chat_format import format_call
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, TransientError
 from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
-from agent0.rollout.attempt import Called, Progress, Written, generations
+from agent0.rollout.attempt import Progress, Written, generations
 from agent0.rollout.attempt_events import conditions, to_events
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, get_progress, put_progress, redeem
 from agent0.rollout.prompts import prompt, render
@@ -27,6 +27,7 @@ from events.values import (
     ToolCall,
     ToolResult,
     ToolState,
+    ToolUse,
     Trajectory,
     Turn,
     Usage,
@@ -90,7 +91,7 @@ def progress(**more: Any) -> Progress:
     plain: dict[str, Any] = {
         "transcript": (Turn(role="user", content="q"), Turn(role="assistant", content="x", token_ids=(5, 6))),
         "prompt": "v1", "turns": 1, "calls": 1, "seconds": 2.0, "characters": 3, "written": (one,), "question": "q",
-        "called": (Called(turn=0, call=call, result=done), Called(turn=0, call=call, result=failed, inner=True)),
+        "called": (ToolUse(turn=0, call=call, result=done), ToolUse(turn=0, call=call, result=failed, inner=True)),
         "work": ADAPTER, "errors": 2, "subgoals": ("1", None),
     }  # fmt: skip
     return Progress(**{**plain, **more})

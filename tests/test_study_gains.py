@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from statistics import fmean
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,11 +26,13 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
+from agent0.verification.verifiers import Verdict
 from events.checkpoints import EvaluationRequested, StudentExamined
 from events.tasks import ResultVerified
-from events.values import Artifact, Task, Vote
+from events.values import Artifact, Conversation, Task, Turn, Vote
 from tests.figures import result_of
 from tests.memory import MemoryArtifacts, TrustingSandbox
+from tests.test_evaluation_items import attempt
 from tests.test_student import CONFIG, Playback
 from tests.world import Opened
 
@@ -187,7 +188,8 @@ def test_an_item_comes_back_from_its_event_whatever_its_length() -> None:
     store = MemoryArtifacts()
     short = Item("t", "math", 2, "q", "1", True, 1, 2, 0.5, {"answer": 0.5}, 1, 2, ("0", None))
     long = replace(short, question="q" * INLINE)
-    events = [item_scored("e", number, item, store) for number, item in enumerate((short, long))]
+    said = Conversation(transcript=(Turn(role="assistant", content="1"),))
+    events = [item_scored("e", number, attempt(item, said), store) for number, item in enumerate((short, long))]
     assert (events[0].evaluation, events[0].number, events[0].item, events[0].row) == ("e", 0, "t", None)
     assert events[1].row is not None and events[1].row.media == "application/json"
     assert (events[1].question, events[1].answer, events[1].tried) == ("", None, ())
@@ -212,7 +214,7 @@ async def test_an_attempt_at_an_item_has_the_runs_ports_and_rules(monkeypatch: p
     class Judge:
         async def judge(self, *asked: Any) -> list[Any]:
             seen.append(asked)
-            return [SimpleNamespace(correct=None)]
+            return [Verdict(None, "by nobody")]
 
     monkeypatch.setattr(item_rollout, "solve", solved)
     monkeypatch.setattr(item_rollout, "verifier_for", lambda task: Judge())

@@ -5,22 +5,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from agent0.evaluation.checkpoint_score import Item, score
+from agent0.evaluation.item_rollout import ItemAttempt
 from agent0.ports.storage import Artifacts
+from agent0.rollout.attempt_events import conversation_fields
 from agent0.rollout.claim_check import INLINE
 from agent0.settings import RunConfig
 from events.checkpoints import CheckpointEvaluated, EvaluationItemScored, EvaluationRequested
 
+REASON = 1000
+"""Characters of a verdict's texts that an event has."""
 _SAME = tuple(field.name for field in fields(Item) if field.name != "task")
 """Fields that an item and its event have under one name; the item's ``task`` is the event's ``item``."""
 
 
-def item_scored(evaluation: str, number: int, item: Item, artifacts: Artifacts) -> EvaluationItemScored:
-    """Make the event of item ``number``. One over 64 KB is stored as an artifact, and its long texts stay out."""
+def item_scored(evaluation: str, number: int, attempt: ItemAttempt, artifacts: Artifacts) -> EvaluationItemScored:
+    """Make the event of item ``number``. An item over 64 KB is stored as an artifact, and its long texts stay out; so
+    is a conversation."""
+    item, verdict = attempt.item, attempt.verdict
     row = _line(item).encode()
-    held = {name: getattr(item, name) for name in _SAME}
+    fields = conversation_fields(attempt.result, artifacts) | {name: getattr(item, name) for name in _SAME}
     if len(row) > INLINE:
-        held |= {"question": "", "answer": None, "tried": (), "row": artifacts.put(row, "application/json")}
-    return EvaluationItemScored(evaluation=evaluation, number=number, item=item.task, **held)
+        fields |= {"question": "", "answer": None, "tried": (), "row": artifacts.put(row, "application/json")}
+    fields |= {"reason": verdict.reason[:REASON], "expected": verdict.expected[:REASON]}
+    return EvaluationItemScored(evaluation=evaluation, number=number, item=item.task, **fields)
 
 
 def items_of(events: Iterable[EvaluationItemScored], artifacts: Artifacts) -> list[Item]:

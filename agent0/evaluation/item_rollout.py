@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.suite import BenchmarkSuite, suite
+from agent0.grading import Grade
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.web import Web
@@ -21,7 +22,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
-from agent0.verification.verifiers import verifier_for
+from agent0.verification.verifiers import Verdict, verifier_for
 from events.checkpoints import EvaluationRequested
 from events.values import Artifact, Task
 
@@ -41,9 +42,22 @@ class RolloutPorts:
     tools: Mapping[str, Tool]
 
 
+@dataclass(frozen=True)
+class ItemAttempt:
+    """An item of an evaluation with its greedy attempt and the verdict on that."""
+
+    item: Item
+    result: AttemptResult
+    verdict: Verdict | Grade
+
+
 async def attempt_item(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> Item:
-    """Attempt item ``number`` of the evaluation, counted from 0, under the settings of ``run``; returns it with its
-    verdict.
+    """Attempt item ``number`` of the evaluation; returns it with its verdict. As ``solve_item``."""
+    return (await solve_item(request, number, run, ports)).item
+
+
+async def solve_item(request: EvaluationRequested, number: int, run: RunState, ports: RolloutPorts) -> ItemAttempt:
+    """Attempt item ``number`` of the evaluation, counted from 0, under the settings of ``run``.
 
     Raises:
         DependencyError: model or sandbox is unavailable.
@@ -52,21 +66,20 @@ async def attempt_item(request: EvaluationRequested, number: int, run: RunState,
     task = suite(request, run.config)[number]
     given = _conditions(request.adapter, number, run, ports, FORCED if request.forced_tool else "")
     verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
-    solved, correct = await _solved(task, replace(given, temperature=0.0), verify)
-    item = _item(task, solved, correct)
+    attempt = _item_attempt(task, *await _solved(task, replace(given, temperature=0.0), verify))
     checked = run.config.evaluation.checked
     if not checked or families(long=None)[task.family].check is None:
-        return item
+        return attempt
     seeds = [derive_seed("checked", request.seed, request.split, number, k) for k in range(checked)]
     within, tried = await _within(task, given, seeds, verify)
-    return replace(item, within=within, tries=len(tried), tried=tried)
+    return replace(attempt, item=replace(attempt.item, within=within, tries=len(tried), tried=tried))
 
 
-async def attempt_benchmark_item(
+async def solve_benchmark_item(
     request: EvaluationRequested, number: int, held: BenchmarkSuite, run: RunState, ports: RolloutPorts
-) -> Item:
+) -> ItemAttempt:
     """Attempt item ``number`` of a benchmark greedily, as the run's student attempts tasks; the benchmark's own judge
-    decides. Errors as for ``attempt_item``."""
+    decides. Errors as for ``solve_item``."""
     entry, asked = held.entry, held.items[number]
     forced = FORCED if request.forced_tool else ""
     given = replace(_conditions(request.adapter, number, run, ports, forced), temperature=0.0)
@@ -75,7 +88,7 @@ async def attempt_benchmark_item(
     task = Task(question=asked.question, domain=entry.domain, family=entry.name, level=1, canonical=asked.id)
     solved = await solve(task, student_prompt(given.config, task.domain), given)
     verdict = await entry.judge(asked, last_reply(solved), solved.answer, ports.verifier_sandbox)
-    return _item(task, solved, verdict.correct)
+    return _item_attempt(task, solved, verdict)
 
 
 def last_reply(solved: AttemptResult) -> str:
@@ -116,7 +129,7 @@ async def attempt_greedily(
     async def one(number: int, task: Task) -> Item:
         async with room:
             given = replace(_conditions(adapter, number, run, ports), temperature=0.0)
-            return _item(task, *await _solved(task, given, verify))
+            return _item_attempt(task, *await _solved(task, given, verify)).item
 
     return await asyncio.gather(*(one(number, task) for number, task in enumerate(tasks)))
 
@@ -148,16 +161,16 @@ class _Verify:
     sandbox: Sandbox
     context: VerificationContext
 
-    async def correct(self, task: Task, answer: str | None) -> bool | None:
-        """Verify one answer: right, wrong or undecided (None)."""
-        return (await verifier_for(task).judge(task, [answer], self.sandbox, self.context))[0].correct
+    async def verdict(self, task: Task, answer: str | None) -> Verdict:
+        """Verify one answer: right, wrong or undecided."""
+        return (await verifier_for(task).judge(task, [answer], self.sandbox, self.context))[0]
 
 
-async def _solved(task: Task, given: Conditions, verify: _Verify) -> tuple[AttemptResult, bool | None]:
+async def _solved(task: Task, given: Conditions, verify: _Verify) -> tuple[AttemptResult, Verdict]:
     """An attempt and its verdict."""
     asked = student_prompt(given.config, task.domain, long=task.kind == "long")
     solved = await solve(task, asked, given)
-    return solved, await verify.correct(task, solved.answer)
+    return solved, await verify.verdict(task, solved.answer)
 
 
 async def _within(
@@ -167,23 +180,24 @@ async def _within(
     were made. A student at temperature 0 would only repeat itself."""
     seeds, tried = seeds if given.config.temperature else seeds[:1], list[str | None]()
     for number, seed in enumerate(seeds, 1):
-        solved, correct = await _solved(task, replace(given, seed=seed), verify)
+        solved, verdict = await _solved(task, replace(given, seed=seed), verify)
         tried.append(solved.answer)
-        if correct:
+        if verdict.correct:
             return number, tuple(tried)
     return 0, tuple(tried)
 
 
-def _item(task: Task, solved: AttemptResult, correct: bool | None) -> Item:
-    return Item(
+def _item_attempt(task: Task, solved: AttemptResult, verdict: Verdict | Grade) -> ItemAttempt:
+    item = Item(
         task=task.canonical,
         domain=task.domain,
         level=task.level,
         question=task.question,
         answer=solved.answer,
-        correct=correct,
+        correct=verdict.correct,
         tool_ok=solved.tool_ok,
         tokens=solved.usage.completion_tokens,
         seconds=solved.wall_s,
         signals=solved.signals,
     )
+    return ItemAttempt(item, solved, verdict)

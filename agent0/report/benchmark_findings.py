@@ -14,9 +14,10 @@ from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts
 from agent0.ports.storage import Artifacts
 from agent0.stats.calibrators import brier, ece, ece_interval, reliability
 from events.benchmarks import BenchmarkScored, ItemScored
-from events.values import Artifact, Usage
-from projections.benchmark_items import reply_of, scored_items
+from events.values import Usage
+from projections.benchmark_items import scored_items
 from projections.benchmark_scores import show_benchmark_run
+from projections.evaluation_items import conversation_at, last_reply
 
 Row = dict[str, Any]
 Asked = Mapping[str, Mapping[str, Item]]
@@ -188,10 +189,7 @@ def _answered_row(row: Row, asked: Asked) -> Row:
 
 
 def _reply(db: sqlite3.Connection, artifacts: Artifacts, seq: int) -> str:
-    held = reply_of(db, seq)
-    if not held["reply_artifact"]:
-        return str(held["reply"] or "")
     try:
-        return artifacts.get(Artifact(**held["reply_artifact"])).decode("utf-8", "replace")
+        return last_reply(conversation_at(db, seq, artifacts)["transcript"])
     except Agent0Error as error:
         return f"({error})"

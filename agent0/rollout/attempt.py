@@ -7,19 +7,7 @@ from typing import Literal
 
 from agent0.ports.models import Generation
 from events.base import Value
-from events.values import Artifact, Capture, SelfCritique, ToolCall, ToolResult, Trajectory, Turn, Usage
-
-End = Literal["answered", "no_answer", "turn_limit", "length", "budget"]
-
-
-class Called(Value):
-    """One tool call with its result and its assistant turn (from 0). ``inner``: it is a step of the plan call that
-    follows."""
-
-    turn: int
-    call: ToolCall
-    result: ToolResult
-    inner: bool = False
+from events.values import Artifact, Capture, End, SelfCritique, ToolUse, Trajectory, Turn, Usage
 
 
 class Written(Value):
@@ -61,7 +49,7 @@ class Progress(Value):
     characters: int
     subgoals: tuple[str | None, ...] = ()
     written: tuple[Written, ...] = ()
-    called: tuple[Called, ...] = ()
+    called: tuple[ToolUse, ...] = ()
     work: Artifact | None = None
     told: bool = False
     errors: int = 0
@@ -126,7 +114,7 @@ class AttemptResult:
     answer: str | None
     end: End
     turns: int
-    tool_calls: tuple[Called, ...]
+    tool_calls: tuple[ToolUse, ...]
     tool_ok: int
     parse_errors: int
     grounded: bool

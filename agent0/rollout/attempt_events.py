@@ -1,12 +1,13 @@
 """Between events and attempts: the conditions that a request and its run set, and the events that a turn results in."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt import Progress
+from agent0.rollout.attempt import AttemptResult, Progress
 from agent0.rollout.claim_check import claim, claim_turns, put_progress
 from agent0.rollout.student import Conditions, conclude
 from agent0.rollout.tool_patterns import repeated
@@ -15,6 +16,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from events.base import Event
 from events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
+from events.values import Conversation, ToolUse
 
 
 def conditions(
@@ -126,3 +128,29 @@ def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts
         critique=solved.critique,
         computed=solved.grounded and not repeated(solved.answer or "", solved.transcript),
     )
+
+
+def conversation_of(result: AttemptResult) -> Conversation:
+    """What was said and done in an attempt that no training reads: without token ids, and without the manifests of work
+    folders, which are not kept for it."""
+    turns = (turn.model_copy(update={"token_ids": ()}) for turn in result.transcript)
+    return Conversation(transcript=tuple(turns), calls=tuple(map(_without_folder, result.tool_calls)))
+
+
+def _without_folder(use: ToolUse) -> ToolUse:
+    return use.model_copy(update={"result": use.result.model_copy(update={"work": None})})
+
+
+def conversation_fields(result: AttemptResult, artifacts: Artifacts) -> dict[str, Any]:
+    """Make the fields that ``EvaluationItemScored`` and ``ItemScored`` have of how an attempt went. A conversation over
+    64 KB is stored as an artifact first."""
+    inline, stored = claim(conversation_of(result), artifacts)
+    return {
+        "end": result.end,
+        "turns": result.turns,
+        "tool_calls": len(result.tool_calls),
+        "tool_ok": result.tool_ok,
+        "parse_errors": result.parse_errors,
+        "conversation": inline,
+        "conversation_artifact": stored,
+    }

@@ -3,17 +3,22 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from typing import TypeVar
 
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import Progress
+from events.base import Value
 from events.values import Artifact, Trajectory, Turn
 
 INLINE = 64_000
 """Bytes of JSON that may stand inside an event."""
 
 
-def claim(value: Trajectory | None, artifacts: Artifacts) -> tuple[Trajectory | None, Artifact | None]:
-    """Store a trajectory above 64 KB as an artifact: returns ``(value, None)`` inline or ``(None, artifact)``."""
+V = TypeVar("V", bound=Value)
+
+
+def claim(value: V | None, artifacts: Artifacts) -> tuple[V | None, Artifact | None]:
+    """Store a value above 64 KB as an artifact: returns ``(value, None)`` inline or ``(None, artifact)``."""
     if value is None:
         return None, None
     body = value.model_dump_json().encode()

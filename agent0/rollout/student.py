@@ -14,7 +14,7 @@ from agent0.ports.models import GenerateRequest, Model, Sampling, ToolSpec
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
-from agent0.rollout.attempt import AttemptResult, Called, Progress, generations
+from agent0.rollout.attempt import AttemptResult, Progress, generations
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
@@ -29,7 +29,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
 from agent0.tools.definition import Tool
 from agent0.tools.workspace import Done, Workspace
-from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
+from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, ToolUse, Turn
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""
@@ -205,7 +205,7 @@ async def _act(now: Progress, calls: Sequence[ToolCall], given: Conditions) -> P
             stored = await keeper.keep(done.files)
             work.journal[place] = replace(done, files=stored)
             result_kept = done.result.model_copy(update={"work": keeper.work})
-            called.append(Called(turn=len(now.written) - 1, call=done.call, result=result_kept, inner=done.inner))
+            called.append(ToolUse(turn=len(now.written) - 1, call=done.call, result=result_kept, inner=done.inner))
         transcript.append(Turn(role="tool", name=call.name, content=_readable(result, work)))
         if work.answer is not None:
             break

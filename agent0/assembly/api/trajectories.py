@@ -49,12 +49,14 @@ class Trajectory:
 
 def transcript_of(settings: Settings, found: Row) -> list[dict[str, Any]]:
     """The conversation of an attempt that ``projections.attempts.show_attempt`` found: as its event has it, from the
-    artifact store where it was too long, or of an attempt that goes on. Takes ``transcript_artifact`` out of it.
+    artifact store where it was too long (of an item of an evaluation with its ``calls``), or of an attempt that goes
+    on. Takes ``transcript_artifact`` out of it.
 
     Raises:
         NotFoundError: the artifact is gone.
     """
     from infra.storage.artifacts import FileArtifacts
+    from projections.tool_calls import recorded_calls
 
     stored = found.pop("transcript_artifact", None) or found["progress"]
     if found["transcript"] or not stored:
@@ -62,6 +64,8 @@ def transcript_of(settings: Settings, found: Row) -> list[dict[str, Any]]:
     artifacts: Artifacts = FileArtifacts(settings.home)
     held = json.loads(artifacts.get(Artifact.model_validate(stored)))
     turns: list[dict[str, Any]] = held["transcript"] if isinstance(held, dict) else held
+    if found["evaluation"]:
+        found["calls"] = recorded_calls(held["calls"])
     for turn in turns:
         turn.pop("token_ids", None)
     return turns

@@ -16,6 +16,7 @@ from agent0.ports.models import Likelihood, Model
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import AttemptResult
+from agent0.rollout.attempt_events import conversation_fields
 from agent0.rollout.confidence.signals import token_confidence
 from agent0.rollout.prompts import Prompt, render
 from agent0.rollout.student import Conditions, solve, student_prompt
@@ -29,9 +30,6 @@ from events.values import Artifact, Task
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
-
-INLINE = 8_000
-"""Characters of a reply that stand inside its event."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +76,12 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
     solved = await solve(task, prompt_parts, await _conditions(bench, entry, item, config, sample))
     reply = last_reply(solved)
     verdict = await entry.judge(item, reply, solved.answer, bench.verifier)
-    long = len(reply) > INLINE
     return ItemScored(
         benchmark=entry.name,
         item=item.id,
         mode=mode,
         sample=sample,
-        **answer_fields(solved, verdict),
-        reply="" if long else reply,
-        reply_artifact=bench.artifacts.put(reply.encode(errors="replace"), "text/plain") if long else None,
+        **answer_fields(solved, verdict, bench.artifacts),
         facts=dict(item.facts),
         metrics=await _likely(bench, entry, item, prompt_parts) if (mode, sample) == ("plain", 0) else {},
         signals=solved.signals,
@@ -99,15 +94,13 @@ def in_mode(actor: StudentConfig, mode: Mode) -> StudentConfig:
     return actor if mode == "tools" else actor.model_copy(update={"tools": (), "max_calls": 0, "max_turns": 1})
 
 
-def answer_fields(solved: AttemptResult, verdict: Grade | Verdict) -> dict[str, Any]:
-    """Make the fields of an ``ItemScored`` that every attempt and its verdict have."""
+def answer_fields(solved: AttemptResult, verdict: Grade | Verdict, artifacts: Artifacts) -> dict[str, Any]:
+    """Make the fields of an ``ItemScored`` that every attempt and its verdict have; a long conversation is stored."""
     return {
         "answer": solved.answer,
         "correct": verdict.correct,
         "reason": verdict.reason[:300],
-        "end": solved.end,
-        "tool_calls": len(solved.tool_calls),
-        "tool_ok": solved.tool_ok,
+        **conversation_fields(solved, artifacts),
         "confidence": token_confidence(solved.mean_logprob),
         "usage": solved.usage,
         "wall_s": solved.wall_s,

@@ -17,6 +17,7 @@ from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.calibration_report import FITTING, SCORING, Found, judged, to_event
 from agent0.ports.models import Model
 from agent0.ports.sandbox import Sandbox
+from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.signals import beside
@@ -70,6 +71,7 @@ class _Ask:
     verifier: Sandbox
     cache: ToolCache
     web: Web
+    artifacts: Artifacts
 
 
 async def calibrate(settings: Settings, plan: Plan, run: str, report: Report = lambda done, all_: None) -> Found:
@@ -134,9 +136,16 @@ async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack)
     from infra.storage.artifacts import FileArtifacts
 
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
-    ports = await open_ports(names, settings, FileArtifacts(settings.home), stack)
+    artifacts = FileArtifacts(settings.home)
+    ports = await open_ports(names, settings, artifacts, stack)
     model = ports["models"].open(settings.run.student)
-    opened: tuple[Any, ...] = (ports["sandbox"], ports["verifier_sandbox"], ports["tool_cache"], ports["web"])
+    opened: tuple[Any, ...] = (
+        ports["sandbox"],
+        ports["verifier_sandbox"],
+        ports["tool_cache"],
+        ports["web"],
+        artifacts,
+    )
     return _Ask(run, plan, settings, model, *opened)
 
 
@@ -181,7 +190,7 @@ async def _answers(ask: _Ask, split: Split, task: Task) -> list[ItemScored]:
     verdicts = await verifier_for(task).judge(task, [one.answer for one in tried], ask.verifier)
     signals = [greedy.signals | beside(greedy, others), *(one.signals for one in others)]
     return [
-        _item(split, task, n, one, verdict, said)
+        _item(ask, split, task, n, one, verdict, said)
         for n, (one, verdict, said) in enumerate(zip(tried, verdicts, signals, strict=True))
     ]
 
@@ -193,7 +202,7 @@ async def _turn_answer(ask: _Ask, split: Split, task: Task, routing: RoutingConf
     [verdict] = await verifier_for(task).judge(task, [solved.answer], ask.verifier)
     measure = measure_of(routing, ask.settings.run.student)
     found = await measure.of(ask.model, last.request, last.written) if solved.answer is not None else {}
-    return _item(split, task, 0, solved, verdict, found)
+    return _item(ask, split, task, 0, solved, verdict, found)
 
 
 async def _solved(ask: _Ask, task: Task, sample: int, model: Model | None = None) -> AttemptResult:
@@ -215,14 +224,14 @@ async def _solved(ask: _Ask, task: Task, sample: int, model: Model | None = None
 
 
 def _item(
-    split: Split, task: Task, sample: int, solved: AttemptResult, verdict: Verdict, signals: dict[str, float]
+    ask: _Ask, split: Split, task: Task, sample: int, solved: AttemptResult, verdict: Verdict, signals: dict[str, float]
 ) -> ItemScored:
     return ItemScored(
         benchmark=split,
         item=task.canonical,
         mode="tools",
         sample=sample,
-        **answer_fields(solved, verdict),
+        **answer_fields(solved, verdict, ask.artifacts),
         facts={"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question},
         signals=signals,
     )

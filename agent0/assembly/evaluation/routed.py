@@ -138,7 +138,8 @@ async def open_all(settings: Settings, stack: AsyncExitStack, log: "Log") -> dic
     from infra.storage.artifacts import FileArtifacts
 
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
-    return await open_ports(names, settings, FileArtifacts(settings.home), stack, log)
+    artifacts = FileArtifacts(settings.home)
+    return {"artifacts": artifacts, **await open_ports(names, settings, artifacts, stack, log)}
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class Asking:
             item=task.canonical,
             mode="tools",
             sample=0,
-            **answer_fields(solved, verdict),
+            **answer_fields(solved, verdict, ports["artifacts"]),
             facts={**about, MODEL: solved.model, ATTEMPT: token},
             signals=solved.signals,
             authors=dict(solved.authors),

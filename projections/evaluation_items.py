@@ -1,0 +1,171 @@
+"""One row per item of a held-out evaluation, or sample of a benchmark's item: how it was attempted, the verdict, and
+where its conversation is. What is listed here is never training data (``projections.trajectories``)."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from agent0.errors import NotFoundError
+from agent0.ports.storage import Artifacts
+from events import benchmarks, checkpoints
+from events.base import Recorded
+from events.values import Artifact
+from projections.base import Row, behind_row, find, projection, select, stamp
+from projections.benchmark_scores import show_benchmark_run
+from projections.runs import resolve
+from projections.tool_calls import recorded_calls
+
+_COPIED = {"answer", "correct", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "reason"}
+
+
+@projection(
+    key=("run", "attempt"),
+    columns={
+        "run": str,
+        "attempt": str,
+        "evaluation": str,
+        "number": int,
+        "item": str,
+        "domain": str,
+        "level": int,
+        "answer": str,
+        "correct": bool,
+        "end": str,
+        "turns": int,
+        "tool_calls": int,
+        "tool_ok": int,
+        "parse_errors": int,
+        "tokens": int,
+        "wall_s": float,
+        "reason": str,
+        "scored": str,
+        "scored_seq": int,
+    },
+    events=(checkpoints.EvaluationItemScored, benchmarks.ItemScored),
+    indexes=(("run", "evaluation", "number", "scored_seq"),),
+)
+def evaluation_items(e: Recorded) -> Iterator[Row]:
+    """``attempt`` names an item in its run; ``evaluation`` is that of the table ``evaluations``, of ``agent0 bench``
+    the benchmark. ``scored_seq`` leads to the conversation."""
+    row = {"run": e.run, "attempt": e.attempt, "scored": stamp(e), "scored_seq": e.seq}
+    match e.event:
+        case checkpoints.EvaluationItemScored() as x:
+            of = x.model_dump(include={"evaluation", "number", "item", "domain", "level", "tokens", *_COPIED})
+            yield {**row, **of, "wall_s": x.seconds}
+        case benchmarks.ItemScored() as x:
+            of = {"evaluation": x.benchmark, "number": x.sample, "tokens": x.usage.completion_tokens}
+            yield {**row, **of, **x.model_dump(include={"item", "wall_s", *_COPIED}), "domain": x.facts.get("domain")}
+
+
+def evaluated_run(db: sqlite3.Connection, run: str) -> str:
+    """Resolve what a user typed to the id of a run, or of a run of benchmarks (``agent0 bench run``).
+
+    Raises:
+        NotFoundError: there is neither.
+    """
+    try:
+        return resolve(db, run)
+    except NotFoundError:
+        try:
+            return str(show_benchmark_run(db, run)["run"]) if run != "LAST" else resolve(db, run)
+        except NotFoundError:
+            return resolve(db, run)
+
+
+_LIST = """
+SELECT attempt, evaluation, number, domain, level, answer, correct, end, turns, tool_calls, tool_ok, tokens, wall_s,
+       reason, scored_seq, (SELECT checkpoint FROM evaluations AS of
+                            WHERE of.run = item.run AND of.evaluation = item.evaluation) AS student,
+       (SELECT json_extract(body, '$.data.question') FROM events WHERE seq = scored_seq) AS question
+FROM evaluation_items AS item
+"""
+_ORDER = ("evaluation", "number", "scored_seq")
+
+
+def list_items(
+    db: sqlite3.Connection, run: str, evaluation: str, correct: bool | None = None, limit: int = 100, after: str = ""
+) -> list[Row]:
+    """List the items of an evaluation in set order, those behind the item ``after`` where it is named. ``evaluation``
+    is its id, or a split, checkpoint or benchmark, of which all evaluations are listed.
+
+    Raises:
+        NotFoundError: no such evaluation has items, or there is no item ``after``.
+    """
+    condition = "evaluation IN (SELECT value FROM json_each(?))"
+    values: tuple[object, ...] = (json.dumps(_named(db, run, evaluation)),)
+    if after:
+        behind, key = behind_row(db, "evaluation_items", {"run": run, "attempt": after}, _ORDER)
+        condition, values = f"{condition} AND {behind}", (*values, *key)
+    wanted = {"run": run, "correct": correct}
+    return find(db, _LIST, wanted, ", ".join(_ORDER), limit, behind=(condition, values))
+
+
+def _named(db: sqlite3.Connection, run: str, name: str) -> list[str]:
+    """Ids of the evaluations with items that ``name`` is the id, split, checkpoint or benchmark of."""
+    rows = select(
+        db,
+        "SELECT DISTINCT item.evaluation, split, checkpoint, benchmark FROM evaluation_items AS item"
+        " LEFT JOIN evaluations AS of ON of.run = item.run AND of.evaluation = item.evaluation WHERE item.run = ?"
+        " ORDER BY item.evaluation",
+        (run,),
+    )
+    if found := [row["evaluation"] for row in rows if name in row.values()]:
+        return found
+    known = ", ".join(row["evaluation"] for row in rows)
+    why = f"Evaluations with items: {known}." if known else "None of its evaluations has items yet."
+    raise NotFoundError(f"Run {run} has no item of an evaluation {name[:80]!r}.", why, "Name one, or a split.")
+
+
+def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
+    """One item with its conversation, in the columns of an attempt as far as it has them; ``transcript_artifact`` where
+    the conversation is long. None: the run has no such item."""
+    query = """
+    SELECT item.*, held.task, of.checkpoint AS student, of.iteration,
+           coalesce(json_extract(body, '$.data.question'), json_extract(body, '$.data.facts.question')) AS question,
+           json_extract(body, '$.data.expected') AS expected,
+           json_extract(body, '$.data.signals') AS signals,
+           json_extract(body, '$.data.conversation') AS conversation,
+           json_extract(body, '$.data.conversation_artifact') AS transcript_artifact
+    FROM evaluation_items AS item JOIN events AS held ON held.seq = scored_seq
+         LEFT JOIN evaluations AS of ON of.run = item.run AND of.evaluation = item.evaluation
+    WHERE item.run = ? AND item.attempt = ?
+    """
+    found = select(db, query, (run, attempt), parse=("signals", "conversation", "transcript_artifact"))
+    if not found:
+        return None
+    row = found[0]
+    said = {"verifier": "", "credit": None, "got": row["answer"], "subgoals": [], "votes": []}
+    verdict = said | {name: row[name] for name in ("correct", "reason")} | {"expected": row.pop("expected") or ""}
+    conversation = row.pop("conversation") or {"transcript": [], "calls": []}
+    return {
+        **row,
+        "status": "verified",
+        "completion_tokens": row.pop("tokens"),
+        "transcript": conversation["transcript"],
+        "calls": recorded_calls(conversation["calls"]),
+        "verdicts": [verdict],
+    }
+
+
+def conversation_at(db: sqlite3.Connection, seq: int, artifacts: Artifacts) -> Row:
+    """The ``transcript`` and ``calls`` of the item that the event ``seq`` scored; empty where none was recorded.
+
+    Raises:
+        NotFoundError, LogError: it is long, and its artifact is missing or damaged.
+    """
+    found = select(
+        db,
+        "SELECT json_extract(body, '$.data.conversation') AS inline,"
+        " json_extract(body, '$.data.conversation_artifact') AS stored FROM events WHERE seq = ?",
+        (seq,),
+        parse=("inline", "stored"),
+    )
+    if found and found[0]["stored"]:
+        conversation: Row = json.loads(artifacts.get(Artifact(**found[0]["stored"])))
+        return conversation
+    return (found[0]["inline"] if found else None) or {"transcript": [], "calls": []}
+
+
+def last_reply(transcript: Sequence[Row]) -> str:
+    """The last turn of a transcript that the student wrote; empty where there is none."""
+    return next((str(turn["content"]) for turn in reversed(transcript) if turn["role"] == "assistant"), "")
