@@ -34,10 +34,10 @@ TESTS = {
     "rewards_sets run run_benchmarks run_failure signatures teacher_gate uncomputable training_rules task_rules "
     "verdict_rules reward_facts ladder_faults gate reviewing",
     "grading": "edges readings forms answers benchmarks chat_format grading grading_strict literals spelling "
-    "student verifiers rewriting spellings reading_steps rows verdict_rules",
+    "student verifiers rewriting spellings rows verdict_rules",
     "tasks": "edges same_seed checked climb decontamination families guardrails ladders literals novelty searching "
     "splits splitting curriculum chances fresh_sets scripted student teacher verdicts verifiers within ladder_costs "
-    "ladder_faults writing_teacher contamination task_rules reward_facts flow hacking reading_steps ladder_rows "
+    "ladder_faults writing_teacher contamination task_rules reward_facts flow hacking ladder_rows "
     "spelling rewards",
     "rollout": "turns_read readings same_seed analysis answers chat_format climb confidence evaluation_items "
     "forking fusion long_attempts panel parsing run scripted self_critique spellings student teacher training "

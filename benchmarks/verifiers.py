@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.evaluation.benchmarks import Item, chosen, read_items
-from agent0.grading import extract
+from agent0.grading import answer_in
 from agent0.grading.math.symbolic import compared, decide, warm
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
@@ -85,7 +85,7 @@ def pairs_of(items: Sequence[Item]) -> list[Pair]:
     """Two a row: the reference's own answer, and a changed gold."""
     out: list[Pair] = []
     for item in items:
-        out.append(Pair(item.gold, extract(item.reference) or "", True))
+        out.append(Pair(item.gold, answer_in(item.reference) or "", True))
         out.append(Pair(item.gold, changed(item.gold), False))
     return out
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks import Item, benchmarks, chosen, make_items, read_items
-from agent0.grading import extract
+from agent0.grading import answer_in
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from events.values import ToolState
 from infra.storage.datasets import find, load
@@ -67,13 +67,13 @@ def test_every_row_reads_and_tells_no_answer(name: str) -> None:
 @pytest.mark.parametrize("name", ANSWERED)
 async def test_references_are_right_and_other_items_references_are_not(name: str) -> None:
     judge, items = benchmarks()[name].judge, items_of(name)
-    wrong = [i for i in items if (await judge(i, i.reference, extract(i.reference), NoSandbox())).correct is not True]
+    wrong = [i for i in items if (await judge(i, i.reference, answer_in(i.reference), NoSandbox())).correct is not True]
     assert wrong == []
     taken = 0
     for item, other in zip(items, items[1:] + items[:1], strict=True):
         if (
             item.gold != other.gold
-            and (await judge(item, other.reference, extract(other.reference), NoSandbox())).correct
+            and (await judge(item, other.reference, answer_in(other.reference), NoSandbox())).correct
         ):
             taken += 1
     assert taken <= len(items) // 200, "a different answer that means the same is rare"
@@ -103,7 +103,7 @@ async def test_symbolic_golds_stay_generous() -> None:
 async def test_an_empty_reply_is_wrong(name: str) -> None:
     item = items_of(name)[0]
     for reply in ("", " \n", "\\boxed{}", "I do not know."):
-        assert (await benchmarks()[name].judge(item, reply, extract(reply), NoSandbox())).correct is False
+        assert (await benchmarks()[name].judge(item, reply, answer_in(reply), NoSandbox())).correct is False
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ async def test_letters_are_read_from_what_is_said_last(reply: str, letter: str |
     from agent0.evaluation.benchmarks.choices import letter as read
 
     item = Item("x", "?", "B", "", ("A", "B", "C"), ("one", "two", "three"))
-    assert read(item, reply, extract(reply)) == letter
+    assert read(item, reply, answer_in(reply)) == letter
 
 
 ROW = {"id": "a", "question": "1+1?", "answer": "2"}

@@ -1,4 +1,4 @@
-"""Answers that version 5 of the verification rules reads: one form of what has several, and never of two things."""
+"""One form of what has several, and never of two things."""
 
 import pytest
 from hypothesis import given
@@ -9,8 +9,8 @@ from agent0.grading import answer_in, grade
 SMALL = st.integers(1, 59)
 
 
-def equal(gold: str, said: str, edition: int = 5) -> bool:
-    return grade(gold, said, edition).correct is True
+def equal(gold: str, said: str) -> bool:
+    return grade(gold, said).correct is True
 
 
 @given(SMALL, st.integers(0, 99), st.integers(1, 9999))
@@ -60,8 +60,8 @@ def test_rows_and_columns_keep_their_order(rows: int, columns: int) -> None:
         (r"\alpha+\beta", "&alpha; + &beta;"),
     ],
 )
-def test_earlier_versions_read_fewer_notations(gold: str, said: str) -> None:
-    assert equal(gold, said) and not equal(gold, said, 4)
+def test_notations_of_one_kind_are_one(gold: str, said: str) -> None:
+    assert equal(gold, said)
 
 
 def test_a_box_that_is_taken_back_is_no_answer() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.grading import answer_in, extract, grade
+from agent0.grading import answer_in, grade
 from agent0.grading.conclusions import concluded
 from agent0.grading.math.symbolic import compared
 from agent0.verification.labelled_pairs import read_pairs
@@ -38,14 +38,6 @@ def test_pairs_of_every_cause_are_decided_as_labelled(cause: str) -> None:
 def test_rejected_pairs_are_at_least_two_fifths() -> None:
     labels = [row["label"] for rows in BY_CAUSE.values() for row in rows]
     assert labels.count("reject") >= 0.4 * len(labels)
-
-
-def test_earlier_versions_read_marked_answers_alone() -> None:
-    for said in ("So Tom has 17 marbles.", r"The answer is $\boxed 17$", "**17** ways."):
-        assert [compared("17", said, reply=True, edition=edition).correct for edition in (1, 2, 3)] == [False] * 3
-        assert extract(said) != "17"
-    assert grade(r"450 \text{ J}", "0.45 kJ", 3).correct is not True
-    assert grade(r"450 \text{ J}", "0.45 kJ", 4).correct is True
 
 
 @given(st.integers(2, 99), st.integers(2, 99))

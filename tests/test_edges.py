@@ -32,7 +32,6 @@ from agent0.tasks.curriculum.difficulty import grade
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
 from agent0.training.manifest import adapter_metadata, lineage_of
-from agent0.verification.panel import VerificationContext
 from agent0.verification.programs import Problem
 from agent0.verification.programs.inside import values
 from agent0.verification.verdicts import attempts_to_verify
@@ -108,7 +107,7 @@ def test_a_reply_without_a_program_is_wrong_before_any_sandbox() -> None:
 
 def test_what_is_kept_of_long_answers() -> None:
     long = "+".join(["1"] * 150)
-    found = asyncio.run(compare_answer("0" * 250 + "150", long, KnowingSandbox(), VerificationContext(), "value"))  # type: ignore[arg-type]
+    found = asyncio.run(compare_answer("0" * 250 + "150", long, KnowingSandbox(), "value"))  # type: ignore[arg-type]
     assert (found.correct, found.reason, len(found.expected or ""), len(found.got or "")) == (False, UNDONE, 200, 200)
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.grading import exactly, extract, grade
+from agent0.grading import answer_in, exactly, grade
 from agent0.grading.answer_types import grade_as, kinds
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import TooLargeError, UndefinedError
@@ -131,7 +131,7 @@ def test_pairs_of_other_sources_fare_the_same() -> None:
     assert len(core) > 200
     wrong, asked = [], 0
     for row in core:
-        said = extract(row["candidate"]) if row["form"] == "response" else row["candidate"]
+        said = answer_in(row["candidate"]) if row["form"] == "response" else row["candidate"]
         found = grade_as(row.get("kind", "value"), row["gold"], said)
         asked += found.symbolic
         if not found.symbolic and (found.correct is True) != (row["label"] == "accept"):
@@ -242,7 +242,7 @@ def test_what_needs_more_than_algebra_says_so() -> None:
     ],
 )
 def test_answers_are_taken_from_three_places_only(reply: str, answer: str | None) -> None:
-    assert extract(reply) == answer
+    assert answer_in(reply) == answer
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:
@@ -256,7 +256,7 @@ def test_labelled_pairs_are_decided_as_labelled() -> None:
     core = [row for row in rows("verifier_pairs.jsonl") if not row["policy"]]
     wrong = []
     for row in core:
-        said = extract(row["candidate"]) if row["form"] == "response" else row["candidate"]
+        said = answer_in(row["candidate"]) if row["form"] == "response" else row["candidate"]
         if (grade(row["gold"], said).correct is True) != (row["label"] == "accept"):
             wrong.append(row["pair_id"])
     assert len(wrong) <= len(core) // 100, wrong
@@ -266,7 +266,7 @@ def test_labelled_pairs_are_decided_as_labelled() -> None:
 @needs_rows
 @pytest.mark.parametrize("name", ["gsm8k_test", "gsm8k_train500", "math500_first300", "math_test_other_dev200"])
 def test_reference_solutions_agree_with_their_golds_and_changed_golds_do_not(name: str) -> None:
-    found = [(row["answer"], extract(row["solution"])) for row in rows(f"{name}.jsonl")]
+    found = [(row["answer"], answer_in(row["solution"])) for row in rows(f"{name}.jsonl")]
     assert all(grade(gold, said).correct is True for gold, said in found)
     changed = [(_changed(gold), said) for gold, said in found if re.search(r"\d", gold)]
     assert sum(grade(gold, said).correct is True for gold, said in changed) == 0

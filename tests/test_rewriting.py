@@ -1,4 +1,4 @@
-"""Answers that version 4 of the verification rules reads, written before its rules were."""
+"""Answers in other notations, written before the rules for them were."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -8,18 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.grading import extract, grade
+from agent0.grading import answer_in, grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.answer_types.value import undone_number
 from agent0.grading.math.symbolic import compared
 from agent0.grading.rewriting.clocks import clock
 from agent0.grading.rewriting.congruences import residues_of
 from agent0.grading.spelling.calendar import time_of
-from agent0.settings import VerificationConfig
 from agent0.verification.labelled_pairs import read_pairs
-from agent0.verification.panel import VerificationContext
-from agent0.verification.verifiers import verifier_for
-from tests.test_verifiers import PROGRAM, Printing
 
 PAIRS = Path(__file__).parent / "data" / "spelled_pairs.jsonl"
 BY_CAUSE: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -41,16 +37,6 @@ def test_pairs_of_every_cause_are_decided_as_labelled(cause: str) -> None:
     ]
     assert wrong == []
     assert sum(verdict.symbolic for _, verdict in found) <= (30 if cause in ("engine", "arcsine") else 8)
-
-
-async def test_runs_of_version_three_decide_as_they_did() -> None:
-    newer = [("5:15 p.m.", "17h15"), ("(0,5]", "]0,5]"), ("1/3", "0.(3)"), ("x=2, y=3", "(x,y)=(2,3)")]
-    for edition in (3, 4):
-        context = VerificationContext(rules=VerificationConfig(edition=edition))
-        for printed, said in newer:
-            (verdict,) = await verifier_for(PROGRAM).judge(PROGRAM, [said], Printing(printed), context)
-            assert verdict.correct is (edition >= 4), (edition, said)
-    assert grade("EX", "E[X]", 3).correct is True and grade("EX", "E[X]").correct is False
 
 
 @given(st.integers(0, 23), st.integers(0, 59))
@@ -128,5 +114,5 @@ def test_hostile_text_is_no_answer(gold: str, said: str) -> None:
 )
 def test_any_text_gets_a_verdict(said: str, gold: str) -> None:
     assert grade(gold, said).correct in (True, False, None)
-    assert grade(gold, extract(said) or "").correct in (True, False, None)
+    assert grade(gold, answer_in(said) or "").correct in (True, False, None)
     assert grade(gold, gold).correct is True

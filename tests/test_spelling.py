@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent0.grading import extract, grade
+from agent0.grading import answer_in, grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.extraction import visible
 from agent0.grading.math.symbolic import compared
@@ -17,13 +17,7 @@ from agent0.grading.math.units import NUMERALS
 from agent0.grading.spelling.calendar import same_time, time_of
 from agent0.grading.spelling.names import named
 from agent0.grading.spelling.numerals import figures
-from agent0.settings import RunConfig, VerificationConfig
-from agent0.tasks.splits import task_of
 from agent0.verification.labelled_pairs import read_pairs
-from agent0.verification.panel import VerificationContext
-from agent0.verification.verifiers import verifier_for
-from tests.test_verifiers import PROGRAM, Printing
-from tests.world import own
 
 PAIRS = Path(__file__).parent / "data" / "written_pairs.jsonl"
 BY_CAUSE: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -50,9 +44,9 @@ def test_pairs_of_every_cause_are_decided_as_labelled(cause: str) -> None:
 @given(st.integers(-99, 99), st.sampled_from(["think", "THINKING", "reasoning"]))
 def test_what_is_thought_is_no_answer(value: int, tag: str) -> None:
     for thought in (rf"\boxed{{{value}}}", f"The answer is {value}.", f"#### {value}", f"<answer>{value}</answer>"):
-        assert extract(f"<{tag}>{thought}</{tag}> I give up.") is None
-        assert extract(f"{thought}</{tag}> I give up.") is None
-        assert extract(rf"<{tag}>{thought}</{tag}> \boxed{{{value + 1}}}") == str(value + 1)
+        assert answer_in(f"<{tag}>{thought}</{tag}> I give up.") is None
+        assert answer_in(f"{thought}</{tag}> I give up.") is None
+        assert answer_in(rf"<{tag}>{thought}</{tag}> \boxed{{{value + 1}}}") == str(value + 1)
     assert visible("<think>open") == "<think>open"
 
 
@@ -124,7 +118,7 @@ def test_hostile_text_is_no_answer(said: str, gold: str) -> None:
 )
 def test_any_text_gets_a_verdict_and_says_what_it_says(said: str, gold: str) -> None:
     assert grade(gold, said).correct in (True, False, None)
-    assert grade(gold, extract(said) or "").correct in (True, False, None)
+    assert grade(gold, answer_in(said) or "").correct in (True, False, None)
     assert grade(gold, gold).correct is True
 
 
@@ -140,21 +134,3 @@ def test_names_are_kept_apart_and_equal_ones_together() -> None:
     assert named("P(A|B)") == named(r"P(A \mid B)") == named(r"P(A \vert B)") != named("P(B|A)")
     assert named("P(A)") == "P(A)"
     assert named("2x + 3y - (x)(y)") == "2x + 3y - (x)(y)"
-
-
-async def test_runs_of_earlier_versions_decide_as_they_did() -> None:
-    """Versions 1 and 2 compare answers as they stand; new runs read them as they are spelled."""
-    spelled = [("15", r"{\color{red} 15}"), ("120", "one hundred twenty"), ("2024-02-29", "February 29, 2024")]
-    for edition, right in ((1, False), (2, False), (3, True), (4, True), (5, True)):
-        context = VerificationContext(rules=VerificationConfig(edition=edition))
-        judge = verifier_for(PROGRAM)
-        for printed, said in spelled:
-            (verdict,) = await judge.judge(PROGRAM, [said], Printing(printed), context)
-            assert verdict.correct is right, (edition, said)
-        assert (await judge.judge(PROGRAM, ["f(g(x))"], Printing("g(f(x))"), context))[0].correct is (not right)
-        task = task_of(own()["arithmetic"], "Compute 6*7.")
-        assert task is not None
-        (found,) = await verifier_for(task).judge(task, ["forty two"], Printing(), context)
-        assert found.correct is True, "words below a hundred were always read"
-    assert RunConfig().verification.edition == 6
-    assert RunConfig.recorded({"verification": {"edition": 2}}).verification.edition == 2

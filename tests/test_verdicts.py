@@ -104,11 +104,10 @@ async def test_rules_are_the_runs_unless_others_are_given() -> None:
         assert own == other and [one.verifier for one in own] == [verifier] * 2
 
 
-async def test_what_a_tool_did_is_unknown_only_to_later_editions() -> None:
-    """The first edition took an unknown for a no; what was known is taken as it is."""
+async def test_what_a_tool_did_may_be_unknown() -> None:
+    """An unknown is no vote; what is known is taken as it is."""
     tools = {"a0": {"computed": True}, "a1": {"computed_unknown": True}, "a2": {}, "a3": {"computed": True}}
     answers = {name: said("4" if name == "a1" else "3", n, **one) for n, (name, one) in enumerate(tools.items())}
-    for edition, unknown in ((1, False), (2, None)):
-        told = await found(attempted("a3"), state(answers, edition=edition))
-        votes = [next(vote.correct for vote in one.votes if vote.check == "computation") for one in told]
-        assert votes == [True, unknown, None, True]
+    told = await found(attempted("a3"), state(answers))
+    votes = [next(vote.correct for vote in one.votes if vote.check == "computation") for one in told]
+    assert votes == [True, None, None, True]

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from agent0.grading.normal_form import normal_form
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.rollout.confidence.signals import agreement
-from agent0.settings import RunConfig, VerificationConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.splits import task_of
-from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
 from events.values import Task, ToolState
 from tests.world import own
@@ -340,20 +338,6 @@ async def test_work_left_undone_is_no_majority() -> None:
     assert [v.correct for v in await by_majority("76*26+89", "76*26+89", "76*26+89")] == [None] * 3
     assert [v.correct for v in await by_majority("6*7", "6*7", "6*7", "42", "42")] == [False] * 3 + [True] * 2
     assert [v.correct for v in await by_majority("x^2+1", "x^2+1", "1/2")] == [True, True, False]
-
-
-async def test_a_run_of_the_first_edition_decides_as_it_did() -> None:
-    """Its verdicts are found again: rounded shares of answers, and work left undone."""
-    old = VerificationContext(rules=VerificationConfig(edition=1))
-    answers = ["0", "0", *(str(n) for n in range(1, 48))]
-    judge = verifier_for(OPEN, "self_consistency")
-    assert {verdict.correct for verdict in await judge.judge(OPEN, answers, Printing(), old)} == {None}
-    asked = task_of(own()["arithmetic"], "Compute 76*26+89.")
-    assert asked is not None
-    (verdict,) = await verifier_for(asked).judge(asked, ["76*26+89"], Printing(), old)
-    assert verdict.correct is True
-    assert {v.correct for v in await judge.judge(OPEN, ["6*7", "6*7", "1"], Printing(), old)} == {True, False}
-    assert RunConfig.recorded({}).verification.edition == 1 < RunConfig().verification.edition
 
 
 def test_who_sees_all_attempts_at_once_grades_none() -> None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from agent0.grading.canonical import canonical, decided
 from agent0.grading.equivalence import as_written, same_functions
-from agent0.grading.extraction import answer_in, extract
+from agent0.grading.extraction import answer_in
 from agent0.grading.math.algebra import TooLargeError, rational
 from agent0.grading.math.cleaning import Clean, clean
 from agent0.grading.math.comparing import equal
@@ -24,12 +24,7 @@ from agent0.grading.readings import judged, other_notations
 from agent0.grading.rewriting import computed, last_side, resolved, rewritten
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
-__all__ = ["SPELLED", "Grade", "answer_in", "exactly", "extract", "grade", "guard"]
-
-NEWEST, CANONICAL, REWRITTEN, SPELLED = 6, 5, 4, 3
-"""Versions of the verification rules. From ``SPELLED`` on answers are read as language models spell them
-(``spelling``), from ``REWRITTEN`` on more of them (``rewriting``), from ``CANONICAL`` on what has several forms in one
-(``canonical``), in version 6 in other readings, too (``readings``). Versions 1 and 2 compare answers as they stand."""
+__all__ = ["Grade", "answer_in", "exactly", "grade", "guard"]
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CHOICE_GOLD = re.compile(
@@ -54,37 +49,33 @@ class Grade:
     symbolic: bool = False
 
 
-def grade(gold: str, candidate: str | None, edition: int = NEWEST) -> Grade:
-    """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says by version ``edition`` of the
-    rules. Total; bounded in time."""
-    if edition < SPELLED or candidate is None or guard(gold, candidate) or plain(gold, candidate):
+def grade(gold: str, candidate: str | None) -> Grade:
+    """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says. Total; bounded in time."""
+    if candidate is None or guard(gold, candidate) or plain(gold, candidate):
         return exactly(gold, candidate)
-    if edition > CANONICAL:
-        return _in_any_reading(gold, candidate)
-    if edition == SPELLED:
-        return _spelled(gold, candidate)
-    if edition > REWRITTEN:
-        gold, candidate = canonical(gold, candidate)
-        if found := decided(gold, candidate):
-            return Grade(*found, gold[:200], candidate[:200])
+    if found := judged(gold, candidate):
+        return Grade(*found, gold[:200], candidate[:200])
+    first = _in_notation(gold, candidate)
+    if first.correct is True:
+        return first
+    others = (_in_notation(*both) for both in other_notations(gold, candidate))
+    return next((one for one in others if one.correct is True), first)
+
+
+def _in_notation(gold: str, candidate: str) -> Grade:
+    """``grade`` of both in the notation that they have."""
+    if guard(gold, candidate) or plain(gold, candidate):
+        return exactly(gold, candidate)
+    gold, candidate = canonical(gold, candidate)
+    if found := decided(gold, candidate):
+        return Grade(*found, gold[:200], candidate[:200])
     if found := as_written(unmarked(gold), unmarked(candidate)):
         return Grade(*found, gold[:200], candidate[:200])
     return _spelled(gold, candidate) if _lettered(gold) else _rewritten(gold, last_side(gold, candidate))
 
 
-def _in_any_reading(gold: str, candidate: str) -> Grade:
-    """``grade`` by version 6: what no reading makes equal is what version 5 says of the first one."""
-    if found := judged(gold, candidate):
-        return Grade(*found, gold[:200], candidate[:200])
-    first = grade(gold, candidate, CANONICAL)
-    if first.correct is True:
-        return first
-    others = (grade(*both, CANONICAL) for both in other_notations(gold, candidate))
-    return next((one for one in others if one.correct is True), first)
-
-
 def _rewritten(gold: str, candidate: str) -> Grade:
-    """``grade`` by version 4 of what is mathematics."""
+    """``grade`` of what is mathematics."""
     if found := as_written(unmarked(gold), unmarked(candidate)):
         return Grade(*found, gold[:200], candidate[:200])
     gold, candidate = rewritten(gold, candidate)
@@ -107,7 +98,7 @@ def _alike(wanted: str, said: str) -> bool:
 
 
 def _spelled(gold: str, candidate: str) -> Grade:
-    """``grade`` by version 3 of the rules."""
+    """``grade`` of answers in the spelling that exact comparison reads."""
     bare = unmarked(gold), unmarked(candidate)
     if decided := decided_as_written(*bare):
         return Grade(*decided, bare[0][:200], bare[1][:200])
@@ -133,7 +124,7 @@ def _unasked(found: Grade) -> Grade:
 
 
 def exactly(gold: str, candidate: str | None) -> Grade:
-    """``grade`` of answers as they stand, by versions 1 and 2 of the rules."""
+    """Compare two answers as they stand, without another notation. Total; bounded in time."""
     if candidate is None or not candidate.strip():
         return Grade(False, "no answer", gold[:200])
     if problem := guard(gold, candidate):

@@ -40,7 +40,7 @@ _field = re.compile(
 )
 _entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
-_says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=:→]|->|[-–—]+(?=\s))"
+_says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=-]+>|[=:→⇒⟹]|[-–—]+(?=\s))"
 _head = re.compile(
     rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option"
     rf"|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
@@ -49,7 +49,6 @@ _head = re.compile(
     r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
     re.IGNORECASE | re.MULTILINE,
 )
-_any_head = re.compile(_head.pattern.replace("|[=:→]|->|", "|[=-]+>|[=:→⇒⟹]|"), re.IGNORECASE | re.MULTILINE)
 _taken = re.compile(
     r"(?:(?:so|thus|hence|therefore),?\s+)?(?:it(?: is|'s)\s+\(([A-J])\)"
     r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer"
@@ -68,11 +67,8 @@ _clause = re.compile(
     r"|therefore|in other words)\b|\s+if\s+(?:we|you|they|one|rounded)\b"
     r"|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})"
     r"|\s+\((?:see|which|since|because|as|i\.e\.|not|that is|in other words|given|approx\w*|about|roughly|or about"
-    r"|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))",
-    re.IGNORECASE,
-)
-_any_clause = re.compile(
-    rf"{_clause.pattern}|,?\s+(?:with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))"
+    r"|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))"
+    r"|,?\s+(?:with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))"
     r"|,?\s+(?:even )?(?:though|although)\s|\s+\((?=[a-z]+:\s)|,\s+(?:i\.e\.|or (?:about|roughly"
     r"|approximately)|leaving)\s",
     re.IGNORECASE,
@@ -101,25 +97,16 @@ _other_answer = re.compile(
 )
 LONGEST_CONDITION = 200
 _colon = re.compile(r"[^\n$:]{1,80}:[ \t*]*(?=\n)")
-_prose = re.compile(r"[A-Z][a-z]* [a-z]+ ")
-_sentence_like = re.compile(rf"{_prose.pattern}|(?:there|it|we|he|she|they|the) [a-z]+ ")
+_sentence_like = re.compile(r"[A-Z][a-z]* [a-z]+ |(?:there|it|we|he|she|they|the) [a-z]+ ")
 _marked = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 """What a sentence below a heading sets off; one such piece is its answer."""
 _bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
-_stop, _any_stop = re.compile(r"\.(?=\s|\Z)|\n"), re.compile(r"\.(?=\s|\Z)|\n|[。！]")
+_stop = re.compile(r"\.(?=\s|\Z)|\n|[。！]")
 
 
-def extract(reply: str) -> str | None:
-    r"""Return the last balanced ``\boxed{...}``; else the last ``<answer>``, JSON field ``answer``, ``####`` (GSM8K's
-    form), heading or sentence that states the answer, looked for in this order. None where there is none of these."""
-    text = visible(reply[-LONGEST:])
-    if (found := boxed(text)) is not None:
-        return found.strip() or None
-    return _unboxed(text[-LAST:])
-
-
-def _unboxed(text: str, *, wary: bool = False) -> str | None:
-    """What ``extract`` finds in ``text`` without boxes; ``wary``: no sentence that doubts what it states counts."""
+def _unboxed(text: str) -> str | None:
+    """The answer that ``text``, which has no boxes, marks as its answer; no sentence that doubts what it states
+    counts."""
     if tags := _tagged.findall(text):
         return _bare(tags[-1][1])
     if fields := _field.findall(text):
@@ -127,13 +114,14 @@ def _unboxed(text: str, *, wary: bool = False) -> str | None:
         return _bare(quoted or fields[-1][2])
     text = _entity.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
-    return _bare(marked[-1]) if marked else _stated(text, wary=wary)
+    return _bare(marked[-1]) if marked else _stated(text)
 
 
 def answer_in(reply: str) -> str | None:
-    r"""Return what ``extract`` finds; where it finds nothing, a box without braces (``\boxed 3``), the answer of a JSON
-    object that ends the reply, or what the last statement says. Several boxes of one sentence are one answer, and so
-    is a statement below that repeats them all. Version 4 of the verification rules."""
+    r"""Return the last balanced ``\boxed{...}``; else a box without braces, the answer of a JSON object that ends the
+    reply, the last ``<answer>``, JSON field ``answer``, ``####`` (GSM8K's form), heading or sentence that states the
+    answer, or what the last statement says, looked for in this order. Several boxes of one sentence are one answer, and
+    so is a statement below that repeats them all. None where there is none of these."""
     if "&lt;" in reply[-LAST:] and _escaped_tag.search(reply, max(0, len(reply) - LAST)):
         reply = html.unescape(reply[-LONGEST:])
     reply = _gaps.sub(lambda found: "\n\n" if "\n" in found[0] else " ", reply[-LONGEST:])
@@ -150,12 +138,18 @@ def answer_in(reply: str) -> str | None:
     if is_object:
         return found
     text = written_out(laid_out(text[-LAST:]))
-    found = _unboxed(text, wary=True)
+    found = _unboxed(text)
     if found is not None and _sentence_like.match(found) and (said := concluded(found)):
         return said
     if found is None and (only := _one_option.fullmatch(text.strip())):
         return only[1] or only[2]
     return found if found is not None else concluded(text)
+
+
+def is_marked(reply: str) -> bool:
+    """Whether ``reply`` marks its answer: by a box, a tag, a field, a heading or a sentence that says so."""
+    text = visible(reply[-LONGEST:])
+    return boxed(text) is not None or _unboxed(text[-LAST:]) is not None
 
 
 def _rejected_box(text: str) -> int:
@@ -181,24 +175,22 @@ def visible(text: str) -> str:
     return "".join([*kept, text[place:]])
 
 
-def _stated(text: str, *, wary: bool) -> str | None:
+def _stated(text: str) -> str | None:
     """What the last sentence or heading states that is no remark on the answer."""
-    clause = _any_clause if wary else _clause
-    for head in reversed(list((_any_head if wary else _head).finditer(text))):
-        if wary and _doubted.search(text, max(0, head.start() - MOST_DOUBT), head.start()):
+    for head in reversed(list(_head.finditer(text))):
+        if _doubted.search(text, max(0, head.start() - MOST_DOUBT), head.start()):
             return None
-        if wary and _is_doubtful(text, head):
+        if _is_doubtful(text, head):
             continue
         rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
         if (shown := _display.match(rest)) is not None:
             return _bare(shown[2] or shown[3])
-        if wary and (found := _colon.match(rest)) and (shown := _display.match(rest, found.end())):
+        if (found := _colon.match(rest)) and (shown := _display.match(rest, found.end())):
             return _bare(shown[2] or shown[3])
-        if (said := _bare(sentence := _sentence(rest, clause))) and not _comment.match(said):
-            if wary and _either_way.match(rest):
+        if (said := _bare(sentence := _sentence(rest))) and not _comment.match(said):
+            if _either_way.match(rest):
                 return None
-            begun = _sentence_like if wary else _prose
-            marked = _marked.findall(sentence) if begun.match(said) else []
+            marked = _marked.findall(sentence) if _sentence_like.match(said) else []
             return _bare(marked[0]) if len(marked) == 1 else said
     last = _taken.fullmatch(text.strip().rpartition("\n")[2].strip(" *"))
     return last[1] or last[2] if last else None
@@ -212,10 +204,9 @@ def _is_doubtful(text: str, head: re.Match[str]) -> bool:
     return bool(supposed or REFUTED.search(text[head.end() :].partition("\n")[0].partition(". ")[0]))
 
 
-def _sentence(text: str, clause: re.Pattern[str]) -> str:
+def _sentence(text: str) -> str:
     """``text`` up to its first stop, line end or clause that only explains, outside of brackets and formulas."""
-    stop = _any_stop if clause is _any_clause else _stop
-    ends = sorted({*(m.start() for m in stop.finditer(text)), *(m.start() for m in clause.finditer(text))})
+    ends = sorted({*(m.start() for m in _stop.finditer(text)), *(m.start() for m in _clause.finditer(text))})
     depth = place = 0
     money = text.partition("\n")[0].count("$") % 2  # a sign of its own begins no formula
     for end in [*ends, len(text)]:

@@ -57,7 +57,7 @@ async def submission_verdict(
     context, task = VerificationContext((attempted.computed,), rules), event.proposal
     judge = verifier_for(task, rules.unchecked)
     if event.expected:
-        found = await compare_answer(event.expected, attempted.answer, sandbox, context)
+        found = await compare_answer(event.expected, attempted.answer, sandbox)
     elif judge.collective:
         found = Verdict(None, NOTHING, "", (attempted.answer or "")[:200])
     else:

@@ -34,7 +34,7 @@ async def verdicts(
         return []
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
-    context = VerificationContext(tuple(_computed(a, rules) for a in attempts.values()), rules, ask)
+    context = VerificationContext(tuple(_computed(a) for a in attempts.values()), rules, ask)
     answers = [a.answer for a in attempts.values()]
     found = await judge.judge(proposal, answers, sandbox, context)
     given = event.subgoals if isinstance(event, TaskAttempted) else ()
@@ -47,9 +47,9 @@ async def verdicts(
     return effects
 
 
-def _computed(attempt: AttemptState, rules: VerificationConfig) -> bool | None:
-    """Whether a tool computed the answer; None: unknown. Version 1 of the rules took unknown for no."""
-    return None if attempt.computed_unknown and rules.edition > 1 else attempt.computed
+def _computed(attempt: AttemptState) -> bool | None:
+    """Whether a tool computed the answer; None: unknown."""
+    return None if attempt.computed_unknown else attempt.computed
 
 
 def attempts_to_verify(event: Event, run: RunState, rules: VerificationConfig | None = None) -> dict[str, AttemptState]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
-from agent0.grading import Grade, extract
+from agent0.grading import Grade, answer_in
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from agent0.verification.programs.inside import values
 from events.values import ToolState
@@ -146,8 +146,8 @@ def _item(family: str, module: str, seed: int, place: int, entry: dict[str, Any]
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
     """Grade by the family's scorer: right is its full score; a scorer that does not end leaves it undecided.
 
-    The questions want a box: a reply without one is read as strictly as ``extract`` reads."""
-    said = answer if answer is not None else extract(reply)
+    The questions want a box; a reply without one is read as ``answer_in`` reads any."""
+    said = answer if answer is not None else answer_in(reply)
     if said is None or not said.strip():
         return Grade(False, "no answer", item.gold)
     said = _bare(said)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from agent0.evaluation.benchmarks import Item
-from agent0.grading import Grade, extract, grade
+from agent0.grading import Grade, answer_in, grade
 from agent0.grading.answer_types.value import undone_number
 from agent0.grading.math.forms import fold
 from agent0.ports.sandbox import Sandbox
@@ -39,8 +39,8 @@ def _tries(name: str, make: Kind, kind: str, seed: int, place: int) -> Iterator[
 
 async def exactly(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
     """Grade by value where the gold is a number, else by the text itself, but for case and spaces. The questions want a
-    box: a reply without one is read as strictly as ``extract`` reads."""
-    said = answer if answer is not None else extract(reply)
+    box; a reply without one is read as ``answer_in`` reads any."""
+    said = answer if answer is not None else answer_in(reply)
     if said is None or not said.strip():
         return Grade(False, "no answer", item.gold)
     if item.gold.replace(".", "", 1).replace("-", "", 1).isdigit():

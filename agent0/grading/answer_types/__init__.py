@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent0.errors import ConfigError
-from agent0.grading import NEWEST, SPELLED, Grade, grade, guard
+from agent0.grading import Grade, grade, guard
 from agent0.grading.normal_form import normal_form
 from agent0.grading.rewriting import rewritten, worded
 from agent0.grading.spelling import decided_as_written, spelled, unmarked
@@ -62,22 +62,22 @@ def kind_of(expected: str) -> str:
     return next(entry.name for entry in kinds().values() if entry.applies(expected))
 
 
-def grade_as(name: str, expected: str, given: str | None, edition: int = NEWEST) -> Grade:
-    """Whether ``given`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads), by version
-    ``edition`` of the verification rules. Total and bounded in time.
+def grade_as(name: str, expected: str, given: str | None) -> Grade:
+    """Whether ``given`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads). Total and
+    bounded in time.
 
     Raises:
         ConfigError: there is no such kind.
     """
     name = name or kind_of(expected)
-    if given is None or edition < SPELLED:
+    if given is None:
         return compare_as(name, expected, given)
     if name == VALUE:
-        return grade(expected, given, edition)
+        return grade(expected, given)
     if guard(expected, given) or one_spelling(expected, given):
         return compare_as(name, expected, given)
     bare = unmarked(given)
-    if name == "text" and edition > SPELLED:
+    if name == "text":
         expected, bare = worded(expected, bare)
     if name in ("choice", "text") and (decided := decided_as_written(expected, bare)):
         return Grade(*decided, expected[:200], bare[:200])
@@ -85,7 +85,7 @@ def grade_as(name: str, expected: str, given: str | None, edition: int = NEWEST)
 
 
 def compare_as(name: str, expected: str, given: str | None) -> Grade:
-    """``grade_as`` of answers as they stand, by versions 1 and 2 of the rules; items of an answer are compared so.
+    """``grade_as`` of answers as they stand; items of an answer are compared so.
 
     Raises:
         ConfigError: there is no such kind.
@@ -97,10 +97,9 @@ def compare_as(name: str, expected: str, given: str | None) -> Grade:
     return named(name or kind_of(expected)).grade(expected, given)
 
 
-def left_undone(name: str, expected: str, given: str, edition: int = NEWEST) -> bool:
+def left_undone(name: str, expected: str, given: str) -> bool:
     """Whether ``given`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
     reads): ``76*26+89`` where ``2065`` is wanted. Total and bounded in time; what is out of bounds is not looked at.
-    Versions 3 and 4 of the rules respell both before.
 
     Raises:
         ConfigError: there is no such kind.
@@ -108,8 +107,8 @@ def left_undone(name: str, expected: str, given: str, edition: int = NEWEST) -> 
     if guard(expected, given) or guard(expected, expected):
         return False
     name = name or kind_of(expected)
-    if edition >= SPELLED and name == VALUE and not one_spelling(expected, given):
-        expected, given = spelled(*(rewritten(expected, given) if edition > SPELLED else (expected, given)))
+    if name == VALUE and not one_spelling(expected, given):
+        expected, given = spelled(*rewritten(expected, given))
     return named(name).undone(expected, given)
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import replace
 
-from agent0.grading import NEWEST, SPELLED, Grade, answer_in, extract
+from agent0.grading import Grade, answer_in
 from agent0.grading.answer_types import VALUE, grade_as
 from agent0.grading.replies.restated import other_readings
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
@@ -32,33 +32,30 @@ async def decide(
     *,
     reply: bool = False,
     kind: str = VALUE,
-    edition: int = NEWEST,
 ) -> Grade:
-    """Grade an answer of a ``kind`` (empty: as ``gold`` reads), or the answer in a whole ``reply``, by version
-    ``edition`` of the verification rules, asking the symbolic engine where it may know more.
+    """Grade an answer of a ``kind`` (empty: as ``gold`` reads), or the answer in a whole ``reply``, asking the symbolic
+    engine where it may know more.
 
     Raises:
         SandboxUnavailableError: it would have to be asked, and there is no sandbox.
     """
-    found = compared(gold, said, reply=reply, kind=kind, edition=edition)
+    found = compared(gold, said, reply=reply, kind=kind)
     return await settle(found, sandbox) if found.symbolic else found
 
 
-def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE, edition: int = NEWEST) -> Grade:
+def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE) -> Grade:
     """Compare an answer without symbolic algebra: the grade that ``decide`` starts from.
 
     ``reply``: ``said`` is a whole reply, whose answer is extracted first.
     """
     if not reply or said is None:
-        return grade_as(kind, gold, said, edition)
-    if edition <= SPELLED:
-        return grade_as(kind, gold, extract(said), edition)
+        return grade_as(kind, gold, said)
     answer = answer_in(said)
-    found = grade_as(kind, gold, answer, edition)
+    found = grade_as(kind, gold, answer)
     if found.correct is True:
         return found
-    others = other_readings(gold, answer, said, lambda one, other: grade_as(kind, one, other, edition).correct is True)
-    graded = (grade_as(kind, gold, other, edition) for other in others)
+    others = other_readings(gold, answer, said, lambda one, other: grade_as(kind, one, other).correct is True)
+    graded = (grade_as(kind, gold, other) for other in others)
     right = next((one for one in graded if one.correct is True), None)
     return right or replace(found, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", found.got))))
 

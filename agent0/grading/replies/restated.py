@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from agent0.chat_format import boxed
 from agent0.grading.conclusions import concluded
-from agent0.grading.extraction import extract, visible
+from agent0.grading.extraction import is_marked, visible
 from agent0.grading.replies.asserted import asserted
 from agent0.grading.replies.claims import HEDGE, REFUTED, said_of_subject
 from agent0.grading.replies.layout import laid_out
@@ -94,7 +94,7 @@ def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Ite
     """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is expected."""
     if said is not None and len(said) <= LONGEST:
         yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), alike)
-    if extract(reply) is not None and (boxed(reply) is not None or not _letter.fullmatch(gold)):
+    if is_marked(reply) and (boxed(reply) is not None or not _letter.fullmatch(gold)):
         return  # what is marked as the answer is the whole of it
     text = written_out(laid_out(visible(reply)[-LONGEST:]))
     if _several.search(gold):

@@ -74,15 +74,15 @@ def checks() -> dict[str, Check]:
 def case_of(task: Task, answers: Sequence[str | None], context: VerificationContext) -> Case:
     """Make the case of ``answers``, grouping those that are equal."""
     known: list[str] = []
-    groups = [None if answer is None else _place(known, answer, context.rules.edition) for answer in answers]
+    groups = [None if answer is None else _place(known, answer) for answer in answers]
     return Case(task, tuple(answers), tuple(groups), context)
 
 
-def _place(known: list[str], answer: str, edition: int) -> int:
+def _place(known: list[str], answer: str) -> int:
     """The group of ``answer``; ``known`` has one answer of each."""
     form = normal_form(answer)
     for place, other in enumerate(known):
-        if normal_form(other) == form or grade_as("", other, answer, edition).correct is True:
+        if normal_form(other) == form or grade_as("", other, answer).correct is True:
             return place
     known.append(answer)
     return len(known) - 1
@@ -90,7 +90,7 @@ def _place(known: list[str], answer: str, edition: int) -> int:
 
 async def votes_on(case: Case) -> list[tuple[Vote, ...]]:
     """Ask every check about a case; returns the votes on each answer. No check votes for unevaluated arithmetic."""
-    undone = [is_unevaluated(case.task, answer, case.context) for answer in case.answers]
+    undone = [is_unevaluated(case.task, answer) for answer in case.answers]
     columns = [
         [_vote(name, said, left) for said, left in zip(await fn(case), undone, strict=True)]
         for name, fn in checks().items()
@@ -98,9 +98,9 @@ async def votes_on(case: Case) -> list[tuple[Vote, ...]]:
     return [tuple(row) for row in zip(*columns, strict=True)]
 
 
-def is_unevaluated(task: Task, answer: str | None, context: VerificationContext) -> bool:
-    """Return whether ``answer`` is arithmetic left to be done; version 1 of the verification rules has no such rule."""
-    return context.rules.edition > 1 and answer is not None and arithmetic_left(answer, task.question)
+def is_unevaluated(task: Task, answer: str | None) -> bool:
+    """Return whether ``answer`` is arithmetic left to be done."""
+    return answer is not None and arithmetic_left(answer, task.question)
 
 
 def _vote(check: str, said: VoteAndReason, undone: bool) -> Vote:

@@ -38,25 +38,17 @@ def verdict_of(found: Grade) -> Verdict:
     return Verdict(found.correct, found.reason, found.expected[:200], found.got[:200])
 
 
-async def compare_answer(
-    expected: str, answer: str | None, sandbox: Sandbox, context: VerificationContext, kind: str = ""
-) -> Verdict:
+async def compare_answer(expected: str, answer: str | None, sandbox: Sandbox, kind: str = "") -> Verdict:
     """Verify one answer where ``expected`` is right, both of a ``kind`` (empty: as ``expected`` reads).
 
-    Where a value is expected, an answer must be written as one, not as an unevaluated expression; version 1 of the
-    verification rules has no such rule.
+    Where a value is expected, an answer must be written as one, not as an unevaluated expression.
 
     Raises:
         SandboxUnavailableError: symbolic algebra would have to be run, and there is no sandbox.
     """
-    if answer is not None and leaves_work_undone(expected, answer, context, kind):
+    if answer is not None and left_undone(kind, expected, answer):
         return Verdict(False, UNDONE, expected[:200], answer[:200])
-    return verdict_of(await decide(expected, answer, sandbox, kind=kind, edition=context.rules.edition))
-
-
-def leaves_work_undone(expected: str, answer: str, context: VerificationContext, kind: str = "") -> bool:
-    """Whether ``answer`` is an unevaluated expression, under rules that forbid it."""
-    return context.rules.edition > 1 and left_undone(kind, expected, answer, context.rules.edition)
+    return verdict_of(await decide(expected, answer, sandbox, kind=kind))
 
 
 class Judge(Protocol):

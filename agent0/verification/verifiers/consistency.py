@@ -19,11 +19,9 @@ async def self_consistency(
 
     Unevaluated arithmetic counts for no majority, and is wrong where there is one.
     """
-    undone = [is_unevaluated(task, answer, context) for answer in answers]
+    undone = [is_unevaluated(task, answer) for answer in answers]
     found = agreement([None if left else answer for answer, left in zip(answers, undone, strict=True)])
-    rounded = context.rules.edition < 2  # as the first edition counted: 49 attempts of which 2 agree have no majority
-    agreeing = found.share * len(answers) if rounded else found.count
-    if found.majority is None or agreeing < 2:
+    if found.majority is None or found.count < 2:
         return [Verdict(None, "no two attempts agree") for _ in answers]
     why = f"majority of {found.share:.0%}"
     return [

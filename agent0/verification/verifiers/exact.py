@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from agent0.grading.answer_types import left_undone
 from agent0.grading.normal_form import normal_form, same
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
-from agent0.verification.panel import VerificationContext
-from agent0.verification.verifiers import Verdict, compare_answer, leaves_work_undone, verifier
+from agent0.verification.verifiers import Verdict, compare_answer, verifier
 from events.values import Task
 
 
@@ -15,9 +15,7 @@ def _known(task: Task) -> bool:
     return found is not None and found.check is None
 
 
-async def _grade(
-    task: Task, given: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
-) -> list[bool | None]:
+async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
     """Compare with the steps of the question as written."""
     family = families(long=None)[task.family]
     params = family.parse(task.question)
@@ -25,23 +23,21 @@ async def _grade(
     if len(steps) != len(given) + 1:
         return [None for _ in given]
     pairs = zip(steps, given, strict=False)
-    return [(await _compare(step.answer, one, sandbox, context)).correct for step, one in pairs]
+    return [(await _compare(step.answer, one, sandbox)).correct for step, one in pairs]
 
 
-@verifier("exact", applies=_known, rank=1, grade=_grade, informed=True)
-async def exact(
-    task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
-) -> list[Verdict]:
+@verifier("exact", applies=_known, rank=1, grade=_grade)
+async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
     """Compare each answer with the family's own solution of the parsed question."""
     family = families(long=None)[task.family]
     params = family.parse(task.question)
     if params is None:
         return [Verdict(None, "the question does not read as its family") for _ in answers]
     expected = family.solve(params)
-    return [await _compare(expected, answer, sandbox, context) for answer in answers]
+    return [await _compare(expected, answer, sandbox) for answer in answers]
 
 
-async def _compare(expected: str, answer: str | None, sandbox: Sandbox, context: VerificationContext) -> Verdict:
-    if answer is not None and same(expected, answer) and not leaves_work_undone(expected, answer, context):
+async def _compare(expected: str, answer: str | None, sandbox: Sandbox) -> Verdict:
+    if answer is not None and same(expected, answer) and not left_undone("", expected, answer):
         return Verdict(True, "computed from the question", normal_form(expected)[:200], normal_form(answer)[:200])
-    return await compare_answer(expected, answer, sandbox, context)
+    return await compare_answer(expected, answer, sandbox)

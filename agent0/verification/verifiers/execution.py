@@ -2,46 +2,41 @@
 
 from collections.abc import Sequence
 
-from agent0.grading import SPELLED, extract
+from agent0.grading import answer_in
 from agent0.grading.answer_types import ANSWER_KIND, grade_as
 from agent0.ports.sandbox import Sandbox, SandboxCall
-from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict, compare_answer, verifier
 from events.values import Task, ToolState
 
 STATED = "the question states its answer"
 
 
-async def _grade(
-    task: Task, given: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
-) -> list[bool | None]:
+async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
     """Run each step's own program; without programs nothing is decided."""
     if len(task.programs) != len(given) + 1:
         return [None for _ in given]
     outcomes = [await _printed(program, sandbox) for program in task.programs[:-1]]
     return [
-        None if printed is None else (await _compare(task, printed, answer, sandbox, context)).correct
+        None if printed is None else (await _compare(task, printed, answer, sandbox)).correct
         for (printed, _), answer in zip(outcomes, given, strict=True)
     ]
 
 
-@verifier("execution", applies=lambda task: bool(task.program), rank=2, grade=_grade, informed=True)
-async def execution(
-    task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext
-) -> list[Verdict]:
-    """Run the program once; compare answers with its output, as the task's kind of answer or as the output reads. From
-    version 4 of the rules on nothing is decided where the question says what the program prints."""
+@verifier("execution", applies=lambda task: bool(task.program), rank=2, grade=_grade)
+async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
+    """Run the program once; compare answers with its output, as the task's kind of answer or as the output reads.
+    Nothing is decided where the question says what the program prints."""
     printed, why = await _printed(task.program, sandbox)
-    if printed is not None and context.rules.edition > SPELLED and _states(task, printed):
+    if printed is not None and _states(task, printed):
         printed, why = None, STATED
     if printed is None:
         return [Verdict(None, why) for _ in answers]
-    return [await _compare(task, printed, answer, sandbox, context) for answer in answers]
+    return [await _compare(task, printed, answer, sandbox) for answer in answers]
 
 
 def _states(task: Task, printed: str) -> bool:
     """Whether the question gives its answer away, in a form in which answers are given."""
-    said = extract(task.question)
+    said = answer_in(task.question)
     return said is not None and grade_as(str(task.params.get(ANSWER_KIND, "")), printed, said).correct is True
 
 
@@ -54,7 +49,5 @@ async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:
     return None, f"the checking program ended {result.state} and printed {len(printed)} characters"
 
 
-async def _compare(
-    task: Task, printed: str, answer: str | None, sandbox: Sandbox, context: VerificationContext
-) -> Verdict:
-    return await compare_answer(printed, answer, sandbox, context, str(task.params.get(ANSWER_KIND, "")))
+async def _compare(task: Task, printed: str, answer: str | None, sandbox: Sandbox) -> Verdict:
+    return await compare_answer(printed, answer, sandbox, str(task.params.get(ANSWER_KIND, "")))
