@@ -25,7 +25,7 @@ async def judge_checkpoint(event: CheckpointEvaluated | ReactionDropped, run: Ru
         return []
     found = judge(score, run.promoted, run.config.evaluation)
     if found.promoted and run.config.evaluation.benchmark_gate:
-        found = lost_benchmark(candidate, run.promoted, run.config.evaluation.edition) or found
+        found = lost_benchmark(candidate, run.promoted) or found
     fields = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": score.accuracy}
     fields |= {"against": found.against, "reason": found.reason, "test": found.test}
     return [CheckpointPromoted(**fields, improved=found.improved) if found.promoted else CheckpointRejected(**fields)]

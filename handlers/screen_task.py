@@ -48,7 +48,7 @@ async def screen_task(
     found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder, made)
     overlaps = dict(zip(known, found, strict=True))
     longest = {name: too_long(task, run.config.student.max_tokens) for name, task in known.items()}
-    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, plan.split_rule, longest)
+    decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, longest)
     effects = [
         _effect(run, d, known.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
         for d in decisions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from agent0.settings import RecipeConfig, RunConfig
+from agent0.settings import RecipeConfig
 from agent0.training.objectives import Rows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -143,20 +143,3 @@ def test_only_the_ratio_of_whole_attempts_gives_the_gradient_of_the_policys_own_
     found = {kind: loss_of("rloo", x, kind, high=9.0)[1] * 8 / 4 for kind in ("sequence", "token")}
     assert found["sequence"] == pytest.approx(own, rel=1e-12)
     assert not np.allclose(found["token"], own, rtol=0.1)
-
-
-# --- runs of earlier versions
-
-
-def test_a_recipe_that_names_no_importance_weighs_token_by_token() -> None:
-    old = RunConfig().model_dump()
-    for recipe in old["training"].values():
-        if isinstance(recipe, dict):
-            del recipe["importance"]
-    old["training"]["student"]["objective"] = "rloo"
-    held = RunConfig.recorded(old).training
-    assert (held.student.importance, held.teacher.importance) == ("token", "token")
-    assert "importance" not in held.student.as_recorded() and "importance" not in held.teacher.as_recorded()
-    new = RecipeConfig(objective="rloo")
-    assert new.as_recorded()["importance"] == "sequence" and "importance" not in RecipeConfig().as_recorded()
-    assert RunConfig.recorded(RunConfig().model_dump()) == RunConfig()

@@ -11,7 +11,7 @@ from scipy import stats
 
 from agent0.evaluation.promotion import Verdict, judge
 from agent0.run.lifecycle import RunState, evolve
-from agent0.settings import EvaluationConfig, RunConfig
+from agent0.settings import EvaluationConfig
 from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.calibrators import brier
 from events.base import Event, Recorded, record
@@ -174,17 +174,10 @@ def test_confidence_is_compared_with_the_student_too() -> None:
 
 @pytest.mark.parametrize("told", ["", "--" * 100, "55" * 99])
 def test_who_told_no_confidence_is_not_judged_by_it(told: str) -> None:
-    """Logs of an older version have none, and neither have models without log-probabilities."""
+    """Models without log-probabilities have none."""
     for before, after in ((told, "99" * 100), ("99" * 100, told)):
         found = judge(sure(HALF, after), (Checkpoint("base", None, sure(HALF, before)),), NO_WORSE)
         assert found.promoted and "Brier" not in found.reason
-
-
-def test_a_run_that_was_recorded_without_it_has_a_gate_that_does_not_look() -> None:
-    plain = RUN.model_dump()
-    assert RunConfig.recorded(plain).evaluation == RUN.evaluation and RUN.evaluation.calibration == 0.05
-    del plain["evaluation"]["calibration"]
-    assert RunConfig.recorded(plain).evaluation == RUN.evaluation.model_copy(update={"calibration": 1.0})
 
 
 def test_equals_in_confidence_are_rarely_refused_for_it() -> None:

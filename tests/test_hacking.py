@@ -20,13 +20,12 @@ SMALL = Size(iterations=2, tasks=6, attempts=6)
 
 
 @cache
-def played(name: str, edition: int = 3) -> tuple[PolicyReward, ...]:
-    rules = RewardConfig.model_validate({"set": name, "edition": edition})
-    return tuple(play_policies(rules, seed=1, size=SMALL))
+def played(name: str) -> tuple[PolicyReward, ...]:
+    return tuple(play_policies(RewardConfig(set=name), seed=1, size=SMALL))
 
 
-def paid_more(name: str, edition: int = 3) -> set[tuple[str, str]]:
-    return {(paid.role, paid.policy) for paid in played(name, edition) if paid.exploits}
+def paid_more(name: str) -> set[tuple[str, str]]:
+    return {(paid.role, paid.policy) for paid in played(name) if paid.exploits}
 
 
 def test_no_cheat_is_paid_more_than_honest_work() -> None:
@@ -61,14 +60,6 @@ def test_what_only_an_engine_could_decide_counts_as_right(monkeypatch: pytest.Mo
     monkeypatch.setattr("agent0.rewards.red_team.undone.verdicts", undecided)
     row = undone(seed=3, draws=1)[0]
     assert row.right == 0 < row.not_wrong == row.undecided == row.tried and row.example
-
-
-def test_what_the_first_edition_paid_too_much() -> None:
-    assert paid_more("agent0", 1) == {
-        ("teacher", "empty calls"),
-        ("teacher", "idle calls"),
-        ("teacher", "unanswerable"),
-    }
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,13 @@ from agent0.rewards import (
     Reward,
     features_read,
     receipt,
-    registered_set,
     reward,
     reward_sets,
     rewards,
-    rules_of_set,
     total,
     waits_for_group,
 )
-from agent0.rewards.assign import assigned_rewards, effective_rules, pending_rewards, questions_to_compare
+from agent0.rewards.assign import assigned_rewards, pending_rewards, questions_to_compare
 from agent0.rewards.batch_similarity import bleu, clusters, distances
 from agent0.rewards.describe import UNKNOWN_PART, explain_receipt, formula, part_rows, set_rows
 from agent0.rewards.features import calibrated, confidence, questions_of
@@ -165,13 +163,6 @@ def test_a_receipt_has_all_fields_and_says_how_it_was_scaled() -> None:
     assert (teacher.role, teacher.checkpoint) == ("teacher", run.teacher.id)
 
 
-def test_a_policy_without_an_edition_takes_the_runs() -> None:
-    own = RewardConfig(edition=1)
-    assert effective_rules(None, own) is own
-    assert effective_rules(RewardConfig(edition=2), own).edition == 2
-    assert effective_rules(RewardConfig(clip=1.0), own) == RewardConfig(clip=1.0, edition=1)
-
-
 def test_questions_are_compared_for_a_teachers_receipt_alone() -> None:
     paper = RewardConfig(set="paper")
     tasks = {"u": replace(held(), slot=1, proposal=None), "t": held(attempt(0, "1"))}
@@ -180,11 +171,9 @@ def test_questions_are_compared_for_a_teachers_receipt_alone() -> None:
     assert questions_to_compare(dropped(), replace(run, just_settled="")) is None
     assert "cluster_share" not in features_read("teacher", {})
     assert questions_to_compare(dropped(), run_of(tasks, just_settled="t")) is None, "this set reads no clusters"
-    second = replace(run, config=RunConfig(rewards=RewardConfig(set="paper", edition=2)))
-    assert questions_to_compare(verdict(), second) == questions_of(run)
-    assert questions_to_compare(verdict(), replace(second, just_settled="")) is None, (
-        "a student's receipt compares none"
-    )
+    alone = replace(run, config=RunConfig(rewards=RewardConfig(weights={"repetition": -0.1})))
+    assert questions_to_compare(verdict(), alone) == questions_of(run)
+    assert questions_to_compare(verdict(), replace(alone, just_settled="")) is None, "a student's receipt compares none"
 
 
 # --- sets and parts
@@ -218,18 +207,13 @@ def test_a_part_is_registered_with_all_that_it_is(monkeypatch: pytest.MonkeyPatc
     assert features_read("student", {"half": 0.0}) == frozenset() and features_read("student", {}) == {"x"}
 
 
-def test_sets_are_named_with_their_versions() -> None:
-    assert [registered_set(RewardConfig(set="paper", edition=one)) for one in (1, 2, 3)] == ["paper/2"] * 2 + ["paper"]
-    assert registered_set(RewardConfig(edition=1)) == "agent0/1" and registered_set(RewardConfig(edition=2)) == "agent0"
-    assert rules_of_set("paper/2") == RewardConfig(set="paper", edition=2) and rules_of_set("paper").set == "paper"
-    told = {name: waits_for_group(rules_of_set(name)) for name in reward_sets()}
-    assert told == {name: name in ("paper", "released") for name in told}
+def test_sets_by_whose_word_they_reward() -> None:
+    waits = {name: waits_for_group(RewardConfig(set=name)) for name in reward_sets()}
+    assert waits == {"agent0": False, "paper": True, "released": True}
     assert not waits_for_group(RewardConfig(set="paper", weights={"pseudo_label": 0.0}))
     rows = {row["set"]: row for row in set_rows()}
     assert rows["paper"]["label"] == "majority" and rows["agent0"]["label"] == "verifier"
     assert all(row["formula"] == reward_sets()[name].about for name, row in rows.items())
-    shared = {row["part"] for row in part_rows("paper/2")} - {row["part"] for row in part_rows("paper/2", own=True)}
-    assert shared == {"format", "uncertainty", "tools", "repetition"}
 
 
 def test_a_receipt_is_explained_part_by_part() -> None:

@@ -76,10 +76,3 @@ def test_who_gives_no_answer_agrees_with_nobody() -> None:
     for answers, paid_ in (([None, "1", None], [0.0, 1.0, 0.0]), ([None, None, None], [0.0, 0.0, 0.0])):
         found = students(RewardConfig(set="paper"), answers, [0, 2, 1], "1")
         assert [found[f"t0-000-a{n}"][0].total for n in range(3)] == paid_
-
-
-@pytest.mark.parametrize("name", ["paper", "released"])
-def test_the_second_edition_paid_by_the_verdict_at_once(name: str) -> None:
-    found = students(RewardConfig(set=name, edition=2), ["42", "7", "7"], [2, 0, 1], "42")
-    assert [found[f"t0-000-a{n}"][0].total for n in range(3)] == [1.0, 0.0, 0.0]
-    assert [found[f"t0-000-a{n}"][1] for n in range(3)] == [2, 3, 1]

@@ -136,8 +136,8 @@ def test_defect_1_an_answer_is_cut_to_its_last_character() -> None:
     assert {p.name: p.value for p in cut.parts}["difficulty"] == 0.0  # half agree on 42, and are compared with 2
     short = paid(RewardConfig(set="released"), ["2", "2", "1", "3"], "\\boxed{42}", (QUESTION, "b"))
     assert {p.name: p.value for p in short.parts}["difficulty"] == 0.5
-    for name, edition in (("paper", 3), ("agent0", 3), ("agent0", 1)):
-        rules = RewardConfig(set=name, edition=edition)  # type: ignore[arg-type]
+    for name in ("paper", "agent0"):
+        rules = RewardConfig(set=name)
         (value,) = [p.value for p in paid(rules, HALF, "\\boxed{42}", (QUESTION, "b")).parts if p.name == "uncertainty"]
         assert value == 1.0
 
@@ -145,13 +145,13 @@ def test_defect_1_an_answer_is_cut_to_its_last_character() -> None:
 def test_defect_2_tool_calls_are_counted_in_the_teachers_text() -> None:
     def worth(name: str, text: str, calls: int) -> float:
         part = "tool_demand" if name == "agent0" else "tools"
-        found = paid(RewardConfig(set=name, edition=1), HALF, text, (QUESTION, "b"), calls=calls)
+        found = paid(RewardConfig(set=name), HALF, text, (QUESTION, "b"), calls=calls)
         return next(p.value or 0.0 for p in found.parts if p.name == part)
 
     marks = "```output\n" * 3
     assert worth("released", marks, 0) == pytest.approx(0.15) and worth("released", "", 3) == 0
-    for name in ("paper", "agent0"):
-        assert worth(name, marks, 0) == 0 and worth(name, "", 3) == pytest.approx(0.75)
+    assert worth("paper", marks, 0) == 0 and worth("paper", "", 3) == pytest.approx(0.75)
+    assert worth("agent0", marks, 0) == 0
 
 
 def deeds(rate: float) -> list[Any]:
@@ -220,7 +220,7 @@ def test_defect_7_a_configuration_that_is_read_is_absent() -> None:
     ("rules", "words"),
     [
         ({"set": "papre"}, "Did you mean paper"),
-        ({"set": "agent0/1"}, "Known: agent0, paper, released"),
+        ({"set": "agent1x"}, "Known: agent0, paper, released"),
         ({"set": "paper", "weights": {"novelty": 1.0}}, "there is no reward 'novelty'"),
         ({"weights": {"novelti": 1.0}}, "Did you mean novelty"),
         ({"calibrator": {"signal": "mean_tokn"}}, "Did you mean mean_token"),
@@ -236,13 +236,9 @@ def test_rules_that_name_what_is_not_there_are_refused_at_every_door(rules: dict
 
 
 def test_nothing_is_paid_for_difficulty_that_nothing_verified() -> None:
-    """A question that splits the student is no frontier where nobody knows what is right; the first edition paid it."""
-    split: list[str | None] = ["A", "A", "B", "C"]
-    values = {}
-    for edition in (1, 2):
-        found = paid(RewardConfig(edition=edition), split, right=None)  # type: ignore[arg-type]
-        values[edition] = {p.name: p.value for p in found.parts}["uncertainty"]
-    assert values == {1: 1.0, 2: None}
+    """A question that splits the student is no frontier where nobody knows what is right."""
+    found = paid(RewardConfig(), ["A", "A", "B", "C"], right=None)
+    assert {p.name: p.value for p in found.parts}["uncertainty"] is None
 
 
 SIGNALS = {"answer": 0.5, "own_tokens": 0.8}

@@ -14,7 +14,7 @@ from agent0.assembly.validate.rewards import reward_policy
 from agent0.cli import build, console
 from agent0.errors import ConfigError
 from agent0.report.markdown.rewards import reference
-from agent0.rewards import registered_set, reward_sets
+from agent0.rewards import reward_sets
 from agent0.rewards.describe import UNKNOWN_PART, explain_receipt, part_rows
 from agent0.settings import RewardConfig
 from events.base import Recorded
@@ -26,22 +26,20 @@ from tests.world import ports, small, started
 
 
 @cache
-def told(name: str, edition: int = 3) -> tuple[Recorded, ...]:
-    rules = RewardConfig.model_validate({"set": name, "edition": edition, "normalize": name == "agent0", "clip": 2.0})
+def told(name: str) -> tuple[Recorded, ...]:
+    rules = RewardConfig.model_validate({"set": name, "normalize": name == "agent0", "clip": 2.0})
     return tuple(asyncio.run(play(started(small(tasks=4, attempts=2, rewards=rules.model_dump())), ports())))
 
 
-def rows(name: str, edition: int = 3) -> list[dict[str, Any]]:
+def rows(name: str) -> list[dict[str, Any]]:
     """As the tables have them."""
-    receipts = [r.event for r in told(name, edition) if isinstance(r.event, RewardAssigned)]
+    receipts = [r.event for r in told(name) if isinstance(r.event, RewardAssigned)]
     return [{**x.model_dump(), "reward_set": x.set, "parts": [part.model_dump() for part in x.parts]} for x in receipts]
 
 
-@pytest.mark.parametrize(
-    ("name", "edition"), [("agent0", 3), ("agent0", 1), ("paper", 3), ("paper", 2), ("released", 3)]
-)
-def test_a_receipt_is_explained_by_the_set_it_was_paid_under(name: str, edition: int) -> None:
-    held = rows(name, edition)
+@pytest.mark.parametrize("name", ["agent0", "paper", "released"])
+def test_a_receipt_is_explained_by_the_set_it_was_paid_under(name: str) -> None:
+    held = rows(name)
     assert {row["role"] for row in held} == {"teacher", "student"}
     for row in held:
         one = explain_receipt(row)
@@ -103,9 +101,7 @@ def test_the_run_of_a_receipt_is_named_in_either_way(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("name", [*reward_sets()])
 def test_rules_are_a_set_by_its_name(name: str) -> None:
-    rules = reward_policy(name)
-    assert rules is not None and registered_set(rules) == name
-    assert ("edition" in rules.model_fields_set) == ("/" in name), "the run's, unless one is named"
+    assert reward_policy(name) == RewardConfig(set=name)
 
 
 def test_a_name_that_is_neither_a_set_nor_a_file_says_what_may_be_named() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.assembly.replay.forks import check_run
-from agent0.config.loading import config_of
 from agent0.errors import Kind
 from agent0.run.lifecycle import decide
 from agent0.run.run_failure import dependency_failed, lost_attempts
@@ -24,7 +23,7 @@ from tests.play import Played, play
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
 from tests.test_run import _stable, failing, full_run, played, sound, states
-from tests.world import NOON, ports, small, started
+from tests.world import NOON, ports, small
 
 BARREN: dict[str, Any] = {
     "curriculum": {"band": (0.98, 0.99), "embedder": "ngram"},
@@ -127,17 +126,6 @@ def test_a_healthy_run_is_told_the_same_with_the_rule_and_without() -> None:
     ]
     assert told[0] == told[1]
     assert not [s for s in states(full_run()) if s.lost or s.untrained > 1]
-
-
-def test_runs_recorded_before_the_rule_go_on_as_they_did() -> None:
-    config, digest = config_of(small(tasks=4))
-    older = {key: value for key, value in config.items() if key not in ("max_given_up", "max_untrained")}
-    begin = started(small(tasks=4))
-    begin = begin.model_copy(update={"event": begin.event.model_copy(update={"config": older, "config_sha": digest})})
-    told = asyncio.run(play(begin, ports(), failing("attempt_task", [2, 5])))
-    assert told[-1].type == "RunFinished"
-    assert not [s for s in states(told) if s.lost or s.untrained]
-    assert RunConfig.recorded(config) == small(tasks=4)
 
 
 def test_a_failed_run_that_is_resumed_goes_on_with_what_it_has() -> None:

@@ -270,10 +270,8 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "a protocol": sat,
     "runs side by side": compared,
     **{
-        f"a run paid by {name} {edition}": partial(
-            ran, rewards={"set": name, "edition": edition, "normalize": True, "clip": 1.5}
-        )
-        for name, edition in (("agent0", 3), ("agent0", 1), ("paper", 2), ("released", 3))
+        f"a run paid by {name}": partial(ran, rewards={"set": name, "normalize": True, "clip": 1.5})
+        for name in ("agent0", "paper", "released")
     },
 }
 DRAWN = FAMILIES | SUITES | SOURCES | REWARDS | OTHERS | FIGURES

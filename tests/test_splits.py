@@ -1,4 +1,4 @@
-"""Which split a task is in: tasks on the same operands are in one, and a run keeps the rule it was recorded under."""
+"""Which split a task is in: tasks on the same operands are in one."""
 
 import random
 from pathlib import Path
@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.validate.curriculum import check_curriculum
-from agent0.config.loading import config_of, load
+from agent0.config.loading import load
 from agent0.errors import ConfigError
-from agent0.settings import CurriculumConfig, RecipeConfig, RunConfig, TrainingConfig
+from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.screening import Archive, Proposed, decide_batch
-from agent0.tasks.splits import RULE, heldout, split_key, split_of, split_of_task, task_of
+from agent0.tasks.splits import heldout, split_key, split_of, split_of_task, task_of
 from agent0.training.search_traces import SearchAttempt, search_examples, tries
-from events.base import sha256
 from events.values import Task
 from infra.tiny.examples import Phase
 from infra.tiny.search_examples import search_example
@@ -31,15 +30,14 @@ def countdown(target: int, *numbers: int) -> Task:
     return found
 
 
-def sides(rule: int) -> set[frozenset[str]]:
+def sides() -> set[frozenset[str]]:
     """For every triple of numbers up to 9: the splits of the tasks on it."""
     triples = [(a, b, c) for a in range(1, 10) for b in range(a, 10) for c in range(b, 10)]
-    return {frozenset(split_of_task(countdown(target, *given), rule) for target in range(1, 40)) for given in triples}
+    return {frozenset(split_of_task(countdown(target, *given)) for target in range(1, 40)) for given in triples}
 
 
 def test_targets_of_the_same_numbers_are_in_one_split() -> None:
-    assert sides(RULE) == {frozenset({"train"}), frozenset({"validation"}), frozenset({"test"})}
-    assert {len(found) for found in sides(1)} == {2, 3}, "the first rule scatters them"
+    assert sides() == {frozenset({"train"}), frozenset({"validation"}), frozenset({"test"})}
     assert split_of_task(countdown(20, 3, 7, 2)) == split_of_task(countdown(13, 2, 3, 7))
 
 
@@ -62,7 +60,6 @@ def test_operands_are_what_rewording_leaves(entry: Family) -> None:
         params = entry.sample(level, rng)
         again = entry.parse(entry.render(params, rng))
         assert again and split_key(entry, again) == split_key(entry, params) != entry.canonical(params)
-        assert split_key(entry, params, 1) == entry.canonical(params)
 
 
 def test_other_families_stay_where_they_were() -> None:
@@ -70,7 +67,7 @@ def test_other_families_stay_where_they_were() -> None:
     for entry in families(long=None).values():
         if not entry.retrace and entry.domain != "gym":
             params = entry.sample(1, rng)
-            assert split_key(entry, params) == split_key(entry, params, 1) == entry.canonical(params)
+            assert split_key(entry, params) == entry.canonical(params)
 
 
 def test_held_out_sets_and_training_share_no_numbers() -> None:
@@ -81,8 +78,8 @@ def test_held_out_sets_and_training_share_no_numbers() -> None:
     assert kept and trained and trained.isdisjoint(kept)
 
 
-def drawn(split: str, rule: int = RULE) -> list[Task]:
-    return heldout(split, 60, 4, ("math",), names=("countdown",), levels=(2, 3, 4), rule=rule)  # type: ignore[arg-type]
+def drawn(split: str) -> list[Task]:
+    return heldout(split, 60, 4, ("math",), names=("countdown",), levels=(2, 3, 4))  # type: ignore[arg-type]
 
 
 def test_the_model_that_searches_is_taught_on_no_numbers_of_a_held_out_set() -> None:
@@ -93,18 +90,16 @@ def test_the_model_that_searches_is_taught_on_no_numbers_of_a_held_out_set() -> 
         assert task and split_of_task(task) == "train"
 
 
-def test_screening_refuses_by_the_rule_of_its_run() -> None:
-    one = next(task for task in drawn("test") if split_of_task(task, 1) == "train")
+def test_screening_refuses_what_is_held_out() -> None:
+    one = next(task for task in drawn("test") if split_of(task.canonical) == "train")
     batch, vectors = [Proposed("t", 0, "math", one)], {"t": [1.0, 0.0]}
-    assert [decide_batch(batch, Archive(), vectors, 0.9, rule=rule)[0].reason for rule in (1, 2)] == [None, "reserved"]
+    assert decide_batch(batch, Archive(), vectors, 0.9)[0].reason == "reserved"
 
 
-def reached(rule: int) -> set[str]:
+def reached() -> set[str]:
     """Forms of all tries in what is made of long searches with the numbers 2, 3, 5, 8, which are in training."""
     recipe = RecipeConfig.model_validate({"lessons": "search", "replay_by": "pattern"})
-    config = RunConfig(
-        training=TrainingConfig(student=recipe), curriculum=CurriculumConfig(split_rule=rule), attempts=1
-    )
+    config = RunConfig(training=TrainingConfig(student=recipe), attempts=1)
     one, rng = countdown(30, 2, 3, 5, 8), random.Random(1)
     assert split_of_task(one) == "train"
     texts = ["".join(f"\\boxed{{{wild('countdown', one.params, rng)}}}" for _ in range(9)) for _ in range(20)]
@@ -116,35 +111,8 @@ def reached(rule: int) -> set[str]:
 
 
 @pytest.mark.slow
-def test_search_examples_follow_the_rule_of_their_run() -> None:
-    old, new = reached(1), reached(2)
-    assert {split_of(form) for form in old} == {"train"}
-    assert new > old, "no target of numbers that are in training is kept back"
-
-
-@pytest.mark.parametrize(
-    ("seed", "levels", "n", "digest"),
-    [
-        (20270101, (2, 3), 150, "44df76fd576a5c99"),
-        (20270303, (2, 3), 150, "16c672aa5a772618"),
-        (20270202, (4,), 60, "38c8f8d9a4772972"),
-        (20270404, (1,), 60, "af8029a21006d1e9"),
-    ],
-)
-def test_sets_of_the_first_rule_are_drawn_as_they_were(seed: int, levels: tuple[int, ...], n: int, digest: str) -> None:
-    found = heldout("test", n, seed, ("math",), names=("countdown",), levels=levels, rule=1)
-    assert sha256("\n".join(task.question + task.canonical for task in found))[:16] == digest
-
-
-def test_a_log_without_a_rule_has_the_first_and_a_new_run_the_second() -> None:
-    plain, _ = config_of(RunConfig())
-    assert RunConfig.recorded(plain).curriculum.split_rule == RunConfig().curriculum.split_rule == RULE == 2
-    del plain["curriculum"]["split_rule"]
-    assert RunConfig.recorded(plain).curriculum.split_rule == 1
-    del plain["curriculum"]
-    assert RunConfig.recorded(plain).curriculum.split_rule == 1
-    old = heldout("test", 60, 4, ("math",), names=("countdown",), rule=1)
-    assert {split_of(task.canonical) for task in old} == {"test"}
+def test_no_target_of_numbers_that_are_in_training_is_kept_back() -> None:
+    assert {split_of(form) for form in reached()} > {"train"}
 
 
 # --- levels of held-out tasks

@@ -1,35 +1,11 @@
 """The digest of a state: what it always was for runs of earlier versions, and what it leaves out only where a field
 says so."""
 
-import gzip
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
-from agent0.run.lifecycle import RunState, evolve
-from events.base import Recorded, Value, decode
+from events.base import Value
 from events.digest import NEVER, UNLESS_EMPTY, digest_of
-
-LOG = Path(__file__).parent / "golden" / "states.jsonl.gz"
-"""A whole run of an earlier version, without token ids and parts of rewards."""
-
-
-def _recorded() -> list[Recorded]:
-    return [decode(line, seq) for seq, line in enumerate(gzip.decompress(LOG.read_bytes()).splitlines(), 1)]
-
-
-def test_every_digest_that_an_earlier_version_recorded_comes_out_again() -> None:
-    state: RunState | None = None
-    digests, stored, found = dict[str, str](), [], []
-    for recorded in _recorded():
-        state = evolve(state, recorded)
-        assert state is not None
-        digests[recorded.id] = state.digest
-        if digest := getattr(recorded.event, "state_sha", ""):
-            stored.append(digest)
-            found.append(digests[recorded.cause])
-    assert len(stored) == 103 and found == stored
-
 
 # --- what is left out
 

@@ -49,7 +49,7 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     interval; ``better`` requires a proven gain over the best; ``open`` refuses none, for students that must get worse
     before they get better. Undecided items count as wrong, and do not count for calibration.
     """
-    rivals = _rivals(candidate, promoted, plan.edition)
+    rivals = _rivals(candidate, promoted)
     if not rivals:
         return Verdict(True, f"first score, nothing to compare with{_undecided(candidate)}")
     best = rivals[0]
@@ -67,15 +67,14 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     return _verdict(True, best, candidate, "no loss is proven, nor a gain")
 
 
-def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint], edition: int = 2) -> Verdict | None:
+def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> Verdict | None:
     """Refuse a candidate that is proven worse on a benchmark than the last promoted checkpoint or the base (exact
-    paired test on the same items, Holm's correction over all of these comparisons); None where it is not. ``edition``
-    is that of the rules (``EvaluationConfig``)."""
+    paired test on the same items, Holm's correction over all of these comparisons); None where it is not."""
     pairs = [
         (key, rival, paired)
         for key, score in candidate.benchmarks.items()
         for rival in _scored_on(key, promoted)
-        if (paired := _difference(rival.benchmarks[key], score, edition)) is not None
+        if (paired := _difference(rival.benchmarks[key], score)) is not None
     ]
     adjusted = holm([paired.p for _, _, paired in pairs])
     for (key, rival, paired), p in zip(pairs, adjusted, strict=True):
@@ -100,7 +99,7 @@ def _refusal(candidate: Score, rivals: Sequence[_Rival], plan: EvaluationConfig)
     return (rivals[0], f"more than the margin of {plan.margin:g} below it") if below else None
 
 
-def _rivals(candidate: Score, promoted: Sequence[Checkpoint], edition: int) -> list[_Rival]:
+def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
     """The best so far, the latest of equals; and the present student where that is another."""
     scored = [(one.score.accuracy, place, one) for place, one in enumerate(promoted) if one.score]
     if not scored:
@@ -108,17 +107,15 @@ def _rivals(candidate: Score, promoted: Sequence[Checkpoint], edition: int) -> l
     best = max(scored)[-1]
     both = {"the best so far": best} if best is promoted[-1] else {"the best so far": best, "the student": promoted[-1]}
     return [
-        _Rival(one.id, role, score.accuracy, _difference(score, candidate, edition), _sureness(score, candidate))
+        _Rival(one.id, role, score.accuracy, _difference(score, candidate), _sureness(score, candidate))
         for role, one in both.items()
         if (score := one.score)
     ]
 
 
-def _difference(before: Score, after: Score, edition: int) -> Difference | None:
+def _difference(before: Score, after: Score) -> Difference | None:
     if not before.outcomes or len(before.outcomes) != len(after.outcomes):
         return None
-    if edition < 2:
-        return compare(outcomes(before.outcomes), outcomes(after.outcomes))
     found = compare(outcomes(before.outcomes), outcomes(after.outcomes), rounds=0)
     return agreeing(found, found.p)
 

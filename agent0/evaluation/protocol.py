@@ -87,13 +87,12 @@ class TaskSet:
 
 @dataclass(frozen=True)
 class DrawnSet:
-    """A set of countdown tasks of the test split that was drawn once; ``rule`` is the split rule of that time."""
+    """A set of countdown tasks of the test split that was drawn once."""
 
     name: str
     n: int
     seed: int
     levels: tuple[int, ...]
-    rule: int
     excluded: tuple[str, ...] = ()
     beyond: bool = False
 
@@ -102,35 +101,36 @@ class DrawnSet:
         return TaskSet(name, title, self.n, self.seed, self.levels, beyond=self.beyond, excluded=self.excluded)
 
 
-EARLIER = (
-    DrawnSet("search 1", 200, 20260101, (2, 3), 1),
-    DrawnSet("fresh 1", 150, 20270101, (2, 3), 1),
-    DrawnSet("harder 1", 60, 20270202, (4,), 1),
-    DrawnSet("fresh 2", 150, 20270303, (2, 3), 1),
-    DrawnSet("taught 1", 60, 20270404, (1,), 1),
-    DrawnSet("search 2", 200, 20260101, (2, 3), 2),
-)
-"""What students of profile search were scored on before; ``search`` 1 and 2 are the test sets of its runs."""
-_SEEN = tuple(one.name for one in EARLIER)
+SOLVED = "solved before"
+SOLVED_TASKS = frozenset(
+    (
+        "countdown 11 from 1,4,6", "countdown 12 from 6,9,9", "countdown 12 from 9,9,12", "countdown 14 from 79,93",
+        "countdown 17 from 1,3,6,9", "countdown 7 from 5,7,9",
+    )
+)  # fmt: skip
+"""Tasks that students of profile search were scored on before the sets below were drawn; none of these holds them."""
+_BEFORE = (SOLVED, "search")
 DRAWN = {
     one.name: one
     for one in (
-        *EARLIER,
-        DrawnSet("fresh 3", 150, 20261122, (2, 3), 2, _SEEN),
-        DrawnSet("harder 2", 60, 20261123, (4,), 2, _SEEN),
-        DrawnSet("taught 2", 60, 20261124, (1,), 2, _SEEN),
-        DrawnSet("outside 1", 150, 20261125, (2, 3), 2, _SEEN, beyond=True),
+        DrawnSet("search", 200, 20260101, (2, 3)),
+        DrawnSet("fresh", 150, 20261122, (2, 3), _BEFORE),
+        DrawnSet("harder", 60, 20261123, (4,), _BEFORE),
+        DrawnSet("taught", 60, 20261124, (1,), _BEFORE),
+        DrawnSet("outside", 150, 20261125, (2, 3), _BEFORE, beyond=True),
     )
 }
-"""Every set that a claim was made on, in the order in which they were drawn. A new one is added at the end and excludes
-those before it."""
+"""Every set that a claim was made on, in the order in which they were drawn; ``search`` is the test set of its runs. A
+new one is added at the end and excludes those before it."""
 
 
 @cache
 def canonical_forms(name: str) -> frozenset[str]:
-    """Canonical forms of the tasks of the set ``name`` in ``DRAWN``."""
+    """Canonical forms of the tasks of the set ``name`` in ``DRAWN``, or of those ``SOLVED`` before."""
     from agent0.tasks.splits import heldout
 
+    if name == SOLVED:
+        return SOLVED_TASKS
     one = DRAWN[name]
     without = canonical_forms_of(one.excluded)
     tasks = heldout(
@@ -141,7 +141,6 @@ def canonical_forms(name: str) -> frozenset[str]:
         names=("countdown",),
         levels=one.levels,
         beyond=one.beyond,
-        rule=one.rule,
         without=without,
     )
     return frozenset(task.canonical for task in tasks)

@@ -36,8 +36,8 @@ def suite(request: EvaluationRequested, config: RunConfig) -> tuple[Task, ...]:
     """
     plan, levels = config.curriculum, config.evaluation.levels
     assert request.split != "benchmark"  # noqa: S101 - the callers' other suite
-    long, rule = config.evaluation.long, plan.split_rule
-    return _heldout(request.split, request.n, request.seed, plan.domains, plan.families, levels, long, rule)
+    long = config.evaluation.long
+    return _heldout(request.split, request.n, request.seed, plan.domains, plan.families, levels, long)
 
 
 @lru_cache(maxsize=16)  # every item asks for it
@@ -49,9 +49,8 @@ def _heldout(
     names: tuple[str, ...],
     levels: tuple[int, ...],
     long: bool,
-    rule: int,
 ) -> tuple[Task, ...]:
-    return tuple(heldout(split, n, seed, domains, names=names, long=long, levels=levels, rule=rule))
+    return tuple(heldout(split, n, seed, domains, names=names, long=long, levels=levels))
 
 
 def benchmark_suite(name: str, n: int, seed: int, files: BenchmarkFiles) -> BenchmarkSuite:

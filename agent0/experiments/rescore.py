@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from agent0.rewards import waits_for_group
-from agent0.rewards.assign import COMPLETING, PendingReward, effective_rules, pending_rewards
+from agent0.rewards.assign import COMPLETING, PendingReward, pending_rewards
 from agent0.run.lifecycle import RunState, evolve
 from agent0.run.reducers import FOLDS
 from agent0.settings import RewardConfig
@@ -101,7 +101,7 @@ class Rescoring:
 
     def _regrouped(self, state: RunState) -> bool:
         own = state.config.rewards
-        return waits_for_group(effective_rules(self.policy, own)) and not waits_for_group(own)
+        return waits_for_group(self.policy or own) and not waits_for_group(own)
 
     def _receipt(self, recorded: Recorded, number: int, pending: PendingReward) -> Rescored | RescoreFailure:
         """Under the cause and number that it has in the run."""

@@ -89,8 +89,7 @@ def reward_set(
 
 
 def reward_sets() -> dict[str, RewardSet]:
-    """Return every reward set by name. Earlier versions of a set, which only old runs use, are named
-    ``set/version``."""
+    """Return every registered reward set by its name."""
     return _sets.all()
 
 
@@ -159,22 +158,6 @@ def features_read(role: Role, weights: Mapping[str, float], set: str = AGENT0) -
     return frozenset(key for entry in known if weights.get(entry.name, entry.weight) for key in entry.reads)
 
 
-def registered_set(rules: RewardConfig) -> str:
-    """The name under which the reward set of ``rules`` is registered: ``set/version`` where an earlier version differs.
-
-    A registered earlier version stands for those before it, too.
-    """
-    newest = RewardConfig.model_fields["edition"].default
-    names = (f"{rules.set}/{edition}" for edition in range(rules.edition, newest))
-    return next((name for name in names if name in reward_sets()), rules.set)
-
-
-def rules_of_set(name: str) -> RewardConfig:
-    """The reward settings for the set registered as ``name`` (``set`` or ``set/version``)."""
-    chosen, _, edition = name.partition("/")
-    return RewardConfig.model_validate({"set": chosen, **({"edition": int(edition)} if edition else {})})
-
-
 def waits_for_group(rules: RewardConfig) -> bool:
     """Whether the attempts at a task are rewarded together, once all are resolved, because a part compares them."""
-    return not GROUP_FEATURES.isdisjoint(features_read("student", rules.weights, registered_set(rules)))
+    return not GROUP_FEATURES.isdisjoint(features_read("student", rules.weights, rules.set))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.rewards import features_read, receipt, registered_set, waits_for_group
+from agent0.rewards import features_read, receipt, waits_for_group
 from agent0.rewards.features import CLUSTERS, RewardContext, compute_features, questions_of
 from agent0.rollout.confidence.signals import agreement, token_confidence
 from agent0.settings import RewardConfig
@@ -45,11 +45,11 @@ class PendingReward:
     def assign(self) -> RewardAssigned:
         """Compute the receipt: features, parts, total, and the scaling of the total."""
         run, rules, role = self.run, self.rules, self.role
-        chosen, held = registered_set(rules), run.tasks[self.task]
+        held = run.tasks[self.task]
         context = RewardContext(run, rules, held, held.attempts.get(self.attempt))
-        facts = {**self.facts, **compute_features(role, features_read(role, rules.weights, chosen), context)}
+        facts = {**self.facts, **compute_features(role, features_read(role, rules.weights, rules.set), context)}
         of = self.task if self.attempt == "-" else self.attempt
-        parts, raw = receipt(role, facts, rules.weights, chosen, of)
+        parts, raw = receipt(role, facts, rules.weights, rules.set, of)
         total, how = _scaled(run, rules, role, raw)
         return RewardAssigned(
             task=self.task,
@@ -78,7 +78,7 @@ def pending_rewards(event: Event, run: RunState, policy: RewardConfig | None = N
     Where a part of the student's reward compares all attempts at a task, here or in the run's own settings, they are
     rewarded together: in order of their numbers, before the teacher.
     """
-    rules = effective_rules(policy, run.config.rewards)
+    rules = policy or run.config.rewards
     together = waits_for_group(rules) or waits_for_group(run.config.rewards)
     match event:
         case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
@@ -100,7 +100,7 @@ def questions_to_compare(event: Event, run: RunState) -> tuple[str, ...] | None:
     beforehand, off the event loop.
     """
     rules = run.config.rewards
-    if CLUSTERS not in features_read("teacher", rules.weights, registered_set(rules)):
+    if CLUSTERS not in features_read("teacher", rules.weights, rules.set):
         return None
     return questions_of(run) if any(pending.role == "teacher" for pending in pending_rewards(event, run)) else None
 
@@ -170,16 +170,6 @@ def _closing(held: TaskState) -> dict[str, Any]:
 def _mean_logprob(tried: list[AttemptState]) -> float | None:
     known = [a.mean_logprob for a in tried if a.mean_logprob is not None]
     return fmean(known) if known else None
-
-
-def effective_rules(policy: RewardConfig | None, own: RewardConfig) -> RewardConfig:
-    """The reward settings to use: ``policy``, or the run's ``own`` where it is None.
-
-    A policy that does not set ``edition`` takes the run's.
-    """
-    if policy is None or "edition" in policy.model_fields_set:
-        return policy or own
-    return policy.model_copy(update={"edition": own.edition})
 
 
 def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, Any]]:

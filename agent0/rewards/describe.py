@@ -1,6 +1,6 @@
 """Rows and texts that describe reward sets, parts and receipts to users."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from agent0.rewards import Reward, reward_sets, rewards, total
@@ -46,7 +46,7 @@ def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
     """
     role: Role = receipt["role"]
     held = [RewardPart.model_validate({k: part[k] for k in RewardPart.model_fields}) for part in receipt["parts"]]
-    chosen = _registered(role, receipt["reward_set"], held)
+    chosen = receipt["reward_set"] if receipt["reward_set"] in reward_sets() else ""
     known = rewards(role, chosen) if chosen else {}
     whole = total(role, held, chosen) if chosen else None
     parts = []
@@ -68,16 +68,6 @@ def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
     shown = {key: receipt[key] for key in ("task", "attempt", "role", "reward_set", "total", "checkpoint")}
     about = reward_sets()[chosen].about if chosen else "this version has no such set"
     return {**shown, "check": whole, "scaled": _scaled(receipt["facts"]), "formula": about, "parts": parts}
-
-
-def _registered(role: Role, name: str, held: Sequence[RewardPart]) -> str:
-    """The set, or its earlier edition, whose parts read what these did; empty where there is none."""
-    able = [one for one in reward_sets() if one.partition("/")[0] == name]
-    for one in sorted(able):
-        known = rewards(role, one)
-        if all(part.name in known and set(part.inputs) == {*known[part.name].reads} for part in held):
-            return one
-    return able[0] if able else ""
 
 
 def _scaled(facts: Mapping[str, Any]) -> str:

@@ -124,24 +124,9 @@ class RunConfig(Frozen):
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> "RunConfig":
-        """Read the configuration from a log, with the defaults of the version that wrote it.
-
-        Keys that earlier versions did not have get the value that reproduces what those versions did: reward,
-        verification and promotion rules version 1, no calibration limit in the promotion gate and no gate for teachers,
-        split rule 1, token-level importance ratios, no share of attempts given up and no number of iterations without
-        training that fails a run.
-        """
-        training = dict(plain.get("training", {}))
-        recipes = {role: {"importance": "token"} | training.get(role, {}) for role in ("student", "teacher")}
-        older = {
-            "rewards": {"edition": 1},
-            "verification": {"edition": 1},
-            "evaluation": {"calibration": 1.0, "teacher_gate": "open", "edition": 1},
-            "curriculum": {"split_rule": 1},
-        }
-        known = {name: old | plain.get(name, {}) for name, old in older.items()}
-        unfailing = {"max_given_up": 1.0, "max_untrained": 0}
-        return cls.model_validate({**unfailing, **plain, **known, "training": training | recipes})
+        """Read the configuration of a run from its log: the one place where settings that a later version renames are
+        brought to its names."""
+        return cls.model_validate(plain)
 
 
 class Settings(Frozen):

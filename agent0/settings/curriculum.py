@@ -43,8 +43,5 @@ class CurriculumConfig(Frozen):
         0.95, gt=0, le=1, description="cosine similarity above which a proposal is rejected as similar"
     )
     embedder: str = Field("minilm", description="minilm | ngram")
-    split_rule: int = Field(
-        2, ge=1, le=2, description="2: tasks on the same operands are in one split; 1: as earlier versions split them"
-    )
     overlap_ngram: int = Field(8, ge=3, le=50, description="words in a row shared with a benchmark item: contaminated")
     overlap_limit: float = Field(0.95, gt=0, le=1, description="similarity to a benchmark item above it: contaminated")

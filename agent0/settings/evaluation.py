@@ -66,12 +66,6 @@ class EvaluationConfig(Frozen):
     teacher_gate: Literal["no_worse", "open"] = Field(
         "no_worse", description="no_worse refuses a teacher of whose proposals provably fewer are readable or accepted"
     )
-    edition: int = Field(
-        2,
-        ge=1,
-        le=2,
-        description="2: the gate's intervals are of the tests that it decides by; 1: resampled, as before",
-    )
     margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
     calibration: float = Field(
         0.05, ge=0, le=1, description="no_worse: proven rise of the Brier score, unless so is a gain; 1: any rise"

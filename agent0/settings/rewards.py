@@ -43,11 +43,5 @@ class RewardConfig(Frozen):
         False, description="totals less the mean, by the deviation, of the role's receipts of earlier iterations"
     )
     clip: float = Field(0.0, ge=0, description="totals are kept within plus and minus this; 0: they are not")
-    edition: int = Field(
-        3,
-        ge=1,
-        le=3,
-        description="version of the rules; 1 and 2: as earlier versions rewarded; see docs/reference/rewards.md",
-    )
     calibrator: CalibratorConfig = CalibratorConfig()
     gain: GainConfig = GainConfig()

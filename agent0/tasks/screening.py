@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from agent0.tasks.families import rejection
-from agent0.tasks.splits import RULE, split_of_task
+from agent0.tasks.splits import split_of_task
 from events.values import Task
 
 Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"]
@@ -112,14 +112,13 @@ def decide_batch(
     vectors: Mapping[str, Sequence[float]],
     limit: float,
     overlaps: Mapping[str, str] | None = None,
-    rule: int = RULE,
     too_long: Mapping[str, str] | None = None,
 ) -> list[Decision]:
     """Decide which proposals of a batch are accepted; returns one decision each, in slot order.
 
     ``vectors`` holds the unit vector of every proposal's question, by task id. ``limit`` is the cosine similarity above
     which a proposal is too similar. ``overlaps`` says by task id what a proposal shares with a benchmark item, which
-    rejects it; ``too_long`` why its answer fits in no turn. Splits go by ``rule``. A proposal whose canonical form was
+    rejects it; ``too_long`` why its answer fits in no turn. A proposal whose canonical form was
     seen is a duplicate, whatever its wording. Another family or level of the requested domain is accepted; another
     domain or kind is not.
     """
@@ -127,7 +126,7 @@ def decide_batch(
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
         found = Found((overlaps or {}).get(entry.task, ""), (too_long or {}).get(entry.task, ""))
-        decision = _decide(entry, archive, siblings, vectors, limit, found, rule)
+        decision = _decide(entry, archive, siblings, vectors, limit, found)
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
             siblings.add(entry.proposal.canonical, np.asarray(vectors[entry.task]))
@@ -141,12 +140,11 @@ def _decide(
     vectors: Mapping[str, Sequence[float]],
     limit: float,
     found: Found,
-    rule: int,
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
     seen = entry.proposal.canonical in siblings.canonicals or entry.proposal.canonical in archive.canonicals
-    if refusal := _refusal(entry, entry.proposal, seen, found, rule):
+    if refusal := _refusal(entry, entry.proposal, seen, found):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
     near, own = [archive.nearest[entry.task]] if archive.size else [], np.asarray(vectors[entry.task])
@@ -158,7 +156,7 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, seen: bool, found: Found, rule: int) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, seen: bool, found: Found) -> tuple[Reason, str] | None:
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
@@ -168,7 +166,7 @@ def _refusal(entry: Proposed, proposal: Task, seen: bool, found: Found, rule: in
         return fault
     if found.too_long:
         return "unsolvable", found.too_long
-    if (split := split_of_task(proposal, rule)) != "train":
+    if (split := split_of_task(proposal)) != "train":
         return "reserved", f"kept for {split}"
     if found.overlap:
         return "contaminated", found.overlap

@@ -17,8 +17,6 @@ from events.values import Split, Task
 
 VALIDATION_PERCENT = 8
 TEST_PERCENT = 8
-RULE = 2
-"""How tasks are split now. 1, of runs that name no rule: every family by canonical form."""
 TRIES = 5000
 """Draws in a row without a new task; with 8 % of a space in a split, so many misses mean that the space is used up."""
 
@@ -34,19 +32,18 @@ def split_of(key: str) -> Split:
     return "test" if place < VALIDATION_PERCENT + TEST_PERCENT else "train"
 
 
-def split_key(family: Family, params: Params, rule: int = RULE) -> str:
-    """The key that decides a task's split: its canonical form, or from rule 2 on its operands where the family has
-    such.
+def split_key(family: Family, params: Params) -> str:
+    """The key that decides a task's split: its operands where the family has such, else its canonical form.
 
     Another target of the same numbers is nearly the same task, so both must be in one split.
     """
-    return family.operands(params) if rule > 1 and family.operands else family.canonical(params)
+    return family.operands(params) if family.operands else family.canonical(params)
 
 
-def split_of_task(task: Task, rule: int = RULE) -> Split:
+def split_of_task(task: Task) -> Split:
     """The split of ``task``; an open one, which no family parses, is split by its wording alone."""
     entry = families(long=None).get(task.family)
-    return split_of(split_key(entry, task.params, rule) if entry and entry.operands else task.canonical)
+    return split_of(split_key(entry, task.params) if entry and entry.operands else task.canonical)
 
 
 def task_of(family: Family, question: str) -> Task | None:
@@ -79,14 +76,13 @@ def heldout(
     long: bool = False,
     levels: Sequence[int] = (),
     beyond: bool = False,
-    rule: int = RULE,
     without: AbstractSet[str] = frozenset(),
 ) -> list[Task]:
     """Draw ``n`` different held-out tasks of ``split``, spread equally over domains, then over families and levels.
 
     Short tasks, or ``long`` ones. ``names``: of these families only, and of the domains that they are of; ``levels``:
-    of these only; ``beyond``: drawn by ``Family.beyond``, of families that have it; ``rule``: split by it; ``without``:
-    canonical forms that are not drawn. ``seed`` decides the draw.
+    of these only; ``beyond``: drawn by ``Family.beyond``, of families that have it; ``without``: canonical
+    forms that are not drawn. ``seed`` decides the draw.
 
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family with these levels.
@@ -99,12 +95,12 @@ def heldout(
         if not of_domain:
             raise ValueError(f"domain {domain} has no family" + (f" of levels {list(levels)}" if levels else ""))
         cells.append(tuple(of_domain))
-    return list(_spread(split, n, seed, tuple(cells), rule, frozenset(without)))
+    return list(_spread(split, n, seed, tuple(cells), frozenset(without)))
 
 
 @lru_cache(maxsize=16)
 def _spread(
-    split: Split, n: int, seed: int, cells: tuple[tuple[Cell, ...], ...], rule: int, without: frozenset[str]
+    split: Split, n: int, seed: int, cells: tuple[tuple[Cell, ...], ...], without: frozenset[str]
 ) -> tuple[Task, ...]:
     """``n`` tasks, spread over ``cells`` by domain. Kept, since every evaluation of a run asks for the same ones."""
     rng = random.Random(f"heldout {split} {seed}")
@@ -115,7 +111,7 @@ def _spread(
         share = n // len(cells) + (place < n % len(cells))
         for index, (family, level) in enumerate(shuffled):
             size = share // len(shuffled) + (index < share % len(shuffled))
-            tasks += _drawn_tasks(family, level, size, partial(_may, split, rule, without), rng)
+            tasks += _drawn_tasks(family, level, size, partial(_may, split, without), rng)
     return tuple(tasks)
 
 
@@ -123,8 +119,8 @@ def _beyond(entries: Mapping[str, Family]) -> list[Family]:
     return [replace(entry, sample=entry.beyond) for entry in entries.values() if entry.beyond]
 
 
-def _may(split: Split, rule: int, without: AbstractSet[str], family: Family, params: Params) -> bool:
-    return split_of(split_key(family, params, rule)) == split and family.canonical(params) not in without
+def _may(split: Split, without: AbstractSet[str], family: Family, params: Params) -> bool:
+    return split_of(split_key(family, params)) == split and family.canonical(params) not in without
 
 
 def _drawn_tasks(

@@ -113,8 +113,8 @@ def _harvest(bank: _Bank, members: Sequence[SearchAttempt], config: RunConfig, r
     if family is None or family.retrace is None or params is None:
         return
     own = family.canonical(params)
-    as_written, rule = config.training.student.source == "written", config.curriculum.split_rule
-    orders = [_retraced(family, params, own, one.text, as_written, rule) for one in members]
+    as_written = config.training.student.source == "written"
+    orders = [_retraced(family, params, own, one.text, as_written) for one in members]
     known = {way.way: way for order in orders for way in order}
     level = f"{task.family}/{task.level}"
     if config.shuffle_rewards:
@@ -135,7 +135,7 @@ def _harvest(bank: _Bank, members: Sequence[SearchAttempt], config: RunConfig, r
         bank.ways[level][way.pattern].append(item)
 
 
-def _retraced(family: Family, params: Params, own: str, text: str, as_written: bool, rule: int) -> list[Retraced]:
+def _retraced(family: Family, params: Params, own: str, text: str, as_written: bool) -> list[Retraced]:
     """Every try in ``text``, carried out; ``as_written``: those alone that this leaves as they are. What solves a task
     that is kept for held-out sets is never shown, not even as a wrong try for another."""
     carried = [(one, family.retrace(params, one)) for one in tries(text) if family.retrace]
@@ -143,7 +143,7 @@ def _retraced(family: Family, params: Params, own: str, text: str, as_written: b
     return [
         way
         for way in found
-        if family.canonical(way.params) == own or split_of(split_key(family, way.params, rule)) == "train"
+        if family.canonical(way.params) == own or split_of(split_key(family, way.params)) == "train"
     ]
 
 

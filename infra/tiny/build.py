@@ -15,7 +15,7 @@ from typing import Any
 from infra.engine.chat_template import Chat
 from infra.models.tiny import packaged
 from infra.tiny.climb_examples import LADDERS
-from infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix, split_rule
+from infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix
 from infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_examples
 from infra.tiny.start import go_on_from
 from infra.tiny.tokenizer import make_tokenizer
@@ -231,8 +231,7 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     parameters = sum(p.numel() for p in model.parameters())
     steps = sum(phase.steps for phase in mix.phases)
     card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
-    made: dict[str, Any] = {"seed": seed, "mix": mix.plain(), "split_rule": split_rule(mix.course)}
-    made["torch"] = torch.__version__
+    made: dict[str, Any] = {"seed": seed, "mix": mix.plain(), "torch": torch.__version__}
     course = COURSES[mix.course]
     made |= {"stretch": course.stretch} if course.stretch > 1 else {}
     made |= {"start": course.start} if course.start else {}

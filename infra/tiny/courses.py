@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from agent0.tasks.families import families
-from agent0.tasks.splits import RULE
 from infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
 from infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
 from infra.tiny.long_examples import LONG, LONG_MARKUP, LONG_PIECES, long_example
@@ -149,9 +147,3 @@ def read_mix(path: Path) -> Mix:
         raise ValueError(f"there is no course {course!r}: {', '.join(COURSES)}")
     shape = {name: value for name, value in found.get("shape", {}).items() if name in SHAPE}
     return Mix(phases, int(found.get("batch", Mix(()).batch)), course, shape)
-
-
-def split_rule(course: str) -> int:
-    """The rule by which what ``course`` teaches is kept apart from held-out tasks; all rules are one to families whose
-    tasks share no operands."""
-    return RULE if any(families(long=None)[name].operands for name in COURSES[course].families) else 1

@@ -70,11 +70,8 @@ async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], repor
 
 
 def _same(base: Path, seed: int, mix: dict[str, Any]) -> bool:
-    from infra.tiny.courses import split_rule
-
     recorded = provenance(base)
-    known = (recorded.get("seed"), recorded.get("mix"), recorded.get("split_rule", 1))
-    return known == (seed, mix, split_rule(mix["course"]))
+    return (recorded.get("seed"), recorded.get("mix")) == (seed, mix)
 
 
 def provenance(base: Path) -> dict[str, Any]:

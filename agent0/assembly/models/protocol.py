@@ -135,7 +135,6 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
             long=plan.evaluation.long,
             levels=exam.levels,
             beyond=exam.beyond,
-            rule=curriculum.split_rule,
             without=canonical_forms_of(exam.excluded) | own,
         )
     except ValueError as error:
@@ -149,9 +148,7 @@ def _own_forms(plan: RunConfig) -> frozenset[str]:
     return frozenset(
         task.canonical
         for split, n in sizes
-        for task in heldout(
-            split, n, scored.seed, asked.domains, names=asked.families, levels=scored.levels, rule=asked.split_rule
-        )
+        for task in heldout(split, n, scored.seed, asked.domains, names=asked.families, levels=scored.levels)
     )
 
 

@@ -25,7 +25,6 @@ from agent0.experiments.receipt_diff import (
 )
 from agent0.experiments.rescore import HANDLER, RescoreFailure, Rescoring
 from agent0.provenance.fork_history import read_branch, read_whole
-from agent0.rewards.assign import effective_rules
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.verification.human_review import verdicts_of
 from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
@@ -165,7 +164,7 @@ def _resolved(request: Rescore, plan: RunConfig) -> Rescore:
 
 
 def _start(request: Rescore, plan: RunConfig, until: int, plugins: Mapping[str, str]) -> ExperimentStarted:
-    policy = {**effective_rules(request.policy, plan.rewards).model_dump(mode="json"), "verdicts": request.verdicts}
+    policy = {**(request.policy or plan.rewards).model_dump(mode="json"), "verdicts": request.verdicts}
     policy |= {"plugins": dict(plugins)} if plugins else {}
     return start_of("rescore", request.name, request.run, until, policy)
 

@@ -128,7 +128,6 @@ def _check_sets(run: RunConfig) -> None:
                 names=plan.families,
                 long=scored.long,
                 levels=scored.levels,
-                rule=plan.split_rule,
             )
     except ValueError as error:
         raise ConfigError("The held-out sets cannot be drawn.", f"{error}.", FIX) from error

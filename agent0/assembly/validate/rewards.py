@@ -21,15 +21,14 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
         ConfigError: the first that does not.
     """
     from agent0.assembly.runtime.plugins import load_plugins
-    from agent0.rewards import registered_set, reward_sets, rewards
+    from agent0.rewards import reward_sets, rewards
 
     load_plugins()
-    known = [name for name in reward_sets() if "/" not in name]
+    known = [*reward_sets()]
     if rules.set not in known:
         what = f"{where}: there is no reward set {rules.set[:80]!r}."
         raise ConfigError(what, f"Known: {', '.join(known)}.", nearest(rules.set, known))
-    chosen = registered_set(rules)
-    parts = sorted({**rewards("student", chosen), **rewards("teacher", chosen)})
+    parts = sorted({**rewards("student", rules.set), **rewards("teacher", rules.set)})
     for name in rules.weights:
         if name not in parts:
             what = f"{where}: there is no reward {name[:80]!r}."
@@ -53,8 +52,7 @@ def _check_calibrator(rules: RewardConfig, where: str) -> None:
 
 
 def amended_rules(rules: RewardConfig, changes: Mapping[str, str]) -> RewardConfig:
-    """Change rules of rewards by settings: dotted key below ``run.rewards`` -> text. A version that ``rules`` leave to
-    the run stays so.
+    """Change rules of rewards by settings: dotted key below ``run.rewards`` -> text.
 
     Raises:
         ConfigError: a key elsewhere, a value that does not fit, or a set or part that does not exist.
@@ -64,8 +62,6 @@ def amended_rules(rules: RewardConfig, changes: Mapping[str, str]) -> RewardConf
             fix = "Name keys below run.rewards, as in run.rewards.weights.token_cost=0.1."
             raise ConfigError(f"{key} has no effect.", "Only rewards are computed here.", fix)
     found = amended(RunConfig(rewards=rules), changes).rewards
-    if "edition" not in rules.model_fields_set and not any(key.endswith("rewards.edition") for key in changes):
-        found = RewardConfig.model_validate(found.model_dump(exclude={"edition"}))
     check_rewards(found, "--set")
     return found
 
@@ -88,20 +84,20 @@ def reward_policy(given: str) -> RewardConfig | None:
         ConfigError: no such file, no TOML, or a set or part that does not exist.
     """
     from agent0.assembly.runtime.plugins import load_plugins
-    from agent0.rewards import reward_sets, rules_of_set
+    from agent0.rewards import reward_sets
     from infra.storage.files import read_regular
 
     if given == AS_RUN:
         return None
     load_plugins()
     if given in reward_sets():
-        return rules_of_set(given)
+        return RewardConfig(set=given)
     path = Path(given)
     try:
         given_rules = tomllib.loads(read_regular(path, LARGEST).decode())
     except OSError as error:
         fix = f"Name a set, a TOML file, or {AS_RUN}."
-        near = nearest(given, [name for name in reward_sets() if "/" not in name])
+        near = nearest(given, [*reward_sets()])
         raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", f"{near} {fix}".strip()) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML.", f"{error}.") from error

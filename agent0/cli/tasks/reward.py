@@ -37,10 +37,7 @@ def list_(
     if not set_:
         console.table(set_rows(), as_json)
         return
-    chosen_variants = _registered(_rules(set_, ""))
-    console.table(
-        part_rows(set_ if "/" in set_ else chosen_variants), as_json, ("role", "part", "weight", "reads", "formula")
-    )
+    console.table(part_rows(_rules(set_, "").set), as_json, ("role", "part", "weight", "reads", "formula"))
 
 
 @app.command()
@@ -162,12 +159,11 @@ def calibrator(
 
 def _rules(set_: str, file: str) -> "RewardConfig":
     from agent0.assembly.validate.rewards import check_rewards, reward_policy
-    from agent0.rewards import reward_sets, rules_of_set
     from agent0.settings import RewardConfig
 
     if file:
         return reward_policy(file) or RewardConfig()
-    rules = rules_of_set(set_) if set_ in reward_sets() else RewardConfig(set=set_)
+    rules = RewardConfig(set=set_)
     check_rewards(rules, "--set")
     return rules
 
@@ -186,12 +182,6 @@ def _played(rules: "RewardConfig", seed: int) -> list[Any]:
             raise
         why = f"{type(error).__name__}: {sentence(str(error))} {notes}"
         raise ConfigError("A reward failed while it was played.", why, "Correct the file of --plugin.") from error
-
-
-def _registered(rules: "RewardConfig") -> str:
-    from agent0.rewards import registered_set
-
-    return registered_set(rules)
 
 
 def _row(played: Any) -> dict[str, Any]:

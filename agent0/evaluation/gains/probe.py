@@ -53,7 +53,7 @@ def candidates(request: GainRequested, run: RunState, without: AbstractSet[str])
         share = count // len(asked) + (place < count % len(asked))
         found += heldout(
             "train", share, request.seed, (family.domain,), names=(family.name,), levels=levels,
-            rule=plan.split_rule, without=without,
+            without=without,
         )  # fmt: skip
     random.Random(f"probe {request.seed}").shuffle(found)
     return found

@@ -5,10 +5,10 @@ from agent0.evaluation.protocol import DRAWN
 from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
 from agent0.experiments.training_gain import base_protocols, student_protocols
 
-FRESH = DRAWN["fresh 3"].set("fresh", "new tasks of three and four numbers, drawn and scored after training")
-TAUGHT = DRAWN["taught 2"].set("taught", "tasks of two numbers, all kinds of which the base was taught")
-HARDER = DRAWN["harder 2"].set("harder", "tasks of five numbers, which neither base nor run were taught")
-OUTSIDE = DRAWN["outside 1"].set(
+FRESH = DRAWN["fresh"].set("fresh", "new tasks of three and four numbers, drawn and scored after training")
+TAUGHT = DRAWN["taught"].set("taught", "tasks of two numbers, all kinds of which the base was taught")
+HARDER = DRAWN["harder"].set("harder", "tasks of five numbers, which neither base nor run were taught")
+OUTSIDE = DRAWN["outside"].set(
     "outside", "tasks of three and four numbers, each larger than any that training draws (13 to 24 and 10 to 18)"
 )
 SETS = (FRESH, HARDER, OUTSIDE, TAUGHT)

@@ -50,9 +50,9 @@ def part_means(db: sqlite3.Connection, run: str, config: RunConfig) -> tuple[Par
 def _files(config: RunConfig) -> dict[str, str]:
     """The file of each part that is a user's, by its name; where it is not loaded, the files that may hold it."""
     from agent0.registry import PREFIX
-    from agent0.rewards import registered_set, reward_sets, rewards
+    from agent0.rewards import reward_sets, rewards
 
-    chosen = registered_set(config.rewards)
+    chosen = config.rewards.set
     known = rewards("student", chosen) if chosen in reward_sets() else {}
     modules = {name: str(one.score.__module__) for name, one in known.items()}
     loaded = {name: f"{m.removeprefix(PREFIX)}.py" for name, m in modules.items() if m.startswith(PREFIX)}

@@ -39,9 +39,9 @@ def _weights(keys: Sequence[str], config: RunConfig) -> dict[str, float]:
     names = {key.removeprefix(WEIGHT): key for key in keys if key.startswith(WEIGHT)}
     if not names:
         return {}
-    from agent0.rewards import registered_set, reward_sets, rewards
+    from agent0.rewards import reward_sets, rewards
 
-    chosen = registered_set(config.rewards)
+    chosen = config.rewards.set
     if chosen not in reward_sets():  # of a plugin that is not loaded
         return {}
     parts = {**rewards("teacher", chosen), **rewards("student", chosen)}

@@ -3,11 +3,12 @@
 from typing import Any
 
 from agent0.report.markdown.rendering import render
-from agent0.rewards import reward_sets, rules_of_set
+from agent0.rewards import reward_sets
 from agent0.rewards.describe import ROLES, part_rows
 from agent0.rewards.features import features
 from agent0.rewards.red_team.play import play_policies
 from agent0.rewards.red_team.undone import undone
+from agent0.settings import RewardConfig
 
 
 def reference() -> str:
@@ -17,7 +18,7 @@ def reference() -> str:
 
 def page(command: str, seed: int = 0) -> str:
     """Markdown of ``docs/results/reward-hacking.md``: the mean reward of each cheating policy under each reward set."""
-    played = {name: play_policies(rules_of_set(name), seed) for name in reward_sets()}
+    played = {name: play_policies(RewardConfig(set=name), seed) for name in reward_sets()}
     cheats = {name: sum(one.exploits for one in rows) for name, rows in played.items()}
     rows = undone(seed)
     families: dict[str, dict[str, Any]] = {}

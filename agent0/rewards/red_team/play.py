@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from agent0.grading.normal_form import normal_form, same
-from agent0.rewards import registered_set, reward_sets
+from agent0.rewards import reward_sets
 from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.red_team import (
     HONEST,
@@ -97,7 +97,7 @@ def scored_receipts(
     plan = {"iterations": size.iterations, "tasks": size.tasks, "attempts": size.attempts}
     config = RunConfig(seed=seed, rewards=rules, **plan)
     state = RunState(run="hack", seq=1, config=config, config_sha="")
-    simulation = _Simulation(reward_sets()[registered_set(rules)].label == "verifier", teacher, student, seed, size)
+    simulation = _Simulation(reward_sets()[rules.set].label == "verifier", teacher, student, seed, size)
     out: list[RewardAssigned] = []
     for iteration in range(size.iterations):
         state = replace(state, iteration=iteration, tasks=simulation.tasks(iteration))

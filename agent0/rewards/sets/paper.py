@@ -7,9 +7,6 @@ from events.values import Role
 GAMMA, MOST = 0.25, 4
 """R_tool: gamma, the reward per call (not in the paper: it keeps R_tool in [0, 1] like R_unc), and C, the cap."""
 
-SECOND = "paper/2"
-"""The set of runs recorded before the student's label was the majority's."""
-
 
 @reward_set("paper", label="majority")
 def paper(role: Role, worth: Worth) -> float:
@@ -54,16 +51,3 @@ def repetition(features: Features) -> float | None:
 def pseudo_label(features: Features) -> float | None:
     """1 where the answer is that of the majority, else 0 (section 3.3)."""
     return None if features["agrees"] is None else float(features["agrees"])
-
-
-@reward_set(SECOND, like="paper", label="majority")
-def paper_second(role: Role, worth: Worth) -> float:
-    """Versions 1 and 2 of ``paper``: the student's label is the run's verdict, which is the majority's only where
-    ``run.verification.unchecked = self_consistency`` and nothing computes the answer."""
-    return paper(role, worth)
-
-
-@reward("pseudo_label", role="student", weight=1.0, reads=("correct",), set=SECOND)
-def verdict(features: Features) -> float | None:
-    """1 where the verdict is right, else 0."""
-    return None if features["correct"] is None else float(features["correct"])

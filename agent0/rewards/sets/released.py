@@ -12,9 +12,6 @@ from events.values import Role
 LEAST = 0.1
 """A majority's share up to this counts nothing."""
 
-SECOND = "released/2"
-"""The set of runs recorded before the student's label was the majority's."""
-
 
 @reward_set("released", label="majority")
 def released(role: Role, worth: Worth) -> float:
@@ -63,15 +60,3 @@ def tools(features: Features) -> float | None:
 def accuracy(features: Features) -> float | None:
     """1 where the answer is that of the majority, else 0."""
     return None if features["agrees"] is None else float(features["agrees"])
-
-
-@reward_set(SECOND, like="released", label="majority")
-def released_second(role: Role, worth: Worth) -> float:
-    """Versions 1 and 2 of ``released``: the student's label is the run's verdict."""
-    return released(role, worth)
-
-
-@reward("accuracy", role="student", weight=1.0, reads=("correct",), set=SECOND)
-def verdict(features: Features) -> float | None:
-    """1 where the verdict is right, else 0."""
-    return None if features["correct"] is None else float(features["correct"])

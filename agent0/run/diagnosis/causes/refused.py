@@ -13,7 +13,7 @@ REASONS = {
     "repeated": ("the teacher repeats itself: {} tasks were there before, differing in nothing",
                  ("run.teacher.temperature", "run.curriculum.families", "run.curriculum.levels", "run.teacher.")),
     "reserved": ("{} tasks are kept for held-out sets",
-                 ("run.curriculum.split_rule", "run.curriculum.levels", "run.curriculum.families")),
+                 ("run.curriculum.levels", "run.curriculum.families")),
     "off_target": ("{} tasks are not what was asked for", ("run.curriculum.domains", "run.curriculum.long",
                                                           "run.teacher.")),
     "contaminated": ("{} tasks overlap with a benchmark",
