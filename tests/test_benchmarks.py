@@ -134,8 +134,8 @@ CHOICE = {"id": "a", "question": "?", "choices": ["x", "y"], "labels": ["1", "2"
     ("name", "lines", "told"),
     [
         ("gsm8k", ["{"], "line 1: no JSON"),
-        ("gsm8k", [ROW, {"id": "b", "question": "?"}], "line 2: field 'answer' is missing"),
-        ("gsm8k", [{**ROW, "answer": 2}], "field 'answer' is missing or not text"),
+        ("gsm8k", [ROW, {"id": "b", "question": "?"}], "line 2: no row of gsm8k. Field 'answer' is missing"),
+        ("gsm8k", [{**ROW, "answer": [2]}], "Field 'answer' is missing or not text"),
         ("gsm8k", [ROW, ROW], "line 2: id 'a' is that of line 1"),
         ("gsm8k", [{**ROW, "answer": " "}], "the gold answer is empty"),
         ("gsm8k", [], "has no rows"),
@@ -144,13 +144,13 @@ CHOICE = {"id": "a", "question": "?", "choices": ["x", "y"], "labels": ["1", "2"
         ("humanevalplus", [{**PLUS, "plus_input": [1]}], "inputs are no lists of arguments"),
         ("humanevalplus", [{**PLUS, "base_input": [], "plus_input": {}}], "there are no inputs"),
         ("humanevalplus", [{**PLUS, "base_input": [["x" * 3_000_000]]}], "an argument is too large"),
-        ("humanevalplus", [{**PLUS, "entry_point": None}], "field 'entry_point' is missing or not text"),
+        ("humanevalplus", [{**PLUS, "entry_point": None}], "Field 'entry_point' is missing or not text"),
         ("mbppplus", [{**PLUS, "plus_input": "[[1]"}], "no row of mbppplus"),
         ("mbppplus", [{**PLUS, "plus_input": "[" * 100_000}], "no row of mbppplus"),
         ("mbppplus", [PLUS], "KeyError: 'assertion'"),
         ("arc_challenge", [{**CHOICE, "answer": "3"}], "is none of 1, 2"),
         ("arc_challenge", [{**CHOICE, "labels": ["1"]}], "1 labels for 2 choices"),
-        ("arc_challenge", [{**CHOICE, "choices": "xy"}], "'choices' is missing or not a list"),
+        ("arc_challenge", [{**CHOICE, "choices": "xy"}], "Field 'choices' is missing or not a list"),
     ],
 )
 def test_a_row_that_is_none_is_named(name: str, lines: list[Any], told: str) -> None:
@@ -188,7 +188,7 @@ def test_files_are_found_packed_or_plain_and_known_by_digest(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "data"), [("a.jsonl", b"\xff\xfe"), ("a.jsonl.gz", b"no gzip"), ("b.gz", b"\x1f\x8b\x08")]
+    ("name", "data"), [("a.jsonl", b"\xff\xfe\x00"), ("a.jsonl.gz", b"\xff"), ("b.gz", b"\x1f\x8b\x08")]
 )
 def test_files_that_cannot_be_read_say_so(tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / name).write_bytes(data)

@@ -100,7 +100,7 @@ async def test_a_question_in_nearly_the_same_words_is_found_by_its_embedding(tmp
     ("content", "told"),
     [
         ('{"id": "a", "question": "q", "answer": "1"}\nnonsense', "gsm8k_test.jsonl, line 2: no JSON"),
-        ('{"id": "a", "question": "q"}', "line 1: field 'answer' is missing"),
+        ('{"id": "a", "question": "q"}', "line 1: no row of gsm8k. Field 'answer' is missing"),
         (None, "of no use"),
     ],
 )

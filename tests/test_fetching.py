@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from agent0.evaluation.benchmarks import benchmarks, read_items, upstream
-from agent0.evaluation.benchmarks.upstream import SOURCES, Pinned, Upstream
+from agent0.evaluation.benchmarks import benchmarks, read_items
+from agent0.evaluation.benchmarks.rows import upstream
+from agent0.evaluation.benchmarks.rows.upstream import SOURCES, Pinned, Upstream
 from tests.terminal import Said, agent0
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
@@ -67,7 +69,7 @@ def onward(handler: BaseHTTPRequestHandler, location: str) -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setitem(upstream.SOURCES, "gsm8k", Upstream("gsm8k_test.jsonl", (PINNED,), upstream.gsm8k))
+    monkeypatch.setitem(upstream.SOURCES, "gsm8k", Upstream("gsm8k_test.jsonl", (PINNED,)))
     held = Server()
     yield held
     held.close()
@@ -118,7 +120,10 @@ def test_without_a_network_the_error_says_what_to_do(server: Server, tmp_path: P
 
 
 def test_rows_of_another_form_are_not_kept(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(upstream.SOURCES, "gsm8k", Upstream("gsm8k_test.jsonl", (PINNED,), upstream.math))
+    text = json.dumps({"problem": "1+1?", "target": "2"}).encode()
+    pinned = replace(PINNED, sha256=hashlib.sha256(text).hexdigest())
+    monkeypatch.setitem(upstream.SOURCES, "gsm8k", Upstream("gsm8k_test.jsonl", (pinned,)))
+    server.reply = partial(body, data=text)
     said = fetch(server, tmp_path)
     assert (said.code, "not written as expected" in said.err) == (1, True), said.err
     assert not (tmp_path / "gsm8k_test.jsonl").exists()

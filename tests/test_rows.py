@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent0.evaluation.benchmarks import Item, benchmarks, read_items
-from agent0.evaluation.benchmarks.upstream import HOST, SOURCES
+from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks import Item, benchmarks, converted, read_items
+from agent0.evaluation.benchmarks.rows.upstream import HOST, SOURCES
 from agent0.grading import Grade
 from agent0.verification.programs import Problem
 from agent0.verification.programs.inside import values
@@ -31,15 +32,15 @@ def lines(*rows: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("name", "path", "text", "expected"),
     [
-        ("humaneval", "", lines({"a": 1}, {"b": 2}), [{"a": 1}, {"b": 2}]),
         ("gsm8k", "", lines({"question": "q", "answer": "1 #### x #### 1,234 "}),
          [{"id": "gsm8k/test/0", "question": "q", "answer": "1234", "solution": "1 #### x #### 1,234 "}]),
         ("math500", "", lines({"unique_id": "u", "problem": "p", **TOLD}),
          [{"id": "math/u", "question": "p", **TOLD}]),
-        ("math", "", lines(MATH | {"level": "Level 5"}, MATH | {"level": "Level ?", "solution": "none"}),
+        ("math", "", lines(MATH | {"level": "Level 5"}, MATH | {"idx": 8, "level": "Level ?"}),
          [{"id": "math/test5000/7", "question": "p", "answer": r"\frac{1}{2}", "solution": MATH["solution"],
            "subject": "Algebra", "level": 5},
-          {"id": "math/test5000/7", "question": "p", "answer": "", "solution": "none", "subject": "Algebra"}]),
+          {"id": "math/test5000/8", "question": "p", "answer": r"\frac{1}{2}", "solution": MATH["solution"],
+           "subject": "Algebra"}]),
         ("svamp", "", lines(BODY | {"Answer": "8.0"}, BODY | {"Answer": 2.5, "Body": "So?"}),
          [{"id": "svamp/3", "question": "8 apples. How many?", "answer": "8", "subject": "Sum"},
           {"id": "svamp/3", "question": "So? How many?", "answer": "2.5", "subject": "Sum"}]),
@@ -58,18 +59,17 @@ def lines(*rows: dict[str, Any]) -> str:
     ],
 )  # fmt: skip
 def test_what_a_publisher_writes_becomes_rows(name: str, path: str, text: str, expected: list[dict[str, Any]]) -> None:
-    assert list(SOURCES[name].rows(path, text)) == expected
+    assert [row for _, row in converted(benchmarks()[name], text, path)] == expected
 
 
 def test_where_a_file_is_and_what_is_no_row() -> None:
     (one,) = SOURCES["gsm8k"].files
     assert one.url() == f"{HOST}/{one.repository}/{one.commit}/{one.path}" == one.url(f"{HOST}/")
-    challenge = list(
-        SOURCES["arc_challenge"].rows("x/ARC-Challenge/", json.dumps([{"instruction": ASKED, "answer": "answer1"}]))
-    )
-    assert challenge[0]["id"] == "arc_challenge/test/0"
-    with pytest.raises(ValueError, match="row 0 is no instruction with answers"):
-        list(SOURCES["arc_easy"].rows("", json.dumps([{"instruction": "Why?", "answer": "answer1"}])))
+    asked = json.dumps([{"instruction": ASKED, "answer": "answer1"}])
+    [(_, challenge)] = converted(benchmarks()["arc_challenge"], asked, "x/ARC-Challenge/")
+    assert challenge["id"] == "arc_challenge/test/0"
+    with pytest.raises(ConfigError, match=r"row 1: no row of arc_easy\. ValueError: it is no instruction with answers"):
+        converted(benchmarks()["arc_easy"], json.dumps([{"instruction": "Why?", "answer": "answer1"}]), "x")
 
 
 def read(name: str, **row: Any) -> Item:

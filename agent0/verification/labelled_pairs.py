@@ -9,6 +9,7 @@ from typing import Any
 from agent0.errors import ConfigError
 from agent0.grading import Grade
 from agent0.grading.answer_types import VALUE, kinds
+from agent0.grading.golds import one_answer
 from agent0.grading.math.symbolic import compared, settle, warm
 from agent0.ports.sandbox import Sandbox
 from agent0.stats.intervals import wilson
@@ -49,13 +50,13 @@ def read_pairs(text: str, name: str) -> list[dict[str, Any]]:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """Decode a file of rows as UTF-8.
+    """Decode a file of rows as UTF-8, with or without a mark at its beginning.
 
     Raises:
         ConfigError: it is no UTF-8, with file and line.
     """
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(
@@ -77,6 +78,7 @@ def _rows(text: str, name: str) -> Iterator[dict[str, Any]]:
         if not isinstance(row, dict):
             raise ConfigError(f"{name}, line {number}: no JSON object.")
         _check(row, f"{name}, line {number}")
+        row = _with_one_answer(row, f"{name}, line {number}")
         if (first := lines.setdefault(row["pair_id"], number)) != number:
             raise ConfigError(f"{name}, line {number}: pair_id {row['pair_id']!r} is that of line {first} too.")
         yield row
@@ -109,6 +111,16 @@ def _check(row: Mapping[str, Any], place: str) -> None:
         raise ConfigError(f"{place}: policy is neither true nor false.")
     if row.get("kind", VALUE) not in kinds():
         raise ConfigError(f"{place}: kind {str(row['kind'])[:80]!r} is none of {', '.join(kinds())}.")
+
+
+def _with_one_answer(row: dict[str, Any], place: str) -> dict[str, Any]:
+    """``row`` with the answer alone for its gold, where that is published with its solution."""
+    if "gold" not in row or row.get("kind", VALUE) != VALUE:
+        return row
+    try:
+        return {**row, "gold": one_answer(row["gold"])}
+    except ValueError as error:
+        raise ConfigError(f"{place}: gold cannot be read.", f"{error}.") from error
 
 
 def _is_program(row: Mapping[str, Any]) -> bool:

@@ -1,8 +1,11 @@
-"""Files of rows in a folder that the user names: found by name, read whole, known by digest."""
+"""Files of rows in a folder that the user names: found by name, read whole as text, known by digest. What a file is
+(packed, Parquet, UTF-16) is told by its first bytes."""
 
 import hashlib
+import io
+import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent0.errors import ConfigError, NotFoundError, RequirementsError
@@ -31,34 +34,69 @@ class BenchmarkFolder(BenchmarkFiles):
 
 
 def find(folder: Path, names: Sequence[str], what: str) -> Dataset:
-    """The first of ``names`` that is in ``folder``, also packed as ``.gz``.
+    """Read the first of ``names``, or of files of the name ``what``, that is in ``folder``: as JSON lines, JSON or
+    Parquet, packed by gzip or not. ``folder`` may be the file itself.
 
     Raises:
         NotFoundError: none is.
-        ConfigError: it cannot be read.
+        ConfigError: it cannot be read. RequirementsError: it is Parquet, whose reader is not installed.
     """
-    for name in names:
-        for path in (folder / name, folder / f"{name}.gz"):
-            if path.is_file():
-                return load(path)
+    if folder.is_file():
+        return load(folder)
+    for path in _candidates(folder, names, what):
+        if path.is_file():
+            return load(path)
     fix = f"Name their folder with --data or benchmarks.folder, or get them with: agent0 bench fetch {what}"
     raise NotFoundError(f"No rows of {what} in {folder}.", f"Looked for: {', '.join(names)}.", fix)
 
 
+def _candidates(folder: Path, names: Sequence[str], what: str) -> Iterator[Path]:
+    for name in (*names, *([f"{what}.jsonl"] if what else [])):
+        stem = name.removesuffix(".jsonl")
+        for ending in (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet"):
+            yield folder / f"{stem}{ending}"
+
+
 def load(path: Path) -> Dataset:
-    """A whole file.
+    """Read a whole file as text; Parquet as JSON lines.
 
     Raises:
-        ConfigError: too large, no UTF-8, or not packed as its name says.
+        ConfigError: too large, damaged, or no text.
+        RequirementsError: it is Parquet, whose reader is not installed.
     """
     try:
         data = read_regular(path, LARGEST)
-        plain = _unpacked(data) if path.suffix == ".gz" else data
-        return Dataset(path.name, plain.decode("utf-8"), hashlib.sha256(data).hexdigest())
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise ConfigError(
-            f"{path} cannot be read.", f"{error}.", "It must be UTF-8 text, or that packed by gzip."
+        return Dataset(path.name, _text(data), hashlib.sha256(data).hexdigest())
+    except ImportError as error:
+        fix = "make setup EXTRAS=data. Or: pip install pyarrow"
+        raise RequirementsError(
+            f"{path.name} is Parquet, which pyarrow reads.", "Not installed: pyarrow.", fix
         ) from error
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        fix = "It must be UTF-8 text or Parquet, or that packed by gzip."
+        raise ConfigError(f"{path} cannot be read.", f"{error}.", fix) from error
+
+
+def _text(data: bytes) -> str:
+    if data.startswith(_GZIP):
+        return _text(_unpacked(data))
+    if data.startswith(_PARQUET):
+        return _parquet(data)
+    return data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
+
+
+_GZIP, _PARQUET, _UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
+
+
+def _parquet(data: bytes) -> str:
+    """The rows of a Parquet file as JSON lines."""
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(io.BytesIO(data))
+    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > LARGEST:
+        raise ValueError(f"more than {LARGEST >> 20} MiB unpacked")
+    return "".join(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in file.read().to_pylist())
 
 
 def _unpacked(data: bytes) -> bytes:

@@ -30,20 +30,26 @@ def list_(data: Data = HERE, as_json: console.Json = False) -> None:
     """Every benchmark: how many rows are there, or are made where nobody says how many, and its licence."""
     from agent0.evaluation.benchmarks import benchmarks
 
-    rows = [
-        {
-            "benchmark": name,
-            "title": entry.title,
-            "domain": entry.domain,
-            "rows": _count(data, entry),
-            "licence": entry.licence,
-            "source": entry.source,
-            "files": ", ".join(entry.files),
-            "made": entry.make is not None,
-        }
-        for name, entry in benchmarks().items()
-    ]
+    rows = []
+    for name, entry in benchmarks().items():
+        count, problem = _count(data, entry)
+        rows.append(
+            {
+                "benchmark": name,
+                "title": entry.title,
+                "domain": entry.domain,
+                "rows": count,
+                "licence": entry.licence,
+                "source": entry.source,
+                "files": ", ".join(entry.files),
+                "made": entry.make is not None,
+                "problem": problem,
+            }
+        )
     console.table(rows, as_json, ("benchmark", "title", "domain", "rows", "licence"))
+    for row in rows:
+        if row["problem"]:
+            console.say(f"{row['benchmark']} cannot be read: {row['problem']}", "yellow")
 
 
 @app.command()
@@ -58,21 +64,25 @@ def runs(as_json: console.Json = False) -> None:
     console.table(rows, as_json, ("run", "status", "provider", "checkpoint", "benchmarks", "samples", "time"))
 
 
-def _count(folder: Path, entry: "Benchmark") -> int | None:
-    """Rows of the first file that is there; items that are made, where what makes them is installed."""
+def _count(folder: Path, entry: "Benchmark") -> tuple[int | None, str]:
+    """Items that a run would read, or make where what makes them is installed; None where there are none. With it, why
+    the file that is there cannot be read."""
     from importlib.util import find_spec
 
-    from agent0.errors import Agent0Error
+    from agent0.errors import Agent0Error, NotFoundError
+    from agent0.evaluation.benchmarks import read_items
     from infra.storage.datasets import find
 
     if entry.make:
         there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None
-        return entry.size if there else None
+        return entry.size if there else None, ""
     try:
-        text = find(folder, entry.files, "").text
-    except Agent0Error:
-        return None
-    return sum(bool(line.strip()) for line in text.split("\n"))
+        rows = find(folder, entry.files, entry.name)
+        return len(read_items(entry, rows.text, rows.name)), ""
+    except NotFoundError:
+        return None, ""
+    except Agent0Error as error:
+        return None, f"{error}"
 
 
 @app.command()
@@ -146,7 +156,7 @@ def _named(benchmarks: str, data: Path) -> tuple[str, ...]:
     from agent0.evaluation.benchmarks import benchmarks as known
 
     if benchmarks == "all":
-        return tuple(name for name, entry in known().items() if _count(data, entry))
+        return tuple(name for name, entry in known().items() if any(_count(data, entry)))
     names = tuple(dict.fromkeys(name.strip() for name in benchmarks.split(",") if name.strip()))
     if not names:
         raise ConfigError(

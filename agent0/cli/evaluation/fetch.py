@@ -11,7 +11,7 @@ from agent0.cli.evaluation.bench_options import HERE, Data
 
 if TYPE_CHECKING:
     from agent0.evaluation.benchmarks import Benchmark
-    from agent0.evaluation.benchmarks.upstream import Upstream
+    from agent0.evaluation.benchmarks.rows.upstream import Upstream
 
 Mirror = Annotated[str, typer.Option(help="Address that has the same files as raw.githubusercontent.com.")]
 
@@ -26,7 +26,7 @@ def fetch(
     """Fetch rows of benchmarks into a folder. Each file is pinned to a commit and a sha256; its licence is said first,
     and what does not read as that benchmark's rows is not written."""
     from agent0.evaluation.benchmarks import benchmarks as known
-    from agent0.evaluation.benchmarks.upstream import HOST, SOURCES
+    from agent0.evaluation.benchmarks.rows.upstream import HOST, SOURCES
 
     fetched = []
     for name in _names(benchmarks):
@@ -51,7 +51,7 @@ def _names(text: str) -> list[str]:
     """
     from agent0.errors import ConfigError
     from agent0.evaluation.benchmarks import benchmarks, chosen
-    from agent0.evaluation.benchmarks.upstream import SOURCES
+    from agent0.evaluation.benchmarks.rows.upstream import SOURCES
 
     names = list(SOURCES) if text == "all" else list(dict.fromkeys(name.strip() for name in text.split(",")))
     chosen(names)
@@ -69,18 +69,19 @@ def _carriers(source: "Upstream") -> str:
 
 def _fetch(entry: "Benchmark", source: "Upstream", path: Path, host: str) -> int:
     """Rows written."""
-    from agent0.errors import OperationError
-    from agent0.evaluation.benchmarks import read_items
+    from agent0.errors import ConfigError, OperationError
+    from agent0.evaluation.benchmarks import converted, read_items
     from infra.web.download import fetched, store
 
     lines = []
     for file in source.files:
         text = fetched(file.url(host), file.sha256)
         try:
-            lines += [json.dumps(row, ensure_ascii=False) for row in source.rows(file.path, text)]
-        except (KeyError, TypeError, ValueError) as error:
-            why = f"{type(error).__name__}: {error}."
-            raise OperationError(f"{file.url(host)} is not written as expected.", why) from error
+            lines += [json.dumps(row, ensure_ascii=False) for _, row in converted(entry, text, file.path)]
+        except ConfigError as error:
+            raise OperationError(
+                f"{file.url(host)} is not written as expected.", f"{error.what} {error.why}"
+            ) from error
     text = "\n".join(lines) + "\n"
     count = len(read_items(entry, text, source.name))
     store(path, text)

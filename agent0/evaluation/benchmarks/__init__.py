@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from agent0.errors import ConfigError
+from agent0.evaluation.benchmarks.rows import read_rows
+from agent0.evaluation.benchmarks.rows.published import Convert, as_it_is
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
 from agent0.registry import Registry
@@ -75,6 +77,8 @@ class Benchmark:
     fields: tuple[str, ...] = ()
     read: Callable[[Row], Item] | None = None
     lists: tuple[str, ...] = ()
+    convert: Convert = as_it_is
+    """A row as it was published to one with ``fields``; may raise as ``read`` may."""
     about: tuple[str, ...] = ("subject", "level")
     make: Callable[[int, int], Sequence[Item]] | None = None
     """(n, seed) to the first n of its items; raises ConfigError where what it is made with is not installed."""
@@ -106,39 +110,56 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 def read_items(entry: Benchmark, text: str, file: str) -> list[Item]:
-    """Read the items of a file of JSON lines (cut at line feeds only: text may hold other line breaks).
+    """Read the items of a file of rows, laid out as its publisher does or as ``bench fetch`` writes them.
 
     Raises:
-        ConfigError: a line that is no row of ``entry``, an id that occurs twice, or no row at all.
+        ConfigError: what is no row of ``entry``, an id that occurs twice, or no row at all.
     """
-    out: list[Item] = []
-    seen: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        item = _item(entry, line, f"{file}, line {number}")
-        if item.id in seen:
-            raise ConfigError(f"{file}, line {number}: id {item.id!r} is that of line {seen[item.id]}.")
-        seen[item.id] = number
-        out.append(item)
-    if not out:
-        raise ConfigError(f"{file} has no rows.", "It is read as one JSON object a line.")
-    return out
+    items: dict[str, Item] = {}
+    places: dict[str, str] = {}
+    for where, row in converted(entry, text, file):
+        item = _item(entry, row, where)
+        if item.id in items:
+            raise ConfigError(f"{where}: id {item.id!r} is that of {places[item.id]}.")
+        items[item.id], places[item.id] = item, where.removeprefix(f"{file}, ")
+    if not items:
+        raise ConfigError(f"{file} has no rows.", "It is read as JSON objects, one a line or in one list.")
+    return list(items.values())
 
 
-def _item(entry: Benchmark, line: str, where: str) -> Item:
+def converted(entry: Benchmark, text: str, file: str) -> list[tuple[str, Row]]:
+    """Read the rows of a file in the layout of ``entry.fields``, each with where it stands.
+
+    Raises:
+        ConfigError: what is no JSON or no row, named by file and line.
+    """
+    return [
+        (where, _converted(entry, row, file, number, where))
+        for number, (where, row) in enumerate(read_rows(text, file))
+    ]
+
+
+def _converted(entry: Benchmark, published: Row, file: str, number: int, where: str) -> Row:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{where}: no JSON.", f"{error}.") from error
-    if not isinstance(row, dict):
-        raise ConfigError(f"{where}: no JSON object.")
+        row = entry.convert(published, file, number)
+    except KeyError as error:
+        raise _no_row(entry, published, where, f"Field {error} is missing") from error
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise _no_row(entry, published, where, f"{type(error).__name__}: {error}") from error
     for name in entry.fields:
         if not isinstance(row.get(name), list if name in entry.lists else str):
             kind = "a list" if name in entry.lists else "text"
-            raise ConfigError(
-                f"{where}: field {name!r} is missing or not {kind}.", f"Wanted: {', '.join(entry.fields)}."
-            )
+            raise _no_row(entry, published, where, f"Field {name!r} is missing or not {kind}")
+    return row
+
+
+def _no_row(entry: Benchmark, row: Row, where: str, why: str) -> ConfigError:
+    fields = ", ".join(map(str, row))[:400]
+    fix = f"Read are {', '.join(entry.fields)}; or rows as they were published: {entry.source}"
+    return ConfigError(f"{where}: no row of {entry.name}.", f"{why}. It has {fields}.", fix)
+
+
+def _item(entry: Benchmark, row: Row, where: str) -> Item:
     assert entry.read is not None  # noqa: S101 (it has fields, so it has rows)
     try:
         item = entry.read(row)

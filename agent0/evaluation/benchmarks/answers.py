@@ -3,6 +3,7 @@
 from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks.rows import published
 from agent0.grading import Grade, answer_in
 from agent0.grading.answer_types.value import undone_number
 from agent0.grading.math.symbolic import decide
@@ -37,6 +38,7 @@ _maths = partial(Benchmark, domain="math", fields=_FIELDS, read=_solved, judge=j
 GSM8K = benchmark(
     _maths(
         name="gsm8k",
+        convert=published.gsm8k,
         title="GSM8K, grade-school maths",
         files=("gsm8k_test.jsonl",),
         licence="MIT (OpenAI)",
@@ -46,6 +48,7 @@ GSM8K = benchmark(
 MATH = benchmark(
     _maths(
         name="math",
+        convert=published.math,
         title="MATH, competition maths",
         files=("math_test.jsonl", "math_test_other_dev200.jsonl"),
         licence="MIT (Hendrycks et al.)",
@@ -55,6 +58,7 @@ MATH = benchmark(
 MATH500 = benchmark(
     _maths(
         name="math500",
+        convert=published.math,
         title="MATH-500",
         files=("math500.jsonl", "math500_first300.jsonl"),
         licence="MIT (Hendrycks et al.; split OpenAI prm800k)",
@@ -64,6 +68,7 @@ MATH500 = benchmark(
 SVAMP = benchmark(
     _maths(
         name="svamp",
+        convert=published.svamp,
         title="SVAMP, varied word problems",
         files=("svamp.jsonl", "svamp300.jsonl"),
         licence="MIT",
@@ -73,6 +78,7 @@ SVAMP = benchmark(
 AIME24 = benchmark(
     _maths(
         name="aime24",
+        convert=published.aime,
         title="AIME 2024",
         files=("aime24.jsonl",),
         read=_aime,

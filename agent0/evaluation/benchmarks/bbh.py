@@ -3,6 +3,7 @@
 import re
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks.rows import published
 from agent0.grading import Grade, grade
 from agent0.grading.answer_types.value import undone_number
 from agent0.ports.sandbox import Sandbox
@@ -13,7 +14,7 @@ _option = re.compile(r"^\(?([A-R])\)?$")
 def _read(row: Row) -> Item:
     """``{"id": "bbh/boolean_expressions/46", "question": "( ( not True ) or True ) is", "answer": "True"}``"""
     identity, answer = str(row["id"]), str(row["answer"])
-    subset = identity.split("/")[1]
+    subset = identity.split("/")[-2:][0]
     question, facts = str(row["question"]), {"subject": subset}
     own = question, question.partition("\nOptions:")[0]
     return Item(identity, question, answer, f"Answer: {answer}", cluster=subset, facts=facts, own=own)
@@ -41,6 +42,7 @@ BBH = benchmark(
         domain="logic",
         files=("bbh_logic.jsonl", "bbh_logic16x40.jsonl"),
         fields=("id", "question", "answer"),
+        convert=published.bbh,
         read=_read,
         judge=judge,
         licence="MIT",

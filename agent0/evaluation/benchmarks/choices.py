@@ -8,6 +8,7 @@ import re
 from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks.rows import published
 from agent0.grading import Grade, answer_in
 from agent0.ports.sandbox import Sandbox
 
@@ -85,6 +86,7 @@ _lettered_ones = partial(
     fields=_FIELDS,
     lists=_LISTS,
     about=("split_type", "activity_label"),
+    convert=published.arc,
     read=_lettered,
     judge=judge,
 )
@@ -109,6 +111,7 @@ ARC_EASY = benchmark(
 HELLASWAG = benchmark(
     _lettered_ones(
         name="hellaswag",
+        convert=published.hellaswag,
         read=_story,
         title="HellaSwag, how a story goes on",
         files=("hellaswag_val.jsonl", "hellaswag_val500.jsonl"),

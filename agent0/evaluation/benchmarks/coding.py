@@ -4,6 +4,7 @@ import ast
 import re
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
+from agent0.evaluation.benchmarks.rows import published
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Problem, check
@@ -43,6 +44,8 @@ def _mbpp(row: Row) -> Item:
     The prompt does not name its function, so the first test is shown, as is usual.
     """
     tests = [str(test) for test in row["test_list"]]
+    if not tests:
+        raise ValueError("it has no tests")
     code = str(row["code"])
     entry = next((name for name in sorted(top_level(code)) if f"{name}(" in "\n".join(tests)), "")
     question = f"{row['prompt']} Reply with the whole Python function. It must pass this test:\n{tests[0]}"
@@ -82,6 +85,7 @@ MBPP = benchmark(
         files=("mbpp_sanitized.jsonl",),
         fields=("id", "prompt", "code", "test_list"),
         lists=("test_list",),
+        convert=published.mbpp,
         read=_mbpp,
         judge=judge,
         licence="CC BY 4.0 (Google)",

@@ -1,16 +1,8 @@
-"""Where benchmark rows come from: pinned files for each benchmark, and the conversion of their rows. Nothing is fetched
-here; ``agent0 bench fetch`` does, where its user has the internet."""
+"""Where benchmark rows come from: pinned files for each benchmark, which ``agent0 bench fetch`` fetches."""
 
-import json
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from agent0.chat_format import boxed
 
 HOST = "https://raw.githubusercontent.com"
-Rows = Iterator[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -29,108 +21,10 @@ class Pinned:
 
 @dataclass(frozen=True)
 class Upstream:
-    """The files of one benchmark. ``rows`` converts the text of one file, whose path is given too; together they are
-    written as ``name``."""
+    """The files of one benchmark, whose converted rows are written together as ``name``."""
 
     name: str
     files: tuple[Pinned, ...]
-    rows: Callable[[str, str], Rows]
-
-
-def _lines(text: str) -> Rows:
-    yield from (json.loads(line) for line in text.split("\n") if line.strip())
-
-
-def as_they_are(path: str, text: str) -> Rows:
-    """Convert rows whose upstream schema is ours already: nothing changes."""
-    yield from _lines(text)
-
-
-def gsm8k(path: str, text: str) -> Rows:
-    """Convert GSM8K: the answer is what follows the hashes, without commas."""
-    for place, row in enumerate(_lines(text)):
-        answer = row["answer"].rpartition("####")[2].strip().replace(",", "")
-        told = {"question": row["question"], "answer": answer, "solution": row["answer"]}
-        yield {"id": f"gsm8k/test/{place}", **told}
-
-
-def math500(path: str, text: str) -> Rows:
-    """Convert MATH-500: id, question, answer, subject and level as upstream has them."""
-    for row in _lines(text):
-        kept = {name: row[name] for name in ("answer", "solution", "subject", "level")}
-        yield {"id": f"math/{row['unique_id']}", "question": row["problem"], **kept}
-
-
-def math(path: str, text: str) -> Rows:
-    """Convert MATH: the answer is the last box of the solution; a level without number is left out."""
-    for row in _lines(text):
-        level = row["level"].removeprefix("Level ")
-        told = {"question": row["problem"], "answer": boxed(row["solution"]) or "", "solution": row["solution"]}
-        facts = {"subject": row["type"], **({"level": int(level)} if level.isdigit() else {})}
-        yield {"id": f"math/test5000/{row['idx']}", **told, **facts}
-
-
-def svamp(path: str, text: str) -> Rows:
-    """Convert SVAMP: story and question become one text, whole numbers are written without decimals."""
-    for row in _lines(text):
-        body, answer = row["Body"].strip(), float(row["Answer"])
-        question = f"{body}{'' if body.endswith(('.', '?', '!')) else '.'} {row['Question'].strip()}"
-        told = str(int(answer)) if answer.is_integer() else str(answer)
-        yield {"id": f"svamp/{row['idx']}", "question": question, "answer": told, "subject": row["Type"]}
-
-
-def aime(path: str, text: str) -> Rows:
-    """Convert AIME: id, question and answer as upstream has them."""
-    for place, row in enumerate(_lines(text)):
-        yield {"id": f"aime24/{place}", "question": row["problem"], "answer": str(row["answer"])}
-
-
-def bbh(path: str, text: str) -> Rows:
-    """Convert a subset of BIG-Bench-Hard, which is one file."""
-    subset = path.rpartition("/")[2].removesuffix(".json")
-    for place, row in enumerate(json.loads(text)["examples"]):
-        yield {"id": f"bbh/{subset}/{place}", "question": row["input"], "answer": row["target"]}
-
-
-_asked = re.compile(
-    r"Please choose the correct answer to the question: (.*?)\n\nAnswer1: (.*)\n\nAnswer format:", re.DOTALL
-)
-_next = re.compile(r" Answer[2-9]: ")
-
-
-def arc(path: str, text: str) -> Rows:
-    """Convert ARC: the choices stand numbered in the instruction; here they get letters."""
-    name = "arc_challenge" if "Challenge" in path else "arc_easy"
-    for place, row in enumerate(json.loads(text)):
-        found = _asked.match(row["instruction"])
-        if found is None:
-            raise ValueError(f"row {place} is no instruction with answers")
-        choices = [choice.strip() for choice in _next.split(found[2])]
-        labels = list("ABCDEFGH"[: len(choices)])
-        answer = labels[int(row["answer"].removeprefix("answer")) - 1]
-        told = {"question": found[1].strip(), "choices": choices, "labels": labels, "answer": answer}
-        yield {"id": f"{name}/test/{place}", **told}
-
-
-def hellaswag(path: str, text: str) -> Rows:
-    """Convert HellaSwag: the story so far under its activity; the label may be a number or text."""
-    for row in _lines(text):
-        question = f"{row['activity_label']}: {row['ctx_a']} {row['ctx_b']}".strip()
-        kept = {name: row[name] for name in ("activity_label", "split_type", "source_id")}
-        told = {
-            "question": question,
-            "choices": row["endings"],
-            "labels": list("ABCD"),
-            "answer": "ABCD"[int(row["label"])],
-        }
-        yield {"id": f"hellaswag/ind/{row['ind']}", **told, **kept}
-
-
-def mbpp(path: str, text: str) -> Rows:
-    """Convert MBPP: one JSON list whose entries become rows."""
-    for row in json.loads(text):
-        kept = {name: row[name] for name in ("task_id", "prompt", "code", "test_imports", "test_list")}
-        yield {"id": f"mbpp/{row['task_id']}", **kept}
 
 
 def _one(repository: str, commit: str, path: str, sha256: str) -> tuple[Pinned, ...]:
@@ -167,7 +61,6 @@ SOURCES = {
             "evaluation/data/aime24/test.jsonl",
             "af2b8bd2aa911b6333ad0df32f3ca05c7ae8ed10f1731f4372c8ae26990bf7ac",
         ),
-        aime,
     ),
     "arc_challenge": Upstream(
         "arc_challenge_test.jsonl",
@@ -176,7 +69,6 @@ SOURCES = {
             "dataset/ARC-Challenge/test.json",
             "4a89ce368ae01a71d268d9851686738b2a0a1d84271116bab49a1dd2b48ecad7",
         ),
-        arc,
     ),
     "arc_easy": Upstream(
         "arc_easy_test.jsonl",
@@ -185,12 +77,10 @@ SOURCES = {
             "dataset/ARC-Easy/test.json",
             "3f32a84716ca6d57d38728bf80cc8117aecd17445c2cf29a68b571b810eb82dc",
         ),
-        arc,
     ),
     "bbh": Upstream(
         "bbh_logic.jsonl",
         tuple(Pinned(*_HARD, f"bbh/{subset}.json", digest) for subset, digest in _SUBSETS.items()),
-        bbh,
     ),
     "gsm8k": Upstream(
         "gsm8k_test.jsonl",
@@ -200,7 +90,6 @@ SOURCES = {
             "grade_school_math/data/test.jsonl",
             "3730d312f6e3440559ace48831e51066acaca737f6eabec99bccb9e4b3c39d14",
         ),
-        gsm8k,
     ),
     "hellaswag": Upstream(
         "hellaswag_val.jsonl",
@@ -210,7 +99,6 @@ SOURCES = {
             "data/hellaswag.jsonl",
             "79b87117cffba9878961284f233797c5ebeba4193cb48a93eabc4a5a1156cc45",
         ),
-        hellaswag,
     ),
     "humaneval": Upstream(
         "humaneval.jsonl",
@@ -220,7 +108,6 @@ SOURCES = {
             "data/HumanEval.jsonl.gz",
             "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef",
         ),
-        as_they_are,
     ),
     "humanevalplus": Upstream(
         "HumanEvalPlus-Mini.jsonl",
@@ -230,7 +117,6 @@ SOURCES = {
             "HumanEvalPlus-Mini.jsonl.gz",
             "91486741f1627101021fbe50523df08eebb5b0bf5e804b633dcd5ca3c14dbd2f",
         ),
-        as_they_are,
     ),
     "math": Upstream(
         "math_test.jsonl",
@@ -239,7 +125,6 @@ SOURCES = {
             "data/math/test.jsonl",
             "3371949f33dd702d04b43fddd7d53a028de0aaca0e76abb1b875a050297b3aa4",
         ),
-        math,
     ),
     "math500": Upstream(
         "math500.jsonl",
@@ -248,7 +133,6 @@ SOURCES = {
             "data/math_oai/test.jsonl",
             "35dc41080a3680858b27fa7e0533d2d547825316fc5dafe5d316f4ccc5a06132",
         ),
-        math500,
     ),
     "mbpp": Upstream(
         "mbpp_sanitized.jsonl",
@@ -258,7 +142,6 @@ SOURCES = {
             "sanitized-mbpp.json",
             "8ac32b2799150228e2d745aed09c870b7e4444246d4727d1004576207ef40769",
         ),
-        mbpp,
     ),
     "mbppplus": Upstream(
         "MbppPlus-NoExtreme.jsonl",
@@ -268,7 +151,6 @@ SOURCES = {
             "MbppPlus-NoExtreme.jsonl.gz",
             "72d32acaea73d5606cb97041b30d45bbda9435a675369d3e31965513ee94e564",
         ),
-        as_they_are,
     ),
     "svamp": Upstream(
         "svamp.jsonl",
@@ -277,7 +159,6 @@ SOURCES = {
             "evaluation/data/svamp/test.jsonl",
             "d0826ff1264f3860e46fc4e71db9e31d2d188960db87090e22677f9493e67a0d",
         ),
-        svamp,
     ),
 }
 """Benchmark -> where its rows come from. Every file is pinned: what has another digest is refused."""

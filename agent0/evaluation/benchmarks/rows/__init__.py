@@ -1,0 +1,73 @@
+"""The rows of a file, whoever wrote it: JSON objects in lines or in one list, indented or not, or below ``examples``,
+``rows`` or ``data`` of one object."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agent0.errors import ConfigError
+
+BOM = "\ufeff"
+_LISTS = ("examples", "rows", "data")
+_OTHER_FILES = {
+    "version https://git-lfs": "It is a pointer of Git LFS, not the file: git lfs pull.",
+    "<": "It is a web page, not the file.",
+}
+"""How files begin that were downloaded in place of the rows."""
+_decode = json.JSONDecoder().raw_decode
+
+
+def read_rows(text: str, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a file, each with its file and line, or file and row (from 1) where a list holds it.
+
+    Raises:
+        ConfigError: what is no JSON, or no object, named by file and line.
+    """
+    number = 0
+    for line, document in _documents(text, file):
+        for row in _below(document):
+            number += 1
+            where = f"{file}, line {line}" if row is document else f"{file}, row {number}"
+            if not isinstance(row, dict):
+                raise ConfigError(f"{where}: no JSON object.")
+            yield where, row
+
+
+def _below(document: Any) -> Sequence[Any]:
+    """The rows of a list, or of an object that holds a list of them, else the document itself."""
+    if isinstance(document, list):
+        return document
+    for name in _LISTS if isinstance(document, dict) else ():
+        rows = document.get(name)
+        if isinstance(rows, list) and rows and isinstance(rows[0], dict):
+            return [row["row"] if isinstance(row, dict) and isinstance(row.get("row"), dict) else row for row in rows]
+    return [document]
+
+
+def _documents(text: str, file: str) -> Iterator[tuple[int, Any]]:
+    """JSON documents with the line each begins in. Lines end at line feeds only: text may hold other line breaks."""
+    at, line, counted = _skip(text, 0), 1, 0
+    while at < len(text):
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            document, end = _decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise _no_json(text, at, file, line, error) from error
+        yield line, document
+        at = _skip(text, end)
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n" + BOM:
+        at += 1
+    return at
+
+
+def _no_json(text: str, at: int, file: str, line: int, error: Exception) -> ConfigError:
+    rest = text[at:].rstrip()
+    why = next((why for begin, why in _OTHER_FILES.items() if rest.startswith(begin)), f"{error}.")
+    last = "\n" not in rest or rest[0] == "["
+    if rest[:1] in ("{", "[") and last and isinstance(error, json.JSONDecodeError):
+        ended = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        why = "It is cut off: the file ends within it. Get it again." if ended else why
+    return ConfigError(f"{file}, line {line}: no JSON.", why)
