@@ -21,7 +21,7 @@ from agent0.rollout.proposals import read_parts
 from agent0.rollout.student import conclude
 from agent0.rollout.teacher import exploring_bias, propose, read_proposal, request_turns
 from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, used, with_and_without
-from agent0.rollout.tool_prompts import ACTIONS, requested, shown
+from agent0.rollout.tool_prompts import requested, shown
 from agent0.settings import ActorConfig, StudentConfig, TeacherConfig
 from agent0.stats.intervals import wilson
 from events.values import (
@@ -128,14 +128,14 @@ def test_tools_are_described_in_the_first_turn_where_actions_are_asked_for() -> 
     )
     call = format_call("python", {"code": "1"})
     asked = (Turn(role="user", content=f"q {call}"), Turn(role="assistant", content=f"So {call}"))
-    system, *rest = shown(asked, (SPEC,), ACTIONS)
+    system, *rest = shown(asked, (SPEC,), "actions")
     assert system == Turn(role="system", content=introduction) and rest[0] == asked[0]
     assert rest[1].role == "assistant" and "Action: python" in rest[1].content and "<tool_call>" not in rest[1].content
-    (merged,) = shown((Turn(role="system", content=f"Be brief. {call}"),), (SPEC,), ACTIONS)
+    (merged,) = shown((Turn(role="system", content=f"Be brief. {call}"),), (SPEC,), "actions")
     assert merged.role == "system" and merged.content.endswith(f"\n\n{introduction}")
     assert merged.content.startswith("Be brief. ") and "Action: python" in merged.content.partition("\n\nYou may")[0]
-    assert shown(asked, (SPEC,), "calls") is asked is shown(asked, (), ACTIONS)
-    assert requested((SPEC,), ACTIONS) == () and requested((SPEC,), "calls") == (SPEC,)
+    assert shown(asked, (SPEC,), "calls") is asked is shown(asked, (), "actions")
+    assert requested((SPEC,), "actions") == () and requested((SPEC,), "calls") == (SPEC,)
 
 
 def test_tool_use_is_counted_in_rows() -> None:

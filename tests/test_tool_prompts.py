@@ -12,7 +12,7 @@ from agent0.tools import tools
 from events.values import Turn
 from tests.test_student import CALL, TASK, Playback, play
 
-ACTIONS = StudentConfig(max_tokens=200, tools=("python", "sympy"), tool_prompt="actions")
+ACTIONS = StudentConfig(max_tokens=200, tools=("python", "sympy"), tool_form="actions")
 
 
 @pytest.mark.parametrize("style", ["compact", "full"])

@@ -16,7 +16,7 @@ from events.tasks import RewardAssigned, TaskAccepted, TaskAttempted, TaskPropos
 READ = ("proposals", "readable", "accepted", "attempts", "answered", "calls", "malformed")
 """Proposals of the teacher, those of them that hold a task, and tasks accepted; attempts of the student, those of them
 that end in an answer, tool calls, and those of them that are malformed. `run.teacher.json_schema` and
-`run.student.tool_prompt` are compared by them."""
+`run.student.tool_form` are compared by them."""
 
 
 @dataclass

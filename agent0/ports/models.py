@@ -23,7 +23,8 @@ class Sampling:
 
     ``seed`` keys this request's own random stream, so that a result does not depend on which other requests shared its
     batch. ``bias``: (text of a token, what is added to its logit) pairs; log-probabilities are those of the
-    distribution so changed. Providers whose models run elsewhere ignore it.
+    distribution so changed. Providers whose models run elsewhere ignore it. ``stop``: texts behind which nothing more
+    is needed; a provider may end the turn there, with or without the text, or ignore them.
     """
 
     temperature: float = 1.0
@@ -31,6 +32,7 @@ class Sampling:
     max_tokens: int = 256
     seed: int = 0
     bias: tuple[tuple[str, float], ...] = ()
+    stop: tuple[str, ...] = ()
 
 
 Listen = Callable[[str], None]

@@ -7,11 +7,13 @@ whose length is capped. Only text that a model sampled is parsed here, never a t
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agent0.chat_format import CLOSE, LONGEST_ANSWER, OPEN, boxed
+from agent0.rollout.tool_prompts import FENCE
+from agent0.turns.fence import FencedBlock, first_block, languages
 from events.values import ToolCall
 
 LONGEST = 32_768
@@ -42,8 +44,12 @@ class ParsedTurn:
     errors: tuple[str, ...] = ()
 
 
-def parse_turn(text: str, text_argument: Mapping[str, str] | None = None) -> ParsedTurn:
+def parse_turn(
+    text: str, text_argument: Mapping[str, str] | None = None, *, tools: Collection[str] = (), form: str = ""
+) -> ParsedTurn:
     r"""Parse one assistant turn.
+
+    In form ``fence`` its first block in the name of one of ``tools`` is its one call.
 
     Dialects, the first that occurs wins: ``<tool_call>{JSON}</tool_call>`` (several; the last may be unclosed), a
     fenced JSON object with ``name`` and ``arguments``, and ``Action: name[input]`` or ``Action: name`` with ``Action
@@ -52,6 +58,8 @@ def parse_turn(text: str, text_argument: Mapping[str, str] | None = None) -> Par
     """
     errors = [f"cut at {LONGEST} characters"] if len(text) > LONGEST else []
     text = text[:LONGEST].encode(errors="replace").decode()
+    if form == FENCE and (block := first_block(text, languages(tools))):
+        return ParsedTurn((_block_call(block, text_argument or {}),), _answer(text[: block.start]), tuple(errors))
     calls, prose = _marked(text)
     if not calls:
         calls, prose = _fenced(text)
@@ -60,6 +68,19 @@ def parse_turn(text: str, text_argument: Mapping[str, str] | None = None) -> Par
     if len(calls) > MOST_CALLS:
         errors.append(f"{len(calls)} calls, {MOST_CALLS} read")
     return ParsedTurn(tuple(calls[:MOST_CALLS]), _answer(prose), tuple(errors))
+
+
+def _block_call(block: FencedBlock, text_argument: Mapping[str, str]) -> ToolCall:
+    """The call that a block is: its text is the one text argument, or a JSON object of all."""
+    argument = text_argument.get(block.tool, "")
+    arguments = _object(block.body)
+    if arguments is None or (argument and list(arguments) != [argument]):
+        if not argument:
+            return ToolCall(name=block.tool, raw=block.body, error="the block is no JSON object of arguments")
+        arguments = {argument: block.body}
+    if not block.closed:
+        return ToolCall(name=block.tool, raw=block.body, error="the block is not closed")
+    return _call({"name": block.tool, "arguments": arguments}, block.body)
 
 
 def _marked(text: str) -> tuple[list[ToolCall], str]:

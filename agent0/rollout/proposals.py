@@ -5,9 +5,7 @@ arguments of a call; or fields in Markdown, YAML blocks or tags. Two different t
 the middle and an object that cannot be read are refused with the reason. What is looked at is bounded.
 """
 
-import ast
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -167,16 +165,6 @@ def _unfenced(text: str) -> str:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def is_python(program: str) -> bool:
-    """Return whether the grammar of Python has ``program``; the empty one is in it. Nothing runs."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            ast.parse(program)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def task_schema(*, long: bool = False) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
 from agent0.rollout.prompts import Prompt, prompt, render
-from agent0.rollout.tool_prompts import ACTIONS, requested, shown
+from agent0.rollout.tool_prompts import FORMS, delivered, requested, shown, stops, text_arguments, until_call
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
@@ -33,6 +33,9 @@ from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, ToolU
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""
+
+NOTHING = "[no output]"
+"""What the student reads of a call that returned no text."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,10 @@ def begin(task: Task, prompt: Prompt, config: StudentConfig, known: Mapping[str,
     ``known`` are the tools there are, None: the registered ones.
     """
     turns = render(prompt, {"question": task.question, "domain": task.domain})
-    specs = specs_of(config.tools, known) if config.max_calls and config.tool_prompt == ACTIONS else ()
+    specs = specs_of(config.tools, known) if config.max_calls and config.form in FORMS else ()
     factor = config.long_factor if task.kind == "long" else 1
     return Progress(
-        transcript=shown(turns, specs, config.tool_prompt),
+        transcript=shown(turns, specs, config.form),
         prompt=prompt.version,
         turns=config.max_turns * factor,
         calls=config.max_calls * factor,
@@ -114,14 +117,15 @@ async def step(now: Progress, given: Conditions) -> Progress:
     config, turn = given.config, len(now.written)
     specs = specs_of(config.tools, given.tools) if config.max_calls else ()
     heat = config.temperature if given.temperature is None else given.temperature
-    sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(given.seed, "turn", turn))
+    stop = stops(config.form) if specs else ()
+    sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(given.seed, "turn", turn), stop=stop)
     forced = "" if turn else given.prefill
     joint = config.choices if given.joint else 1
-    said = await given.model.generate(
+    written = await given.model.generate(
         GenerateRequest(
-            now.transcript,
+            delivered(now.transcript, config.form),
             sampling,
-            requested(specs, config.tool_prompt),
+            requested(specs, config.form),
             given.adapter,
             forced,
             given.group,
@@ -130,9 +134,10 @@ async def step(now: Progress, given: Conditions) -> Progress:
             attempt=given.attempt,
         )
     )
-    parsed = parse_turn(said.text, text_arguments(specs))
-    now = now.wrote(said, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
-    now = await _react(now, parsed, said.finish == "length", given)
+    written = until_call(written, specs, config.form)
+    parsed = parse_turn(written.text, text_arguments(specs), tools=[spec.name for spec in specs], form=config.form)
+    now = now.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
+    now = await _react(now, parsed, written.finish == "length", given)
     now = now if now.end or now.turns else now.but(end="turn_limit")
     return await _criticised(now, given) if config.self_critique else now
 
@@ -141,7 +146,7 @@ async def _criticised(now: Progress, given: Conditions) -> Progress:
     """Once an answer is given, its student's judgement of it."""
     if now.answer is None or now.end is None:
         return now
-    asked = given.model, given.config, now.transcript, now.answer
+    asked = given.model, given.config, delivered(now.transcript, given.config.form), now.answer
     seed = derive_seed(given.seed, "critique")
     critique = await criticise(
         *asked, seed=seed, adapter=given.adapter, group=given.group, task=given.task, attempt=given.attempt
@@ -262,15 +267,10 @@ def _refused(call: ToolCall, work: Workspace) -> ToolResult:
 
 def _readable(result: ToolResult, work: Workspace) -> str:
     """What the student reads of a call."""
+    output = result.output if result.output.strip() else NOTHING
     if work.characters > 0:
-        return result.output
-    return f"{result.output}\n[the attempt's tool output is used up; only the beginning and end of more is shown]"
-
-
-def text_arguments(specs: Sequence[ToolSpec]) -> dict[str, str]:
-    """Map each tool's name to the argument that plain text fills: its only required one, where it has exactly one."""
-    required = {spec.name: spec.parameters.get("required", []) for spec in specs}
-    return {name: names[0] for name, names in required.items() if len(names) == 1}
+        return output
+    return f"{output}\n[the attempt's tool output is used up; only the beginning and end of more is shown]"
 
 
 def plain_output(text: str) -> str:

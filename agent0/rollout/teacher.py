@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
-from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, is_python, read_parts, task_schema
+from agent0.rollout.proposals import LONGEST_PROGRAM, LONGEST_QUESTION, Written, read_parts, task_schema
 from agent0.rollout.trajectories import assemble, total_usage
 from agent0.settings import ActorConfig, TeacherConfig
 from agent0.tasks.curriculum.sampler import ANY_LEVEL
 from agent0.tasks.families import OPEN_FAMILY, families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
+from agent0.turns.programs import is_python
 from events.base import sha256
 from events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 

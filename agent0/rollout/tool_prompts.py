@@ -1,48 +1,146 @@
-"""How a prompt describes a student's tools, and how it is to call them: ``run.student.tool_prompt``.
+"""How a prompt describes a student's tools, and how it is to call them: ``run.student.tool_form``.
 
-``calls`` leaves both to the model's chat template, in whose form our prompts write their examples. ``actions`` says it
-in the first turn, for models that were taught no such form, and writes the examples of our prompts likewise. Whatever
-a prompt asks for, ``rollout.parsing`` reads either.
+``template`` leaves both to the model's chat template, in whose form our prompts write their examples. All other forms
+are described in the first turn, for models that were taught no form or do not write the one they were taught, and the
+examples of our prompts are written likewise. Whatever a prompt asks for, ``rollout.parsing`` reads any form.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from agent0.chat_format import CLOSE, OPEN, format_action
-from agent0.ports.models import ToolSpec
+from agent0.ports.models import Generation, ToolSpec
+from agent0.turns.fence import STOPS, first_block, languages, output_block
 from events.values import Turn
 
-ACTIONS = "actions"
+TEMPLATE, FENCE = "template", "fence"
+Write = Callable[[str, Mapping[str, object], str], str]
+"""From a tool's name, its arguments and the name of its one text argument ("": none) to the call's text."""
 _call = re.compile(rf"{OPEN}\n(.*?)\n{CLOSE}", re.DOTALL)
-_INTRODUCTION = """You may use these tools:
-{}
-
-To use one, end your turn with two lines, the second a JSON object with the tool's arguments:
-Action: <the tool's name>
-Action Input: <JSON object>
-Its output is the next message."""
 
 
-def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], style: str) -> tuple[Turn, ...]:
-    """Return a prompt's ``turns`` with ``tools`` described in ``style``; the question's text stays as it is."""
-    if style != ACTIONS or not tools:
+@dataclass(frozen=True)
+class ToolForm:
+    """A form of calls that a prompt teaches: ``introduction`` (after the tools' descriptions), ``write`` of a call and
+    where a server may ``stop``. ``blocks``: results come back as fenced blocks of the user."""
+
+    introduction: str
+    write: Write
+    stop: tuple[str, ...] = ()
+    blocks: bool = False
+
+
+def _bracketed(name: str, arguments: Mapping[str, object], _: str) -> str:
+    body = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    return f"[tool_call]\n{body}\n[/tool_call]"
+
+
+def _fenced(name: str, arguments: Mapping[str, object], text_argument: str) -> str:
+    text = arguments.get(text_argument) if list(arguments) == [text_argument] else None
+    body = text if isinstance(text, str) else json.dumps(arguments, ensure_ascii=False)
+    return f"```{name}\n{body}\n```"
+
+
+FORMS: Mapping[str, ToolForm] = {
+    "actions": ToolForm(
+        "To use one, end your turn with two lines, the second a JSON object with the tool's arguments:\n"
+        "Action: <the tool's name>\nAction Input: <JSON object>\nIts output is the next message.",
+        lambda name, arguments, _: format_action(name, arguments),
+    ),
+    "brackets": ToolForm(
+        "To use one, end your turn with a JSON object between these marks:\n[tool_call]\n"
+        '{"name": <the tool\'s name>, "arguments": <JSON object>}\n[/tool_call]\nIts output is the next message.',
+        _bracketed,
+    ),
+    FENCE: ToolForm(
+        "To use one, end your turn with a block between ``` and ```, named after the tool: for a tool with one "
+        "argument that text as it is (```python and a whole program that prints its result), for any other a JSON "
+        "object of its arguments. The output is the next message.",
+        _fenced,
+        STOPS,
+        blocks=True,
+    ),
+}
+"""Forms that a prompt can teach, by their names in the settings."""
+
+
+def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], form: str) -> tuple[Turn, ...]:
+    """Return a prompt's ``turns`` with ``tools`` described in ``form``; the question's text stays as it is."""
+    taught = FORMS.get(form)
+    if taught is None or not tools:
         return turns
-    told = _INTRODUCTION.format("\n".join(map(_described, tools)))
+    arguments = text_arguments(tools)
+    described = "\n".join(["You may use these tools:", *map(_described, tools), "", taught.introduction])
+
+    def rewritten(text: str) -> str:
+        return _call.sub(lambda call: _written(call[1], taught, arguments), text)
+
     if turns and turns[0].role == "system":
         first, *rest = turns
-        turns = (first.model_copy(update={"content": f"{_acting(first.content)}\n\n{told}"}), *rest)
+        turns = (first.model_copy(update={"content": f"{rewritten(first.content)}\n\n{described}"}), *rest)
     else:
-        turns = (Turn(role="system", content=told), *turns)
+        turns = (Turn(role="system", content=described), *turns)
     return tuple(
-        turn.model_copy(update={"content": _acting(turn.content)}) if turn.role == "assistant" else turn
+        turn.model_copy(update={"content": rewritten(turn.content)}) if turn.role == "assistant" else turn
         for turn in turns
     )
 
 
-def requested(tools: tuple[ToolSpec, ...], style: str) -> tuple[ToolSpec, ...]:
+def requested(tools: tuple[ToolSpec, ...], form: str) -> tuple[ToolSpec, ...]:
     """The tools that a model's own template is to describe: none where the prompt does."""
-    return () if style == ACTIONS else tools
+    return () if form in FORMS else tools
+
+
+def delivered(turns: tuple[Turn, ...], form: str) -> tuple[Turn, ...]:
+    """Return ``turns`` with the results of tools as ``form`` has them; those of one turn are one."""
+    taught = FORMS.get(form)
+    if not taught or not taught.blocks:
+        return turns
+    out: list[Turn] = []
+    for role, group in groupby(turns, lambda turn: turn.role):
+        if role == "tool":
+            out.append(Turn(role="user", content="\n".join(output_block(turn.content) for turn in group)))
+        else:
+            out += group
+    return tuple(out)
+
+
+def stops(form: str) -> tuple[str, ...]:
+    """Texts that only follow a whole call in ``form``."""
+    return FORMS[form].stop if form in FORMS else ()
+
+
+def until_call(written: Generation, tools: Sequence[ToolSpec], form: str) -> Generation:
+    """Return ``written`` up to the end of its first block that calls one of ``tools``, where ``form`` has such: what
+    follows was written before the output was known. No token is taken apart."""
+    block = first_block(written.text, languages([tool.name for tool in tools])) if form == FENCE else None
+    if block is None:
+        return written
+    if not block.closed:  # a server leaves out what it stopped at
+        is_whole = written.token_ids or written.finish == "length"
+        return written if is_whole else replace(written, text=f"{written.text.rstrip()}\n```")
+    if not written.text[block.end :].strip():
+        return written
+    kept = bisect_left(written.ends, block.end) + 1 if written.ends else 0
+    return replace(
+        written,
+        text=written.text[: written.ends[kept - 1] if kept else block.end],
+        token_ids=written.token_ids[:kept],
+        logprobs=written.logprobs[:kept],
+        ends=written.ends[:kept],
+        margins=written.margins[:kept],
+        finish="stop",
+    )
+
+
+def text_arguments(specs: Sequence[ToolSpec]) -> dict[str, str]:
+    """Map each tool's name to the argument that plain text fills: its only required one, where it has exactly one."""
+    required = {spec.name: spec.parameters.get("required", []) for spec in specs}
+    return {name: names[0] for name, names in required.items() if len(names) == 1}
 
 
 def _described(tool: ToolSpec) -> str:
@@ -50,11 +148,6 @@ def _described(tool: ToolSpec) -> str:
     return f"- {tool.name}: {tool.description} Arguments: {json.dumps(arguments, ensure_ascii=False)}"
 
 
-def _acting(text: str) -> str:
-    """``text`` with its calls as actions."""
-    return _call.sub(lambda found: _action(found[1]), text)
-
-
-def _action(body: str) -> str:
+def _written(body: str, form: ToolForm, text_arguments: Mapping[str, str]) -> str:
     call = json.loads(body)
-    return format_action(call["name"], call["arguments"])
+    return form.write(call["name"], call["arguments"], text_arguments.get(call["name"], ""))

@@ -146,10 +146,11 @@ class StudentConfig(ActorConfig):
     """The student's model, tools and limits per attempt."""
 
     tools: tuple[str, ...] = Field(("python", "sympy"), description="tools it may call")
-    tool_prompt: Literal["calls", "actions"] = Field(
-        "calls",
-        description="how its tools are described; calls: in the form of its chat template; actions: in the first turn, "
-        "and a call is two lines, Action and Action Input",
+    tool_form: Literal["auto", "template", "actions", "brackets", "fence"] = Field(
+        "auto",
+        description="how it is to call tools; template: as its chat template says; fence: with a block of code in the "
+        "tool's name; brackets: with JSON between [tool_call] and [/tool_call]; actions: with two lines, Action and "
+        "Action Input; auto: template for packaged models, for all others fence",
     )
     max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
     max_calls: int = Field(4, ge=0, le=1000, description="tool calls an attempt")
@@ -174,6 +175,13 @@ class StudentConfig(ActorConfig):
         "run's evaluation. Their answers are labelled, and trained on only by `run.training.student.distil`",
     )
     distil_routing: RoutingConfig = Field(RoutingConfig(), description="how it chooses between its model and these")
+
+    @property
+    def form(self) -> str:
+        """How it calls tools (``tool_form``)."""
+        if self.tool_form != "auto":
+            return self.tool_form
+        return "template" if is_packaged(self.provider, self.model) else "fence"
 
     @property
     def uses_tools(self) -> bool:

@@ -4,15 +4,14 @@ A mark is a word for thinking in brackets (``<think>``, ``[THINK]``, ``<|begin_o
 pairs, or a channel of gpt-oss. Marks in code or between quotation marks are mentioned, not meant. Time is linear.
 """
 
-import ast
 import re
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 from agent0.turns.marks import channel_messages
+from agent0.turns.programs import is_python
 
 _STRONG = ("think", "thinking", "thought", "thoughts", "reasoning", "scratchpad", "monologue")
 """A name with a word that ends so is one of thoughts: ``seed:think``, ``antThinking``, ``longcat_think``."""
@@ -44,7 +43,6 @@ _token = re.compile(
     re.MULTILINE,
 )
 _word = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_LONGEST_PROGRAM = 100_000
 
 
 class Reply(NamedTuple):
@@ -231,15 +229,8 @@ def _next_closing(marks: Sequence[_Mark], start: int) -> int | None:
 
 def _is_program(text: str, marks: Sequence[_Mark]) -> bool:
     """Whether all of ``text`` is a program of Python and all ``marks`` stand in its strings and comments."""
-    if len(text) > _LONGEST_PROGRAM:
-        return False
     pieces, place = [], 0
     for mark in marks:
         pieces += [text[place : mark.start], "?"]  # which no program has outside of them
         place = mark.end
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            ast.parse("".join([*pieces, text[place:]]))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+    return is_python("".join([*pieces, text[place:]]))

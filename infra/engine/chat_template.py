@@ -96,6 +96,16 @@ class Chat:
         kept = ids[:-1] if ids and ids[-1] in self.stops else ids
         return str(self._trusted.decode(list(kept), skip_special_tokens=False))
 
+    def has_written(self, texts: Sequence[str], ids: Sequence[int]) -> bool:
+        """Whether the newest of ``ids`` completes one of ``texts``."""
+        if not texts:
+            return False
+        newest = self._piece(ids[-1])
+        if not any(text[-1] in newest for text in texts):
+            return False
+        tail = "".join(self._piece(one) for one in ids[-max(map(len, texts)) :])
+        return any(text in tail for text in texts)
+
     def ends(self, ids: Sequence[int], start: int = 0) -> list[int]:
         """Where the text of each of ``ids`` ends in what ``decode`` makes of all, counted on from ``start``.
 

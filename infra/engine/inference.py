@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -175,7 +176,14 @@ class Engine:
             min(one.sampling.max_tokens, self._context - len(w.prompt)) for w, one in zip(written, batch, strict=True)
         ]
         rows = [
-            Row(w, request.sampling, room, self._bias(request.sampling.bias), request.margins)
+            Row(
+                w,
+                request.sampling,
+                room,
+                self._bias(request.sampling.bias),
+                request.margins,
+                partial(self._chat.has_written, request.sampling.stop),
+            )
             for w, request, room in zip(written, batch, rooms, strict=True)
             if room > 0 and not w.error
         ]

@@ -1,6 +1,6 @@
 """What is being written, side by side: each row's next token, drawn from a random stream of its own."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import torch
@@ -12,7 +12,8 @@ from infra.engine.requests import Written
 
 class Row:
     """One request while it is decoded, with room for ``left`` tokens. Its random numbers are drawn at once from its
-    own seed. ``bias`` is added to the logits of some tokens, before the temperature. ``margins``: they are kept."""
+    own seed. ``bias`` is added to the logits of some tokens, before the temperature. ``margins``: they are kept.
+    ``is_over`` tells from all tokens whether one of ``sampling.stop`` has been written."""
 
     def __init__(
         self,
@@ -21,7 +22,9 @@ class Row:
         left: int,
         bias: Sequence[tuple[int, float]] = (),
         margins: bool = False,
+        is_over: Callable[[Sequence[int]], bool] = lambda _: False,
     ) -> None:
+        self.is_over = is_over
         self.written, self.sampling, self.left, self.bias, self.margins = written, sampling, left, bias, margins
         self.draws = np.random.default_rng(sampling.seed % 2**64).random(left)
 
@@ -30,9 +33,10 @@ class Row:
         self.written.ids.append(token)
         self.written.logprobs.append(logprob)
         self.left -= 1
-        if token in stops:
+        ends = token in stops or self.is_over(self.written.ids)
+        if ends:
             self.written.finish = "stop"
-        return token not in stops and self.left > 0
+        return not ends and self.left > 0
 
 
 class Batch:

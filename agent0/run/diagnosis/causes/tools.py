@@ -11,7 +11,7 @@ USUAL = RunConfig().student.tools
 NAMED = 4
 """Missing tools that are named, at most."""
 WRONG = "the list of tools is wrong"
-KEYS = ("run.student.tools", "run.student.tool_prompt", "run.student.max_calls", "run.policy.")
+KEYS = ("run.student.tools", "run.student.tool_form", "run.student.max_calls", "run.policy.")
 
 
 @cause(51)

@@ -1,0 +1,66 @@
+"""Calls as fenced blocks: a block in the name of a tool ends the turn and calls it, its output comes back in another.
+
+So do the executors of PAL-like agents (ToRA, arXiv 2309.17452; Qwen2.5-Math), and models write it that never learned
+another form. A block is the tool's one text argument, or a JSON object of its arguments.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from agent0.turns.programs import is_python
+
+ALIASES = {"python": ("py", "python3", "ipython"), "shell": ("bash", "sh", "console")}
+"""Languages that name a tool beside its own name."""
+_opening = re.compile(r"^[ \t]{0,8}(?P<sign>`{3,}|~{3,})[ \t]*(?P<language>[\w.+-]*)[^\n`]*\n", re.MULTILINE)
+_printing = re.compile(r"\bprint\s*\(")
+STOPS = ("```\n\n", "```output")
+"""What only a closed block is followed by; a bare opening is not."""
+
+
+class FencedBlock(NamedTuple):
+    """A block from ``start`` to the ``end`` of what closes it."""
+
+    tool: str
+    body: str
+    start: int
+    end: int
+    closed: bool
+
+
+def first_block(text: str, tools: Mapping[str, str]) -> FencedBlock | None:
+    """Find the first block of ``text`` that calls one of ``tools`` (languages with the tool that each names).
+
+    A block without a language calls the tool of ``python`` where it is a program that prints.
+    """
+    place = 0
+    while opening := _opening.search(text, place):
+        sign = opening["sign"]
+        closing = re.compile(rf"^[ \t]{{0,8}}{sign[0]}{{{len(sign)},}}(?=[ \t]*$)", re.MULTILINE).search(
+            text, opening.end()
+        )
+        inner_end, place = (closing.start(), closing.end()) if closing else (len(text), len(text))
+        body = text[opening.end() : inner_end].strip("\n")
+        tool = tools.get(opening["language"].lower(), "")
+        if not opening["language"] and _printing.search(body) and is_python(body):
+            tool = tools.get("python", "")
+        if tool:
+            return FencedBlock(tool, body, opening.start(), place, closing is not None)
+    return None
+
+
+@lru_cache(16)
+def _closing(sign: str) -> re.Pattern[str]:
+    return re.compile(rf"^[ \t]{{0,8}}{sign[0]}{{{len(sign)},}}(?=[ \t]*$)", re.MULTILINE)
+
+
+def languages(tools: Collection[str]) -> dict[str, str]:
+    """Map every language of a block to the tool among ``tools`` that it names."""
+    aliases = {alias: tool for tool, names in ALIASES.items() if tool in tools for alias in names}
+    return aliases | {name.lower(): name for name in tools}
+
+
+def output_block(output: str) -> str:
+    """Write a tool's ``output`` as a block that it cannot close itself."""
+    return f"```output\n{output.replace('```', chr(39) * 3)}\n```"

@@ -1,0 +1,144 @@
+"""Calls as fenced blocks: what is a call, where its turn ends, and how its output comes back."""
+
+import pytest
+
+from agent0.ports.models import Generation
+from agent0.rollout.parsing import parse_turn
+from agent0.rollout.student import specs_of
+from agent0.rollout.tool_prompts import delivered, requested, shown, stops, text_arguments, until_call
+from agent0.settings import StudentConfig
+from events.values import Turn
+from tests.test_student import Playback, play
+
+SPECS = specs_of(("python", "sympy", "shell"))
+NAMES = [spec.name for spec in SPECS]
+FENCE = StudentConfig(max_tokens=200, tools=("python", "sympy"), tool_form="fence")
+
+
+def calls_of(text: str) -> list[tuple[str, dict[str, object], bool]]:
+    parsed = parse_turn(text, text_arguments(SPECS), tools=NAMES, form="fence")
+    return [(call.name, call.arguments, bool(call.error)) for call in parsed.calls]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("I compute.\n```python\nprint(6*7)\n```", "python", {"code": "print(6*7)"}),
+        ("```py\nprint(1)\n```\nThis prints 1.", "python", {"code": "print(1)"}),
+        ("```Python\nprint(1)\n```", "python", {"code": "print(1)"}),
+        ("~~~python3\nprint(1)\n~~~", "python", {"code": "print(1)"}),
+        ("````python\ns = '''\n```\n'''\nprint(s)\n````", "python", {"code": "s = '''\n```\n'''\nprint(s)"}),
+        ("```python title=a.py\nprint(1)\n```", "python", {"code": "print(1)"}),
+        ("```\nx = 2\nprint(x)\n```", "python", {"code": "x = 2\nprint(x)"}),
+        ("```text\nsome words\n```\n```python\nprint(2)\n```", "python", {"code": "print(2)"}),
+        ("```bash\nls -l\n```", "shell", {"command": "ls -l"}),
+        ("```sympy\n{\"operation\": \"solve\", \"expression\": \"x-1\"}\n```", "sympy",
+         {"operation": "solve", "expression": "x-1"}),
+        ("```python\n{\"code\": \"print(1)\"}\n```", "python", {"code": "print(1)"}),
+        ("```python\n{'a': 1}\n```", "python", {"code": "{'a': 1}"}),
+        ("```python\nprint('unclosed by the server')", "python", {}),
+        ("\\boxed{3}? I check.\n```python\nprint(3)\n```\n\\boxed{4}", "python", {"code": "print(3)"}),
+    ],
+)  # fmt: skip
+def test_a_block_in_the_name_of_a_tool_is_its_call(text: str, name: str, arguments: dict[str, object]) -> None:
+    assert calls_of(text) == [(name, arguments, not arguments)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\boxed{42}",
+        "```json\n{\"answer\": 42}\n```\n\\boxed{42}",
+        "```text\nprint(1)\n```",
+        "```output\n42\n```",
+        "```\nplain words\n```",
+        "```\n42\n```",
+        "Write it between ``` and ```: \\boxed{1}",
+        "Use `print(6*7)` to see 42.",
+        "inline ```python print(1)``` code",
+        "```javascript\nconsole.log(1)\n```",
+    ],
+)  # fmt: skip
+def test_other_blocks_are_text(text: str) -> None:
+    assert calls_of(text) == []
+
+
+def test_only_the_first_block_is_called_and_only_where_the_form_is_fence() -> None:
+    text = "```python\nprint(1)\n```\n```output\n1\n```\n```python\nprint(2)\n```\n\\boxed{2}"
+    parsed = parse_turn(text, {"python": "code"}, tools=("python",), form="fence")
+    assert [call.arguments for call in parsed.calls] == [{"code": "print(1)"}] and parsed.answer is None
+    assert parse_turn(text, {"python": "code"}).calls == ()
+    assert calls_of('<tool_call>{"name": "shell", "arguments": {"command": "ls"}}</tool_call>') == [
+        ("shell", {"command": "ls"}, False)
+    ]
+
+
+def written(text: str, finish: str = "stop", tokens: bool = True) -> Generation:
+    pieces = text.split(" ")
+    texts = [*(f"{piece} " for piece in pieces[:-1]), pieces[-1]]
+    ends = tuple(len("".join(texts[: n + 1])) for n in range(len(texts)))
+    ids = tuple(range(len(texts))) if tokens else ()
+    chances = tuple(-0.5 for _ in ids)
+    return Generation(text, ids, chances, (9,), finish, ends=ends if tokens else ())  # type: ignore[arg-type]
+
+
+def test_a_turn_ends_with_its_first_block_and_no_token_is_taken_apart() -> None:
+    call = "I compute. \n```python\nprint( 6 )\n``` "  # of which the last token is "``` "
+    cut = until_call(written(f"{call}\nThat is 6 or \\boxed{{6}}"), SPECS, "fence")
+    assert cut.text.startswith(call.rstrip()) and "boxed" not in cut.text and cut.text == call
+    assert len(cut.token_ids) == len(cut.logprobs) == len(cut.ends) and cut.ends[-1] == len(cut.text)
+    assert cut.finish == "stop"
+    for whole in (
+        written("no block \\boxed{1}"),
+        written("```python\nprint(1)\n```"),
+        written("```python\nx", "length"),
+    ):
+        assert until_call(whole, SPECS, "fence") == whole
+        assert until_call(whole, SPECS, "template") == whole
+    stopped = until_call(written("```python\nprint(1)\n", tokens=False), SPECS, "fence")
+    assert stopped.text == "```python\nprint(1)\n```", "a server leaves out what it stopped at"
+
+
+def test_no_text_that_opens_a_block_is_one_to_stop_at() -> None:
+    openings = ("```python\nprint(1)", "```\nprint(1)", "```py title=a\n\nx", "I compute:\n\n```python\n\nx = 1")
+    assert all(stop not in opening for stop in stops("fence") for opening in openings)
+    assert stops("template") == ()
+
+
+def test_output_comes_back_as_a_block_that_it_cannot_close() -> None:
+    turns = (
+        Turn(role="assistant", content="a"),
+        Turn(role="tool", name="python", content="```\n1"),
+        Turn(role="tool", name="", content="The turn could not be read whole."),
+        Turn(role="user", content="b"),
+    )
+    first, block, last = delivered(turns, "fence")
+    assert (first, last) == (turns[0], turns[-1]) and block.role == "user"
+    assert block.content == "```output\n'''\n1\n```\n```output\nThe turn could not be read whole.\n```"
+    assert delivered(turns, "template") is turns
+
+
+async def test_a_student_calls_by_block_and_reads_the_output_in_one() -> None:
+    model = Playback(["I compute.\n```python\nprint(12+30)\n```\nIt is 41.", r"\boxed{42}"])
+    result = await play(model=model, config=FENCE)
+    assert (result.answer, [use.call.name for use in result.tool_calls]) == ("42", ["python"])
+    first, second = model.asked
+    assert not first.tools and first.sampling.stop and "```python" in first.turns[0].content
+    assert second.turns[-1] == Turn(role="user", content="```output\n42\n```")
+    assert second.turns[-2].content == "I compute.\n```python\nprint(12+30)\n```"
+    assert [turn.role for turn in result.transcript][-3:] == ["assistant", "tool", "assistant"]
+
+
+async def test_a_tool_that_prints_nothing_says_so() -> None:
+    model = Playback(["```python\nx = 1\n```", r"\boxed{42}"])
+    result = await play(model=model, config=FENCE)
+    assert result.transcript[-2].content == "[no output]" and result.tool_calls[0].result.output == ""
+
+
+def test_examples_of_a_prompt_are_written_in_its_form() -> None:
+    call = '<tool_call>\n{"name": "sympy", "arguments": {"operation": "solve", "expression": "x"}}\n</tool_call>'
+    turns = (Turn(role="system", content=f"Write\n{call}"), Turn(role="user", content=call))
+    system, user = shown(turns, SPECS, "fence")
+    assert '```sympy\n{"operation": "solve", "expression": "x"}\n```' in system.content and user.content == call
+    assert "[tool_call]\n{" in shown(turns, SPECS, "brackets")[0].content
+    assert shown(turns, SPECS, "template") is turns and requested(SPECS, "fence") == ()
