@@ -27,6 +27,7 @@ import re
 import unicodedata
 from enum import Enum
 
+REPLACEMENT = "\ufffd"
 _ENDED = re.compile(r"[.!?…:][)\"'`]?$")
 """How a text ends that needs no full stop."""
 _DOUBLED = re.compile(r"(?<!\.)\.\.$")
@@ -56,18 +57,15 @@ class Kind(Enum):
 class Agent0Error(Exception):
     """The base of all errors that a user reads: what happened, why, and what to do next.
 
-    User names and passwords are removed from addresses in all three texts. The first two are sentences; a mend may end
-    with a command, and stays as it is.
+    User names and passwords are removed from addresses in all three texts; they are clean text. The first
+    two are sentences; a mend may end with a command, and stays as it is.
     """
 
     kind = Kind.OPERATION
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
-        self.what, self.why, self.fix = what, why, fix = (
-            sentence(bare_url(what)),
-            sentence(bare_url(why)),
-            bare_url(fix),
-        )
+        what, why, fix = (clean_text(bare_url(text)) for text in (what, why, fix))
+        self.what, self.why, self.fix = what, why, fix = sentence(what), sentence(why), fix
         super().__init__(" ".join(part.strip() for part in (what, why, fix) if part.strip()))
 
 
@@ -201,6 +199,14 @@ def sentence(text: str) -> str:
 def bare_url(text: str) -> str:
     """``text`` with no user and no password in any address in it."""
     return _CREDENTIALS.sub("", text) if "@" in text else text
+
+
+def clean_text(text: str) -> str:
+    """``text`` as a log can hold it: the two halves of a surrogate pair as the character they spell, a half that is
+    alone and a NUL as U+FFFD."""
+    if text.isascii():
+        return text.replace("\0", REPLACEMENT)
+    return text.replace("\0", REPLACEMENT).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def bare_address(value: str) -> str:

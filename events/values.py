@@ -178,12 +178,14 @@ class Trajectory(Value):
 
 
 class Turn(Value):
-    """One message of a transcript. ``token_ids`` are the sampled ids of an assistant turn (never re-encoded)."""
+    """One message of a transcript. ``token_ids`` are the sampled ids of an assistant turn (never re-encoded).
+    ``thinking`` is the thought that a server gave apart from it: recorded, never graded, never sent again."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     name: str = ""
     token_ids: tuple[int, ...] = ()
+    thinking: str = ""
 
 
 class ToolUse(Value):

@@ -72,10 +72,12 @@ class OpenAIStandIn:
     chat template takes one question and nothing after it. As ``sglang`` it has a way of its own, and tells each time
     all that was written, or what is new where it is ``incremental``. Without ``streams`` it answers in one piece,
     whatever it is asked for. With ``updating`` it takes ``adapters`` while it runs (name to path and digest), which
-    change what is written unless it is ``deaf``. Choices of one call have seeds that are so far ``apart``."""
+    change what is written unless it is ``deaf``. Choices of one call have seeds that are so far ``apart``. ``replies``
+    are sent in the place of its next answers, as they stand: a list as the parts of a stream."""
 
     def __init__(self, level: str = "tokens", models: tuple[str, ...] = ("student",), key: str = "") -> None:
         self.level, self.models, self.key, self.bos = level, models, key, False
+        self.replies: list[Any] = []
         self.after, self.faults, self.native, self.single = "0.001", list[str](), False, False
         self.incremental, self.streams = False, True
         self.updating, self.deaf, self.apart = False, False, 1
@@ -261,6 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(fault, body)
             return
         status, found = there.answer(method, self.path, body, self.headers.get("Authorization", ""))
+        found = there.replies.pop(0) if there.replies and method == "POST" else found
         self._stream(found, fault) if isinstance(found, list) else self._send(status, found)
 
     def _fail(self, fault: str, body: dict[str, Any]) -> None:
@@ -285,7 +288,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for part in parts[:1] if fault else parts:
-            self._event(json.dumps(part))
+            self._event(part if isinstance(part, str) else json.dumps(part))
         if fault == "error":
             self._event(json.dumps({"error": {"message": "EngineDeadError", "code": 500}}))
         if fault == "garbled":

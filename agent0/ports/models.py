@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from agent0.errors import clean_text
 from agent0.settings import ActorConfig
 from events.values import Artifact, Capture, Turn, Usage
 
@@ -34,6 +35,9 @@ class Sampling:
     bias: tuple[tuple[str, float], ...] = ()
     stop: tuple[str, ...] = ()
 
+
+LONGEST_NAME = 500
+"""Characters of a name that a server gives to anything."""
 
 Listen = Callable[[str], None]
 """Takes all of a turn's text that is written so far, whenever there is more."""
@@ -80,6 +84,13 @@ class Served:
     fingerprint: str = ""
     limits: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Clean and shorten what the server wrote."""
+        for name in ("model", "quantization", "host", "fingerprint"):
+            object.__setattr__(self, name, clean_text(getattr(self, name)[:LONGEST_NAME]))
+        limits = {clean_text(name): clean_text(value[:LONGEST_NAME]) for name, value in self.limits.items()}
+        object.__setattr__(self, "limits", limits)
+
 
 @dataclass(frozen=True)
 class Generation:
@@ -92,7 +103,7 @@ class Generation:
     ``seed`` is what it was drawn with where that is not the request's, None where it is. ``counted`` is a server's own
     count of tokens as it gave it, from which a price follows, and ``served`` what it says of itself. ``author`` is the
     model that wrote it, where another was meant. ``margins`` are, for each token, the probability of the likeliest one
-    less that of the second, where they were wanted.
+    less that of the second, where they were wanted. ``thinking`` is a thought that the server gave apart from the text.
     """
 
     text: str
@@ -110,6 +121,15 @@ class Generation:
     served: Served = Served()
     author: str = ""
     margins: tuple[float, ...] = ()
+    thinking: str = ""
+
+    def __post_init__(self) -> None:
+        """Clean the text: what a model writes may hold half a character, which neither a log nor a file can."""
+        text = clean_text(self.text)
+        if len(text) != len(self.text):
+            object.__setattr__(self, "ends", ())  # halves were joined: places moved
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "thinking", clean_text(self.thinking))
 
 
 class Model(Protocol):

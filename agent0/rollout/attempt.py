@@ -81,7 +81,7 @@ class Progress(Value):
             seed=said.seed,
             author=said.author,
         )
-        turn = Turn(role="assistant", content=said.text, token_ids=said.token_ids)
+        turn = Turn(role="assistant", content=said.text, token_ids=said.token_ids, thinking=said.thinking)
         return self.but(
             transcript=(*self.transcript, turn),
             written=(*self.written, written),

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Literal
 
-from agent0.errors import Agent0Error, DependencyError, TransientError, bare_url
+from agent0.errors import Agent0Error, DependencyError, TransientError, bare_url, clean_text
 from agent0.registry import is_defect, raised_in
 from agent0.settings import Settings
 from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
@@ -351,11 +351,11 @@ async def _then_cancelled(stored: Coroutine[Any, Any, list[int]]) -> list[int]:
 def _what(error: Exception) -> tuple[str, str]:
     """Its class and what it says, as it may be recorded: without user and password in an address. Where the code of a
     user's file raised it, which."""
-    said, whose = bare_url(str(error)), raised_in(error)
+    said, whose = clean_text(bare_url(str(error))), raised_in(error)
     said = f"{said.rstrip('.')} ({whose})".lstrip() if whose else said
     return type(error).__name__, said[:TRACE_CHARS]
 
 
 def _trace(error: Exception) -> str:
     """Where it was raised, as it may be recorded; the end of it where it is long."""
-    return bare_url("".join(traceback.format_exception(error)))[-TRACE_CHARS:]
+    return clean_text(bare_url("".join(traceback.format_exception(error))))[-TRACE_CHARS:]

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent0.errors import Agent0Error, DependencyError, LogError, OperationError, bare_url
+from agent0.errors import Agent0Error, DependencyError, LogError, OperationError, bare_url, clean_text
 from events.base import Recorded
 from infra.log.connection import die
 from infra.log.event_log import BATCH, Log
@@ -80,8 +80,8 @@ class Committer:
             else:
                 _settle(reaction, _unstorable(f"{type(error).__name__}: {error}"))
         if error is not None:
-            why = f"effects cannot be stored ({type(error).__name__}: {bare_url(str(error))[:500]})"
-            self._fatal(f"{why}; look at the log's server (`agent0 doctor`), then start again: nothing is lost")
+            why = clean_text(bare_url(str(error)))[:500]
+            self._fatal(f"effects cannot be stored: {type(error).__name__}: {why}; start again: nothing is lost")
 
     async def _gather(self) -> None:
         """Wait for one finished reaction, then a moment for others; at most one batch full."""

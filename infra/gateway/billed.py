@@ -270,7 +270,7 @@ def said(written: Generation, remote: Remote) -> dict[str, Any]:
 
 def prompt_bytes(request: GenerateRequest) -> int:
     """Bytes of everything that a vendor may be sent for ``request``, and of what it may add."""
-    parts = [turn.model_dump_json() for turn in request.turns]
+    parts = [turn.model_dump_json(exclude={"thinking"}) for turn in request.turns]
     parts += [json.dumps(asdict(tool), ensure_ascii=False) for tool in request.tools]
     parts += [json.dumps(request.schema or {}, ensure_ascii=False), request.prefill]
     return sum(len(part.encode()) for part in parts) + TEMPLATE_BYTES

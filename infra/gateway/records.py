@@ -14,7 +14,7 @@ def request_json(request: GenerateRequest) -> str:
     """Everything of ``request`` that an answer depends on, its seed and adapter included, in one canonical form: not
     what it is for."""
     held: dict[str, Any] = {
-        "turns": [turn.model_dump(exclude_defaults=True) for turn in request.turns],
+        "turns": [turn.model_dump(exclude_defaults=True, exclude={"thinking"}) for turn in request.turns],
         "tools": [asdict(tool) for tool in request.tools],
         "sampling": asdict(request.sampling),
         "adapter": request.adapter.sha256 if request.adapter else "",

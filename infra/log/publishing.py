@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import PydanticSerializationError
+
 from agent0.errors import DependencyError, LogError
 from events.base import Recorded
 from events.traces import HEADER, traceparent
@@ -10,6 +12,7 @@ from infra.log.streams import MAX_MESSAGE
 
 MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""
+LONGEST_WHY = 300
 NO_STREAM = 10059
 """The server's code for a log that was never made."""
 _DUPLICATE = 10201
@@ -33,9 +36,15 @@ def body_of(recorded: Recorded) -> bytes:
     """Encode an event as the body that is stored.
 
     Raises:
-        LogError: it is too large.
+        LogError: it is too large, or holds what no JSON can.
     """
-    body = recorded.to_json()
+    try:
+        body = recorded.to_json()
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        why = f"{recorded.type} of {recorded.handler or 'a person'}: {str(error)[:LONGEST_WHY]}"
+        raise LogError(
+            "An event cannot be written as JSON.", why, "Clean or refuse the text where it comes in."
+        ) from error
     if len(body) > MAX_BODY:
         why = f"{recorded.type} has {len(body)} bytes; an event holds at most {MAX_BODY}."
         raise LogError("An event is too large.", why, "Put its content into an artifact.")

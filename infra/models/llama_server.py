@@ -13,7 +13,9 @@ import httpx
 from agent0.errors import Agent0Error, DependencyError, OperationError, TransientError
 from agent0.evaluation.serving_parity import Step
 from events.values import Turn
+from infra.models.calls.streams import UNREADABLE
 
+FAILURES: tuple[type[Exception], ...] = (httpx.HTTPError, *UNREADABLE)
 TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 SEEN = 50
 """How many of the likeliest tokens a server is asked for at each place."""
@@ -127,7 +129,7 @@ class LlamaServer:
         try:
             reply = await self._client.request(method, path, json=body)
             found = reply.json()
-        except (httpx.HTTPError, ValueError) as error:
+        except FAILURES as error:
             raise refused(error, self._url) from error
         if reply.status_code != 200:
             message = found.get("error", found) if isinstance(found, dict) else found
@@ -157,7 +159,7 @@ async def kind_of(url: str) -> str:
             try:
                 reply = await client.get(path)
                 found = reply.json() if reply.status_code == 200 else None
-            except (httpx.HTTPError, ValueError) as error:
+            except FAILURES as error:
                 raise refused(error, url) from error
             if isinstance(found, dict) and key in found:
                 return kind

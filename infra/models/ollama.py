@@ -27,10 +27,11 @@ from agent0.errors import (
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
+from infra.models.calls.counts import count_of, logprob
 from infra.models.calls.margins import margin
 from infra.models.calls.refusals import unquoting
 from infra.models.calls.slots import BusyError, Slots
-from infra.models.calls.streams import Patience, timely
+from infra.models.calls.streams import UNREADABLE, Patience, timely
 from infra.models.calls.trial import ATTEMPT
 from infra.models.llama_server import authorities, client_of, kind_of
 from infra.models.tool_text import messages
@@ -54,6 +55,7 @@ PADDED = 256
 """A server rounds its context window up to a multiple of this."""
 OVERLONG = re.compile(r"context (size|length)")
 
+FAILURES: tuple[type[Exception], ...] = (ResponseError, ConnectionError, TimeoutError, httpx.HTTPError, *UNREADABLE)
 KEYLESS = (401, 403)
 ELSEWHERE = (*KEYLESS, 404, 405, 501)
 """What other servers answer to a question that is Ollama's alone."""
@@ -99,7 +101,7 @@ class Ollama:
         try:
             async with asyncio.timeout(self._actor.timeout_s):
                 await self._client.chat(self._model, [], keep_alive=0)
-        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, TimeoutError):
+        except FAILURES:
             return
 
     async def close(self) -> None:
@@ -114,14 +116,14 @@ class Ollama:
             async for part in timely(self._pieces(request), "Ollama", where, Patience.of(self._actor)):
                 first = first or time.monotonic()
                 parts.append(part)
-        except (ResponseError, ConnectionError, httpx.HTTPError, ValueError, AttributeError) as error:
-            if isinstance(error, ValueError | AttributeError) and (other := await _other_kind(self._url)):
+            written = self._read(parts, (first or start) - start, time.monotonic() - start) if parts else None
+        except FAILURES as error:
+            if isinstance(error, UNREADABLE) and (other := await _other_kind(self._url)):
                 raise OtherServerError("Ollama", f"What answers at {self._url} is {other}.", ELSEWHERE_FIX) from None
             private = [turn.content for turn in request.turns]
             raise self._refused(error, private) from None  # its text may quote what was written
-        if not parts or not (parts[-1].done or _looped(parts)):
+        if written is None or not (parts[-1].done or _looped(parts)):
             raise DependencyError("Ollama", f"It ended in the middle of an answer ({self._url}).", "See its log.")
-        written = self._read(parts, (first or start) - start, time.monotonic() - start)
         read, said = written.usage.prompt_tokens, written.usage.completion_tokens
         if read + said > -(-self._actor.num_ctx // PADDED) * PADDED:
             raise self._overlong(f"{read} tokens were read and {said} written: the beginning was dropped.")
@@ -175,6 +177,7 @@ class Ollama:
         last, entries = parts[-1], [entry for part in parts for entry in part.logprobs or ()]
         text = "".join(part.message.content or "" for part in parts)
         pieces = [entry.token for entry in entries]
+        known = [value for entry in entries if (value := logprob(entry.logprob)) is not None]
         spelt = "".join(pieces) == text
         margins = [one for entry in entries for one in margin(top.logprob for top in entry.top_logprobs or ())]
         # models with a parser of their own at the server give calls apart even where none was asked for
@@ -182,11 +185,12 @@ class Ollama:
         text = "\n".join(filter(None, [text, *(format_call(call.name, call.arguments) for call in calls)]))
         return Generation(
             text=text,
-            logprobs=tuple(entry.logprob for entry in entries),
+            thinking="".join(part.message.thinking or "" for part in parts),
+            logprobs=tuple(known) if len(known) == len(entries) else (),
             finish="stop" if last.done and last.done_reason != "length" else "length",
             usage=Usage(
-                prompt_tokens=last.prompt_eval_count or 0,
-                completion_tokens=last.eval_count or len(entries),
+                prompt_tokens=count_of(last.prompt_eval_count),
+                completion_tokens=count_of(last.eval_count) or len(entries),
                 wall_s=seconds,
                 first_s=first_s,
             ),
@@ -232,7 +236,7 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
     client = AsyncClient(url, timeout=timeout_s, verify=authorities())
     try:
         found = await client.show(model)
-    except (ResponseError, ConnectionError, httpx.HTTPError, ValueError) as error:
+    except FAILURES as error:
         if isinstance(error, ResponseError) and error.status_code in ELSEWHERE and (other := await _other_kind(url)):
             raise OtherServerError("Ollama", f"What answers at {url} is {other}.", ELSEWHERE_FIX) from error
         raise refusal(error, url, model) from error
@@ -275,7 +279,7 @@ async def _other_kind(url: str) -> str:
         try:
             version, models = await client.get("/api/version"), await client.get("/v1/models")
             found = models.json()
-        except (httpx.HTTPError, ValueError):
+        except FAILURES:
             return "another server"
     said = found.get("error") if isinstance(found, dict) else None
     if models.status_code in KEYLESS and (isinstance(said, dict) or version.status_code not in KEYLESS):

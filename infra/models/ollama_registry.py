@@ -11,7 +11,7 @@ import httpx
 from agent0.errors import Agent0Error, DependencyError, OperationError
 from agent0.evaluation.serving_parity import Step
 from events.values import Turn
-from infra.models.llama_server import Said, client_of, file_digest, refused
+from infra.models.llama_server import FAILURES, Said, client_of, file_digest, refused
 
 OLDEST, ADAPTERS_GONE = (0, 30, 0), (0, 34, 1)
 """From the first on, llama.cpp's own server computes every model; from the second on, no adapters are taken in."""
@@ -99,7 +99,7 @@ class OllamaModels:
         try:
             reply = await self._client.request(method, path, json=body, **options)
             found = reply.json()
-        except (httpx.HTTPError, ValueError) as error:
+        except FAILURES as error:
             raise refused(error, self._url) from error
         if reply.status_code != 200 or not isinstance(found, dict):
             raise _refusal(reply, path)

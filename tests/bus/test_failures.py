@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import nats
 import nats.errors
@@ -11,9 +12,9 @@ import pytest
 
 from agent0.errors import DependencyError, LogError, OperationError, TransientError
 from agent0.settings import Settings
-from events.alarms import ReactionFailed, ReactionRetried
+from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed, ReactionRetried
 from events.base import Event, Recorded
-from events.runs import RunCancelled, RunFailed, RunPaused, RunResumed
+from events.runs import RunCancelled, RunFailed, RunPaused, RunResumed, RunStarted
 from infra.bus.dispatch import Reactions
 from infra.bus.run_views import RunView
 from infra.log.streams import Topology, init
@@ -75,6 +76,58 @@ async def test_no_event_holds_a_password_that_an_error_told(world: World) -> Non
     recorded = await world.until(1, "ReactionFailed") + await world.stored("ReactionTried")
     assert any(one.type == "ReactionTried" for one in recorded)
     assert "cannot reach http://host/x" in str(recorded) and "s3" not in str(recorded)
+
+
+def nested(depth: int) -> list[Any]:
+    held: list[Any] = []
+    for _ in range(depth):
+        held = [held]
+    return held
+
+
+HALF = "\ud835"
+UNWRITABLE: tuple[tuple[str, Event], ...] = (
+    ("half a character", AlarmResolved(alarm=HALF)),
+    ("half a character in the middle", AlarmRaised(alarm="x", severity="info", message=f"a{HALF}b")),
+    ("deep inside", RunStarted(name="n", profile="p", seed=0, config={"a": [{"b": HALF}]}, config_sha="")),
+    ("endless", RunStarted(name="n", profile="p", seed=0, config={"a": nested(1000)}, config_sha="")),
+    ("no JSON", RunStarted(name="n", profile="p", seed=0, config={"a": object()}, config_sha="")),
+    ("too large", AlarmResolved(alarm="x" * (2 << 20))),
+)
+
+
+async def test_an_event_that_cannot_be_written_fails_its_one_reaction(world: World) -> None:
+    """Also among others of the same commit: those are stored, and the process goes on."""
+    effects = dict(UNWRITABLE)
+
+    async def write(cause: Recorded, run: State) -> list[Event]:
+        name = cause.event.alarm  # type: ignore[attr-defined]
+        return [AlarmResolved(alarm=name), effects[name]] if name in effects else await resolve(cause, run)
+
+    names = [name for pair in zip(effects, (f"right {n}" for n in range(len(effects))), strict=True) for name in pair]
+    await world.put(*map(raised, names))
+    await world.bus(Toy(write))
+    failed = await world.until(len(effects), "ReactionFailed")
+    resolved = await world.until(len(effects))
+    assert {one.event.alarm for one in resolved} == {name for name in names if name not in effects}  # type: ignore[attr-defined]
+    assert not world.deaths
+    for one in failed:
+        assert one.event.error == "LogError" and "server" not in one.event.message  # type: ignore[attr-defined]
+    messages = " ".join(one.event.message for one in failed)  # type: ignore[attr-defined]
+    assert "surrogates not allowed" in messages and "RunStarted of toy" in messages and "too large" in messages
+    await world.put(raised("later"))
+    await world.until(len(effects) + 1)
+
+
+async def test_an_error_whose_text_no_log_can_hold_is_a_dead_letter(world: World) -> None:
+    async def fail(cause: Recorded, run: State) -> list[Event]:
+        raise ValueError(f"half {HALF} and \x00")
+
+    await world.put(raised("a"))
+    await world.bus(Toy(fail))
+    [failed] = await world.until(1, "ReactionFailed")
+    assert failed.event.message == "half \ufffd and \ufffd"  # type: ignore[attr-defined]
+    assert not world.deaths
 
 
 async def _taken_and_never_answered(world: World, times: int, within_s: float = PATIENCE_S) -> None:

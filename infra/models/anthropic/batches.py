@@ -9,7 +9,6 @@ from infra.models.anthropic.messages import Reading, body
 from infra.models.anthropic.provider import ADDRESS, CLIENT, FAILURES, KEY, client_of, generation, key_of
 from infra.models.calls.batch_api import Failure, busy_as_away
 from infra.models.calls.refusals import refusal
-from infra.models.calls.streams import UNREADABLE
 
 
 class AnthropicBatches:
@@ -49,7 +48,7 @@ class AnthropicBatches:
         try:
             async for one in await self._client.messages.batches.results(batch):
                 yield str(one.custom_id), self._read(one.result.model_dump())
-        except FAILURES + UNREADABLE as error:
+        except FAILURES as error:
             raise self._refusal(error, ()) from None
 
     def _params(self, request: GenerateRequest) -> dict[str, Any]:

@@ -80,6 +80,11 @@ class Reading:
         return "".join(one.text for one in self._in_order if one.kind == "text")
 
     @property
+    def thinking(self) -> str:
+        """Its thoughts, as far as the vendor shows them."""
+        return "".join(one.text for one in self._in_order if one.kind == "thinking")
+
+    @property
     def _in_order(self) -> list[_Block]:
         return [self._blocks[place] for place in sorted(self._blocks)]
 
@@ -117,11 +122,13 @@ class Reading:
                 self._first = usage_in(part["message"])
             case "content_block_start":
                 block = part["content_block"]
-                told = str(block.get("text") or "")
+                told = str(block.get("text") or block.get("thinking") or "")
                 self._blocks[part["index"]] = _Block(block["type"], str(block.get("name") or ""), told)
             case "content_block_delta":
                 delta = part["delta"]
-                self._blocks[part["index"]].text += str(delta.get("text") or delta.get("partial_json") or "")
+                self._blocks[part["index"]].text += str(
+                    delta.get("text") or delta.get("partial_json") or delta.get("thinking") or ""
+                )
             case "message_delta":
                 self.stopped = str(part["delta"].get("stop_reason") or "")
                 self._last = usage_in(part)

@@ -22,13 +22,13 @@ from infra.models.anthropic.messages import Reading, body
 from infra.models.calls.counts import count_of
 from infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
 from infra.models.calls.slots import Slots
-from infra.models.calls.streams import Patience, rate_limits, read_whole
+from infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
 
 ADDRESS = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
 CONNECT_S = 5.0
 CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
-FAILURES = (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError)
+FAILURES: tuple[type[Exception], ...] = (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, *UNREADABLE)
 TEXT_ONLY = "the server gives text only"
 
 
@@ -107,6 +107,7 @@ def generation(found: Reading, name: str, first_s: float | None, wall_s: float) 
     )
     return Generation(
         text=found.text,
+        thinking=found.thinking,
         finish=found.finish,
         usage=usage,
         model=name,

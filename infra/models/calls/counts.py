@@ -1,8 +1,14 @@
 """Counts of tokens as a server says them, which may be anything."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from agent0.errors import clean_text
+
+MOST_IDS = 2**31
+DEEPEST, LONGEST = 3, 500
+"""Of a vendor's own counts: levels of nesting, and characters of a text."""
 MOST = 10**11
 """No call has so many tokens: a count of that many is a fault of its server."""
 
@@ -18,6 +24,33 @@ def count_of(value: Any) -> int:
 
 
 def usage_in(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The counts in a part of an answer; empty where it has none."""
+    """The counts in a part of an answer, as far as JSON can hold them again; empty where it has none."""
     found = answer.get("usage")
-    return dict(found) if isinstance(found, Mapping) else {}
+    return _bounded(found, DEEPEST) if isinstance(found, Mapping) else {}
+
+
+def token_id(value: Any) -> int:
+    """``value`` as the id of a token; raises ValueError where it can be none."""
+    found = int(value)
+    if not 0 <= found < MOST_IDS:
+        raise ValueError("no token has such an id")
+    return found
+
+
+def logprob(value: Any) -> float | None:
+    """``value`` as a log-probability, at most 0; None where it is none, or no number."""
+    found = float(value) if value is not None else math.nan
+    return min(0.0, found) if math.isfinite(found) else None
+
+
+def _bounded(found: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    """Without lists, and without what lies deeper than ``depth``."""
+    told: dict[str, Any] = {}
+    for key, value in found.items():
+        if isinstance(value, Mapping) and depth:
+            told[clean_text(str(key))] = _bounded(value, depth - 1)
+        elif isinstance(value, str):
+            told[clean_text(str(key))] = clean_text(value[:LONGEST])
+        elif isinstance(value, int | float | None):
+            told[clean_text(str(key))] = value
+    return told

@@ -1,5 +1,6 @@
 """Errors of the vendors' own clients as ours. No message holds the key, or a piece of what was sent."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ UNANSWERED = re.compile(f"{CLOSED}|illegal")
 _OVERLONG = re.compile(r"context (?:length|window)|too (?:long|many tokens)|maximum.{0,40}tokens", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 """As variables of keys are named."""
+LONGEST_S = 86_400.0
+"""Seconds that a busy server can ask to be left alone."""
 UNMADE = (404, 405, 501)
 """What a server answers that knows neither the path nor the method."""
 START = "Start the server (docs/guide/profiles.md has commands), or correct run.<role>.base_url."
@@ -86,11 +89,13 @@ def _after_s(error: Any) -> float:
     say."""
     for header, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
-            return max(0.0, float(error.response.headers[header]) / divisor)
+            seconds = float(error.response.headers[header]) / divisor
+            return min(max(0.0, seconds), LONGEST_S) if not math.isnan(seconds) else 0.0
         except (KeyError, ValueError):
             continue
     try:
-        return max(0.0, parsedate_to_datetime(error.response.headers["retry-after"]).timestamp() - time())
+        seconds = parsedate_to_datetime(error.response.headers["retry-after"]).timestamp() - time()
+        return min(max(0.0, seconds), LONGEST_S)
     except (KeyError, ValueError, OverflowError):
         return 0.0
 

@@ -7,7 +7,7 @@ from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from agent0.errors import DependencyError, TransientError
+from agent0.errors import DependencyError, TransientError, clean_text
 from agent0.settings import ActorConfig
 from infra.models.calls.first_words import awaited
 
@@ -15,8 +15,15 @@ RATE_LIMITS = "ratelimit"
 """Is in the name of every header about rate limits."""
 
 T = TypeVar("T")
-UNREADABLE: tuple[type[Exception], ...] = (KeyError, IndexError, TypeError, ValueError, AttributeError)
-"""What reading a part raises that is not of the form it should have."""
+UNREADABLE: tuple[type[Exception], ...] = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What reading a part raises that is not of the form it should have, or nested without end."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,11 @@ async def timely(parts: AsyncGenerator[T], server: str, where: str, patience: Pa
             yield part
 
 
+def _without_half(text: str) -> str:
+    """``text`` without a first half of a surrogate pair at its end, whose second half may come yet."""
+    return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
+
+
 async def read_whole(
     parts: AsyncGenerator[Any],
     found: Read,
@@ -108,8 +120,8 @@ async def read_whole(
                 found.add(part)
                 first = first or (time.monotonic() if found.begun else None)
                 if listen and found.begun:
-                    listen(found.said)
-    except failures + UNREADABLE as error:
+                    listen(clean_text(_without_half(found.said)))
+    except failures as error:
         raise refusal(error) from None  # its text may quote what was written
     if not found.whole:
         raise TransientError("The server's answer ended before it was whole.", f"At {where}.")

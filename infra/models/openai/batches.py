@@ -12,7 +12,6 @@ from agent0.settings import ActorConfig
 from events.values import Usage
 from infra.models.calls.batch_api import BatchRefusedError, Failure, busy_as_away
 from infra.models.calls.refusals import refusal
-from infra.models.calls.streams import UNREADABLE
 from infra.models.openai.connection import CLIENT, FAILURES
 from infra.models.openai.dialects import PATHS, Way, body
 from infra.models.openai.provider import key_of, root_of
@@ -75,7 +74,7 @@ class OpenAIBatches:
                 for line in filter(None, text.splitlines()):
                     one = json.loads(line)
                     yield str(one["custom_id"]), self._read(one)
-            except FAILURES + UNREADABLE as error:
+            except FAILURES as error:
                 raise self._refusal(error, ()) from None
 
     async def _found(self, batch: str) -> Any:
@@ -97,6 +96,7 @@ class OpenAIBatches:
         [reply] = reading.replies()
         return Generation(
             text=reply.text,
+            thinking=reply.thinking,
             finish=reply.finish,
             usage=Usage(prompt_tokens=reply.read, completion_tokens=reply.written),
             model=f"openai/{self._actor.model}",

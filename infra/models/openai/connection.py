@@ -23,12 +23,12 @@ from agent0.ports.models import Listen
 from agent0.settings import ActorConfig
 from infra.models.calls.refusals import ClientErrors, error_in, page_in, refusal
 from infra.models.calls.slots import ClosedError, Slots
-from infra.models.calls.streams import Patience, rate_limits, read_whole
+from infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
 from infra.models.openai.replies import Reading, Reply
 
 CONNECT_S = 5.0
 CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
-FAILURES = (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
+FAILURES: tuple[type[Exception], ...] = (OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, *UNREADABLE)
 T = TypeVar("T")
 
 

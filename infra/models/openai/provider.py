@@ -309,6 +309,7 @@ class OpenAIServer:
             counted=reply.counted,
             served=reply.served,
             margins=reply.margins,
+            thinking=reply.thinking,
             untrainable=untrainable(reply, request.sampling, held=bool(request.schema)),
         )
 

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from agent0.ports.models import Served
 from events.values import Capture
-from infra.models.calls.counts import count_of, usage_in
+from infra.models.calls.contents import NativeCalls, text_of, thought_of
+from infra.models.calls.counts import count_of, logprob, token_id, usage_in
 from infra.models.calls.margins import margin
 from infra.models.openai.dialects import Way
 from infra.models.tool_text import with_calls
@@ -25,7 +26,7 @@ SAYS: Mapping[str, str] = {"model": "model", "provider": "host", "system_fingerp
 class Reply:
     """A server's answer as read. ``pieces`` are the texts of the tokens; ``read`` is how many prompt tokens it
     counted. ``hides``: it wrote tokens that it tells nothing of. ``counted``: its own usage, as it gave it;
-    ``served`` what it says of itself."""
+    ``served`` what it says of itself; ``thinking``: thoughts that came apart from the text."""
 
     text: str
     ids: tuple[int, ...] = ()
@@ -39,6 +40,7 @@ class Reply:
     counted: Mapping[str, Any] = field(default_factory=dict)
     served: Served = field(default_factory=Served)
     margins: tuple[float, ...] = ()
+    thinking: str = ""
 
     @property
     def capture(self) -> Capture:
@@ -74,7 +76,8 @@ class _Choice:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float | None] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
-    calls: dict[int, list[str]] = field(default_factory=dict)
+    calls: NativeCalls = field(default_factory=NativeCalls)
+    thinking: str = ""
     margins: list[float] = field(default_factory=list)
     why: str = ""
     written: int = 0
@@ -95,7 +98,7 @@ class Reading:
     @property
     def begun(self) -> bool:
         """Whether anything was written."""
-        return any(one.text or one.ids or one.calls for one in self._choices)
+        return any(one.text or one.ids or one.thinking or one.calls.calls for one in self._choices)
 
     @property
     def whole(self) -> bool:
@@ -125,9 +128,10 @@ class Reading:
         told = len(one.ids) or len(one.logprobs)
         alone = self._written if len(self._choices) == 1 else 0
         return Reply(
-            text=with_calls(one.text, one.calls.values()),
+            text=with_calls(one.text, one.calls.pairs()),
+            thinking=one.thinking,
             ids=tuple(one.ids),
-            logprobs=tuple(min(0.0, value) for value in known) if complete else (),
+            logprobs=tuple(known) if complete else (),
             pieces=tuple(one.pieces) if complete else (),
             prompt_ids=self._prompt,
             finish="length" if one.why == "length" else "stop",
@@ -142,24 +146,24 @@ class Reading:
     def _llama(self, part: Mapping[str, Any]) -> None:
         """llama.cpp's own; it tells nothing of a token whose text ends within a character."""
         one = self._choices[int(part.get("index") or 0)]
-        one.text += str(part["content"])
+        one.text += text_of(part["content"])
         for step in part.get("completion_probabilities") or ():
-            one.ids.append(int(step["id"]))
-            one.logprobs.append(float(step["logprob"]))
+            one.ids.append(token_id(step["id"]))
+            one.logprobs.append(logprob(step["logprob"]))
             one.margins += margin([other["logprob"] for other in step.get("top_logprobs") or ()])
         if part["stop"]:
-            self._read, one.written = int(part["tokens_evaluated"]), int(part["tokens_predicted"])
+            self._read, one.written = count_of(part["tokens_evaluated"]), count_of(part["tokens_predicted"])
             one.why = "length" if part["stop_type"] == "limit" else "stop"
 
     def _sglang(self, part: Mapping[str, Any]) -> None:
         """SGLang's own: each part has all that was written, or, where the server was started so, only what is new."""
         one, meta = self._choices[int(part.get("index") or 0)], part["meta_info"]
-        steps = [(float(step[0]), int(step[1])) for step in meta["output_token_logprobs"]]
-        one.written, self._read = int(meta["completion_tokens"]), int(meta["prompt_tokens"])
+        steps = [(logprob(step[0]), token_id(step[1])) for step in meta["output_token_logprobs"]]
+        one.written, self._read = count_of(meta["completion_tokens"]), count_of(meta["prompt_tokens"])
         kept = one.written - len(steps)
         one.ids = [*one.ids[:kept], *(token for _, token in steps)]
         one.logprobs = [*one.logprobs[:kept], *(value for value, _ in steps)]
-        one.text = str(part["text"]) if not kept else one.text + str(part["text"])
+        one.text = text_of(part["text"]) if not kept else one.text + text_of(part["text"])
         reason = meta.get("finish_reason")
         one.why = str(reason["type"] if isinstance(reason, dict) else reason or "")
 
@@ -172,19 +176,19 @@ class Reading:
             self._said[name] = str(part.get(key) or self._said.get(name, ""))
         for choice in part["choices"] or ():
             one = self._choices[int(choice.get("index") or 0)]
-            said = next((choice[key] for key in ("delta", "message") if key in choice), None)
-            said = {"content": choice["text"]} if said is None else said
-            one.text += str(said.get("content") or "")
-            one.ids += map(int, choice.get("token_ids") or ())
-            self._prompt = tuple(map(int, choice.get("prompt_token_ids") or ())) or self._prompt
-            for piece, logprob, top in _steps(choice.get("logprobs") or {}):
+            keys = [key for key in ("delta", "message") if key in choice]
+            message = (choice[keys[0]] or {}) if keys else {"content": choice["text"]}
+            one.text += text_of(message.get("content"))
+            one.thinking += thought_of(message)
+            one.calls.add(message)
+            one.ids += map(token_id, choice.get("token_ids") or ())
+            self._prompt = tuple(map(token_id, choice.get("prompt_token_ids") or ())) or self._prompt
+            for piece, value, top in _steps(choice.get("logprobs") or {}):
                 one.pieces.append(piece)
-                one.logprobs.append(logprob)
+                one.logprobs.append(logprob(value))
                 one.margins += margin(top)
-            for number, call in enumerate(said.get("tool_calls") or ()):
-                _add_call(one.calls.setdefault(int(call.get("index", number)), ["", ""]), call["function"])
             one.why = str(choice.get("finish_reason") or one.why or ("stop" if "message" in choice else ""))
-        self._prompt = tuple(map(int, part.get("prompt_token_ids") or ())) or self._prompt
+        self._prompt = tuple(map(token_id, part.get("prompt_token_ids") or ())) or self._prompt
 
 
 def _steps(found: Mapping[str, Any]) -> list[tuple[str, float | None, Sequence[float]]]:
@@ -197,8 +201,3 @@ def _steps(found: Mapping[str, Any]) -> list[tuple[str, float | None, Sequence[f
     held = [[*(top or {}).values()] for top in found.get("top_logprobs") or ()]
     rows = zip(found.get("tokens") or (), values, chain(held, repeat([])), strict=False)
     return [(str(token), value, top) for token, value, top in rows]
-
-
-def _add_call(so_far: list[str], function: Mapping[str, Any]) -> None:
-    so_far[0] += str(function.get("name") or "")
-    so_far[1] += str(function.get("arguments") or "")
