@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
-
 from agent0.errors import DependencyError, LogError
 from events.base import Recorded
 from events.traces import HEADER, traceparent
@@ -40,7 +38,7 @@ def body_of(recorded: Recorded) -> bytes:
     """
     try:
         body = recorded.to_json()
-    except (PydanticSerializationError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         why = f"{recorded.type} of {recorded.handler or 'a person'}: {str(error)[:LONGEST_WHY]}"
         raise LogError(
             "An event cannot be written as JSON.", why, "Clean or refuse the text where it comes in."
