@@ -11,7 +11,6 @@ from events import benchmarks, checkpoints
 from events.base import Recorded
 from events.values import Artifact
 from projections.base import Row, behind_row, find, projection, select, stamp
-from projections.benchmark_scores import show_benchmark_run
 from projections.runs import resolve
 from projections.tool_calls import recorded_calls
 
@@ -42,7 +41,6 @@ _COPIED = {"answer", "correct", "end", "turns", "tool_calls", "tool_ok", "parse_
         "scored_seq": int,
     },
     events=(checkpoints.EvaluationItemScored, benchmarks.ItemScored),
-    indexes=(("run", "evaluation", "number", "scored_seq"),),
 )
 def evaluation_items(e: Recorded) -> Iterator[Row]:
     """``attempt`` names an item in its run; ``evaluation`` is that of the table ``evaluations``, of ``agent0 bench``
@@ -63,13 +61,8 @@ def evaluated_run(db: sqlite3.Connection, run: str) -> str:
     Raises:
         NotFoundError: there is neither.
     """
-    try:
-        return resolve(db, run)
-    except NotFoundError:
-        try:
-            return str(show_benchmark_run(db, run)["run"]) if run != "LAST" else resolve(db, run)
-        except NotFoundError:
-            return resolve(db, run)
+    benchmark = "SELECT run FROM benchmark_scores WHERE run = ? AND settings IS NOT NULL"
+    return run if select(db, benchmark, (run,)) else resolve(db, run)
 
 
 _LIST = """
@@ -89,7 +82,7 @@ def list_items(
     is its id, or a split, checkpoint or benchmark, of which all evaluations are listed.
 
     Raises:
-        NotFoundError: no such evaluation has items, or there is no item ``after``.
+        NotFoundError: there is no such evaluation, or no item ``after``.
     """
     condition = "evaluation IN (SELECT value FROM json_each(?))"
     values: tuple[object, ...] = (json.dumps(_named(db, run, evaluation)),)
@@ -101,19 +94,18 @@ def list_items(
 
 
 def _named(db: sqlite3.Connection, run: str, name: str) -> list[str]:
-    """Ids of the evaluations with items that ``name`` is the id, split, checkpoint or benchmark of."""
+    """Ids of the evaluations that ``name`` is the id, split, checkpoint or benchmark of."""
     rows = select(
         db,
-        "SELECT DISTINCT item.evaluation, split, checkpoint, benchmark FROM evaluation_items AS item"
-        " LEFT JOIN evaluations AS of ON of.run = item.run AND of.evaluation = item.evaluation WHERE item.run = ?"
-        " ORDER BY item.evaluation",
+        "SELECT evaluation, split, checkpoint, benchmark FROM evaluations WHERE run = ?1"
+        " UNION SELECT DISTINCT evaluation, '', '', '' FROM evaluation_items WHERE run = ?1 ORDER BY evaluation",
         (run,),
     )
-    if found := [row["evaluation"] for row in rows if name in row.values()]:
+    if found := [row["evaluation"] for row in rows if name and name in row.values()]:
         return found
-    known = ", ".join(row["evaluation"] for row in rows)
-    why = f"Evaluations with items: {known}." if known else "None of its evaluations has items yet."
-    raise NotFoundError(f"Run {run} has no item of an evaluation {name[:80]!r}.", why, "Name one, or a split.")
+    known = ", ".join(dict.fromkeys(row["evaluation"] for row in rows))
+    why = f"It has: {known}." if known else "It has none yet."
+    raise NotFoundError(f"Run {run} has no evaluation {name[:80]!r}.", why, "Name one, a split, or a checkpoint.")
 
 
 def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
@@ -147,8 +139,9 @@ def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
     }
 
 
-def conversation_at(db: sqlite3.Connection, seq: int, artifacts: Artifacts) -> Row:
-    """The ``transcript`` and ``calls`` of the item that the event ``seq`` scored; empty where none was recorded.
+def conversation_at(db: sqlite3.Connection, seq: int, artifacts: Artifacts | None = None) -> Row:
+    """The ``transcript`` and ``calls`` of the item that the event ``seq`` scored; empty where none was recorded, or
+    where it is long and there are no ``artifacts``.
 
     Raises:
         NotFoundError, LogError: it is long, and its artifact is missing or damaged.
@@ -160,7 +153,7 @@ def conversation_at(db: sqlite3.Connection, seq: int, artifacts: Artifacts) -> R
         (seq,),
         parse=("inline", "stored"),
     )
-    if found and found[0]["stored"]:
+    if found and found[0]["stored"] and artifacts:
         conversation: Row = json.loads(artifacts.get(Artifact(**found[0]["stored"])))
         return conversation
     return (found[0]["inline"] if found else None) or {"transcript": [], "calls": []}

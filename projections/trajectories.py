@@ -14,6 +14,7 @@ from agent0.errors import ConfigError
 from agent0.ports.storage import Artifacts
 from events.values import Artifact
 from projections.base import Row, each, find
+from projections.evaluation_items import conversation_at, list_items
 
 _ATTEMPTS = """
 SELECT attempts.run, attempts.task, attempts.attempt, iteration, domain, family, level, question, canonical, student,
@@ -29,19 +30,25 @@ _PARSED = ("transcript", "transcript_artifact", "trajectory", "trajectory_artifa
 
 
 def export(
-    db: sqlite3.Connection, run: str, format: str = "agent0", artifacts: Artifacts | None = None
+    db: sqlite3.Connection, run: str, format: str = "agent0", artifacts: Artifacts | None = None, evaluation: str = ""
 ) -> Iterator[Row]:
     """One JSON-ready object a line.
 
     ``agent0``: everything, with token ids, logprobs and receipt. ``trl``: prompt and completion messages with their
     reward. ``trl-messages``: one conversation. ``trl-unpaired``: prompt, completion and label (verified attempts).
-    ``trl-preference``: a correct and a wrong attempt of the same task.
+    ``trl-preference``: a correct and a wrong attempt of the same task. With ``evaluation`` its items, which no training
+    may read, so in the format ``agent0`` only.
 
     Raises:
-        ConfigError: there is no such format.
+        ConfigError: there is no such format, or not of an evaluation. NotFoundError: there is no such evaluation.
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {format!r}.", fix=f"Choose one of: {', '.join(FORMATS)}.")
+    if evaluation and format != "agent0":
+        what = f"Items of an evaluation are not exported as {format}: held-out tasks are never trained on."
+        raise ConfigError(what, "", "Export attempts, or the items as jsonl.")
+    if evaluation:
+        return _items(db, run, evaluation, artifacts)
     return FORMATS[format](db, _attempts(db, run, artifacts))
 
 
@@ -55,6 +62,12 @@ def _attempts(db: sqlite3.Connection, run: str, artifacts: Artifacts | None) -> 
         row["correct"] = None if row["correct"] is None else bool(row["correct"])
         row["grounded"] = bool(row["grounded"])
         yield row
+
+
+def _items(db: sqlite3.Connection, run: str, evaluation: str, artifacts: Artifacts | None) -> Iterator[Row]:
+    """Items of an evaluation with their conversations; what was too long for its event is fetched."""
+    for row in list_items(db, run, evaluation, limit=-1):
+        yield {**row, **conversation_at(db, row["scored_seq"], artifacts), "held_out": True}
 
 
 def _everything(db: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:

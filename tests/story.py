@@ -8,8 +8,25 @@ from typing import Any
 
 from events import alarms, benchmarks, budgets, checkpoints, experiments, models, policies, runs
 from events.base import Recorded, effect_id, sha256
-from events.values import Artifact, OpenReservation, Usage
+from events.values import Artifact, Conversation, OpenReservation, ToolCall, ToolResult, ToolState, ToolUse, Turn, Usage
 from tests.story_tasks import DOMAINS, TaskTeller
+
+CONVERSATION = Conversation(
+    transcript=(
+        Turn(role="user", content="Find x: x=1"),
+        Turn(role="assistant", content='<tool_call>{"name": "python", "arguments": {"code": "print(1)"}}</tool_call>'),
+        Turn(role="tool", name="python", content="1"),
+        Turn(role="assistant", content="It is \\boxed{1}."),
+    ),
+    calls=(
+        ToolUse(
+            turn=0,
+            call=ToolCall(name="python", arguments={"code": "print(1)"}, raw="print(1)"),
+            result=ToolResult(state=ToolState.OK, output="1", wall_s=0.1, rc=0),
+        ),
+    ),
+)
+"""Of each item of an evaluation."""
 
 
 def whole_run(
@@ -200,7 +217,8 @@ class Teller(TaskTeller):
             scored = checkpoints.EvaluationItemScored(
                 evaluation=name, number=number, item=f"linear {number}", domain="math", level=1, question="Find x: x=1",
                 answer="1", correct=number == 0, tool_ok=1, tokens=9, seconds=0.1, signals={"answer": 0.7},
-                within=1, tries=1, tried=("1",),
+                within=1, tries=1, tried=("1",), reason="told", expected="1", end="answered", turns=2, tool_calls=1,
+                conversation=CONVERSATION,
             )  # fmt: skip
             self.tell(scored, self.tell(asked, cause, "evaluate_checkpoint"), "evaluate_item")
 
@@ -325,7 +343,8 @@ def benchmark_run(after: int = 0) -> list[Recorded]:
     for mode in ("tools", "plain"):
         for number, correct in enumerate((True, None)):
             at = {"benchmark": "gsm8k", "item": f"gsm8k/{number}", "mode": mode, "sample": 0}
-            told.tell(benchmarks.ItemScored(**at, answer="18", correct=correct, reason="told", end="answered"))
+            said = {"conversation": CONVERSATION, "turns": 2, "tool_calls": 1}
+            told.tell(benchmarks.ItemScored(**at, **said, answer="18", correct=correct, reason="told", end="answered"))
         told.tell(
             benchmarks.BenchmarkScored(
                 benchmark="gsm8k", mode=mode, n=2, samples=1, correct=1, undecided=1, accuracy=0.5, lower95=0.1,

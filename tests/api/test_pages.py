@@ -3,6 +3,7 @@
 import json
 import re
 from html import escape, unescape
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ PAGES = (
     "/runs/r1/trajectories/t0-000-a0?view=timeline",
     "/runs/r1/trajectories/t0-000-a0?view=raw",
     "/runs/r1/trajectories/t0-000-a0/files/0",
+    "/runs/r1/evaluations/base-test",
+    "/runs/r1/evaluations/validation?correct=true",
+    "/runs/r1/trajectories/base-test-0",
+    "/runs/r1/trajectories/base-test-0?view=timeline",
+    "/runs/bench-1/evaluations/gsm8k",
+    "/runs/bench-1/trajectories/gsm8k-tools-0-0",
     "/runs/r1/curriculum",
     "/runs/r1/rewards",
     "/runs/r1/rewards?of=t0-000-a0",
@@ -99,8 +106,9 @@ def test_no_text_becomes_markup(whole: TestClient, hostile: TestClient, path: st
 
 def test_a_saved_attempt_is_one_file(whole: TestClient, hostile: TestClient) -> None:
     """It loads nothing, runs nothing, and says what the page says."""
-    path = "/runs/r1/trajectories/t0-000-a0"
-    for one in (whole, hostile):
+    for one, path in product(
+        (whole, hostile), ("/runs/r1/trajectories/t0-000-a0", "/runs/r1/trajectories/base-test-0")
+    ):
         saved, page = one.get(f"{path}.html"), Reader(one.get(path).text)
         seen = Reader(saved.text)
         assert "attachment" in saved.headers["content-disposition"] and "default-src 'none'" in saved.text

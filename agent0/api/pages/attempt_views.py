@@ -36,7 +36,7 @@ def view_data(
     data = readings.trajectory_data(context, db, run, attempt, calls=whole)
     begin = (turn - 1) // LENGTH * LENGTH
     held = data["attempt"]
-    if not whole and view != "timeline":
+    if not whole and view != "timeline" and not held["evaluation"]:
         held["calls"] = list_calls(db, data["run"], held["attempt"], _turns(held, begin))
     total, first = len(held["transcript"]), ""
     events: list[Row] = []

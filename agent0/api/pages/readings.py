@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
 
+from agent0.api.conditional import keyed_page
 from agent0.api.context import ApiContext
 from agent0.api.v1.runs import whole_attempt
 from agent0.assembly.models.token_heat import token_heat
@@ -18,6 +19,7 @@ from agent0.state.run_state import BASE
 from projections.attempts import list_attempts
 from projections.budgets import list_budgets
 from projections.checkpoints import find_checkpoint, list_checkpoints
+from projections.evaluation_items import evaluated_run, list_items
 from projections.evaluations import list_evaluations
 from projections.events import extent_of, iteration_starts, newest_lines
 from projections.rewards import explain_rewards
@@ -65,8 +67,8 @@ _UNREAD: Row = {"well": True, "conclusion": "", "cause": None, "step": None, "ev
 
 
 def moments(db: sqlite3.Connection, run: str) -> Row:
-    """From which event to which a run can be looked at, and where its iterations began."""
-    name = resolve(db, run)
+    """From which event to which a run, or a run of benchmarks, can be looked at, and where its iterations began."""
+    name = evaluated_run(db, run)
     first, last = extent_of(db, name)
     return {"first": first, "last": last, "iterations": iteration_starts(db, name)}
 
@@ -149,16 +151,37 @@ def own_turns(transcript: list[Row]) -> list[Row]:
 
 
 def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:
-    """One attempt with its neighbours in the group; without its tool calls where they are read apart."""
-    name = resolve(db, run)
+    """One attempt with its neighbours in the group, or one item of an evaluation; without its tool calls where they are
+    read apart."""
+    name = evaluated_run(db, run)
     found = whole_attempt(context, db, name, attempt, calls=calls)
-    siblings = [one["attempt"] for one in list_attempts(db, name, found["task"], limit=ALL)]
-    return {"run": name, "attempt": found, "siblings": siblings}
+    group = [] if found["evaluation"] else list_attempts(db, name, found["task"], limit=ALL)
+    return {"run": name, "attempt": found, "siblings": [one["attempt"] for one in group]}
 
 
-def tokens_of(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str) -> Row:
-    """The tokens that an attempt drew with their probabilities, as far as they were recorded."""
-    return token_heat(db, context.artifacts, run, attempt, plan_of(show_run(db, run)))
+def evaluation_data(
+    db: sqlite3.Connection, run: str, evaluation: str, correct: bool | None, limit: int, after: str
+) -> Row:
+    """The items of an evaluation behind the item ``after``, and the scores of what is listed (of a run of benchmarks
+    its own page has them).
+
+    Raises:
+        NotFoundError: there is no such evaluation.
+    """
+    name = evaluated_run(db, run)
+    found = keyed_page(list_items(db, name, evaluation, correct, limit + 1, after), limit, "attempt")
+    own = ("evaluation", "split", "checkpoint", "benchmark")
+    scores = [one for one in list_evaluations(db, name) if evaluation in [one[key] for key in own]]
+    return {"run": name, "evaluation": evaluation, "scores": scores, "items": found.data, "next": found.next}
+
+
+def tokens_of(context: ApiContext, db: sqlite3.Connection, data: Row) -> Row:
+    """The tokens that the attempt of ``trajectory_data`` drew with their probabilities, as far as they were
+    recorded."""
+    run, found = data["run"], data["attempt"]
+    if found["evaluation"]:
+        return {"turns": [], "tokens": 0, "shown": 0}
+    return token_heat(db, context.artifacts, run, found["attempt"], plan_of(show_run(db, run)))
 
 
 def plan_of(row: Mapping[str, Any]) -> RunConfig:

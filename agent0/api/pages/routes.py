@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Path, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from agent0.api.conditional import LIMIT, At, Limit, keyed_page
+from agent0.api.conditional import LIMIT, After, At, Limit, keyed_page
 from agent0.api.context import ApiContext, Context
 from agent0.api.pages import readings, settings_form
 from agent0.api.pages.attempt_views import View, files_data, view_data, view_parts
@@ -127,7 +127,7 @@ def saved(context: Context, run: str, attempt: str, at: At = 0) -> Response:
     """One attempt as a self-contained HTML file, which loads nothing and needs no server."""
     with context.tables(at) as db:
         data = readings.trajectory_data(context, db, run, attempt)
-        tokens = readings.tokens_of(context, db, data["run"], attempt)
+        tokens = readings.tokens_of(context, db, data)
     text = standalone("saved.html.jinja", tokens=tokens, at=at, **data)
     name = quote(f"{data['run']}-{data['attempt']['attempt']}.html", safe="")
     return HTMLResponse(text, headers={"Content-Disposition": f'attachment; filename="{name}"'})
@@ -142,8 +142,26 @@ def trajectory(
     whole = request.url.path.endswith(".json")
     with context.tables() as live, context.tables(at) as db:
         data, end = view_data(context, db, run, attempt, view, turn, whole=whole), readings.moments(live, run)
-        tokens = readings.tokens_of(context, db, data["run"], attempt)
+        tokens = readings.tokens_of(context, db, data)
     return Shown(data, at, {"moments": end, "tokens": tokens, **view_parts(data)})
+
+
+@twin("/runs/{run}/evaluations/{evaluation}", "evaluation.html.jinja")
+def evaluation(
+    context: Context,
+    run: str,
+    evaluation: str,
+    correct: bool | None = None,
+    limit: Limit = LIMIT,
+    after: After = "",
+    at: At = 0,
+) -> Shown:
+    """Show the items of an evaluation, or of all evaluations of a split, checkpoint or benchmark."""
+    with context.tables() as live, context.tables(at) as db:
+        data = readings.evaluation_data(db, run, evaluation, correct, limit, after)
+        end = readings.moments(live, run)
+    chosen = None if correct is None else str(correct).lower()
+    return Shown(data, at, {"moments": end, "chosen": chosen})
 
 
 @twin("/runs/{run}/trajectories/{attempt}/files/{call}", "files.html.jinja")

@@ -13,6 +13,7 @@ from agent0.assembly.log.carriers import carried
 from agent0.report.overview import overview
 from agent0.settings import LARGEST
 from projections.attempts import list_attempts, show_attempt
+from projections.evaluation_items import evaluated_run, list_items
 from projections.evaluations import learning_curve
 from projections.events import story
 from projections.rewards import explain_rewards
@@ -98,21 +99,27 @@ def trajectories(
     task: Annotated[str, Query(max_length=80)] = "",
     iteration: Iteration = None,
     correct: bool | None = None,
+    evaluation: Annotated[
+        str, Query(max_length=80, description="its items instead: an id, split, checkpoint or benchmark")
+    ] = "",
     limit: Limit = LIMIT,
     after: After = "",
     at: At = 0,
 ) -> Page:
-    """Attempts in the order they were asked for."""
+    """Attempts in the order they were asked for, or the items of an evaluation, which are of no task."""
     with context.tables(at) as db:
-        rows = list_attempts(db, resolve(db, run), task, iteration, correct, limit + 1, after)
+        if evaluation:
+            rows = list_items(db, evaluated_run(db, run), evaluation, correct, limit + 1, after)
+        else:
+            rows = list_attempts(db, resolve(db, run), task, iteration, correct, limit + 1, after)
     return keyed_page(rows, limit, "attempt")
 
 
 @router.get("/{run}/trajectories/{attempt}", operation_id="show_trajectory")
 def trajectory(context: Context, run: Run, attempt: Annotated[str, Path(max_length=80)], at: At = 0) -> Row:
-    """One attempt with transcript, tool calls, verdicts and receipts."""
+    """One attempt, or one item of an evaluation, with transcript, tool calls, verdicts and receipts."""
     with context.tables(at) as db:
-        return whole_attempt(context, db, resolve(db, run), attempt)
+        return whole_attempt(context, db, evaluated_run(db, run), attempt)
 
 
 def whole_attempt(context: ApiContext, db: sqlite3.Connection, run: str, attempt: str, *, calls: bool = True) -> Row:

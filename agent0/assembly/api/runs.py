@@ -134,7 +134,7 @@ class Run:
         return self.folder.table(name, self.id)
 
     def trajectory(self, attempt: str) -> Trajectory:
-        """One attempt with everything said and done in it.
+        """One attempt, or one item of an evaluation, with everything said and done in it.
 
         Raises:
             NotFoundError: the run has no such attempt.
@@ -151,12 +151,17 @@ class Run:
         own |= {name: Rows(found.pop(name)) for name in ("calls", "verdicts")}
         return Trajectory(run=self.id, turns=tuple(turns), receipts=Rows(receipts), row=found, **own)
 
-    def trajectories(self, *, correct: bool | None = None) -> Iterator[Trajectory]:
-        """Its attempts one by one, in the order in which they were asked for; ``correct`` picks right or wrong ones."""
+    def trajectories(self, *, correct: bool | None = None, evaluation: str = "") -> Iterator[Trajectory]:
+        """Its attempts one by one, in the order in which they were asked for, or the items of an ``evaluation`` (its
+        id, or a split, checkpoint or benchmark); ``correct`` picks right or wrong ones."""
         from projections.attempts import list_attempts
+        from projections.evaluation_items import list_items
 
         with self.folder.tables() as db:
-            rows = list_attempts(db, self.id, correct=correct, limit=-1)
+            if evaluation:
+                rows = list_items(db, self.id, evaluation, correct, limit=-1)
+            else:
+                rows = list_attempts(db, self.id, correct=correct, limit=-1)
         for row in rows:
             yield self.trajectory(row["attempt"])
 

@@ -1,4 +1,4 @@
-"""Attempts with what was said and done in them."""
+"""Attempts, and items of evaluations, with what was said and done in them."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -9,6 +9,10 @@ import typer
 from agent0.cli import console
 
 app = typer.Typer(help="Attempts with transcripts, tool calls, verdicts and rewards; export as training data.")
+Evaluation = Annotated[
+    str, typer.Option(help="Items of this evaluation instead (its id, or a split, checkpoint or benchmark).")
+]
+_CALLS = "turns tool_calls tool_ok"
 Format = Literal["jsonl", "trl", "trl-messages", "trl-preference", "trl-unpaired"]
 
 
@@ -18,38 +22,51 @@ def list_(
     task: Annotated[str, typer.Option(help="One task only.")] = "",
     iteration: console.Iteration = None,
     correct: Annotated[bool | None, typer.Option("--correct/--wrong", help="By verdict.")] = None,
+    evaluation: Evaluation = "",
     limit: console.Limit = 100,
     as_json: console.Json = False,
 ) -> None:
-    """Attempts in the order they were asked for."""
+    """Attempts in the order they were asked for, or the items of an evaluation."""
+    from agent0.errors import ConfigError
     from projections.attempts import list_attempts
+    from projections.evaluation_items import evaluated_run, list_items
     from projections.runs import resolve
     from projections.tasks import show_task
 
+    if evaluation and (task or iteration is not None):
+        raise ConfigError(
+            "An evaluation's items are of no task and no iteration.", "", "Leave --evaluation out, or them."
+        )
     with console.tables() as db:
-        of = resolve(db, run)
-        if task:
-            show_task(db, of, task)
-        rows = console.limited(lambda n: list_attempts(db, of, task, console.index_of(iteration), correct, n), limit)
-    seen = "attempt status correct reward answer student turns tool_calls tool_ok end wall_s credit"
+        if evaluation:
+            name, seen = evaluated_run(db, run), "attempt correct answer end turns tool_calls tool_ok wall_s question"
+            rows = console.limited(lambda n: list_items(db, name, evaluation, correct, n), limit)
+        else:
+            name, seen = resolve(db, run), f"attempt status correct reward answer student {_CALLS} end wall_s credit"
+            if task:
+                show_task(db, name, task)
+            number = console.index_of(iteration)
+            rows = console.limited(lambda n: list_attempts(db, name, task, number, correct, n), limit)
     console.table(rows, as_json, seen.split())
 
 
 @app.command()
 def show(
-    attempt: Annotated[str, typer.Argument(metavar="ATTEMPT", help="Attempt id, for example t0-003-a2.")],
+    attempt: Annotated[
+        str, typer.Argument(metavar="ATTEMPT", help="Attempt or item id, for example t0-003-a2 or base-test-7.")
+    ],
     run: console.Run = "LAST",
     as_json: console.Json = False,
 ) -> None:
-    """One attempt, finished or not: the conversation turn by turn, what each tool call left in the work folder, the
-    answers to subgoals, the verdict and the receipt of its reward."""
+    """One attempt, finished or not, or one item of an evaluation: the conversation turn by turn, what each tool call
+    left in the work folder, the answers to subgoals, the verdict and the receipt of its reward."""
     from agent0.assembly.api.trajectories import transcript_of
     from projections.attempts import show_attempt
+    from projections.evaluation_items import evaluated_run
     from projections.rewards import explain_rewards
-    from projections.runs import resolve
 
     with console.tables() as db:
-        name = resolve(db, run)
+        name = evaluated_run(db, run)
         found = show_attempt(db, name, attempt)
         receipts = explain_rewards(db, name, attempt=attempt)
     found["transcript"] = transcript_of(console.settings(), found)
@@ -64,18 +81,19 @@ def show(
 def export(
     run: console.Run = "LAST",
     format: Annotated[Format, typer.Option(help="jsonl has everything; the others are TRL's dataset types.")] = "jsonl",
+    evaluation: Evaluation = "",
 ) -> None:
-    """All attempts of a run as JSON lines on stdout."""
+    """All attempts of a run as JSON lines on stdout, or the items of an evaluation, which are never training data."""
     import json
 
     from agent0.cli.console import settings
     from infra.storage.artifacts import FileArtifacts
-    from projections.runs import resolve
+    from projections.evaluation_items import evaluated_run
     from projections.trajectories import export as rows_of
 
     with console.tables() as db:
-        kind = "agent0" if format == "jsonl" else format
-        for row in rows_of(db, resolve(db, run), kind, FileArtifacts(settings().home)):
+        kind, name = "agent0" if format == "jsonl" else format, evaluated_run(db, run)
+        for row in rows_of(db, name, kind, FileArtifacts(settings().home), evaluation):
             typer.echo(json.dumps(row, default=str))
 
 
