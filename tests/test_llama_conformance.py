@@ -3,15 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from agent0.assembly.runtime.providers import provider_of
+from agent0.errors import DependencyError, RefusedError
 from agent0.ports.models import Model
 from agent0.settings import StudentConfig
 from infra.engine.chat_template import chat_of
 from infra.models.llama_cpp import LlamaCpp
 from infra.models.tiny import BASE
+from infra.weights.gguf import write_base
+from tests.adapters import adapter
 from tests.conformance_model import ModelConformance, ask, essence
 from tests.llama_server import MISSING
 from tests.memory import MemoryArtifacts
@@ -47,3 +52,41 @@ class TestOwnedLlamaCpp(ModelConformance):
         for turn in turns:
             assert essence(await model.generate(ask(seed=turn.seed))) == essence(turn)
             assert turn.capture == "tokens" and len(turn.logprobs) == len(turn.token_ids)
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+async def test_a_gguf_file_is_served_as_it_is(tmp_path: Path) -> None:
+    """Its own chat template and tokenizer are used; nothing is exported, and it takes no adapter."""
+    artifacts, file = MemoryArtifacts(), tmp_path / "model.gguf"
+    write_base(BASE, file)
+    actor = StudentConfig(provider="llamacpp", model=str(file), num_ctx=1024, parallel=2)
+    check = provider_of(actor).check
+    assert check
+    check(actor)
+    served = LlamaCpp(file, artifacts, actor, cache=tmp_path / "cache", threads=1)
+    folder = LlamaCpp(BASE, artifacts, actor, cache=tmp_path / "cache", threads=1)
+    request = replace(ask(), tools=(), sampling=replace(ask().sampling, temperature=0.0))
+    try:
+        written, expected = await served.generate(request), await folder.generate(request)
+        assert written.text == expected.text and written.model == "llama.cpp/model.gguf"
+        assert written.capture == "logprobs" and written.untrainable
+        with pytest.raises(RefusedError, match="takes no adapter"):
+            await served.generate(replace(request, adapter=artifacts.put(adapter(BASE))))
+    finally:
+        await served.close()
+        await folder.close()
+    assert not list((tmp_path / "cache").glob("*.gguf"))
+
+
+@pytest.mark.parametrize(("content", "why"), [(None, "There is no file"), (b"{}", "not those of a GGUF file")])
+def test_a_gguf_file_that_is_missing_or_none_is_refused_before_a_run(
+    tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    file = tmp_path / "model.gguf"
+    if content:
+        file.write_bytes(content)
+    actor = StudentConfig(provider="llamacpp", model=str(file))
+    provider = provider_of(actor)
+    assert provider.check and "GGUF file is served as it is" in provider.untrainable(actor)
+    with pytest.raises(DependencyError, match=why):
+        provider.check(actor)

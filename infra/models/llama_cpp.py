@@ -1,4 +1,5 @@
-"""The model of a folder, served over HTTP by a llama.cpp process that a run starts, owns and ends.
+"""A model served over HTTP by a llama.cpp process that a run starts, owns and ends: that of a folder, exported in
+float32 so that it can be trained, or that of a GGUF file as it is, whose chat template and tokenizer the server uses.
 
 llama.cpp loads adapters only when it starts. So a request for one that the process does not have waits until the calls
 under way are done, and then a new process is started with it. The exported files are kept by digest.
@@ -14,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from agent0.errors import DependencyError, TransientError
+from agent0.errors import DependencyError, RefusedError, TransientError
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
@@ -35,16 +36,18 @@ FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "chat_templat
 
 
 class LlamaCpp:
-    """The ``Model`` port on the model in ``folder``; its GGUF files are under ``cache``.
+    """The ``Model`` port on the ``model`` of a folder or a GGUF file; what is made of a folder is under ``cache``.
 
     The process starts at the first call, and again where it died. Calls that need another adapter wait for those under
     way. Nobody else can ask it: it listens on the loopback interface and wants a key of its own.
     """
 
-    def __init__(self, folder: Path, artifacts: Artifacts, actor: ActorConfig, *, cache: Path, threads: int) -> None:
-        check_folder(folder)
-        self.name = f"llama.cpp/{folder.name}"
-        self._folder, self._artifacts, self._actor = folder, artifacts, actor
+    def __init__(self, model: Path, artifacts: Artifacts, actor: ActorConfig, *, cache: Path, threads: int) -> None:
+        self._is_file = is_gguf(model)
+        if not self._is_file:
+            check_folder(model)
+        self.name = f"llama.cpp/{model.name}"
+        self._path, self._artifacts, self._actor = model, artifacts, actor
         self._cache, self._threads = cache, threads
         self._process: LlamaProcess | None = None
         self._server: OpenAIServer | None = None
@@ -65,6 +68,9 @@ class LlamaCpp:
             TransientError: it ended in the middle of the call; the next call starts another.
             OperationError: it cannot do what is asked, or the adapter is no LoRA of these weights.
         """
+        if request.adapter and self._is_file:
+            why = "Adapters belong to the weights of a folder, which a GGUF file rounds."
+            raise RefusedError(f"{self.name} takes no adapter.", why, "Set run.<role>.model to that folder.")
         async with self._served(request.adapter) as (server, process):
             try:
                 return replace(await server.generate(request), model=self.name)
@@ -108,16 +114,20 @@ class LlamaCpp:
     async def _start(self, adapter: Artifact | None) -> None:
         """Start a process with ``adapter`` and those that were used last, in the place of the one there is."""
         base, adapters = await asyncio.to_thread(self._base), dict(self._adapters)
+        folder = self._cache if self._is_file else base.parent
         if adapter and adapter.sha256 not in adapters:
-            adapters[adapter.sha256] = await asyncio.to_thread(self._exported, adapter, base.parent)
+            adapters[adapter.sha256] = await asyncio.to_thread(self._exported, adapter, folder)
         adapters = dict(list(adapters.items())[-LOADED:])
         await self._end()
         key, paths = secrets.token_hex(16), tuple(map(str, adapters.values()))
-        options = LlamaOptions(str(base), paths, self._window(), self._actor.parallel, self._threads, key)
-        self._process = await start(options, base.parent / "server.log")
+        options = LlamaOptions(
+            str(base), paths, self._window(), self._actor.parallel, self._threads, key, half_cache=self._is_file
+        )
+        self._process = await start(options, folder / "server.log")
         url, silent_s = f"{self._process.url}/v1", self._actor.timeout_s
         # an end would be seen; it is silent while it reads the long prompt of another call
-        own = {"base_url": url, "silent_s": silent_s, "tokenizer": str(self._folder), "model": "", "key_env": ""}
+        own = {"base_url": url, "silent_s": silent_s, "model": "", "key_env": ""}
+        own["tokenizer"] = "" if self._is_file else str(self._path)
         self._server = OpenAIServer(self._actor.model_copy(update=own), self._artifacts, key)
         self._adapters = adapters
 
@@ -130,27 +140,37 @@ class LlamaCpp:
             await process.stop()
 
     def _window(self) -> int:
-        config = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
+        if self._is_file:
+            return self._actor.num_ctx
+        config = json.loads((self._path / "config.json").read_text(encoding="utf-8"))
         return min(self._actor.num_ctx, int(config["max_position_embeddings"]))
 
     def _base(self) -> Path:
-        """The base as GGUF, in a folder named after what it is made of."""
-        folder = self._cache / made_of(self._folder)
+        """The base as GGUF: the file itself, or one in a folder named after what it is made of."""
+        if self._is_file:
+            self._cache.mkdir(parents=True, exist_ok=True)
+            return self._path
+        folder = self._cache / made_of(self._path)
         folder.mkdir(parents=True, exist_ok=True)
         out = folder / "base.gguf"
         if not out.is_file():
             with _whole(out) as path:
-                write_base(self._folder, path)
+                write_base(self._path, path)
         return out
 
     def _exported(self, adapter: Artifact, folder: Path) -> Path:
         out = folder / f"{adapter.sha256}.gguf"
         if not out.is_file():
             data = self._artifacts.get(adapter)
-            check_base(data, digest(self._folder))
+            check_base(data, digest(self._path))
             with _whole(out) as path:
-                write_adapter(read_lora(data), self._folder, path)
+                write_adapter(read_lora(data), self._path, path)
         return out
+
+
+def is_gguf(model: Path) -> bool:
+    """Return whether ``model`` names a GGUF file rather than a folder of weights."""
+    return model.suffix.lower() == ".gguf"
 
 
 def made_of(folder: Path) -> str:

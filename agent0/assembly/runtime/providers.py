@@ -137,6 +137,16 @@ def require_folder(folder: Path) -> None:
     raise DependencyError(f"The model {folder.name}", f"There is no folder {folder.absolute()}.", fix)
 
 
+def require_file(file: Path) -> None:
+    """Raises DependencyError where the GGUF ``file`` is not there, or is none."""
+    fix = f"hf download OWNER/REPOSITORY {file.name} --local-dir {file.parent}. Or: Name a file that is there."
+    if not file.is_file():
+        raise DependencyError(f"The model {file.name}", f"There is no file {file.absolute()}.", fix)
+    with file.open("rb") as content:
+        if content.read(4) != b"GGUF":
+            raise DependencyError(f"The model {file.name}", "Its first bytes are not those of a GGUF file.", fix)
+
+
 def _check_scripted(actor: ActorConfig) -> None:
     from infra.models.scripted import latency
 
@@ -177,9 +187,12 @@ def _check_llamacpp(actor: ActorConfig) -> None:
     missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
     if missing:
         raise DependencyError("llama.cpp's server", f"Not installed: {', '.join(missing)}.", EXTRA_LLAMACPP)
+    from infra.models.llama_cpp import is_gguf
     from infra.models.tiny import PACKAGED
     from infra.weights.gguf import check_folder
 
+    if is_gguf(_saved(actor)):
+        return require_file(_saved(actor))
     if actor.model not in PACKAGED:
         _check_transformers(actor)
     check_folder(_served_here(actor))
@@ -291,6 +304,20 @@ def _served_here(actor: ActorConfig) -> Path:
     return PACKAGED.get(actor.model) or _saved(actor)
 
 
+def _trained_here(actor: ActorConfig) -> Path:
+    """The folder of weights of provider llamacpp; ``Path()`` where a GGUF file is served as it is."""
+    from infra.models.llama_cpp import is_gguf
+
+    folder = _served_here(actor)
+    return Path() if is_gguf(folder) else folder
+
+
+def _untrained_file(actor: ActorConfig) -> str:
+    if _trained_here(actor) == Path():
+        return "A GGUF file is served as it is: only a folder of weights is trained."
+    return _cut(actor)
+
+
 def _llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     _check_llamacpp(actor)
     from infra.models.llama_cpp import LlamaCpp
@@ -340,8 +367,8 @@ provider(
         _llamacpp,
         _train_llamacpp,
         check=_check_llamacpp,
-        folder=_served_here,
-        untrainable=_cut,
+        folder=_trained_here,
+        untrainable=_untrained_file,
         whole=False,
         sized=True,
     )
