@@ -24,6 +24,10 @@ _types: dict[str, type["Event"]] = {}
 _upcasters: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
+class EarlierVersionError(ValueError):
+    """An event of a version that nothing lifts to the present one."""
+
+
 class Value(BaseModel):
     """Base of immutable values inside events: frozen, unknown fields are errors."""
 
@@ -111,6 +115,7 @@ def decode(body: bytes | str | dict[str, Any], seq: int = 0) -> Recorded:
     """Read a stored body, upcasting older versions.
 
     Raises:
+        EarlierVersionError: a version that has no upcaster: it was written before 0.1.0.
         ValueError: not JSON, an unknown type, a newer version, or fields that do not fit (pydantic's error is one).
     """
     raw = body if isinstance(body, dict) else _loads(body)
@@ -122,7 +127,9 @@ def decode(body: bytes | str | dict[str, Any], seq: int = 0) -> Recorded:
     if not isinstance(data, dict):
         raise ValueError(f"{kind} has no data")
     while version < cls.version:
-        data, version = _upcasters[kind, version](data), version + 1
+        if (lift := _upcasters.get((kind, version))) is None:
+            raise EarlierVersionError(f"{kind} version {version} was written before 0.1.0, which nothing reads")
+        data, version = lift(data), version + 1
     if version > cls.version:
         raise ValueError(f"{kind} version {version} is newer than this Agent0 reads ({cls.version})")
     whole = {**raw, "version": version, "event": cls.model_validate(data), "seq": seq}

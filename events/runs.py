@@ -1,6 +1,6 @@
 """What happens to a run as a whole. A fork is a run whose start names a parent; an experiment is such a fork."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -8,13 +8,19 @@ from events.base import Event
 
 
 class RunStarted(Event):
-    """A run began: its whole resolved configuration (no secrets) is recorded here."""
+    """A run began: its whole resolved configuration (no secrets) is recorded here.
 
+    Logs written before 0.1.0 have version 1, and are refused.
+    """
+
+    version: ClassVar[int] = 2
     name: str
     profile: str
     seed: int
     config: dict[str, Any]
     config_sha: str
+    rules: dict[str, int] = Field(default_factory=dict)
+    """Rule -> number of the version that the run is under (``agent0.state.rules``)."""
     prompts: dict[str, str] = Field(default_factory=dict)
     """Prompt name -> content hash."""
     parent: str = ""

@@ -1,7 +1,8 @@
 """The promotion gate: decides by paired tests on the same held-out items whether a candidate becomes the student."""
 
-from agent0.evaluation.promotion import judge, lost_benchmark
+from agent0.evaluation.promotion import JUDGES, lost_benchmark
 from agent0.run.lifecycle import RunState
+from agent0.state.rules import chosen
 from agent0.state.run_state import Score
 from events.alarms import ReactionDropped
 from events.base import Event
@@ -23,6 +24,7 @@ async def judge_checkpoint(event: CheckpointEvaluated | ReactionDropped, run: Ru
         score = score if event.benchmark else Score(event.accuracy, event.outcomes, event.confidences)
     if score is None:
         return []
+    judge = chosen("promotion", JUDGES, run.rules)
     found = judge(score, run.promoted, run.config.evaluation)
     if found.promoted and run.config.evaluation.benchmark_gate:
         found = lost_benchmark(candidate, run.promoted) or found

@@ -67,6 +67,10 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     return _verdict(True, best, candidate, "no loss is proven, nor a gain")
 
 
+JUDGES = (judge,)
+"""Versions of the rule ``promotion``, the first one first."""
+
+
 def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> Verdict | None:
     """Refuse a candidate that is proven worse on a benchmark than the last promoted checkpoint or the base (exact
     paired test on the same items, Holm's correction over all of these comparisons); None where it is not."""

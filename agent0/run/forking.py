@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from agent0.run.requests import pending_ids
 from agent0.settings import RunConfig
+from agent0.state.rules import recorded_versions
 from agent0.state.run_state import Checkpoint, RunState
 from events.base import Recorded
 from events.runs import RunStarted
@@ -47,6 +48,7 @@ def adopt(parent: RunState, recorded: Recorded) -> RunState:
         entered=recorded.seq,
         config=config,
         config_sha=event.config_sha,
+        rules=recorded_versions(event.rules),
         status="running",
         failures=frozenset(),
         evaluations={},

@@ -11,6 +11,7 @@ from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
 from agent0.run.run_failure import counts_as_training, lost_attempts, run_failed
 from agent0.settings import RunConfig
 from agent0.state.replace import changed
+from agent0.state.rules import recorded_versions
 from agent0.state.run_state import BASE, Phase, RunState, TaskState, TestedTeacher
 from agent0.tasks.curriculum.sampler import remember
 from events import alarms, runs, tasks
@@ -65,7 +66,9 @@ def _initial(recorded: Recorded) -> RunState:
     event = recorded.event
     assert isinstance(event, runs.RunStarted)  # noqa: S101 - the caller matched the type
     config = RunConfig.recorded(event.config)
-    return _enter(RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha), "baseline")
+    rules = recorded_versions(event.rules)
+    state = RunState(run=recorded.run, seq=recorded.seq, config=config, config_sha=event.config_sha, rules=rules)
+    return _enter(state, "baseline")
 
 
 def _forks(state: RunState, recorded: Recorded) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from agent0.settings import RunConfig
 from agent0.state.reward_history import RewardHistory
+from agent0.state.rules import VERSIONS
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
 from events.checkpoints import EvaluationRequested
@@ -212,6 +213,8 @@ class RunState:
     seq: Annotated[int, always(0)]
     config: Annotated[RunConfig, always(None)]
     config_sha: str
+    rules: Annotated[Mapping[str, int], always(None)] = field(default_factory=lambda: VERSIONS)
+    """Rule -> number of the version that the run is under."""
     status: Status = "running"
     phase: Phase = "baseline"
     iteration: int = -1

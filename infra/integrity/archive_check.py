@@ -10,6 +10,7 @@ from agent0.provenance.hash_chain import Chain
 from events.values import Artifact
 from infra.integrity.archive import Bodies, Manifest, artifact_name, bodies_of, crowded, stretches
 from infra.integrity.archive_place import DamagedError, Place
+from infra.log.decoder import EarlierLogError, is_earlier
 
 MOST_WRONG = 100
 """Segments after which the rest is not read."""
@@ -46,6 +47,8 @@ def _events(found: _Found, place: Place, manifest: Manifest) -> None:
         if segment.first != found.due:
             found.wrong.append(f"events {found.due} to {segment.first - 1} are in no segment")
         held, wrong = bodies_of(place, segment)
+        if any(is_earlier(body) for _, body in held):
+            raise EarlierLogError(f"The archive {place.path}")
         found.wrong += wrong or [str(one) for seq, body in held for one in found.chain.feed(seq, body)]
         failed += bool(wrong)
         if wrong:

@@ -1,9 +1,14 @@
-"""Reading stored bodies: the newest are remembered, since several readers and handlers of a process meet each event."""
+"""Reading stored bodies: the newest are remembered, since several readers and handlers of a process meet each event.
+Logs that were written before 0.1.0 are refused."""
 
 from collections import OrderedDict
 
-from events.base import Recorded, decode
+from agent0.errors import LogError
+from events.base import EarlierVersionError, Recorded, decode
+from events.runs import RunStarted
 
+MARK = RunStarted.__name__.encode()
+STARTS = f"a0.ev.*.-.-.{RunStarted.__name__}"
 KEPT = 4 << 20
 """Bytes of bodies whose events are remembered; as objects they take several times as much."""
 
@@ -36,3 +41,25 @@ class Decoder:
         while self._size > self._most:
             _, (oldest, _) = self._held.popitem(last=False)
             self._size -= len(oldest)
+
+
+class EarlierLogError(LogError):
+    """A log, or an archive of one, that a version before 0.1.0 wrote."""
+
+    def __init__(self, what: str = "This log") -> None:
+        why = "Its events have other fields, and its runs are under rules that are gone."
+        fix = "Begin anew in an empty data folder (AGENT0_HOME=…), or read it with the Agent0 that wrote it."
+        super().__init__(f"{what} was written before 0.1.0.", why, fix)
+
+
+def is_earlier(body: bytes) -> bool:
+    """Whether the stored ``body`` is a run's beginning that was written before 0.1.0."""
+    if MARK not in body:
+        return False
+    try:
+        decode(body)
+    except EarlierVersionError:
+        return True
+    except ValueError:  # what is no event is told where it is read
+        return False
+    return False

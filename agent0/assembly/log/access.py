@@ -19,7 +19,7 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
     seals what it wrote: what is done must not be lost unnoticed.
 
     Raises:
-        DependencyError, AuthError, LogError: no server, no right, no log, or a damaged one.
+        DependencyError, AuthError, LogError: no server, no right, no log, a damaged one, or one written before 0.1.0.
     """
     from agent0.assembly.log.integrity import look, seal, seal_file
     from infra.log.event_log import Log, NoLogError
@@ -35,6 +35,7 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
         if make and not settings.nats.url:
             await _provision(server, settings, change=False)
         async with await Log.connect(server, role) as log:
+            await _require_present(log)
             if role == "app":
                 await look(settings, log)
             log.archived = seal_file(settings).read().runs
@@ -49,6 +50,15 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
         raise
     finally:
         await server.stop()
+
+
+async def _require_present(log: "Log") -> None:
+    """Raises EarlierLogError where the first run of ``log`` was begun before 0.1.0."""
+    from infra.log.decoder import STARTS, EarlierLogError, is_earlier
+
+    seq, body = await log.next(STARTS, 0)
+    if seq and is_earlier(body):
+        raise EarlierLogError
 
 
 async def provision(settings: Settings) -> None:

@@ -19,6 +19,7 @@ from agent0.config.loading import config_of
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
 from agent0.settings import Settings
+from agent0.state.rules import VERSIONS
 from events.base import Recorded
 from events.runs import RunStarted
 
@@ -133,6 +134,7 @@ def started(settings: Settings, name: str = "") -> Recorded:
         seed=settings.run.seed,
         config=config,
         config_sha=digest,
+        rules=dict(VERSIONS),
         prompts={p.name: p.version for p in words},
     )
     return recorded(new_token(title, "run"), event)
