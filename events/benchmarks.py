@@ -93,6 +93,8 @@ class BenchmarkScored(Event):
     samples: int
     correct: int
     undecided: int
+    truncated: int = 0
+    """Samples without an answer whose reply met the limit of tokens."""
     accuracy: float
     lower95: float
     upper95: float

@@ -177,6 +177,8 @@ class CheckpointEvaluated(Event):
     tool_use: float
     """Share of items with at least one successful tool call."""
     undecided: int = 0
+    truncated: int = 0
+    """Items without an answer whose reply met the limit of tokens."""
     by_domain: dict[str, float] = Field(default_factory=dict)
     by_level: dict[str, float] = Field(default_factory=dict)
     latency_p50_s: float = 0.0

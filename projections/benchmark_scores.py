@@ -21,6 +21,7 @@ from projections.base import Row, as_json, projection, select, stamp
         "samples": int,
         "correct": int,
         "undecided": int,
+        "truncated": int,
         "accuracy": float,
         "lower95": float,
         "upper95": float,

@@ -11,9 +11,9 @@ from projections.runs import parent_of
 
 _COPIED = {
     "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",
-    "tool_use", "undecided", "latency_p50_s", "latency_p95_s", "outcomes", "wall_s", "checked", "checkable",
-    "solved_at_once", "solved_within", "lower95_within", "upper95_within", "outcomes_within", "attempts_within",
-    "benchmark",
+    "tool_use", "undecided", "truncated", "latency_p50_s", "latency_p95_s", "outcomes", "wall_s", "checked",
+    "checkable", "solved_at_once", "solved_within", "lower95_within", "upper95_within", "outcomes_within",
+    "attempts_within", "benchmark",
 }  # fmt: skip
 
 
@@ -35,6 +35,7 @@ _COPIED = {
         "upper95": float,
         "tool_use": float,
         "undecided": int,
+        "truncated": int,
         "by_domain": str,
         "by_level": str,
         "latency_p50_s": float,

@@ -18,7 +18,10 @@ def items(name: str, mode: str, right: int, n: int) -> list[ItemScored]:
 
 
 def score(n: int) -> dict[str, Any]:
-    return {"benchmark": "a", "mode": "tools", "n": n, "accuracy": 0.5, "lower95": 0.4, "upper95": 0.6}
+    return {"benchmark": "a", "mode": "tools", "n": n, "accuracy": 0.5, "lower95": 0.4, "upper95": 0.6} | {
+        "samples": 1,
+        "truncated": 0,
+    }
 
 
 def test_few_benchmarks_are_told_with_interval_and_p_and_many_by_their_words() -> None:
@@ -42,6 +45,7 @@ def rows(before: list[ItemScored], after: list[ItemScored]) -> list[dict[str, An
 def test_a_run_of_benchmarks_says_what_tools_change_and_what_it_may_not_claim() -> None:
     effects = tool_effects([*items("a", "plain", 5, 40), *items("a", "tools", 6, 40)])
     found = {"scores": [score(40)], "tools_against_plain": effects, "provider": "tiny"}
+    found |= {"max_tokens": 96, "max_truncated": 0.1}
     right, tools, limits = benchmark_answer(found)
     assert right == "Right: a with tools 50.0% (40.0% to 60.0%) of 40." and "from 40 items" in limits
     assert re.search(r"a \+2\.5 points \(-\S+ to \+\S+\): not significant \(adjusted p 1, smallest", tools)

@@ -78,6 +78,7 @@ def tally(items: Sequence[ItemScored], price: tuple[float, float] = (0.0, 0.0)) 
         samples=samples,
         correct=sum(item.correct is True for item in items),
         undecided=sum(item.correct is None for item in items),
+        truncated=sum(item.end == "length" for item in items),
         accuracy=accuracy,
         lower95=low,
         upper95=high,
@@ -117,6 +118,7 @@ def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: s
         error = (score.accuracy * (1 - score.accuracy) / max(score.n - 1, 1)) ** 0.5
         entry = found.setdefault(score.benchmark, {"alias": score.benchmark})
         entry |= {f"acc,{score.mode}": score.accuracy, f"acc_stderr,{score.mode}": error}
+        entry |= {f"truncated,{score.mode}": score.truncated}
         entry |= {f"acc_lower95,{score.mode}": score.lower95, f"acc_upper95,{score.mode}": score.upper95}
         entry |= {f"pass@{k},{score.mode}": value for k, value in score.pass_at.items()}
         spent = ("cost", "items_per_s", "latency_p50_s", "latency_p95_s")

@@ -19,6 +19,7 @@ class Item:
     ``seconds`` counts model and tool time, waiting in the batch included; ``signals`` are confidence signals
     (``agent0.rollout.confidence.signals``). ``within`` is the number, from 1, of the sampled attempt that its family's
     check accepts, 0 where none of ``tries`` is, None where none was made. ``tried`` are the answers of these.
+    ``truncated``: its reply met the limit of tokens without an answer.
     """
 
     task: str
@@ -34,10 +35,13 @@ class Item:
     within: int | None = None
     tries: int = 0
     tried: tuple[str | None, ...] = ()
+    truncated: bool = False
 
     def row(self) -> dict[str, Any]:
-        """The row of the item table, without fields that were not measured."""
-        return {k: v for k, v in vars(self).items() if self.within is not None or k not in ("within", "tries", "tried")}
+        """The row of the item table, without fields that were not measured or do not hold."""
+        left_out = {"within", "tries", "tried"} if self.within is None else set()
+        left_out |= set() if self.truncated else {"truncated"}
+        return {name: value for name, value in vars(self).items() if name not in left_out}
 
 
 def score(
@@ -68,6 +72,7 @@ def score(
         upper95=high,
         tool_use=fmean(item.tool_ok > 0 for item in items) if items else 0.0,
         undecided=sum(item.correct is None for item in items),
+        truncated=sum(item.truncated for item in items),
         by_domain=_shares((item.domain, item) for item in items),
         by_level=_shares((str(item.level), item) for item in items),
         latency_p50_s=quantile(seconds, 0.5),

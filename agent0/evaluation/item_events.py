@@ -14,8 +14,9 @@ from events.checkpoints import CheckpointEvaluated, EvaluationItemScored, Evalua
 
 REASON = 1000
 """Characters of a verdict's texts that an event has."""
-_SAME = tuple(field.name for field in fields(Item) if field.name != "task")
-"""Fields that an item and its event have under one name; the item's ``task`` is the event's ``item``."""
+_SAME = tuple(field.name for field in fields(Item) if field.name not in ("task", "truncated"))
+"""Fields that an item and its event have under one name; the item's ``task`` is the event's ``item``, and what is
+``truncated`` is its ``end``."""
 
 
 def item_scored(evaluation: str, number: int, attempt: ItemAttempt, artifacts: Artifacts) -> EvaluationItemScored:
@@ -41,7 +42,8 @@ def items_of(events: Iterable[EvaluationItemScored], artifacts: Artifacts) -> li
 
 def _read(event: EvaluationItemScored, artifacts: Artifacts) -> Item:
     if event.row is None:
-        return Item(task=event.item, **{name: getattr(event, name) for name in _SAME})
+        same = {name: getattr(event, name) for name in _SAME}
+        return Item(task=event.item, truncated=event.end == "length", **same)
     stored = Item(**json.loads(artifacts.get(event.row)))
     return Item(**{**vars(stored), "tried": tuple(stored.tried)})
 

@@ -199,5 +199,6 @@ def _item_attempt(task: Task, solved: AttemptResult, verdict: Verdict | Grade) -
         tokens=solved.usage.completion_tokens,
         seconds=solved.wall_s,
         signals=solved.signals,
+        truncated=solved.end == "length",
     )
     return ItemAttempt(item, solved, verdict)

@@ -1,5 +1,5 @@
-"""The first lines of everything that concludes: at most three, such as one person forwards to another. What came of it,
-against which control, and what may not be claimed."""
+"""The first lines of everything that concludes: at most three, such as one person forwards to another, and one more
+where replies were cut off. What came of it, against which control, and what may not be claimed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -8,12 +8,19 @@ from typing import Any
 from agent0.errors import sentence
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
+from agent0.settings import EvaluationConfig
 from agent0.stats.claims import Scored, claims
 
 Row = Mapping[str, Any]
 FEW = 200
 """Tasks below which a score says so itself."""
 NONE_RAN = "none ran beside it"
+MOST = 4
+"""Scores that are named one by one."""
+MAX_TRUNCATED = EvaluationConfig().max_truncated
+"""Where no settings are at hand."""
+Counted = tuple[str, int, int]
+"""What was scored, its replies that met the limit, and all of its replies."""
 
 
 def run_answer(found: Row) -> list[str]:
@@ -23,7 +30,13 @@ def run_answer(found: Row) -> list[str]:
 
         if told := run_lines(found):
             return told
-    return [_state(found), *_scores(found)]
+    return [_state(found), *filter(None, [_truncation(found)]), *_scores(found)]
+
+
+def _truncation(found: Row) -> str:
+    counts = [(one["evaluation"], one["truncated"], one["n"]) for one in found.get("truncated", ())]
+    most = found["config"].get("evaluation", {}).get("max_truncated", MAX_TRUNCATED)
+    return truncation_line(counts, found["config"].get("student", {}).get("max_tokens"), most)
 
 
 def climbs(found: Row) -> bool:
@@ -61,6 +74,28 @@ def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
         }
         for (one, _), claim in zip(scored, tested, strict=True)
     ]
+
+
+def truncation_line(counts: Sequence[Counted], max_tokens: int | None, most: float) -> str:
+    """Say which replies met ``max_tokens`` (None: not known); empty where none did. Where they are a larger share than
+    ``most``, say that this is no score of the model, and how to give it more."""
+    cut = sorted((one for one in counts if one[1]), key=lambda one: -one[1] / max(one[2], 1))
+    if not cut:
+        return ""
+    limit = f" ({max_tokens})" if max_tokens else ""
+    named = [f"{cut_off} of {n} repl{'ies' if n != 1 else 'y'} of {name}" for name, cut_off, n in cut]
+    many = sum(cut_off > most * n for _, cut_off, n in cut)
+    if not many:
+        return f"{_listed(named)} met max_tokens{limit}."
+    setting = "run.student.max_tokens"
+    mend = f"--set {setting}={4 * max_tokens}" if max_tokens else setting
+    rest = f", and {_listed(named[many:])}" if named[many:] else ""
+    return f"Not a score of the model: {_listed(named[:many])} met max_tokens{limit}{rest}. Ask again with more: {mend}"
+
+
+def _listed(named: Sequence[str]) -> str:
+    more = f" and of {len(named) - MOST} others" if len(named) > MOST else ""
+    return ", ".join(named[:MOST]) + more
 
 
 def claim_words(row: Row) -> str:

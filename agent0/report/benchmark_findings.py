@@ -12,6 +12,7 @@ from agent0.evaluation.benchmark_scores import Compared, grouped, modes_compared
 from agent0.evaluation.benchmarks import Item, benchmarks
 from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
+from agent0.report.answers import MAX_TRUNCATED
 from agent0.stats.calibrators import brier, ece, ece_interval, reliability
 from events.benchmarks import BenchmarkScored, ItemScored
 from events.values import Usage
@@ -32,8 +33,11 @@ LONG = 1500
 """Items above which fewer rounds make the interval of the calibration error."""
 
 
-def bench_findings(db: sqlite3.Connection, artifacts: Artifacts, run: str, asked: Asked) -> Row:
-    """Everything about ``run``, or about the newest, as JSON would have it.
+def bench_findings(
+    db: sqlite3.Connection, artifacts: Artifacts, run: str, asked: Asked, max_truncated: float = MAX_TRUNCATED
+) -> Row:
+    """Everything about ``run``, or about the newest, as JSON would have it. Where more than the share ``max_truncated``
+    of replies were cut off, an accuracy is no score of the model.
 
     Raises:
         NotFoundError: there is no such run.
@@ -46,6 +50,8 @@ def bench_findings(db: sqlite3.Connection, artifacts: Artifacts, run: str, asked
         **{name: held[name] for name in ("run", "status", "time", "checkpoint", "samples")},
         "settings": held["settings"],
         "provider": held["settings"]["actor"].get("provider", ""),
+        "max_tokens": held["settings"]["actor"].get("max_tokens"),
+        "max_truncated": max_truncated,
         "scores": [_score(tally(part), price) for part in grouped(items).values()],
         "domains": _domains(items),
         "tools_against_plain": tool_effects(items),

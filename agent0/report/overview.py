@@ -40,6 +40,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
         "validation": learning_curve(db, row["run"]),
         "evaluating": _under_way(scores) if row["status"] in ("running", "paused") else [],
         "test": [_measured(e) for e in tests],
+        "truncated": [{name: e[name] for name in ("evaluation", "truncated", "n")} for e in done if e["truncated"]],
         **_alarms(db, row["run"]),
         "failures": list_missing(db, row["run"]),
         "benchmarks": benchmark_scores(db, row["run"], done),

@@ -5,20 +5,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent0.report.answers import FEW, claim_words
+from agent0.report.answers import FEW, MOST, claim_words, truncation_line
 from agent0.report.conclusions import conclusion
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import ENOUGH, always_valid_interval, e_value, winner
 
 Row = Mapping[str, Any]
 NAMES = {"tools": "with tools", "plain": "without tools"}
-MOST = 4
-"""Scores that are named one by one."""
 PUBLISHED = "a comparison with published numbers made under other prompts or item sets"
 
 
 def benchmark_answer(found: Row) -> list[str]:
-    """Sum a benchmark run up: its scores, and what tools change; ``found["provider"]`` made the replies."""
+    """Sum a benchmark run up: which replies were cut off, its scores, and what tools change; ``found["provider"]`` made
+    the replies, in ``found["max_tokens"]`` each, of which the share ``found["max_truncated"]`` may be cut off."""
+    counts = [
+        (f"{one['benchmark']} {NAMES[one['mode']]}", one["truncated"] or 0, one["n"] * one["samples"])
+        for one in found["scores"]
+    ]
+    cut = truncation_line(counts, found["max_tokens"], found["max_truncated"])
     scored = [one for one in found["scores"] if one["accuracy"] is not None]
     shown = [
         f"{one['benchmark']} {NAMES[one['mode']]} {one['accuracy']:.1%} "
@@ -32,7 +36,7 @@ def benchmark_answer(found: Row) -> list[str]:
     limits = [PUBLISHED, *_few([one["n"] for one in scored])]
     if found["provider"] == "scripted":
         limits = ["anything of a model: the scripted student replays references"]
-    return [*told, f"Not to be claimed: {'; '.join(limits)}."]
+    return [*filter(None, [cut]), *told, f"Not to be claimed: {'; '.join(limits)}."]
 
 
 def compared_answer(rows: Sequence[Row], before: str, after: str) -> list[str]:

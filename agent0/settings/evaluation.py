@@ -50,6 +50,9 @@ class EvaluationConfig(Frozen):
         0, ge=0, le=1000, description="sampled attempts at an item that can be checked, until one is right; 0: none"
     )
     forced_tool: bool = Field(True, description="score the untrained base with its tool forced, too")
+    max_truncated: float = Field(
+        0.1, ge=0, le=1, description="share of replies that may meet max_tokens; above it an accuracy is no score"
+    )
     gate: Literal["no_worse", "better", "open"] = Field(
         "no_worse", description="no_worse refuses a proven or large loss; better wants a proven gain; open: no refusal"
     )

@@ -100,7 +100,7 @@ def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[
 
     console.run_async(lambda: run_benchmarks(held, plan, identity, _report, begun=begun))
     with console.tables() as db:
-        return bench_findings(db, FileArtifacts(held.home), identity, {})
+        return bench_findings(db, FileArtifacts(held.home), identity, {}, held.run.evaluation.max_truncated)
 
 
 def _report(now: "Progress") -> None:

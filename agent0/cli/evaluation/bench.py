@@ -15,11 +15,12 @@ from agent0.cli.evaluation.bench_report import bench_report
 from agent0.cli.evaluation.fetch import fetch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agent0.assembly.evaluation.benchmark_run import Progress
     from agent0.evaluation.benchmark_scores import Compared
     from agent0.evaluation.benchmarks import Benchmark
+    from agent0.settings import Settings
     from events.benchmarks import ItemScored
 
 app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
@@ -119,7 +120,7 @@ def run(
         console.say("The scripted student replays reference replies: this checks everything but a model.")
     plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **trained(held, checkpoint))
     found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Reporter(as_json), begun=bool(resume)))
-    answer = _answer(found, console.run_async(lambda: scored_items(held, identity))[0], held.run.student.provider)
+    answer = _answer(console.run_async(lambda: scored_items(held, identity))[0], held)
     if as_json:
         console.data({**found, "answer": answer})
         return
@@ -128,19 +129,21 @@ def run(
         show(found)
 
 
-def _answer(found: dict[str, Any], items: "Sequence[ItemScored]", provider: str) -> list[str]:
-    """The first lines about a results file and the items behind it."""
+def _answer(items: "Sequence[ItemScored]", settings: "Settings") -> list[str]:
+    """The first lines about the items of a run under ``settings``."""
+    from agent0.evaluation.benchmark_scores import grouped, tally
     from agent0.report.benchmark_findings import tool_effects
     from agent0.report.score_answers import benchmark_answer
 
-    scores = [
-        {"benchmark": name, "mode": mode, "n": found["n-samples"][name]["effective"], "accuracy": entry[f"acc,{mode}"]}
-        | {bound: entry[f"acc_{bound},{mode}"] for bound in ("lower95", "upper95")}
-        for name, entry in found["results"].items()
-        for mode in MODES
-        if f"acc,{mode}" in entry
-    ]
-    return benchmark_answer({"scores": scores, "tools_against_plain": tool_effects(items), "provider": provider})
+    return benchmark_answer(
+        {
+            "scores": [tally(part).model_dump() for part in grouped(items).values()],
+            "tools_against_plain": tool_effects(items),
+            "provider": settings.run.student.provider,
+            "max_tokens": settings.run.student.max_tokens,
+            "max_truncated": settings.run.evaluation.max_truncated,
+        }
+    )
 
 
 MODES = ("tools", "plain")
@@ -223,6 +226,7 @@ def show(found: dict[str, Any]) -> None:
             "mode": mode,
             "n": found["n-samples"][name]["effective"],
             "accuracy": f"{entry[f'acc,{mode}']:.3f}",
+            "cut off": entry.get(f"truncated,{mode}"),
             "95 %": f"{entry[f'acc_lower95,{mode}']:.3f} to {entry[f'acc_upper95,{mode}']:.3f}",
             "items/s": entry.get(f"items_per_s,{mode}"),
             "wall s, batched": entry.get(f"latency_p50_s,{mode}"),
@@ -232,7 +236,9 @@ def show(found: dict[str, Any]) -> None:
         for mode in MODES
         if f"acc,{mode}" in entry
     ]
-    console.table(rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "items/s", "wall s, batched", "cost"))
+    console.table(
+        rows, False, ("benchmark", "mode", "n", "accuracy", "95 %", "cut off", "items/s", "wall s, batched", "cost")
+    )
     likely = [
         {"benchmark": name, "acc": entry["acc,likelihood"], "acc_norm": entry["acc_norm,likelihood"]}
         for name, entry in found["results"].items()
@@ -262,9 +268,23 @@ def compare(
     right, _ = console.run_async(lambda: scored_items(held, after))
     found = paired(before, left, after, right)
     if not as_json:
+        console.print_lines(_cut_off({before: left, after: right}, held.run.evaluation.max_truncated))
         console.print_lines(compared_answer([difference_row(one) for one in found], before, after))
     if as_json or full:
         _compare(found, as_json)
+
+
+def _cut_off(runs: "Mapping[str, Sequence[ItemScored]]", max_truncated: float) -> list[str]:
+    """What is to be said of replies of compared runs that met the limit of tokens."""
+    from agent0.evaluation.benchmark_scores import NAMES, grouped
+    from agent0.report.answers import truncation_line
+
+    counts = [
+        (f"{run}, {name} {NAMES[mode]}", sum(item.end == "length" for item in items), len(items))
+        for run, scored in runs.items()
+        for (name, mode), items in grouped(scored).items()
+    ]
+    return list(filter(None, [truncation_line(counts, None, max_truncated)]))
 
 
 def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequence[ItemScored]") -> "list[Compared]":

@@ -31,10 +31,12 @@ def bench_report(
     from infra.storage.artifacts import FileArtifacts
     from projections.benchmark_scores import show_benchmark_run
 
-    artifacts = FileArtifacts(console.settings().home)
+    settings = console.settings()
+    artifacts = FileArtifacts(settings.home)
     with console.tables() as db:
         held = show_benchmark_run(db, run)
-        found = bench_findings(db, artifacts, held["run"], _asked(held["settings"], data))
+        questions = _asked(held["settings"], data)
+        found = bench_findings(db, artifacts, held["run"], questions, settings.run.evaluation.max_truncated)
     text = bench_page(found)
     if out == "-":
         typer.echo(text)
