@@ -54,6 +54,16 @@ class ActorConfig(Frozen):
     temperature: float = Field(1.0, ge=0, le=100, description="sampling temperature; 0 is greedy")
     top_p: float = Field(1.0, gt=0, le=1, description="nucleus")
     max_tokens: int = Field(1024, ge=1, le=1_000_000, description="tokens a turn; packaged models: 96 unless set")
+    thinking: Literal["", "off", "on", "minimal", "low", "medium", "high"] = Field(
+        "",
+        description="whether it thinks before it answers, or how hard, in each server's own words; empty: as its "
+        "template or server has it, and of ollama off",
+    )
+    template_arguments: dict[str, bool | int | float | str] = Field(
+        default_factory=dict,
+        description="arguments of its chat template (chat_template_kwargs), where that is rendered here or by vLLM, "
+        "SGLang, llama.cpp",
+    )
     num_ctx: int = Field(
         8192, ge=128, le=100_000_000, description="context window: asked of ollama, given to a slot of llamacpp"
     )

@@ -20,12 +20,13 @@ Pieces = tuple[tuple[tuple[int, ...], Gap], ...]
 
 
 class Chat:
-    """A chat template as token pieces around contents; Jinja runs once per sequence of roles, not per sample."""
+    """A chat template, with ``arguments`` of its own, as token pieces around contents; Jinja runs once per sequence of
+    roles, not per sample."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> None:
         if not getattr(tokenizer, "chat_template", None):
             raise OperationError("This model has no chat template.", "Turns cannot be told apart without one.")
-        self._tokenizer = tokenizer
+        self._tokenizer, self._arguments = tokenizer, dict(arguments or {})
         saved = tokenizer.backend_tokenizer.to_str()
         self._trusted = Tokenizer.from_str(saved)
         self._markup = Tokenizer.from_str(saved)
@@ -137,7 +138,7 @@ class Chat:
         return tuple((tuple(self._ids(self._trusted, gap.text)), gap) for gap in gaps)
 
     def _render(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], opened: bool) -> str:
-        options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": opened}
+        options: dict[str, Any] = self._arguments | {"tokenize": False, "add_generation_prompt": opened}
         return str(self._tokenizer.apply_chat_template(list(messages), tools=list(tools) or None, **options))
 
     @staticmethod
@@ -154,15 +155,15 @@ def tokenizer_of(path: str) -> Any:
     return library.PreTrainedTokenizerFast.from_pretrained(path, trust_remote_code=False, local_files_only=True)
 
 
-def chat_of(folder: Path) -> Chat:
-    """Load the chat template and tokenizer of a folder that may hold no weights.
+def chat_of(folder: Path, arguments: Mapping[str, Any] | None = None) -> Chat:
+    """Load the chat template and tokenizer of a folder that may hold no weights; ``arguments`` are the template's.
 
     Raises:
         DependencyError: it holds no tokenizer.
         OperationError: it holds no chat template.
     """
     try:
-        return Chat(tokenizer_of(str(folder)))
+        return Chat(tokenizer_of(str(folder)), arguments)
     except (OSError, ValueError, KeyError, ImportError) as error:
         why = f"{type(error).__name__}: {error}"[:300]
         raise DependencyError(f"The tokenizer in {folder}", why, "Save or download it again.") from error

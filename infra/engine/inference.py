@@ -5,7 +5,7 @@ Small models are computed as functions, all others through transformers."""
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -94,12 +94,14 @@ class Engine:
         quantization: str = "",
         precision: str = "auto",
         through: bool = False,
+        template: Mapping[str, Any] | None = None,
     ) -> None:
-        """``through``: through transformers even where the model is small enough to be computed as a function."""
+        """``through``: through transformers even where the model is small enough to be computed as a function;
+        ``template``: arguments of its chat template."""
         torch.set_num_threads(threads)
         self._device = device
         self._model, tokenizer = load(path, device, quantization, precision)
-        self._chat = Chat(tokenizer)
+        self._chat = Chat(tokenizer, template)
         self._context = int(getattr(self._model.config, "max_position_embeddings", 2048))
         self._adapters: OrderedDict[str, bool] = OrderedDict()  # name -> whether peft holds it
         self._shape = None if through else shape_of(self._model)

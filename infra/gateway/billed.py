@@ -50,6 +50,8 @@ class Remote:
     usage: tuple[str, str] = ("openai", "chat")
     place: str = ""
     """Address of its server, where that is not the vendor's own."""
+    setup: str = ""
+    """How its thinking and its template are set, where they are."""
 
     @property
     def id(self) -> str:
@@ -58,8 +60,8 @@ class Remote:
 
     @property
     def owner(self) -> str:
-        """Whose answers they are in the cache: the vendor, at an address."""
-        return f"{self.vendor} {self.place}".rstrip()
+        """Whose answers they are in the cache: the vendor, at an address, and how it was set."""
+        return " ".join(filter(None, (self.vendor, self.place, self.setup)))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 LoRA adapters swapped by digest, log-probabilities and token ids."""
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,12 @@ class Transformers(Model):
         device: str = "cpu",
         quantization: str = "",
         precision: str = "auto",
+        template: Mapping[str, Any] | None = None,
     ) -> None:
         check_folder(path)
         self.name, self._path, self._artifacts, self._device = name, path, artifacts, device
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
-        options |= {"quantization": quantization, "precision": precision}
+        options |= {"quantization": quantization, "precision": precision, "template": dict(template or {})}
         without = unused(path, quantization)
         self._worker = Worker("infra.engine.inference:Engine", options, threads=threads, without=without)
         self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)

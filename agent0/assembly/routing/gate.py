@@ -1,5 +1,6 @@
 """Part of the rim: puts budgets, cache, guards and stand-ins before every model that needs them."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,10 @@ class Gates:
 
         router = self._settings.router
         vendor, usage = vendor_billing(actor, router), USAGE[actor.provider]
-        return Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, place=actor.base_url)
+        named = {"thinking": actor.thinking, "template": actor.template_arguments}
+        setup = json.dumps({key: value for key, value in named.items() if value}, sort_keys=True)
+        place, setup = actor.base_url, "" if setup == "{}" else setup
+        return Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, place=place, setup=setup)
 
     def close(self) -> None:
         """Close the cache."""

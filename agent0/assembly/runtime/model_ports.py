@@ -1,5 +1,6 @@
 """Part of the rim: the ports of models, trainers and embedders, each opened once and shared."""
 
+import json
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,8 @@ def _weights(actor: ActorConfig) -> Hashable:
         actor.base_url,
         actor.key_env,
         actor.tokenizer,
+        actor.thinking,
+        json.dumps(actor.template_arguments, sort_keys=True),
     )
 
 

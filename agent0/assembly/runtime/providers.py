@@ -21,6 +21,9 @@ from agent0.settings import ActorConfig, RunConfig, Settings
 EXTRA_OPENAI, EXTRA_LLAMACPP = "make setup EXTRAS=openai", "make setup EXTRAS=llamacpp"
 EXTRA_ANTHROPIC = "make setup EXTRAS=anthropic"
 
+LEAST_THINKING = 2048
+"""Tokens a turn from which Anthropic's smallest budget of thoughts is half."""
+
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
 OpenEmbedder = Callable[[Settings], Embedder]
@@ -36,7 +39,8 @@ class Provider:
     are trained on, which nothing else may serve with them. ``untrainable``: why turns of an actor as it is set cannot
     be trained on; empty where they can. ``whole``: adapters that hold all weights (rank 0) can be served. ``bias``:
     logits of single tokens can be changed (``Sampling.bias``). ``draws``: its teacher needs to be told a level.
-    ``sized``: its context is that of ``num_ctx``.
+    ``sized``: its context is that of ``num_ctx``. ``unswitched``: why an actor cannot think, or have its template
+    rendered, as it is set; empty where it can.
     """
 
     name: str
@@ -52,6 +56,7 @@ class Provider:
     bias: bool = False
     draws: bool = False
     sized: bool = False
+    unswitched: Callable[[ActorConfig], str] = lambda actor: _no_template(actor) or _no_thoughts(actor)
 
 
 _providers = Registry[str, Provider]("providers")
@@ -84,9 +89,12 @@ def provider_of(actor: ActorConfig) -> Provider:
     """The provider that ``actor`` names.
 
     Raises:
-        ConfigError: no such provider.
+        ConfigError: no such provider, or it has no switch that the actor sets.
     """
     found: Provider = named("provider", actor.provider, providers())
+    if why := found.unswitched(actor):
+        fix = "Leave it out, or name another provider."
+        raise ConfigError(f"Provider {found.name} cannot do what thinking or template_arguments asks.", why, fix)
     return found
 
 
@@ -107,6 +115,30 @@ def named(what: str, name: str, known: dict[str, Any]) -> Any:
     if name not in known:
         raise ConfigError(f"There is no {what} {name!r}.", f"Known: {', '.join(known)}.", nearest(name, list(known)))
     return known[name]
+
+
+def _no_template(actor: ActorConfig) -> str:
+    named = ", ".join(actor.template_arguments)
+    return f"It takes no arguments of a chat template, and template_arguments names {named}." if named else ""
+
+
+def _no_thoughts(actor: ActorConfig) -> str:
+    return f"It has no switch for thinking, and thinking = {actor.thinking}." if actor.thinking else ""
+
+
+def _switched(_: ActorConfig) -> str:
+    return ""
+
+
+def _anthropic_thinks(actor: ActorConfig) -> str:
+    """What Anthropic's API refuses: a budget under 1,024 tokens, and another temperature than 1."""
+    if actor.thinking == "minimal":
+        return "thinking = minimal is no level of its API: low, medium, high, on or off."
+    if actor.thinking == "on" and actor.max_tokens < LEAST_THINKING:
+        return f"thinking = on takes half of max_tokens, which is {actor.max_tokens}; it must be {LEAST_THINKING}."
+    if actor.thinking not in ("", "off") and actor.temperature != 1:
+        return f"Where it thinks, the temperature is 1, and it is set to {actor.temperature:g}."
+    return _no_template(actor)
 
 
 def _check_packages(_: ActorConfig) -> None:
@@ -217,6 +249,7 @@ def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model
 
 
 def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
+    from infra.models.calls.thinking import template_arguments
     from infra.models.transformers import Transformers
 
     return Transformers(
@@ -228,6 +261,7 @@ def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
         device=actor.device,
         quantization=actor.quantization,
         precision=actor.precision,
+        template=template_arguments(actor),
     )
 
 
@@ -345,9 +379,21 @@ def _cut(actor: ActorConfig) -> str:
 
 
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged, bias=True))
-provider(Provider("transformers", _transformers, _train_lora, check=_check_transformers, folder=_saved, bias=True))
-provider(Provider("ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama, sized=True))
-provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic))
+provider(
+    Provider(
+        "transformers",
+        _transformers,
+        _train_lora,
+        check=_check_transformers,
+        folder=_saved,
+        bias=True,
+        unswitched=_switched,
+    )
+)
+provider(
+    Provider("ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama, sized=True, unswitched=_no_template)
+)
+provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic, unswitched=_anthropic_thinks))
 provider(
     Provider(
         "openai",
@@ -359,6 +405,7 @@ provider(
         probe=probe_openai,
         untrainable=_untrainable,
         whole=False,
+        unswitched=_switched,
     )
 )
 provider(
@@ -371,6 +418,7 @@ provider(
         untrainable=_untrained_file,
         whole=False,
         sized=True,
+        unswitched=_switched,
     )
 )
 provider(Provider("scripted", _scripted, _train_scripted, check=_check_scripted, draws=True))

@@ -52,7 +52,8 @@ class AnthropicBatches:
             raise self._refusal(error, ()) from None
 
     def _params(self, request: GenerateRequest) -> dict[str, Any]:
-        return {key: value for key, value in body(request, self._actor.model).items() if key != "stream"}
+        whole = body(request, self._actor.model, self._actor.thinking)
+        return {key: value for key, value in whole.items() if key != "stream"}
 
     def _read(self, result: Mapping[str, Any]) -> Generation | Failure:
         if result["type"] != "succeeded":

@@ -17,9 +17,9 @@ CUT = ("max_tokens", "model_context_window_exceeded")
 """Reasons for an end that is none of the model's choice."""
 
 
-def body(request: GenerateRequest, model: str) -> dict[str, Any]:
+def body(request: GenerateRequest, model: str, thinking: str = "") -> dict[str, Any]:
     """The request as it is sent. It has one of temperature and top_p: newer models refuse both together, and no seed,
-    which the API does not have."""
+    which the API does not have. ``thinking`` as ``run.<role>.thinking``: ``on`` may take half of the tokens."""
     told = messages(request.turns, request.tools)
     system = [one["content"] for one in told if one["role"] == "system"]
     sampling = request.sampling
@@ -27,9 +27,14 @@ def body(request: GenerateRequest, model: str) -> dict[str, Any]:
     held["messages"] = [one for one in told if one["role"] != "system"]
     held |= {"system": "\n\n".join(system)} if system else {}
     held |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {"temperature": sampling.temperature}
-    if request.schema:
-        held["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
-    return held
+    held |= {"stop_sequences": list(sampling.stop)} if sampling.stop else {}
+    output = {"format": {"type": "json_schema", "schema": request.schema}} if request.schema else {}
+    if thinking in ("off", "on"):
+        budget = {"type": "enabled", "budget_tokens": sampling.max_tokens // 2}
+        held["thinking"] = budget if thinking == "on" else {"type": "disabled"}
+    elif thinking:
+        held["thinking"], output = {"type": "adaptive"}, output | {"effort": thinking}
+    return held | ({"output_config": output} if output else {})
 
 
 @dataclass

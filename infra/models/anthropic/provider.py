@@ -81,7 +81,7 @@ class Anthropic:
 
     async def _parts(self, request: GenerateRequest, found: Reading) -> AsyncGenerator[object]:
         kind: type[AsyncStream[object]] = AsyncStream[object]
-        content = body(request, self._actor.model)
+        content = body(request, self._actor.model, self._actor.thinking)
         stream = await self._client.post("/v1/messages", cast_to=object, body=content, stream=True, stream_cls=kind)
         async with stream:
             if other := page_in(self._root, stream.response.status_code, stream.response.headers):

@@ -12,6 +12,7 @@ from agent0.settings import ActorConfig
 from events.values import Usage
 from infra.models.calls.batch_api import BatchRefusedError, Failure, busy_as_away
 from infra.models.calls.refusals import refusal
+from infra.models.calls.thinking import chat_fields
 from infra.models.openai.connection import CLIENT, FAILURES
 from infra.models.openai.dialects import PATHS, Way, body
 from infra.models.openai.provider import key_of, root_of
@@ -84,7 +85,7 @@ class OpenAIBatches:
             raise self._refusal(error, ()) from None
 
     def _body(self, request: GenerateRequest) -> dict[str, Any]:
-        return body(WAY, request, self._actor.model, (), ())
+        return body(WAY, request, self._actor.model, (), ()) | chat_fields(self._actor, "")
 
     def _read(self, one: Mapping[str, Any]) -> Generation | Failure:
         answered = one.get("response") or {}

@@ -80,6 +80,7 @@ def _openai(
     held: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "seed": seed_of(sampling)}
     held |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
     held |= STREAMED if way.streams else {}
+    held |= {"stop": list(sampling.stop)} if sampling.stop else {}
     held |= UNCUT if way.asks != "text" else {}
     held |= {"return_token_ids": True} if way.asks == "tokens" else {}
     if request.schema:
@@ -96,6 +97,7 @@ def seed_of(sampling: Sampling) -> int:
 
 
 def _llama(sampling: Sampling, prompt: Sequence[int], margins: bool) -> dict[str, Any]:
+    # no stop texts: of the tokens that spell them it would tell nothing
     samplers = ["temperature"] if sampling.top_p >= 1 else ["temperature", "top_p"]
     return {
         "prompt": list(prompt),
@@ -124,5 +126,6 @@ def _sglang(
         "skip_special_tokens": False,
         "no_stop_trim": True,
     }
+    given |= {"stop": list(sampling.stop)} if sampling.stop else {}
     given |= PENALTIES | ({"json_schema": json.dumps(schema)} if schema else {})
     return {"input_ids": list(prompt), "sampling_params": given, "return_logprob": True, "stream": True}

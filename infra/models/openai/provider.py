@@ -19,6 +19,7 @@ from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
 from infra.models.calls.refusals import unset
+from infra.models.calls.thinking import chat_fields, template_arguments
 from infra.models.calls.trial import ATTEMPT
 from infra.models.llama_adapters import LlamaAdapters
 from infra.models.openai.connection import Answered, Connection
@@ -59,12 +60,13 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a server: its model, the way to ask it, and the encoder of its tokens."""
+    """What was found out about a server: its model, the way to ask it, the encoder of its tokens, and its kind."""
 
     model: str
     way: Way
     chat: Encoder | None
     adapters: LlamaAdapters | VllmAdapters | None = None
+    kind: str = ""
 
 
 class OpenAIServer:
@@ -176,13 +178,14 @@ class OpenAIServer:
         named = self._actor.model
         bases = [name for name, card in cards.items() if not card.get("parent") or name == named]  # and no adapters
         model = _chosen(named, bases, self._root)
-        chat = await asyncio.to_thread(_encoder, self._actor.tokenizer) if self._actor.tokenizer else None
+        chat = await asyncio.to_thread(_encoder, self._actor) if self._actor.tokenizer else None
         prompt = chat.prompt(PROBE.turns, PROBE.tools) if chat else []
         if chat:
             await self._check_vocabulary(chat, model, prompt)
         refused: Exception | None = None
-        for way in ways(await self._kind(cards[model]), tokenizer=chat is not None):
-            found = Found(model, way, chat)
+        kind = await self._kind(cards[model])
+        for way in ways(kind, tokenizer=chat is not None):
+            found = Found(model, way, chat, kind=kind)
             try:
                 [reply] = (await self._asked(found, PROBE, prompt)).replies
             except LACKS as error:
@@ -272,6 +275,7 @@ class OpenAIServer:
     ) -> Answered:
         stops = found.chat.stops if found.chat else ()
         content = body(found.way, request, found.model, prompt, stops, count) | dict(fields)
+        content |= {} if found.way.ids else chat_fields(self._actor, found.kind)
         private = [turn.content for turn in request.turns]
         answered = await self._connection.written(
             PATHS[found.way.dialect],
@@ -371,7 +375,7 @@ def _checked(reply: Reply, prompt: Sequence[int], root: str) -> Reply:
     return replace(reply, prompt_ids=tuple(prompt))
 
 
-def _encoder(folder: str) -> Encoder:
+def _encoder(actor: ActorConfig) -> Encoder:
     from infra.engine.chat_template import chat_of
 
-    return chat_of(Path(folder).expanduser())
+    return chat_of(Path(actor.tokenizer).expanduser(), template_arguments(actor))

@@ -1,0 +1,32 @@
+"""How thinking is switched, in each kind of server's own words."""
+
+from typing import Any
+
+from agent0.settings import ActorConfig
+
+TEMPLATED = ("llama.cpp", "sglang", "vllm")
+"""Servers that render a chat template with arguments of the request."""
+
+
+def template_arguments(actor: ActorConfig) -> dict[str, Any]:
+    """The arguments of a chat template: what ``actor`` names, and ``enable_thinking`` (Qwen3, GLM, Nemotron) with
+    ``reasoning_effort`` (gpt-oss) as its thinking is set."""
+    switched: dict[str, Any] = {"enable_thinking": actor.thinking != "off"} if actor.thinking else {}
+    return switched | level_of(actor) | dict(actor.template_arguments)
+
+
+def level_of(actor: ActorConfig) -> dict[str, Any]:
+    """``reasoning_effort``, where a level is set."""
+    return {"reasoning_effort": actor.thinking} if actor.thinking not in ("", "off", "on") else {}
+
+
+def chat_fields(actor: ActorConfig, kind: str) -> dict[str, Any]:
+    """Fields of a chat request in OpenAI's form to a server of this ``kind``: arguments of the template where it
+    renders one, else ``reasoning_effort`` alone."""
+    named = template_arguments(actor)
+    if kind in TEMPLATED:
+        return ({"chat_template_kwargs": named} if named else {}) | level_of(actor)
+    own = dict(actor.template_arguments)
+    fields: dict[str, Any] = {"chat_template_kwargs": own} if own else {}
+    effort = {"off": "none", "on": "medium"}.get(actor.thinking, actor.thinking)
+    return fields | ({"reasoning_effort": effort} if effort else {})
