@@ -9,6 +9,7 @@ from typing import Any
 from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.routing.server_probes import probe_ollama, probe_openai, shared_folder
+from agent0.assembly.runtime import switches
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
@@ -20,9 +21,6 @@ from agent0.settings import ActorConfig, RunConfig, Settings
 
 EXTRA_OPENAI, EXTRA_LLAMACPP = "make setup EXTRAS=openai", "make setup EXTRAS=llamacpp"
 EXTRA_ANTHROPIC = "make setup EXTRAS=anthropic"
-
-LEAST_THINKING = 2048
-"""Tokens a turn from which Anthropic's smallest budget of thoughts is half."""
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
@@ -56,7 +54,7 @@ class Provider:
     bias: bool = False
     draws: bool = False
     sized: bool = False
-    unswitched: Callable[[ActorConfig], str] = lambda actor: _no_template(actor) or _no_thoughts(actor)
+    unswitched: Callable[[ActorConfig], str] = switches.none
 
 
 _providers = Registry[str, Provider]("providers")
@@ -115,30 +113,6 @@ def named(what: str, name: str, known: dict[str, Any]) -> Any:
     if name not in known:
         raise ConfigError(f"There is no {what} {name!r}.", f"Known: {', '.join(known)}.", nearest(name, list(known)))
     return known[name]
-
-
-def _no_template(actor: ActorConfig) -> str:
-    named = ", ".join(actor.template_arguments)
-    return f"It takes no arguments of a chat template, and template_arguments names {named}." if named else ""
-
-
-def _no_thoughts(actor: ActorConfig) -> str:
-    return f"It has no switch for thinking, and thinking = {actor.thinking}." if actor.thinking else ""
-
-
-def _switched(_: ActorConfig) -> str:
-    return ""
-
-
-def _anthropic_thinks(actor: ActorConfig) -> str:
-    """What Anthropic's API refuses: a budget under 1,024 tokens, and another temperature than 1."""
-    if actor.thinking == "minimal":
-        return "thinking = minimal is no level of its API: low, medium, high, on or off."
-    if actor.thinking == "on" and actor.max_tokens < LEAST_THINKING:
-        return f"thinking = on takes half of max_tokens, which is {actor.max_tokens}; it must be {LEAST_THINKING}."
-    if actor.thinking not in ("", "off") and actor.temperature != 1:
-        return f"Where it thinks, the temperature is 1, and it is set to {actor.temperature:g}."
-    return _no_template(actor)
 
 
 def _check_packages(_: ActorConfig) -> None:
@@ -387,13 +361,15 @@ provider(
         check=_check_transformers,
         folder=_saved,
         bias=True,
-        unswitched=_switched,
+        unswitched=switches.all_of_them,
     )
 )
 provider(
-    Provider("ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama, sized=True, unswitched=_no_template)
+    Provider(
+        "ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama, sized=True, unswitched=switches.no_template
+    )
 )
-provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic, unswitched=_anthropic_thinks))
+provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic, unswitched=switches.anthropic))
 provider(
     Provider(
         "openai",
@@ -405,7 +381,7 @@ provider(
         probe=probe_openai,
         untrainable=_untrainable,
         whole=False,
-        unswitched=_switched,
+        unswitched=switches.all_of_them,
     )
 )
 provider(
@@ -418,7 +394,7 @@ provider(
         untrainable=_untrained_file,
         whole=False,
         sized=True,
-        unswitched=_switched,
+        unswitched=switches.all_of_them,
     )
 )
 provider(Provider("scripted", _scripted, _train_scripted, check=_check_scripted, draws=True))

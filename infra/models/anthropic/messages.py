@@ -28,7 +28,7 @@ def body(request: GenerateRequest, model: str, thinking: str = "") -> dict[str, 
     held |= {"system": "\n\n".join(system)} if system else {}
     held |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {"temperature": sampling.temperature}
     held |= {"stop_sequences": list(sampling.stop)} if sampling.stop else {}
-    output = {"format": {"type": "json_schema", "schema": request.schema}} if request.schema else {}
+    output: dict[str, Any] = {"format": {"type": "json_schema", "schema": request.schema}} if request.schema else {}
     if thinking in ("off", "on"):
         budget = {"type": "enabled", "budget_tokens": sampling.max_tokens // 2}
         held["thinking"] = budget if thinking == "on" else {"type": "disabled"}
