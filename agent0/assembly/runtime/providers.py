@@ -6,10 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.routing import actor_limits as limits
 from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
+from agent0.assembly.routing.server_checks import check_anthropic, check_openai
 from agent0.assembly.routing.server_probes import probe_ollama, probe_openai, shared_folder
-from agent0.assembly.runtime import switches
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
@@ -19,8 +20,7 @@ from agent0.ports.training import Trainer
 from agent0.registry import Registry
 from agent0.settings import ActorConfig, RunConfig, Settings
 
-EXTRA_OPENAI, EXTRA_LLAMACPP = "make setup EXTRAS=openai", "make setup EXTRAS=llamacpp"
-EXTRA_ANTHROPIC = "make setup EXTRAS=anthropic"
+EXTRA_LLAMACPP = "make setup EXTRAS=llamacpp"
 
 OpenModel = Callable[[ActorConfig, Settings, Artifacts], Model]
 OpenTrainer = Callable[[ActorConfig, Settings, Artifacts], Trainer]
@@ -54,7 +54,7 @@ class Provider:
     bias: bool = False
     draws: bool = False
     sized: bool = False
-    unswitched: Callable[[ActorConfig], str] = switches.none
+    unswitched: Callable[[ActorConfig], str] = limits.none
 
 
 _providers = Registry[str, Provider]("providers")
@@ -164,31 +164,6 @@ def _check_tiny(actor: ActorConfig) -> None:
     _check_packages(actor)
 
 
-def _check_openai(actor: ActorConfig) -> None:
-    if find_spec("openai") is None:
-        raise DependencyError("The package that talks to such servers", "Not installed: openai.", EXTRA_OPENAI)
-    if not actor.base_url:
-        fix = (
-            "Set base_url of its role (run.student, run.teacher, run.verification.judge), as http://127.0.0.1:8000/v1;"
-            " of a model that stands in: router.servers.openai.base_url."
-        )
-        raise ConfigError("Provider openai needs the address of a server.", "The setting base_url is empty.", fix)
-    from infra.models.openai.provider import key_of
-
-    key_of(actor)
-
-
-def _check_anthropic(actor: ActorConfig) -> None:
-    if find_spec("anthropic") is None:
-        raise DependencyError("The package that talks to Anthropic", "Not installed: anthropic.", EXTRA_ANTHROPIC)
-    if not actor.model:
-        fix = "Name one: run.<role>.provider = anthropic/MODEL."
-        raise ConfigError("Provider anthropic needs the name of a model.", "The setting model is empty.", fix)
-    from infra.models.anthropic.provider import key_of
-
-    key_of(actor)
-
-
 def _check_llamacpp(actor: ActorConfig) -> None:
     missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
     if missing:
@@ -284,7 +259,7 @@ def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
 
 
 def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
-    _check_openai(actor)
+    check_openai(actor)
     from infra.models.openai.provider import OpenAIServer
 
     free = not vendor_billing(actor, settings.router)  # the gateway asks again where each try has its price
@@ -296,7 +271,7 @@ def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
 
 
 def _anthropic(actor: ActorConfig, _: Settings, __: Artifacts) -> Model:
-    _check_anthropic(actor)
+    check_anthropic(actor)
     from infra.models.anthropic.provider import Anthropic
 
     return Anthropic(actor)
@@ -323,7 +298,7 @@ def _trained_here(actor: ActorConfig) -> Path:
 def _untrained_file(actor: ActorConfig) -> str:
     if _trained_here(actor) == Path():
         return "A GGUF file is served as it is: only a folder of weights is trained."
-    return _cut(actor)
+    return limits.sampled_otherwise(actor)
 
 
 def _llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
@@ -338,20 +313,6 @@ def _train_llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts
     return _train_lora(actor.model_copy(update={"model": str(_served_here(actor))}), settings, artifacts)
 
 
-def _untrainable(actor: ActorConfig) -> str:
-    if not actor.tokenizer:
-        return "Its prompts go as text and no token ids come back: tokenizer is empty."
-    if _served(actor).is_dir() and not any(_served(actor).glob("*.safetensors")):
-        return f"The folder in tokenizer, {actor.tokenizer}, holds no weights."
-    return _cut(actor)
-
-
-def _cut(actor: ActorConfig) -> str:
-    if actor.temperature != 1 or actor.top_p != 1:
-        return "A server's log-probabilities are those of temperature 1 and top_p 1, and it is to sample otherwise."
-    return ""
-
-
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged, bias=True))
 provider(
     Provider(
@@ -361,27 +322,33 @@ provider(
         check=_check_transformers,
         folder=_saved,
         bias=True,
-        unswitched=switches.all_of_them,
+        unswitched=limits.all_of_them,
     )
 )
 provider(
     Provider(
-        "ollama", _ollama, prefill=False, by_role=True, probe=probe_ollama, sized=True, unswitched=switches.no_template
+        "ollama",
+        _ollama,
+        prefill=False,
+        by_role=True,
+        probe=probe_ollama,
+        sized=True,
+        unswitched=limits.no_template,
     )
 )
-provider(Provider("anthropic", _anthropic, prefill=False, check=_check_anthropic, unswitched=switches.anthropic))
+provider(Provider("anthropic", _anthropic, prefill=False, check=check_anthropic, unswitched=limits.anthropic))
 provider(
     Provider(
         "openai",
         _openai,
         _train_openai,
         prefill=False,
-        check=_check_openai,
+        check=check_openai,
         folder=_served,
         probe=probe_openai,
-        untrainable=_untrainable,
+        untrainable=limits.untrainable_by_server,
         whole=False,
-        unswitched=switches.all_of_them,
+        unswitched=limits.all_of_them,
     )
 )
 provider(
@@ -394,7 +361,7 @@ provider(
         untrainable=_untrained_file,
         whole=False,
         sized=True,
-        unswitched=switches.all_of_them,
+        unswitched=limits.all_of_them,
     )
 )
 provider(Provider("scripted", _scripted, _train_scripted, check=_check_scripted, draws=True))

@@ -1,4 +1,7 @@
-"""Part of the rim: why a provider cannot think, or render a template, as an actor has it set; empty where it can."""
+"""Part of the rim: why a provider cannot do what an actor has set: think, render a template with arguments, be trained
+on. Each reason is empty where it can."""
+
+from pathlib import Path
 
 from agent0.settings import ActorConfig
 
@@ -35,3 +38,20 @@ def anthropic(actor: ActorConfig) -> str:
     if actor.thinking not in ("", "off") and actor.temperature != 1:
         return f"Where it thinks, the temperature is 1, and it is set to {actor.temperature:g}."
     return no_template(actor)
+
+
+def untrainable_by_server(actor: ActorConfig) -> str:
+    """Why turns of a server at an address cannot be trained on."""
+    folder = Path(actor.tokenizer).expanduser()
+    if not actor.tokenizer:
+        return "Its prompts go as text and no token ids come back: tokenizer is empty."
+    if folder.is_dir() and not any(folder.glob("*.safetensors")):
+        return f"The folder in tokenizer, {actor.tokenizer}, holds no weights."
+    return sampled_otherwise(actor)
+
+
+def sampled_otherwise(actor: ActorConfig) -> str:
+    """Why log-probabilities of a server are not those of what it samples from."""
+    if actor.temperature != 1 or actor.top_p != 1:
+        return "A server's log-probabilities are those of temperature 1 and top_p 1, and it is to sample otherwise."
+    return ""
