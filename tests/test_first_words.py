@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.log import waits
+from agent0.assembly.log.carriers import carrying
 from agent0.assembly.runtime.progress import Pace
 from agent0.cli.runs.live import describe
-from agent0.settings import StudentConfig
+from agent0.settings import Settings, StudentConfig
 from infra.models.calls import first_words
 from infra.models.ollama import Ollama
 from tests.conformance_model import ask
@@ -56,7 +57,12 @@ def test_every_screen_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert call("run", "start", *SMALL, home=home).code == 0
     (home / first_words.FOLDER).mkdir()
     (home / first_words.FOLDER / "1.json").write_text('{"waits": "the first token of m at http://u, 9 s"}')
-    for words in (("run", "why"), ("run", "show"), ("run", "list"), ("status",)):
-        assert "the first token of m at http://u, 9 s" in call(*words, home=home).out, words
+    with carrying(Settings(home=home), 9):
+        for words in (("run", "why"), ("run", "show"), ("run", "list"), ("status",)):
+            assert "the first token of m at http://u, 9 s" in call(*words, home=home).out, words
+        why = call("run", "why", home=home).out
+    assert ": it runs, it waits for " in why and " s ago: no sign that anything went badly." in why
+    assert "First bad step" not in why and "To mend it" not in why
+    assert "the run is stopped: no process executes it" in call("run", "why", home=home).out
     pace = Pace("tasks", 0, 1, 8, 0.1, None, waits="waits for the first token of m at http://u, 9 s")
     assert describe(pace).endswith("waits for the first token of m at http://u, 9 s")

@@ -21,7 +21,12 @@ class Root:
 
 @dataclass(frozen=True)
 class SandboxCall:
-    """One execution in a fresh sandbox. ``files`` are written into the empty work folder first (relative paths)."""
+    """One execution in a fresh sandbox. ``files`` are written into the empty work folder first (relative paths).
+
+    ``guest`` is the code of a second Python process beside a Python call, empty for none. Standard input of each is a
+    socket to the other. Limits and the work folder are those of both, the outputs those of the call alone; the guest
+    can read neither memory nor descriptors of the call, and begins before these exist.
+    """
 
     kind: Literal["python", "shell"]
     code: str
@@ -29,6 +34,7 @@ class SandboxCall:
     wall_s: float = 5.0
     mem_mib: int = 512
     root: Root = Root()
+    guest: str = ""
 
 
 @dataclass(frozen=True)

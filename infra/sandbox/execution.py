@@ -19,10 +19,12 @@ _ENDED = {
 def refusal(call: SandboxCall) -> str:
     """Why ``call`` cannot be run as it is, empty where it can."""
     limit = MAX_CODE if call.kind == "python" else MAX_SHELL_CODE
-    if len(call.code.encode(errors="replace")) > limit:
+    if max(len(code.encode(errors="replace")) for code in (call.code, call.guest)) > limit:
         return f"the code is longer than {limit} bytes"
     if call.kind == "shell" and "bash" not in call.root.executables:
         return "bash is not on the allowlist, so there is no shell"
+    if call.kind == "shell" and call.guest:
+        return "a shell has no guest"
     if "\0" in call.code:
         return "the code contains a NUL character"
     if len(call.files) > MAX_FILES or sum(map(len, call.files.values())) > MAX_FILE_BYTES:
@@ -35,7 +37,8 @@ def refusal(call: SandboxCall) -> str:
 
 def request(call: SandboxCall) -> Request:
     """Convert a call into the request that a sandbox process reads."""
-    return Request(call.kind, call.code.encode(errors="replace"), call.files, call.wall_s, call.mem_mib)
+    code, guest = (text.encode(errors="replace") for text in (call.code, call.guest))
+    return Request(call.kind, code, call.files, call.wall_s, call.mem_mib, guest)
 
 
 def result(ended: Ended, backend: str, tier: str) -> SandboxResult:

@@ -12,6 +12,7 @@ from agent0.assembly.models.token_heat import token_heat
 from agent0.errors import NotFoundError
 from agent0.report.alarm_groups import shown_by
 from agent0.report.diagnosis.findings import observation_lines, step_words
+from agent0.report.diagnosis.replies import reply_lines
 from agent0.report.overview import overview, rows_for_people
 from agent0.routing.budgets import dollars
 from agent0.settings import RunConfig
@@ -41,6 +42,7 @@ def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> 
     found = overview(db, name, deep=deep.parts if deep else {"why": dict(_UNREAD), "targets": []})
     why, feed = found["why"], newest_lines(db, name, FEED)
     shown = {} if why["well"] else {"step": step_words(why["step"]), "evidence": observation_lines(why["evidence"])}
+    shown["reply_head"] = next(iter(reply_lines(why.get("replies"))), "")
     alarms = [{**one, "evidence": shown_by(one)} for one in found["alarms"]]
     return {
         "run": found,

@@ -46,13 +46,20 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def print_diagnosis(found: dict[str, Any]) -> None:
-    """Print a whole diagnosis on stdout, its conclusion first."""
+    """Print a whole diagnosis on stdout, its conclusion first; how items failed before the command that would take
+    another model."""
     from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
+    from agent0.report.diagnosis.replies import reply_lines
+    from agent0.run.diagnosis.case import MODELS
 
-    _print_lines(why_lines(found))
+    conclusion, *others = why_lines(found)
+    replies = [] if found["well"] else reply_lines(found["replies"])
+    blamed = any(f"{key}=" in found["mend"] for key in MODELS)
+    _print_lines([conclusion, *(replies if blamed else []), *others])
     if found["advice"]:
         console.print_lines([found["advice"]])
     parts = {
+        "How items failed": [] if blamed else replies,
         "What shows it": observation_lines(found["evidence"]),
         "Settings that differ": setting_lines(found["settings"]) if not found["well"] else [],
         "Also": [one["conclusion"] for one in found["also"]],

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent0.report.diagnosis.iterations import iterations_of
+from agent0.report.diagnosis.open_work import open_work
 from agent0.report.diagnosis.part_means import part_means
+from agent0.report.diagnosis.replies import failed_replies
 from agent0.report.diagnosis.retries import retries_of
 from agent0.report.diagnosis.settings import changes_of, recorded_config
 from agent0.run.diagnosis.case import NEVER, Case, Held, Loss, Training, Wait
@@ -45,6 +47,8 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = N
         waits=_waits(db, name, marks, ended is not None),
         losses=_losses(db, name),
         retries=retries_of(db, name) if row["status"] in ("running", "paused") else (),
+        replies=failed_replies(db, name),
+        open_work=open_work(db, name) if row["status"] == "running" else (),
         ended=ended["data"]["cause_kind"] if ended else "",
         iteration=iterations[-1].number if iterations else NEVER,
         here=here or {},

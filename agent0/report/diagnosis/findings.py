@@ -21,8 +21,9 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
     """Say why ``run`` went badly. ``here``: what this machine says now (``agent0.run.diagnosis.Case``).
 
     Returns ``run``, ``status``, ``well`` (whether nothing went badly), ``conclusion`` (the first line), ``cause`` (its
-    name), ``step`` (iteration, checkpoint, event), ``evidence``, ``settings`` (those that differ), ``mend``,
-    ``advice``, and ``also``: other causes, in order.
+    name), ``step`` (iteration, checkpoint, event), ``evidence``, ``replies`` (how items of its newest validation
+    failed, None where none did), ``settings`` (those that differ), ``mend``, ``advice``, and ``also``: other causes,
+    in order.
 
     Raises:
         NotFoundError: there is no such run.
@@ -40,6 +41,7 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
         "fatal": bool(root and root.fatal),
         "step": {**_step(root), "event": root.event or _first_event(db, case, root, seen)} if root else None,
         "evidence": [asdict(_with_writing(db, case.run, one)) for one in seen],
+        "replies": _replies(case),
         "settings": [asdict(one) for one in case.changes],
         "mend": root.mend if root else "",
         "advice": root.advice if root else "",
@@ -90,7 +92,27 @@ def _conclusion(case: Case, root: Cause | None) -> str:
         return sentence(f"{case.run}: {root.conclusion}")
     held = [one.accuracy for one in case.validations() if one.accuracy is not None]
     scores = f"; validation {held[0]:.3f} first, {held[-1]:.3f} last" if len(held) > 1 else ""
+    if case.status == "running" and (case.here.get("carried") or "idle_s" in case.here):
+        return f"{case.run}: it runs{_progress(case)}: no sign that anything went badly{scores}."
     return f"{case.run}: no sign that anything went badly ({case.status}{scores})."
+
+
+def _progress(case: Case) -> str:
+    """In which iteration a running run is, what it waits for, and when its last event was."""
+    idle = case.here.get("idle_s")
+    waits = [*case.open_work, *([str(case.here["waits"])] if case.here.get("waits") else [])]
+    parts = ["" if case.iteration == NEVER else f"iteration {shown_iteration(case.iteration)}"]
+    parts += [f"it waits for {' and '.join(waits)}" if waits else ""]
+    parts += ["" if idle is None else f"its last event was {idle:,.0f} s ago"]
+    return "".join(f", {part}" for part in parts if part)
+
+
+def _replies(case: Case) -> dict[str, Any] | None:
+    """How items failed, with the examples' texts shortened."""
+    if case.replies is None:
+        return None
+    examples = [asdict(replace(one, wrote=_shortened(one.wrote))) for one in case.replies.examples]
+    return {**asdict(case.replies), "examples": examples}
 
 
 def _step(one: Cause) -> dict[str, Any]:
@@ -122,5 +144,10 @@ def _with_writing(db: sqlite3.Connection, run: str, one: Observation) -> Observa
         text = written_by_student(db, run, one.attempt)
     elif one.task:
         text = written_by_teacher(db, run, one.task)
+    return replace(one, wrote=_shortened(text))
+
+
+def _shortened(text: str) -> str:
+    """``text`` in one line, cut where it is long."""
     flat = " ".join(text.split())
-    return replace(one, wrote=flat if len(flat) <= WROTE else f"{flat[:WROTE]}…")
+    return flat if len(flat) <= WROTE else f"{flat[:WROTE]}…"

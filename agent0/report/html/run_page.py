@@ -16,6 +16,7 @@ from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.plots import Score, intervals, lines
 from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.findings import observation_lines, setting_lines, step_words
+from agent0.report.diagnosis.replies import reply_lines
 from agent0.report.findings import findings
 from agent0.report.html.rendering import render
 from agent0.report.html.shown_records import shown_records
@@ -90,6 +91,7 @@ def _why(found: Row) -> Row | None:
     if found["well"]:
         return None
     told = {"step": step_words(found["step"]), "evidence": observation_lines(found["evidence"])}
+    told["replies"] = reply_lines(found["replies"])
     return {**found, **told, "settings": setting_lines(found["settings"])}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Literal
 
+from agent0.run.diagnosis.replies import FailedReplies
 from agent0.settings import RunConfig
 
 PLUGINS, WEIGHTS = "run.plugins.", "run.rewards.weights."
@@ -19,6 +20,8 @@ LIMITS = {
     "tool_seconds": ("budget",),
 }
 """A limit of ``run.student`` -> how attempts ended that ran into it; of ``OF_CALLS`` refused calls tell, too."""
+MODELS = ("run.student.provider", "run.student.model", "run.student.base_url")
+"""Which model the student is: not to blame where most of its replies fail by what settings mend."""
 OF_CALLS = ("max_calls", "long_factor", "tool_seconds")
 NEVER = -1
 """Iteration of what came before the first."""
@@ -277,6 +280,10 @@ class Case:
     losses: tuple[Loss, ...] = ()
     retries: tuple[Retry, ...] = ()
     """Of a run that is not over, by handler, the one that failed most often first."""
+    replies: FailedReplies | None = None
+    """How the items of its newest validation failed."""
+    open_work: tuple[str, ...] = ()
+    """What it has asked for and does not have yet, in words with the time; of a running run."""
     ended: str = ""
     """``cause_kind`` of its failure."""
     iteration: int = NEVER
@@ -295,6 +302,8 @@ class Case:
         role, _, name = one.key.removeprefix("run.").rpartition(".")
         if name in CALLING and role in ("student", "teacher", "verification.judge"):
             return bool(self.waits or self.losses or self.retries)
+        if one.key in MODELS and self.replies and self.replies.mended_by_settings:
+            return False
         if one.key == "run.teacher.max_tokens":
             return any(it.cut_off for it in self.iterations)
         if role == "student" and name in LIMITS:

@@ -29,7 +29,7 @@ def version() -> str:
 def asked(number: int, request: Request, root: dict[str, list[str]]) -> Message:
     """The message of ``request``; ``root`` names executables, modules and what is imported of them beforehand."""
     header = {"id": number, "kind": request.kind, "wall_s": request.wall_s, "mem_mib": request.mem_mib, "root": root}
-    return {**header, "files": list(request.files)}, [request.code, *request.files.values()]
+    return {**header, "files": list(request.files)}, [request.guest, request.code, *request.files.values()]
 
 
 def request(header: dict[str, Any], blobs: list[bytes]) -> Request:
@@ -38,8 +38,9 @@ def request(header: dict[str, Any], blobs: list[bytes]) -> Request:
     Raises:
         KeyError, ValueError: it is malformed.
     """
-    files = dict(zip(header["files"], blobs[1:], strict=True))
-    return Request(header["kind"], blobs[0], files, float(header["wall_s"]), int(header["mem_mib"]))
+    guest, code, *contents = blobs
+    files = dict(zip(header["files"], contents, strict=True))
+    return Request(header["kind"], code, files, float(header["wall_s"]), int(header["mem_mib"]), guest)
 
 
 def answered(number: int, ended: Ended) -> Message:

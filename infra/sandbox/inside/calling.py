@@ -62,13 +62,14 @@ class SandboxProcess:
 
 @dataclass(frozen=True)
 class Request:
-    """What a sandbox process is sent to run: code, files and limits."""
+    """What a sandbox process is sent to run: code, files and limits; ``guest`` is the code of a second process."""
 
     kind: str
     code: bytes
     files: Mapping[str, bytes]
     wall_s: float
     mem_mib: int
+    guest: bytes = b""
 
 
 @dataclass
@@ -167,7 +168,8 @@ async def _converse(child: SandboxProcess, request: Request) -> Ended:
         if not hello.get("ready"):
             raise ValueError(hello.get("error", "no greeting"))
         header = {"kind": request.kind, "wall_s": request.wall_s, "mem_mib": request.mem_mib}
-        writer.write(frames.pack({**header, "files": list(request.files)}, [request.code, *request.files.values()]))
+        writer.write(frames.pack(header, [request.guest]))
+        writer.write(frames.pack({"files": list(request.files)}, [request.code, *request.files.values()]))
         async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S):
             await writer.drain()
             return _ended(*await receive(reader))

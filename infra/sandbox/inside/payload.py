@@ -8,6 +8,7 @@ import linecache
 import os
 import resource
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -59,10 +60,19 @@ def confine(closed: tuple[str, ...] = ()) -> int:
 
 
 def run(
-    proc: int, stdin: int, stdout: int, stderr: int, code: int, ready: int, closed: tuple[str, ...] = ()
+    proc: int,
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    code: int,
+    ready: int,
+    closed: tuple[str, ...] = (),
+    *,
+    anew: bool = False,
 ) -> NoReturn:
     """Never returns: exits as the code does. ``ready`` is a socket: silence on it means that confinement failed.
-    ``proc`` is a descriptor of a /proc that can be written."""
+    ``proc`` is a descriptor of a /proc that can be written. ``anew``: the code runs in an interpreter that holds
+    nothing of this one's memory."""
     os.setsid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the shim may then measure it; its own kind may not trace it: seccomp
     with open(os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc), "w") as score:  # noqa: PTH123
@@ -82,9 +92,21 @@ def run(
         os.write(READY_FD, f"{type(error).__name__}: {error}".encode()[:400])
         os._exit(1)
     os.close(READY_FD)
-    header, blobs = frames.read(CODE_FD)
+    if anew:
+        words = ["-sBPc", "import sys; sys.path.insert(0, '/opt'); from inside.payload import obey; obey()"]
+        os.execve(sys.executable, [sys.executable, *words], os.environ)  # noqa: S606
+    obey()
+
+
+def obey() -> NoReturn:
+    """Read code, and perhaps what becomes standard input, from ``CODE_FD``; exit as the code does."""
+    with socket.socket(fileno=CODE_FD) as source:
+        _, fds, _, _ = socket.recv_fds(source, 1, 1)
+        header, blobs = frames.read(CODE_FD)
+    for fd in fds:
+        os.dup2(fd, 0)
+        os.close(fd)
     text = blobs[0]
-    os.close(CODE_FD)
     if header["kind"] == "shell":
         os.execve("/usr/bin/bash", ["bash", "--noprofile", "--norc", "-c", os.fsdecode(text)], ENVIRONMENT)  # noqa: S606
     os._exit(_run_python(text.decode(errors="replace")))

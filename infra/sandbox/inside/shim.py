@@ -2,6 +2,7 @@
 and reports on it when everything else in it is dead. Its own end takes the namespaces with it."""
 
 import contextlib
+import errno
 import os
 import resource
 import select
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from . import frames, kernel, payload
+from . import frames, kernel, landlock, payload
 from .locking import Locks
 from .memory import Group, Watchdog
 
@@ -72,13 +73,15 @@ def _work(
         return
     frames.write(sock, frames.pack({"ready": True}))
     with contextlib.suppress(EOFError, OSError):
+        header, (guest,) = frames.read(sock)
         try:
-            header, text = _receive(sock, may_mount=not closed)
-        except (OSError, ValueError) as error:  # what was left behind by an earlier call may not fit here
-            frames.write(sock, frames.pack({"refused": f"its files cannot be laid out: {error}"[:400]}))
+            peer = _fork_guest(proc, closed, header, guest) if guest else -1
+            text = _receive(sock, header, may_mount=not closed)
+        except (OSError, ValueError, RuntimeError) as error:  # what an earlier call left behind may not fit here
+            frames.write(sock, frames.pack({"refused": f"it cannot be set up: {error}"[:400]}))
             return
         memory = _bound(header["mem_mib"] << 20, proc, group)
-        _serve(sock, header, text, (memory, locks), child, code)
+        _serve(sock, header, text, (memory, locks), child, code, peer)
 
 
 def _bound(limit: int, proc: int, group: Sequence[int]) -> Group | Watchdog:
@@ -132,15 +135,17 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...]) -> tuple[int, int, int]:
-    """(pid, descriptor to write the code to, listener of its filter or -1) of a payload that is confined and waits for
+def _fork_payload(
+    proc: int, stdout: int, stderr: int, closed: tuple[str, ...], *, anew: bool = False
+) -> tuple[int, int, int]:
+    """(pid, socket to write the code to, listener of its filter or -1) of a payload that is confined and waits for
     code."""
-    code_out, code_in = os.pipe()
-    ready_out, ready_in = (side.detach() for side in socket.socketpair())
+    code_out, code_in, ready_out, ready_in = (side.detach() for _ in range(2) for side in socket.socketpair())
     pid = os.fork()
     if pid == 0:
         try:
-            payload.run(proc, os.open("/dev/null", os.O_RDONLY), stdout, stderr, code_out, ready_in, closed)
+            stdin = os.open("/dev/null", os.O_RDONLY)
+            payload.run(proc, stdin, stdout, stderr, code_out, ready_in, closed, anew=anew)
         finally:
             os._exit(1)
     os.close(code_out)
@@ -152,26 +157,58 @@ def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...]) 
     return pid, code_in, fds[0] if fds else -1
 
 
-def _receive(sock: int, *, may_mount: bool) -> tuple[dict[str, Any], bytes]:
-    """(header, code) of the call, its files laid out. Nothing of them is kept here: that would be the call's memory."""
+def _fork_guest(proc: int, closed: tuple[str, ...], limits: dict[str, Any], code: bytes) -> int:
+    """Start the guest before the call's own code is read, for a fork has all memory there is. Landlock then keeps it
+    from what the call will hold. Returns the call's end of the socket between both."""
+    if not landlock.abi():
+        raise OSError(errno.ENOSYS, "this kernel has no Landlock, which keeps a guest from the memory of others")
+    null = os.open("/dev/null", os.O_WRONLY)
+    child, channel, listener = _fork_payload(proc, null, null, closed, anew=bool(closed))
+    ours, theirs = (side.detach() for side in socket.socketpair())
+    _limit(child, limits)
+    _send_code(channel, limits, code, theirs)
+    for fd in (null, channel, listener):
+        if fd >= 0:
+            os.close(fd)
+    return ours
+
+
+def _limit(child: int, limits: dict[str, Any]) -> None:
+    resource.prlimit(child, resource.RLIMIT_AS, ((limits["mem_mib"] << 20) + (1 << 30),) * 2)
+    resource.prlimit(child, resource.RLIMIT_CPU, (int(limits["wall_s"]) + 2,) * 2)
+
+
+def _send_code(channel: int, header: dict[str, Any], code: bytes, stdin: int) -> None:
+    """Send a payload its ``code``, and ``stdin``, which is closed here, unless it is -1."""
+    with contextlib.suppress(BrokenPipeError):  # it may be dead already
+        kernel.send_descriptor(channel, b"S", stdin)
+        frames.write(channel, frames.pack({"kind": header["kind"]}, [code]))
+
+
+def _receive(sock: int, limits: dict[str, Any], *, may_mount: bool) -> bytes:
+    """The code of the call, its files laid out. Nothing of them is kept here: that would be the call's memory."""
     header, blobs = frames.read(sock)
-    if header["kind"] == "shell" and may_mount:
+    if limits["kind"] == "shell" and may_mount:
         for path in ("/opt/python", "/opt/site"):
             _cover(path)  # the shell has the executables of the allowlist and no interpreter
     for name, data in zip(header["files"], blobs[1:], strict=True):
         _stage(name, data)
-    return header, blobs[0]
+    return blobs[0]
 
 
 def _serve(
-    sock: int, header: dict[str, Any], text: bytes, watch: tuple[Group | Watchdog, Locks | None], child: int, code: int
+    sock: int,
+    header: dict[str, Any],
+    text: bytes,
+    watch: tuple[Group | Watchdog, Locks | None],
+    child: int,
+    code: int,
+    peer: int,
 ) -> None:
     memory, locks = watch
-    resource.prlimit(child, resource.RLIMIT_AS, ((header["mem_mib"] << 20) + (1 << 30),) * 2)
-    resource.prlimit(child, resource.RLIMIT_CPU, (int(header["wall_s"]) + 2,) * 2)
+    _limit(child, header)
     start = time.monotonic()
-    with contextlib.suppress(BrokenPipeError):  # it may be dead already
-        frames.write(code, frames.pack({"kind": header["kind"]}, [text]))
+    _send_code(code, header, text, peer)
     os.close(code)
     outcome = _watch(memory, child, start, header["wall_s"], sock, locks)
     said = {**_report(outcome, memory), "tier": memory.tier}

@@ -20,10 +20,6 @@ def dependency(case: Case) -> Cause | None:
     if away := case.here.get("log"):
         told = f"the log's server (NATS) is away: {away}"
         return Cause("dependency", case.iteration, told, (), go_on, "Start it, or correct nats.url.", event=case.last)
-    if case.status == "running" and (word := case.here.get("first_word")):
-        told = f"it waits for {word}"
-        advice = "Look at that server's log; run.<role>.timeout_s is how long a call waits for its first token."
-        return Cause("dependency", case.iteration, told, (), go_on, advice, event=case.last)
     waits = [one for one in case.waits if not BUDGET.fullmatch(one.dependency)]
     if not waits or (case.status == "failed" and case.ended != "dependency"):
         return None

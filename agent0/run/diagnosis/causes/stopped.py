@@ -9,7 +9,8 @@ IDLE_S = 300
 
 @cause(90)
 def stopped(case: Case) -> Cause | None:
-    """Report that the run was paused or cancelled, failed, or has had no event for minutes."""
+    """Report that the run was paused or cancelled, failed, or has had no event for minutes and nobody is
+    known to execute it: what is executed may be slow."""
     why = f": {case.reason.rstrip('.')}" if case.reason else " by hand"
     idle = case.here.get("idle_s", 0.0)
     go_on = case.go_on()
@@ -24,7 +25,7 @@ def stopped(case: Case) -> Cause | None:
         case "running" if case.here.get("carried") is False:
             told = "the run is stopped: no process executes it"
             return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
-        case "running" if idle >= IDLE_S:
+        case "running" if idle >= IDLE_S and not case.here.get("carried"):
             told = f"nobody seems to carry the run: its last event is {idle / 60:,.0f} minutes old"
             return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
     return None
