@@ -5,18 +5,17 @@ import pytest
 from agent0.ports.models import Generation
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import specs_of
-from agent0.rollout.tool_prompts import delivered, requested, shown, stops, text_arguments, until_call
+from agent0.rollout.tool_prompts import delivered, requested, shown, stops, toolbox, until_call
 from agent0.settings import StudentConfig
 from events.values import Turn
 from tests.test_student import Playback, play
 
 SPECS = specs_of(("python", "sympy", "shell"))
-NAMES = [spec.name for spec in SPECS]
 FENCE = StudentConfig(max_tokens=200, tools=("python", "sympy"), tool_form="fence")
 
 
 def calls_of(text: str) -> list[tuple[str, dict[str, object], bool]]:
-    parsed = parse_turn(text, text_arguments(SPECS), tools=NAMES, form="fence")
+    parsed = parse_turn(text, toolbox(SPECS), form="fence")
     return [(call.name, call.arguments, bool(call.error)) for call in parsed.calls]
 
 
@@ -65,7 +64,7 @@ def test_other_blocks_are_text(text: str) -> None:
 
 def test_only_the_first_block_is_called_and_only_where_the_form_is_fence() -> None:
     text = "```python\nprint(1)\n```\n```output\n1\n```\n```python\nprint(2)\n```\n\\boxed{2}"
-    parsed = parse_turn(text, {"python": "code"}, tools=("python",), form="fence")
+    parsed = parse_turn(text, toolbox(SPECS), form="fence")
     assert [call.arguments for call in parsed.calls] == [{"code": "print(1)"}] and parsed.answer is None
     assert parse_turn(text, {"python": "code"}).calls == ()
     assert calls_of('<tool_call>{"name": "shell", "arguments": {"command": "ls"}}</tool_call>') == [

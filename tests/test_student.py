@@ -15,7 +15,8 @@ from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.prompts import prompt
-from agent0.rollout.student import Conditions, plain_output, solve, specs_of, text_arguments
+from agent0.rollout.student import Conditions, plain_output, solve, specs_of
+from agent0.rollout.tool_prompts import text_arguments
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import StudentConfig
 from agent0.tasks.families import families

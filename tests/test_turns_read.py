@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_call_is_said(body: str, error: str) -> None:
         (marked('{"name": "f"}'), ParsedTurn((call('{"name": "f"}', name="f"),))),
         (f"a ```json\n{GOOD}\n``` \\boxed{{7}}", ParsedTurn((call(f"{GOOD}\n", name="python", code="1"),), "7")),
         ('```json\n{"x": 1}\n```', ParsedTurn()),
-        (f"```json\n{GOOD}", ParsedTurn()),
+        (f"```json\n{GOOD}", ParsedTurn((call(GOOD, name="python", code="1"),))),
         ("Action: python[1+1]", ParsedTurn((call("python[1+1]", name="python", code="1+1"),))),
         ("Action: other[1+1]", ParsedTurn((call("other[1+1]", name="other", input="1+1"),))),
         ("Action: python", ParsedTurn((call("python", name="python"),))),

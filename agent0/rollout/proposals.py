@@ -12,7 +12,7 @@ from typing import Any
 
 from agent0.grading.answer_types import kinds
 from agent0.rollout.labelled_fields import read_fields
-from agent0.rollout.object_spellings import read_object
+from agent0.turns.object_spellings import read_object
 
 LONGEST_QUESTION = 2_000
 LONGEST_PROGRAM = 8_000

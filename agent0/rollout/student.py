@@ -19,7 +19,7 @@ from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import SELF_CRITIQUE, signals
 from agent0.rollout.parsing import ParsedTurn, parse_turn
 from agent0.rollout.prompts import Prompt, prompt, render
-from agent0.rollout.tool_prompts import FORMS, delivered, requested, shown, stops, text_arguments, until_call
+from agent0.rollout.tool_prompts import FORMS, delivered, requested, shown, stops, toolbox, until_call
 from agent0.rollout.trajectories import assemble, least_capture, mean_logprob, total_usage
 from agent0.rollout.workspace_store import Keeper, Stored, opened
 from agent0.settings import PolicyConfig, StudentConfig
@@ -135,7 +135,7 @@ async def step(now: Progress, given: Conditions) -> Progress:
         )
     )
     written = until_call(written, specs, config.form)
-    parsed = parse_turn(written.text, text_arguments(specs), tools=[spec.name for spec in specs], form=config.form)
+    parsed = parse_turn(written.text, toolbox(specs), form=config.form)
     now = now.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
     now = await _react(now, parsed, written.finish == "length", given)
     now = now if now.end or now.turns else now.but(end="turn_limit")

@@ -11,10 +11,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from agent0.chat_format import CLOSE, OPEN, format_action
 from agent0.ports.models import Generation, ToolSpec
 from agent0.turns.fence import STOPS, first_block, languages, output_block
+from agent0.turns.toolbox import Toolbox
 from events.values import Turn
 
 TEMPLATE, FENCE = "template", "fence"
@@ -141,6 +143,16 @@ def text_arguments(specs: Sequence[ToolSpec]) -> dict[str, str]:
     """Map each tool's name to the argument that plain text fills: its only required one, where it has exactly one."""
     required = {spec.name: spec.parameters.get("required", []) for spec in specs}
     return {name: names[0] for name, names in required.items() if len(names) == 1}
+
+
+def toolbox(specs: Sequence[ToolSpec]) -> Toolbox:
+    """What a reader of calls needs to know of tools."""
+    types = {spec.name: _types(spec.parameters.get("properties", {})) for spec in specs}
+    return Toolbox(frozenset(types), text_arguments(specs), types)
+
+
+def _types(properties: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(schema.get("type", "any")) for name, schema in properties.items() if isinstance(schema, dict)}
 
 
 def _described(tool: ToolSpec) -> str:

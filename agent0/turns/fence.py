@@ -13,7 +13,7 @@ from agent0.turns.programs import is_python
 
 ALIASES = {"python": ("py", "python3", "ipython"), "shell": ("bash", "sh", "console")}
 """Languages that name a tool beside its own name."""
-_opening = re.compile(r"^[ \t]{0,8}(?P<sign>`{3,}|~{3,})[ \t]*(?P<language>[\w.+-]*)[^\n`]*\n", re.MULTILINE)
+_opening = re.compile(r"^[ \t]{0,8}(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,20})[^\n`]*\n", re.MULTILINE)
 _printing = re.compile(r"\bprint\s*\(")
 STOPS = ("```\n\n", "```output")
 """What only a closed block is followed by; a bare opening is not."""

@@ -50,8 +50,16 @@ def channel_messages(text: str) -> list[ChannelMessage]:
 
 
 def own_turn(text: str) -> str:
-    """Return ``text`` up to the first mark that ends its turn or opens somebody else's; its own opening is left out."""
+    """Return ``text`` up to the first mark that ends its turn or opens somebody else's; its own opening is left out.
+
+    A mark between quotation marks is a text of a program or a call.
+    """
     opening = _opening.match(text)
     start = opening.end() if opening and not text.startswith("<|start|>") else 0
-    end = _ends.search(text, start)
-    return text[start : end.start() if end else len(text)]
+    ends = (mark.start() for mark in _ends.finditer(text, start) if not _is_quoted(mark, text))
+    return text[start : next(ends, len(text))]
+
+
+def _is_quoted(mark: re.Match[str], text: str) -> bool:
+    before, after = text[mark.start() - 1 : mark.start()], text[mark.end() : mark.end() + 1]
+    return bool(before and after) and before in "\"'`" and after in "\"'`\\"

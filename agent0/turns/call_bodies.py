@@ -1,0 +1,209 @@
+"""What stands between the marks of calls: JSON, a name before JSON, parameters in tags, or an expression of Python.
+
+A reader returns the calls that begin at a place and where they end, None where nothing of its kind begins there.
+"""
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from agent0.turns.call_objects import call_of, calls_of
+from agent0.turns.object_spellings import read_or_why
+from agent0.turns.toolbox import Toolbox
+from events.values import ToolCall
+
+Body = tuple[list[ToolCall], int]
+Read = Callable[[str, int, Toolbox], Body | None]
+MOST = 64
+"""Calls of one body."""
+
+_name = r"(?P<name>[\w.-]{1,64}(?::\d{1,4})?)"
+_space = re.compile(r"\s*")
+_between = re.compile(r"[\s,;]*")
+_fence_open = re.compile(r"\s*```[a-z_]{0,12}[ \t]*\n\s*")
+_fence_close = re.compile(r"[\s}\]]*```")
+_plain_value = re.compile(r"-?\d+(?:\.\d+)?|true|false|null|\{.*\}|\[.*\]", re.DOTALL)
+_named = re.compile(
+    rf"(?:function\s{{0,9}}<\uff5ctool\u2581sep\uff5c>\s{{0,9}})?{_name}\s{{0,9}}"
+    r"(?:<[^<>\n]{1,40}>|\[CALL_ID\]\w{1,40}\[ARGS\]|\[ARGS\]|\n|:|(?=\{))\s{0,9}(?:```(?:json)?\s{0,9}\n\s{0,9})?(?=\{)"
+)
+_keyed = re.compile(rf"{_name}\s*(?=<arg_key>)")
+_key = re.compile(r"\s*<arg_key>\s{0,9}([^<\s]{1,64})\s{0,9}</arg_key>\s{0,9}<arg_value>")
+_key_end = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</|\Z))|\Z")
+_function = re.compile(r"\s*<(?:function|invoke|tool|action)(?:=|\s+name\s*=\s*)[\"']?" + _name + r"[\"']?\s*>")
+_tag = "(?:parameter|param|argument)"
+_parameter = re.compile(rf"\s*<{_tag}(?:=|\s+name\s*=\s*)[\"']?([\w.-]{{1,64}})[\"']?(?:\s[^<>]{{0,80}})?>")
+_parameter_end = re.compile(rf"</{_tag}>(?=\s*(?:<{_tag}\b|</(?:function|invoke|tool|action)\b|\Z))")
+_function_end = re.compile(r"\s*</(?:function|invoke|tool|action)>")
+_expression = re.compile(r"\[?\s*(?P<name>[A-Za-z_][\w.]{0,63})\s*\(")
+_python_token = re.compile(
+    r"\"{3}.*?\"{3}|'{3}.*?'{3}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]", re.DOTALL
+)
+_braced = re.compile(rf"call:{_name}(?=\{{)")
+_quoted = re.compile(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
+
+
+def read_body(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """Read the calls that begin at ``place`` of ``text``, in whichever way they are written."""
+    if fence := _fence_open.match(text, place):
+        place = fence.end()
+    place = _skipped(_space, text, place)
+    readers = (json_calls, parameter_calls, keyed_calls, named_calls, braced_calls, expression_calls)
+    for read in readers:
+        if body := read(text, place, toolbox):
+            closing = _fence_close.match(text, body[1]) if fence else None
+            return (body[0], closing.end()) if closing else body
+    return None
+
+
+def json_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """Objects or lists of them, one behind the other."""
+    calls: list[ToolCall] = []
+    end = place
+    while len(calls) < MOST and text[place : place + 1] in ("{", "["):
+        value, after, problem = read_or_why(text, place, unclosed=True)
+        if problem:
+            break
+        calls += calls_of(value, text[place:after], toolbox)
+        end = after
+        place = _skipped(_between, text, end)
+    return (calls, end) if calls else None
+
+
+def named_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """The tool's name before an object of its arguments: DeepSeek, Kimi, Mistral, GLM-4."""
+    head = _named.match(text, place)
+    if not head:
+        return None
+    value, end, problem = read_or_why(text, head.end(), unclosed=True)
+    if problem:
+        return None
+    if closing := _fence_close.match(text, end):
+        end = closing.end()
+    return [call_of(head["name"], value, text[place:end], toolbox)], end
+
+
+def keyed_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """The tool's name, then a key and a value in tags for each argument: GLM 4.5."""
+    head = _keyed.match(text, place)
+    if not head:
+        return None
+    name, pairs, end = toolbox.named(head["name"]), list[tuple[str, str]](), head.end()
+    while key := _key.match(text, end):
+        closing = _key_end.search(text, key.end())
+        assert closing  # noqa: S101 - the end of the text is one
+        pairs.append((key[1], text[key.end() : closing.start()]))
+        end = closing.end()
+    return [_of_pairs(name, pairs, text[place:end], toolbox)], end
+
+
+def parameter_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """A tag with the tool's name, and one for each argument: Qwen3-Coder, Nemotron 3, MiniMax, Claude."""
+    head = _function.match(text, place)
+    if not head:
+        return None
+    name, pairs, end = toolbox.named(head["name"]), list[tuple[str, str]](), head.end()
+    while parameter := _parameter.match(text, end):
+        inner_end, end = _end_of_parameter(text, parameter.end())
+        pairs.append((parameter[1], text[parameter.end() : inner_end]))
+    start = _skipped(_space, text, end)
+    value: object = None
+    if not pairs and text.startswith("{", start):
+        value, after, problem = read_or_why(text, start, unclosed=True)
+        end = end if problem else after
+    if closing := _function_end.match(text, end):
+        end = closing.end()
+    raw = text[place:end]
+    call = call_of(name, value, raw, toolbox) if value is not None else _of_pairs(name, pairs, raw, toolbox)
+    return [call], end
+
+
+def _end_of_parameter(text: str, start: int) -> tuple[int, int]:
+    """Where the value of a parameter ends, and its closing tag: one that another tag of the call follows."""
+    if closing := _parameter_end.search(text, start):
+        return closing.start(), closing.end()
+    closing = re.compile(f"</{_tag}>").search(text, start)
+    if closing:
+        return closing.start(), closing.end()
+    closing = _function_end.search(text, start)
+    end = closing.start() if closing else len(text)
+    return end, end
+
+
+def braced_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """``call:name{key:<|"|>text<|"|>}``: Gemma 4."""
+    head = _braced.match(text, place)
+    if not head:
+        return None
+    end = text.find("<tool_call|>", head.end())
+    end = end if end >= 0 else len(text)
+    body = _quoted.sub(lambda quoted: json.dumps(quoted[1], ensure_ascii=False), text[head.end() : end])
+    value, _, problem = read_or_why(body, unclosed=True)
+    return None if problem else ([call_of(head["name"], value, text[place:end], toolbox)], end)
+
+
+def expression_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """A call as Python writes it, or a list of such: ``[python(code="print(1)")]``. Nothing is evaluated."""
+    if not _expression.match(text, place) or (end := _end_of_expression(text, place)) is None:
+        return None
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text[place:end].strip(), mode="eval").body
+        nodes = tree.elts if isinstance(tree, ast.List) else [tree]
+        calls = [_of_node(node, text[place:end], toolbox) for node in nodes]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return (calls, end) if calls else None
+
+
+def _end_of_expression(text: str, place: int) -> int | None:
+    """Where the brackets that open at ``place`` are all closed."""
+    depth = 0
+    while token := _python_token.search(text, place):
+        place = token.end()
+        if token[0] in "([{":
+            depth += 1
+        elif token[0] in ")]}":
+            depth -= 1
+            if depth <= 0:
+                return place if depth == 0 else None
+    return None
+
+
+def _of_node(node: ast.expr, raw: str, toolbox: Toolbox) -> ToolCall:
+    """The call that an expression is; raises ValueError where its arguments are no literals."""
+    if not isinstance(node, ast.Call) or any(keyword.arg is None for keyword in node.keywords):
+        raise ValueError("no call")
+    name = toolbox.named(ast.unparse(node.func))
+    arguments: dict[str, Any] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
+    if node.args:
+        argument = toolbox.text_arguments.get(name)
+        if argument is None or len(node.args) > 1 or arguments:
+            raise ValueError("arguments without names")
+        arguments = {argument: ast.literal_eval(node.args[0])}
+    return call_of(name, arguments, raw, toolbox)
+
+
+def _of_pairs(name: str, pairs: list[tuple[str, str]], raw: str, toolbox: Toolbox) -> ToolCall:
+    """The call of tool ``name`` with the arguments that tags hold."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        return ToolCall(name=name, raw=raw, error="an argument is there twice")
+    return call_of(name, {key: _value(name, key, text, toolbox) for key, text in pairs}, raw, toolbox)
+
+
+def _value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:
+    """What ``text`` between tags says: itself where the argument is text, or may be, else the JSON that it is."""
+    text = text.removeprefix("\n").removesuffix("\n")
+    is_text = toolbox.is_text(tool, argument)
+    if is_text or (is_text is None and not _plain_value.fullmatch(text.strip())):
+        return text
+    value, end, problem = read_or_why(text.strip())
+    return text if problem or end < len(text.strip()) else value
+
+
+def _skipped(pattern: re.Pattern[str], text: str, place: int) -> int:
+    match = pattern.match(text, place)
+    return match.end() if match else place

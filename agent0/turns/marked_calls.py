@@ -1,0 +1,144 @@
+"""Calls between marks, whatever the mark: ``<tool_call>``, ``[TOOL_CALLS]``, ``<function=…>``, ``<|python_tag|>`` …
+
+A mark is a word for a call in brackets. A call ends where what it says ends, not at the next closing mark: that may
+stand in one of its texts.
+"""
+
+import re
+from typing import NamedTuple
+
+from agent0.turns.call_bodies import Body, parameter_calls, read_body
+from agent0.turns.call_objects import call_of
+from agent0.turns.object_spellings import read_or_why
+from agent0.turns.toolbox import Toolbox
+from events.values import ToolCall
+
+MOST_FAILED = 8
+"""Calls that cannot be read, after which each is looked for up to the next mark only."""
+_STRONG = "tool[_\u2581]?calls?|function[_\u2581]?calls?|tool[_\u2581]?uses?|tool[_\u2581]?code|action_start|plugin"
+_WEAK = "tools?|im_start"
+"""Words that mark a call only where one follows: a list of tools begins so, too, and ``<|im_start|>`` is a turn's."""
+_pipe = "[|\uff5c]?"
+_edge = "(?:begin|start|section|end|stop|argument|sep)"
+_opening = re.compile(
+    rf"(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_])?(?P<before>{_edge}_)?"
+    rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK}))(?P<after>(?:[_\u2581]?{_edge})*)(?P<last>{_pipe})(?P<right>[>\]])"
+    r"|(?P<python><\|python_tag\|>)|(?P<function>(?=<(?:function|invoke)(?:=|\s+name\s*=)))"
+    "|(?P<sign>\u273fFUNCTION\u273f:[ \\t]*(?P<named>[\\w.-]{1,64})\\s*\u273fARGS\u273f:[ \\t]*)",
+    re.IGNORECASE,
+)
+_result = re.compile(
+    r"<\|?(?:tool|function)_(?:response|result|output)s?\|?>|^[ \t]*observation:", re.IGNORECASE | re.MULTILINE
+)
+_padding = re.compile(r"[\s}\],;]*")
+_bare_name = re.compile(r"\s*([A-Za-z_][\w.-]{0,63})\s*(?=<|\[/|\Z)")
+
+
+class MarkedCalls(NamedTuple):
+    """The calls in order, and the text around them."""
+
+    calls: list[ToolCall]
+    prose: str
+
+
+def marked_calls(text: str, toolbox: Toolbox) -> MarkedCalls:
+    """Read the calls of ``text`` that stand between marks; what follows a result that the text itself makes up is not
+    read."""
+    calls: list[ToolCall] = []
+    prose: list[str] = []
+    place = failed = 0
+    while opening := _opening.search(text, place):
+        prose.append(text[place : opening.start()])
+        if calls and _result.search(prose[-1]):
+            return MarkedCalls(calls, "\n".join(prose))
+        body = _read(text, opening, toolbox, shortly=failed >= MOST_FAILED)
+        if body is None:
+            prose.append(opening[0])
+        place = body[1] if body else max(opening.end(), place + 1)
+        calls += body[0] if body else []
+        failed += bool(body and any(call.error for call in body[0]))
+    return MarkedCalls(calls, "\n".join([*prose, text[place:]]))
+
+
+def _read(text: str, opening: re.Match[str], toolbox: Toolbox, *, shortly: bool) -> Body | None:
+    """The calls that ``opening`` opens and where they end, None where it opens none."""
+    start, end = opening.span()
+    if text[start - 1 : start] == "`" or (text[start - 1 : start] in ("'", '"') and text[end : end + 1] in ("'", '"')):
+        return None
+    if opening["python"]:
+        return _of_python(text, end, toolbox)
+    if opening["function"] is not None:
+        return parameter_calls(text, start, toolbox) or _unreadable(text, start, start + 1, "no tool is named")
+    if opening["sign"]:
+        value, after, problem = read_or_why(text, end, unclosed=True)
+        return None if problem else ([call_of(opening["named"], value, text[start:after], toolbox)], after)
+    if _closes(opening):
+        return [], end
+    return _between(text, opening, toolbox, shortly=shortly)
+
+
+def _closes(mark: re.Match[str]) -> bool:
+    around = f"{mark['before'] or ''}{mark['after'] or ''}".lower()
+    return bool(mark["slash"] or (mark["last"] and not mark["pipe"])) or "end" in around or "stop" in around
+
+
+def _between(text: str, opening: re.Match[str], toolbox: Toolbox, *, shortly: bool) -> Body | None:
+    """The calls behind a mark in brackets."""
+    start = opening.end()
+    following = _opening.search(text, start)
+    if following and not text[start : following.start()].strip() and not _closes(following):
+        return [], start
+    scope = text[: following.start()] if shortly and following else text
+    body = read_body(scope, start, toolbox) or _by_name(text, start, toolbox)
+    if body is None:
+        return None if opening["weak"] else _unreadable(text, start, start, _why(scope, start))
+    calls, end = body
+    if opening["weak"] and any(call.error for call in calls):
+        return None
+    padded = _padding.match(text, end)
+    closing = _opening.match(text, padded.end()) if padded else None
+    if closing and _closes(closing):
+        return _with_raw(calls, text[start : closing.start()]), closing.end()
+    beyond = _opening.search(text, end)
+    if beyond is None and opening["left"] == "<":
+        return _with_raw(calls, text[start:]), len(text)
+    if beyond and _closes(beyond) and not _result.search(text, end, beyond.start()):
+        raw = text[start : beyond.start()]
+        return [ToolCall(name="", raw=raw, error="text after the JSON object")], beyond.end()
+    return calls, end
+
+
+def _with_raw(calls: list[ToolCall], raw: str) -> list[ToolCall]:
+    """A single call with all that was written of it."""
+    return [calls[0].model_copy(update={"raw": raw})] if len(calls) == 1 else calls
+
+
+def _by_name(text: str, start: int, toolbox: Toolbox) -> Body | None:
+    """A tool's name alone, which is a call without arguments."""
+    name = _bare_name.match(text, start)
+    if not name or toolbox.named(name[1]) not in toolbox.names:
+        return None
+    return [call_of(name[1], {}, name[0], toolbox)], name.end()
+
+
+def _unreadable(text: str, start: int, place: int, why: str) -> Body:
+    """A call that cannot be read: up to the next mark."""
+    following = _opening.search(text, place)
+    while following and following["function"] is not None and following.start() <= start:
+        following = _opening.search(text, following.start() + 1)
+    inner_end = following.start() if following else len(text)
+    end = following.end() if following and _closes(following) else inner_end
+    return [ToolCall(name="", raw=text[start:inner_end], error=why)], max(end, place)
+
+
+def _why(text: str, start: int) -> str:
+    first = len(text) - len(text[start:].lstrip())
+    return f"no JSON: {read_or_why(text, first)[2] or 'no call that can be read'}"
+
+
+def _of_python(text: str, start: int, toolbox: Toolbox) -> Body:
+    """What follows Llama's mark of code: calls, or else a program."""
+    if (body := read_body(text, start, toolbox)) and not text[body[1] :].strip(" \n\t;"):
+        return body
+    argument = toolbox.text_arguments.get("python", "code")
+    return [call_of("python", {argument: text[start:].strip()}, text[start:], toolbox)], len(text)

@@ -1,0 +1,144 @@
+"""Calls without a mark: objects and expressions of Python that stand for themselves, in a fence or on lines of their
+own, and messages of gpt-oss to a tool. Only what is shaped like a call and like nothing else is one."""
+
+import re
+from collections.abc import Iterator
+
+from agent0.turns.call_bodies import Body, expression_calls
+from agent0.turns.call_objects import call_of, calls_of, is_call, object_in
+from agent0.turns.marks import channel_messages
+from agent0.turns.object_spellings import read_or_why
+from agent0.turns.toolbox import Toolbox
+from events.values import ToolCall
+
+MOST_FAILED = 8
+"""Objects that cannot be read, after which no more are looked at."""
+_fence = re.compile(r"```(?P<language>[A-Za-z_]{0,12})[ \t]*\n(?P<space>\s*)")
+_fence_end = re.compile(r"\s*(?:```|\Z)")
+_LANGUAGES = frozenset(("", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool", "function", "tool_code"))
+_LANGUAGES |= {"text", "python", "py", "javascript", "js", "plaintext", "xml"}
+_object = re.compile(r"(?:^|:)[ \t]{0,8}(?=[{\[])", re.MULTILINE)
+_expression = re.compile(r"^[ \t]{0,8}(?=\[?[ \t]{0,4}(?P<tool>[A-Za-z_][\w.]{0,63})[ \t]{0,4}\()", re.MULTILINE)
+_standing_alone = re.compile(f"{_object.pattern}|{_expression.pattern}", re.MULTILINE)
+_list = re.compile(r"\[\s{0,9}\{")
+_line_end = re.compile(r"[ \t]{0,8}[,;]?[ \t]*(?:\n|\Z|</|<\|)")
+_separator = re.compile(r"[\s,;]*")
+_to_tool = re.compile(
+    r"\b(?:commentary|analysis)?\s*to=(?P<tool>functions\.[\w.-]{1,64}|python)\s*(?:<\|constrain\|>)?\s*(?:json|code)?\s*"
+    r"(?:<\|message\|>)?(?=\{)"
+)
+_RECIPIENTS = ("user", "all", "assistant")
+
+
+def channel_calls(text: str, toolbox: Toolbox) -> Body | None:
+    """The messages of ``text`` to a tool, in the channels of gpt-oss; None where there is none."""
+    messages = [one for one in channel_messages(text) if one.recipient and one.recipient not in _RECIPIENTS]
+    calls = [_to_recipient(one.recipient, one.content, toolbox) for one in messages]
+    if calls:
+        return calls, messages[0].start
+    head = _to_tool.search(text)
+    if not head:
+        return None
+    value, end, problem = read_or_why(text, head.end(), unclosed=True)
+    return None if problem else ([call_of(head["tool"], value, text[head.start() : end], toolbox)], head.start())
+
+
+def _to_recipient(recipient: str, content: str, toolbox: Toolbox) -> ToolCall:
+    """A message to a tool: an object of its arguments, or for ``python`` a program."""
+    if object_in(content) is None and toolbox.named(recipient) == "python":
+        return call_of("python", {toolbox.text_arguments.get("python", "code"): content.strip()}, content, toolbox)
+    value, _, problem = read_or_why(content, len(content) - len(content.lstrip()), unclosed=True)
+    return call_of(recipient, content if problem else value, content, toolbox)
+
+
+def fenced_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
+    """Call objects in fences, and the text around them; anything else in a fence is prose."""
+    calls: list[ToolCall] = []
+    prose: list[str] = []
+    place = failed = 0
+    while failed < MOST_FAILED and (opening := _fence.search(text, place)):
+        prose.append(text[place : opening.start()])
+        place = opening.end()
+        if opening["language"].lower() in _LANGUAGES:
+            body = _fenced(text, opening, toolbox)
+            failed += body is None and text[place : place + 1] in ("{", "[")
+            calls += body[0] if body else []
+            place = body[1] if body else place
+    return calls, "\n".join([*prose, text[place:]])
+
+
+def _fenced(text: str, opening: re.Match[str], toolbox: Toolbox) -> Body | None:
+    """The calls of one fence and where it ends."""
+    start = opening.end()
+    body = _objects(text, start, toolbox)
+    if body is None and opening["language"].lower() == "tool_code":
+        body = expression_calls(text, start, toolbox)
+    closing = _fence_end.match(text, body[1]) if body else None
+    if body is None or closing is None:
+        return None
+    raw = text[opening.start("space") : closing.end() - 3 if closing[0].endswith("```") else closing.end()]
+    calls = body[0]
+    return [calls[0].model_copy(update={"raw": raw})] if len(calls) == 1 else calls, closing.end()
+
+
+def _objects(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """Objects shaped like calls, one behind the other."""
+    calls: list[ToolCall] = []
+    end = place
+    while text[place : place + 1] in ("{", "["):
+        value, after, problem = read_or_why(text, place, unclosed=True)
+        if problem or not is_call(value, toolbox):
+            break
+        calls += calls_of(value, text[place:after], toolbox)
+        end = after
+        separator = _separator.match(text, end)
+        place = separator.end() if separator else end
+    return (calls, end) if calls else None
+
+
+def bare_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
+    """Calls on lines of their own, outside of fences, and the text around them."""
+    calls: list[ToolCall] = []
+    prose: list[str] = []
+    place = 0
+    for start, end, one in _bare(text, toolbox):
+        prose.append(text[place:start])
+        calls += one
+        place = end
+    return calls, "\n".join([*prose, text[place:]])
+
+
+def _bare(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall]]]:
+    """(start, end, calls) of every object and expression that is a call."""
+    fences = _fence_spans(text)
+    place = failed = 0
+    while failed < MOST_FAILED and (head := _standing_alone.search(text, place)):
+        place = max(head.end(), head.start() + 1)
+        if span := next((span for span in fences if span[0] <= place < span[1]), None):
+            place = span[1]
+        elif not head["tool"] or not toolbox.names or toolbox.named(head["tool"]) in toolbox.names:
+            body = _standing(text, head.end(), toolbox)
+            failed += body is None
+            place = max(body[1], place) if body else place
+            if body and body[0] and _line_end.match(text, body[1]):
+                yield head.end(), body[1], body[0]
+
+
+def _standing(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """The calls at ``place`` and where they end; no calls where something else stands there, None if unreadable."""
+    if text.startswith("{", place) or _list.match(text, place):
+        if body := _objects(text, place, toolbox):
+            return body
+        _, end, problem = read_or_why(text, place)
+        return None if problem else ([], end)
+    body = expression_calls(text, place, toolbox)
+    if body and all(call.name in toolbox.names and not call.error for call in body[0]):
+        return body
+    is_whole = body is not None and text.startswith("[", place) and not (text[:place] + text[body[1] :]).strip()
+    return body if is_whole and not toolbox.names else None
+
+
+def _fence_spans(text: str) -> list[tuple[int, int]]:
+    """Where the fences of ``text`` begin and end."""
+    lines = [line.start() for line in re.finditer(r"^[ \t]*(?:```|~~~)", text, re.MULTILINE)]
+    return [(start, end) for start, end in zip(lines[::2], [*lines[1::2], len(text)], strict=False)]
