@@ -137,9 +137,9 @@ async def test_results_of_several_calls_are_one_turn(student: Ollama, server: Ol
 
 
 MALFORMED = {
-    "no JSON": '<tool_call>\n{"name": "python", "arguments": {"code": "print(1)"}\n</tool_call>',
+    "no JSON": '<tool_call>\n{"name": "python", "arguments": {"code": "print("1")"}}\n</tool_call>',
     "no tool named 'pythn'": format_call("pythn", {"code": "print(1)"}),
-    "arguments are no JSON object": '<tool_call>\n{"name": "python", "arguments": "print(1)"}\n</tool_call>',
+    "arguments are no JSON object": '<tool_call>\n{"name": "python", "arguments": [1]}\n</tool_call>',
     "no valid tool name": '<tool_call>\n{"arguments": {"code": "print(1)"}}\n</tool_call>',
 }
 
