@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
@@ -63,6 +64,7 @@ class BenchmarkContext:
     cache: ToolCache
     policy: PolicyConfig
     model: Model | None = None
+    wait: ServerWait = field(default_factory=lambda: ServerWait(lambda _: None, "", "", answered=False))
     scored: list[ItemScored] = field(default_factory=list)
     paces: dict[tuple[str, Mode], float] = field(default_factory=dict)
     """Items a second of wall time, by benchmark and mode, of what this process has scored."""

@@ -3,14 +3,18 @@ is never asked again, so a run that was killed goes on where it was."""
 
 import asyncio
 import json
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version as installed
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, in_mode, score_sample
+from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.port_openers import open_ports
@@ -29,7 +33,16 @@ from events.values import Artifact
 if TYPE_CHECKING:
     from infra.log.event_log import Log
 
-__all__ = ["Plan", "Progress", "adapter_of", "read_plan", "run_benchmarks", "scored_items"]
+__all__ = [
+    "Plan",
+    "Progress",
+    "adapter_of",
+    "begun_plan",
+    "read_plan",
+    "resume_command",
+    "run_benchmarks",
+    "scored_items",
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,11 @@ RUNS = "agent0 bench runs"
 """What tells the ids of benchmark runs."""
 
 
+def resume_command(run: str, folder: Path) -> str:
+    """Return the command that goes on with ``run``, whose rows lie in ``folder``."""
+    return f"agent0 bench run --resume {run} --data {shlex.quote(str(folder))}"
+
+
 def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     """Items of every benchmark of ``plan``, and the digests of their files, or of the items where they are made.
 
@@ -84,15 +102,50 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     return found, files
 
 
+async def begun_plan(settings: Settings, run: str, folder: Path) -> tuple[Settings, Plan]:
+    """Read how ``run`` was begun: ``settings`` with its student, and its plan with the rows of ``folder``.
+
+    Raises:
+        NotFoundError: it has not begun.
+    """
+    async with open_log(settings, make=True) as log:
+        begun = await anext((r.event async for r in log.read(run, ["BenchmarkStarted"])), None)
+    if not isinstance(begun, BenchmarkStarted):
+        raise _not_begun(run)
+    own = settings.run.model_copy(update={"student": StudentConfig.model_validate(begun.actor)})
+    plan = Plan(
+        begun.benchmarks,
+        folder,
+        begun.modes,
+        samples=begun.samples,
+        limit=begun.limit,
+        seed=begun.seed,
+        checkpoint=begun.checkpoint,
+        adapter=begun.adapter,
+    )
+    return settings.model_copy(update={"run": own, "profile": begun.name}), plan
+
+
+def _not_begun(run: str) -> NotFoundError:
+    return NotFoundError(f"There is no benchmark run {run[:80]!r} to go on with.", fix=f"See: {RUNS}")
+
+
 async def run_benchmarks(
-    settings: Settings, plan: Plan, run: str, report: Report = lambda _: None, *, begun: bool = False
+    settings: Settings,
+    plan: Plan,
+    run: str,
+    report: Report = lambda _: None,
+    *,
+    begun: bool = False,
+    say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Score everything that ``run`` has not scored yet; the results file, which is also stored. ``begun``: it must be
-    there already.
+    there already. A model server that goes away is waited for, which ``say`` says.
 
     Raises:
         ConfigError: ``run`` was begun with other settings, or a row is none.
         NotFoundError: it was to be there, and is not.
+        DependencyError: the server was never there, or away for longer than ``run.give_up_after``.
     """
     found, files = read_plan(plan)
     began = _began(settings, plan, found, files)
@@ -102,6 +155,9 @@ async def run_benchmarks(
         bench = await _open(settings, plan, run, log, stack)
         bench.model = _model(bench.actor, bench.models, found)
         bench.scored = scored
+        limit_s = settings.run.give_up_after
+        command = resume_command(run, plan.folder)
+        bench.wait = ServerWait(say, run, command, answered=begun or bool(scored), give_up_after_s=limit_s)
         for mode in plan.modes:
             for entry, items in found.values():
                 await _score(bench, entry, items, mode, report)
@@ -173,7 +229,7 @@ async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = 
     held = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
     first = next((event for event in held if isinstance(event, BenchmarkStarted)), None)
     if first is None and begun:
-        raise NotFoundError(f"There is no benchmark run {run[:80]!r} to go on with.", fix=f"See: {RUNS}")
+        raise _not_begun(run)
     if first is None:
         await log.append([recorded(run, began)])
     elif first != began:
@@ -196,7 +252,7 @@ async def _score(bench: BenchmarkContext, entry: Benchmark, items: Sequence[Item
 
     async def one(item: Item, sample: int) -> None:
         async with room:
-            scored = await score_sample(bench, entry, item, mode, sample)
+            scored = await bench.wait.through(partial(score_sample, bench, entry, item, mode, sample))
             await bench.log.append([_named(bench.run, scored)])
         bench.scored.append(scored)
         held.append(scored)

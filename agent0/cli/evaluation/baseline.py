@@ -98,7 +98,7 @@ def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[
     from agent0.report.benchmark_findings import bench_findings
     from infra.storage.artifacts import FileArtifacts
 
-    console.run_async(lambda: run_benchmarks(held, plan, identity, _report, begun=begun))
+    console.run_async(lambda: run_benchmarks(held, plan, identity, _report, begun=begun, say=console.say))
     with console.tables() as db:
         return bench_findings(db, FileArtifacts(held.home), identity, {}, held.run.evaluation.max_truncated)
 

@@ -17,7 +17,7 @@ from agent0.cli.evaluation.fetch import fetch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from agent0.assembly.evaluation.benchmark_run import Progress
+    from agent0.assembly.evaluation.benchmark_run import Plan, Progress
     from agent0.evaluation.benchmark_scores import Compared
     from agent0.evaluation.benchmarks import Benchmark
     from agent0.settings import Settings
@@ -90,43 +90,64 @@ def _count(folder: Path, entry: "Benchmark") -> tuple[int | None, str]:
 def run(
     benchmarks: Annotated[
         str, typer.Argument(help="Names, comma-separated, parts as gym:chain_sum; all: every one that is there.")
-    ],
+    ] = "",
     data: Data = HERE,
     provider: Annotated[
         str | None, typer.Option(help="tiny, ollama, transformers…; scripted replays references.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Model name or folder.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model name, folder or GGUF file.")] = None,
     checkpoint: Annotated[str, typer.Option(help="RUN/CHECKPOINT of a trained student, as in `run show`.")] = "",
     limit: Annotated[
         int, typer.Option(min=0, help="Items of each benchmark, drawn or made with the seed; 0: all.")
     ] = 0,
     samples: Annotated[int, typer.Option(min=1, max=64, help="Samples an item; one is greedy.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Draws items and samples.")] = 0,
-    resume: Annotated[str, typer.Option(help="Id of a benchmark run to go on with.")] = "",
+    resume: Annotated[str, typer.Option(help="Id of a benchmark run to go on with; alone it is enough.")] = "",
     profile: console.Profile = None,
     set_: console.Set = None,
     full: console.Full = False,
     as_json: console.Json = False,
 ) -> None:
-    """Score a student, with tools and without. Killed, it goes on with --resume: nothing is asked twice."""
-    from agent0.assembly.evaluation.benchmark_run import Plan, run_benchmarks, scored_items
+    """Score a student, with tools and without. A server that goes away is waited for; killed, it goes on with --resume:
+    nothing is asked twice."""
+    from agent0.assembly.evaluation.benchmark_run import Plan, begun_plan
     from agent0.cli.models.calibrate import trained
 
-    held = student(provider, model, profile, set_)
-    names = _named(benchmarks, data)
-    identity = resume or f"bench-{secrets.token_hex(3)}"
-    console.say(f"Benchmark run {identity}: {', '.join(names)}; {held.run.student.provider}, data in {held.home}")
-    if held.run.student.provider == "scripted":
-        console.say("The scripted student replays reference replies: this checks everything but a model.")
-    plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **trained(held, checkpoint))
-    found = console.run_async(lambda: run_benchmarks(held, plan, identity, _Reporter(as_json), begun=bool(resume)))
-    answer = _answer(console.run_async(lambda: scored_items(held, identity))[0], held)
+    settings = student(provider, model, profile, set_)
+    if resume and not benchmarks:
+        settings, plan = console.run_async(lambda: begun_plan(settings, resume, data))
+    else:
+        names = _named(benchmarks, data)
+        plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **trained(settings, checkpoint))
+    found, answer = _run(settings, plan, resume, as_json)
     if as_json:
         console.data({**found, "answer": answer})
         return
     console.print_lines(answer)
     if full:
         show(found)
+
+
+def _run(settings: "Settings", plan: "Plan", resume: str, quiet: bool) -> tuple[dict[str, Any], list[str]]:
+    """The results file of a new run of ``plan``, or of the one to ``resume``, and its first lines."""
+    from agent0.assembly.evaluation.benchmark_run import resume_command, run_benchmarks, scored_items
+    from agent0.errors import DependencyError
+
+    identity, provider = resume or f"bench-{secrets.token_hex(3)}", settings.run.student.provider
+    command = resume_command(identity, plan.folder)
+    console.say(f"Benchmark run {identity}: {', '.join(plan.benchmarks)}; {provider}, data in {settings.home}")
+    if provider == "scripted":
+        console.say("The scripted student replays reference replies: this checks everything but a model.")
+    report, begun = _Reporter(quiet), bool(resume)
+    try:
+        found = console.run_async(
+            lambda: run_benchmarks(settings, plan, identity, report, begun=begun, say=console.say),
+            stopping=f"Stopped; nothing is lost. Go on: {command}",
+        )
+    except* DependencyError:
+        console.say(f"What is scored is kept. Go on: {command}")
+        raise
+    return found, _answer(console.run_async(lambda: scored_items(settings, identity))[0], settings)
 
 
 def _answer(items: "Sequence[ItemScored]", settings: "Settings") -> list[str]:
