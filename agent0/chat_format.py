@@ -90,7 +90,7 @@ def opened(text: str) -> str:
 def plain_boxes(text: str) -> Iterator[str]:
     r"""Yield the content of each ``\boxed{...}`` without inner braces, in order.
 
-    Search traces have no inner braces, and earlier versions read teachers' answers by this rule only.
+    Search traces have no inner braces.
     """
     for box in boxes(text):
         inside = text[box.inside : box.end]

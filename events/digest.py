@@ -28,8 +28,6 @@ class InDigest:
 
 NEVER = InDigest(lambda held: _ABSENT)
 """Left out."""
-UNLESS_EMPTY = InDigest(lambda held: held or _ABSENT)
-"""Left out where it is empty: what a field must be that values of earlier versions lack, or their digests change."""
 
 
 def always(content: Any) -> InDigest:

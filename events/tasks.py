@@ -175,8 +175,8 @@ class TaskAttempted(Event):
     """Manifest of the work folder at the end, None where it is empty."""
     signals: dict[str, float] = Field(default_factory=dict)
     """How sure the student was, signal by signal, each in [0, 1] (``agent0.rollout.confidence.signals``)."""
-    computed: bool | None = None
-    """A tool printed the answer before the student had written it; None: not recorded, the transcript shows it."""
+    computed: bool = False
+    """A tool printed the answer before the student had written it."""
     trajectory_problem: str = ""
     """Why there is no trajectory; empty where there is one, and where it was not recorded."""
     capture: Capture = ""

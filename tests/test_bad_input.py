@@ -3,7 +3,7 @@
 import pytest
 
 from agent0.rollout.teacher import read_proposal
-from agent0.settings import SandboxSettings, VerificationConfig
+from agent0.settings import SandboxSettings
 from agent0.verification.panel import VerificationContext
 from agent0.verification.programs import Problem, check
 from agent0.verification.verifiers import verifier_for
@@ -38,13 +38,11 @@ async def test_an_answer_that_talks_to_the_judge_is_wrong(said: str) -> None:
     ],
 )
 async def test_a_task_that_states_its_answer_decides_nothing(question: str, states: bool) -> None:
-    for edition in (3, 5):
-        context = VerificationContext(rules=VerificationConfig(edition=edition))
-        found = await verifier_for(asks(question)).judge(asks(question), ["42", "41"], Printing("42"), context)
-        if states and edition >= 4:
-            assert [(one.correct, one.reason) for one in found] == [(None, "the question states its answer")] * 2
-        else:
-            assert [one.correct for one in found] == [True, False]
+    found = await verifier_for(asks(question)).judge(asks(question), ["42", "41"], Printing("42"))
+    if states:
+        assert [(one.correct, one.reason) for one in found] == [(None, "the question states its answer")] * 2
+    else:
+        assert [one.correct for one in found] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[1]
 PIECES = ["\\boxed{", "\\boxed {", "\\fbox{", "{", "}", "\\{", "\\}", "\\\\", "3", " ", "x+1", "\n"]
 
 
-def teacher_answer(text: str, edition: int) -> str | None:
-    config = RunConfig.model_validate({"verification": {"edition": edition}})
+def teacher_answer(text: str) -> str | None:
+    config = RunConfig()
     run = RunState("r", 1, config, "")
     scored = RewardContext(run, config.rewards, TaskState(0, "math", "open", 1, text=text))
     found: str | None = compute_features("teacher", frozenset({"teacher_answer"}), scored)["teacher_answer"]
@@ -48,7 +48,7 @@ def teacher_answer(text: str, edition: int) -> str | None:
     ],
 )
 def test_runs_benchmarks_signals_and_rewards_read_the_same_box(text: str, inside: str | None) -> None:
-    assert boxed(text) == parse_turn(text).answer == teacher_answer(text, 2) == inside
+    assert boxed(text) == parse_turn(text).answer == teacher_answer(text) == inside
     if inside is not None:
         assert answer_in(text) == inside
         start, end = answer_span(text, inside) or (0, 0)
@@ -81,12 +81,10 @@ def test_a_box_around_the_whole_is_no_part_of_an_answer() -> None:
     assert unboxed(r"x \boxed{3}") == r"x \boxed{3}"
 
 
-def test_search_and_runs_of_the_first_edition_read_what_they_read_then() -> None:
-    """Their receipts, and what was trained on, are found again."""
+def test_search_reads_boxes_without_braces_inside() -> None:
     text = r"\boxed{7+3=10,2} no \boxed{\frac{1}{2}} no \boxed{10*2=20} \fbox{4} \boxed {5}"
     assert tries(text) == ["7+3=10,2", "10*2=20"]
-    assert teacher_answer(text, 1) == "10*2=20"
-    assert teacher_answer(text, 2) == "5"
+    assert teacher_answer(text) == "5"
 
 
 def matchers(file: Source) -> Iterator[str]:

@@ -68,20 +68,16 @@ def test_a_policy_prints_what_it_was_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edition", "text", "answer"),
+    ("text", "answer"),
     [
-        (1, r"\boxed{1} or \boxed{2}", "2"),
-        (2, r"\boxed{1} or \boxed{2}", "2"),
-        (1, r"\boxed{1} or \boxed{\frac{1}{2}}", "1"),
-        (2, r"\boxed{1} or \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
-        (1, "none", None),
-        (2, "none", None),
+        (r"\boxed{1} or \boxed{2}", "2"),
+        (r"\boxed{1} or \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        ("none", None),
     ],
 )
-def test_a_teachers_answer_is_its_last_box(edition: int, text: str, answer: str | None) -> None:
-    config = RunConfig.model_validate({"verification": {"edition": edition}})
+def test_a_teachers_answer_is_its_last_box(text: str, answer: str | None) -> None:
     held = TaskState(0, "math", "open", 1, text=text)
-    context = RewardContext(RunState("r", 1, config, "", tasks={"t": held}), RewardConfig(), held)
+    context = RewardContext(RunState("r", 1, RunConfig(), "", tasks={"t": held}), RewardConfig(), held)
     assert features("teacher")["teacher_answer"](context) == answer
     assert features("teacher")["well_formed"](context) is False
     assert features("teacher")["teacher_text"](replace(context, held=replace(held, text="x"))) == "x"

@@ -22,7 +22,7 @@ from agent0.training.scored_trajectory import ScoredTrajectory
 from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]
-KNOBS: dict[str, Any] = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3, "importance": "sequence"}
+KNOBS: dict[str, Any] = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3}
 WAY = Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(0.0, -0.5, -0.25))
 
 

@@ -255,8 +255,6 @@ def test_the_page_and_its_pictures_are_the_same_bytes_again(tmp_path: Path) -> N
 def test_what_a_cell_sat_is_read_back() -> None:
     one = runs_of_study({"ours": 0.5}, seeds=1)[0]
     assert from_json(json.loads(json.dumps(as_json(one)))) == one
-    older = {key: value for key, value in as_json(one).items() if key != "exams"}
-    assert from_json(older) == replace(one, exams=())
 
 
 def test_the_grid_asks_what_the_measures_read() -> None:

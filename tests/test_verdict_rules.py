@@ -50,7 +50,7 @@ async def test_every_check_says_its_vote_and_why() -> None:
     asked: list[str] = []
     task = Task(question=QUESTION, domain="math", family="open", level=1, canonical="c")
     rules = VerificationConfig(agreeing=2, agreement=0.51)
-    context = VerificationContext((True, True, None, False, False), rules, judge)
+    context = VerificationContext((True, True, False, False, False), rules, judge)
     case = case_of(task, ["5", "5.0", "5", "6", None], context)
     assert case.groups == (0, 0, 0, 1, None)
     rows = [{vote.check: (vote.correct, vote.reason) for vote in row} for row in await votes_on(case)]
@@ -59,7 +59,7 @@ async def test_every_check_says_its_vote_and_why() -> None:
     others = (False, "the tools of 2 other attempts computed another answer")
     assert [row["agreement"] for row in rows] == [(n < 3, "3 of 5 attempts agree") for n in range(5)]
     assert [row["computation"] for row in rows] == [
-        computed, computed, (None, "its transcript was not at hand"), others, others,
+        computed, computed, (None, "no tool computed it"), others, others,
     ]  # fmt: skip
     right, wrong = (True, "r" * 200), (False, "r" * 200)
     assert [row["opinion"] for row in rows] == [right, wrong, right, wrong, unsaid] and asked == ["5", "5.0", "6"]

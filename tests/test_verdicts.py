@@ -102,12 +102,3 @@ async def test_rules_are_the_runs_unless_others_are_given() -> None:
         own = await found(attempted("a1"), state(answers, **rules.model_dump()))
         other = await found(attempted("a1"), state(answers), rules)
         assert own == other and [one.verifier for one in own] == [verifier] * 2
-
-
-async def test_what_a_tool_did_may_be_unknown() -> None:
-    """An unknown is no vote; what is known is taken as it is."""
-    tools = {"a0": {"computed": True}, "a1": {"computed_unknown": True}, "a2": {}, "a3": {"computed": True}}
-    answers = {name: said("4" if name == "a1" else "3", n, **one) for n, (name, one) in enumerate(tools.items())}
-    told = await found(attempted("a3"), state(answers))
-    votes = [next(vote.correct for vote in one.votes if vote.check == "computation") for one in told]
-    assert votes == [True, None, None, True]

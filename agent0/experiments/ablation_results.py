@@ -320,15 +320,10 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return held
 
 
-LATER = ("measures", "spent", "labels", "alarms")
-"""Fields that earlier outcomes lack; left out where there is nothing."""
-
-
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
     recorded = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
-    held = {**asdict(outcome), **recorded}
-    return {name: value for name, value in held.items() if value or name not in LATER}
+    return {**asdict(outcome), **recorded}
 
 
 def from_json(recorded: Mapping[str, Any]) -> Outcome:
@@ -339,7 +334,8 @@ def from_json(recorded: Mapping[str, Any]) -> Outcome:
     """
     try:
         scores = tuple(CheckpointEvaluated.model_validate(score) for score in recorded["scores"])
-        exams = tuple(StudentExamined.model_validate(exam) for exam in recorded.get("exams", ()))
-        return Outcome(**{**recorded, "scores": scores, "exams": exams})
+        exams = tuple(StudentExamined.model_validate(exam) for exam in recorded["exams"])
+        told = {name: tuple(recorded[name]) for name in ("measures", "spent")}
+        return Outcome(**{**recorded, **told, "scores": scores, "exams": exams})
     except (KeyError, TypeError) as error:
         raise ValueError(f"no outcome of a cell: {error}") from error

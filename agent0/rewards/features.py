@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from agent0.chat_format import boxed, plain_boxes
+from agent0.chat_format import boxed
 from agent0.grading.normal_form import normal_form
 from agent0.registry import Registry
 from agent0.rewards.batch_similarity import shares
@@ -119,16 +119,9 @@ def _teacher_text(context: RewardContext) -> str:
 def _teacher_answer(context: RewardContext) -> str | None:
     """The answer in the teacher's last box. Our teachers write none: then the answer that the task's family computes,
     or else "None", as the released code reads a text without a box."""
-    if (found := _last_box(context)) is not None:
+    if (found := boxed(context.held.text)) is not None:
         return found.strip()
     return _computed(context.held.proposal) if context.held.proposal else None
-
-
-def _last_box(context: RewardContext) -> str | None:
-    """The content of the last box. Runs under version 1 of the verification rules read no boxes with braces inside."""
-    if context.run.config.verification.edition > 1:
-        return boxed(context.held.text)
-    return next(iter([*plain_boxes(context.held.text)][::-1]), None)
 
 
 def _computed(task: Task) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from agent0.rewards import waits_for_group
-from agent0.rollout.tool_patterns import repeated
 from agent0.run.measured_gains import gain_measured, gain_requested, unmeasured
 from agent0.run.requests import pending_ids
 from agent0.state.replace import changed
@@ -110,16 +109,6 @@ def _called(state: RunState, event: tasks.ToolCalled) -> RunState:
     return _on_attempt(state, event.task, event.attempt, calls=(*attempt.calls, made))
 
 
-def _computed(event: tasks.TaskAttempted) -> dict[str, bool]:
-    """Whether its own tools computed the answer, and whether that is unknown: events of earlier versions do not say,
-    and of a long transcript they have only the artifact's name."""
-    if event.computed is not None:
-        return {"computed": event.computed}
-    unknown = event.grounded and event.transcript_artifact is not None
-    computed = event.grounded and not unknown and not repeated(event.answer or "", event.transcript)
-    return {"computed": computed, "computed_unknown": unknown}
-
-
 def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
     return _on_attempt(
         state,
@@ -131,7 +120,7 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
         tool_ok=event.tool_ok,
         parse_errors=event.parse_errors,
         grounded=event.grounded,
-        **_computed(event),
+        computed=event.computed,
         tokens=event.usage.completion_tokens,
         mean_logprob=event.mean_logprob,
         signals=event.signals,
@@ -317,7 +306,7 @@ def _not_made(state: RunState, event: alarms.ReactionDropped) -> RunState:
     """A training was given up, or an evaluation with any of its items."""
     if event.failed_handler != "train_checkpoint" and event.cause_task != "-":
         return _without_evaluation(state, event.cause_task)
-    # in logs of earlier versions, too: one at a time, in the order asked for, so it is the first still waited for
+    # one at a time, in the order asked for, so it is the first still waited for
     given_up = [name for name in pending_ids(state) if name in state.pending][:1]
     return changed(state, pending=state.pending.difference(given_up))
 

@@ -42,11 +42,10 @@ from agent0.settings.router import (
     RouterSettings,
     ServerSettings,
 )
-from agent0.settings.training import LATER, RecipeConfig, TrainingConfig
+from agent0.settings.training import RecipeConfig, TrainingConfig
 
 __all__ = [
     "LARGEST",
-    "LATER",
     "Action",
     "ActorConfig",
     "ApiSettings",

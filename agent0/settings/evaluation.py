@@ -20,14 +20,6 @@ class VerificationConfig(Frozen):
     agreeing: int = Field(3, ge=2, le=1000, description="panel: attempts that must say the same")
     agreement: float = Field(0.6, gt=0.5, le=1, description="panel: and their share of all attempts")
     judge: JudgeConfig = JudgeConfig()
-    edition: int = Field(
-        6,
-        ge=1,
-        le=6,
-        description="version of the rules; 5: fewer readings of an answer; 4: fewer notations are brought to one; "
-        "3: fewer spellings are read; "
-        "2: answers are compared as they stand, not as language models spell them; 1: and 6*7 is accepted for 42",
-    )
 
 
 class EnergyConfig(Frozen):

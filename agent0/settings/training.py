@@ -1,6 +1,6 @@
 """Settings of training: one recipe for each role."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -31,9 +31,6 @@ class RecipeConfig(Frozen):
         0.16, ge=0, description="adpo: added to the upper clip, all of it at solve rates up to 0.3 (released code: 0.1)"
     )
     kl: float = Field(0.0, ge=0, description="penalty for leaving the parent (KL, estimated); not for sft and dpo")
-    importance: Literal["sequence", "token"] = Field(
-        "sequence", description="rloo: ratio to the sampling policy of a whole attempt, or of each token (older runs)"
-    )
     beta: float = Field(
         0.1, gt=0, description="dpo: how dear it is to leave the parent; awr: temperature of the weights"
     )
@@ -156,27 +153,6 @@ class RecipeConfig(Frozen):
         "skip", description="too many steps without a finite loss: alarm, or no checkpoint"
     )
     nan_share: float = Field(0.1, ge=0, le=1, description="share of such steps that is too many")
-
-    def as_recorded(self) -> dict[str, Any]:
-        """Return the recipe as manifests and adapters record it.
-
-        Settings that later versions added are left out while they have their default, so that the same training has the
-        same digest under every version.
-        """
-        added = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
-        if self.objective != "rloo" or self.importance == "token":
-            added.add("importance")
-        return self.model_dump(exclude=added)
-
-
-LATER = (
-    "optimizer", "lessons", "hindsight", "explore", "objective", "kl", "beta", "replay_by", "replay_per_task",
-    "micro_batch", "gradient_checkpointing", "processes", "on_nan", "nan_share", "source", "steps", "fresh", "taught",
-    "stretch", "lr_end", "warmup", "verdicts", "leak", "every", "window", "entropy", "entropy_among", "baseline",
-    "rewards", "distil", "settle", "fresh_per_task",
-)  # fmt: skip
-"""Settings of a recipe that earlier versions lack; their defaults are what those versions did. ``importance``, which
-they lack too, was ``token`` then."""
 
 
 class TrainingConfig(Frozen):

@@ -10,7 +10,7 @@ from agent0.state.rules import VERSIONS
 from events.base import sha256
 from events.benchmarks import BenchmarksIndexed
 from events.checkpoints import EvaluationRequested
-from events.digest import NEVER, UNLESS_EMPTY, InDigest, always, digest_of
+from events.digest import NEVER, InDigest, always, digest_of
 from events.tasks import GainRequested, ProbeSelected
 from events.values import Artifact, Task, Vote
 
@@ -54,12 +54,10 @@ class AttemptState:
     """Whose verdict counts: the first verifier that resolved it, or ``person`` for a reviewer."""
     disputed: bool = False
     """Checks of the verification panel contradicted one another."""
-    asked: Annotated[bool, UNLESS_EMPTY] = False
+    asked: bool = False
     """A reviewer is asked, and the attempt waits for the answer."""
     computed: bool = False
     """A tool printed the answer without having been given it."""
-    computed_unknown: Annotated[bool, NEVER] = False
-    """It is not known whether one did."""
     dropped: bool = False
     reward: float | None = None
     calls: Annotated[tuple[ToolCallRecord, ...], NEVER] = ()
@@ -127,7 +125,7 @@ class Arm:
     closed: float = 0.0
     value: float = 0.0
     solved: float = 0.0
-    asked: Annotated[int, UNLESS_EMPTY] = 0
+    asked: int = 0
     """Number of the last iteration that asked for it, from 1; 0: not kept (``curriculum.patience`` is 0)."""
 
 
@@ -141,7 +139,7 @@ class Score:
 
     accuracy: float
     outcomes: str = ""
-    confidences: Annotated[str, UNLESS_EMPTY] = ""
+    confidences: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ class Checkpoint:
     id: str = BASE
     adapter: Artifact | None = None
     score: Score | None = None
-    benchmarks: Annotated[Mapping[str, Score], UNLESS_EMPTY] = field(default_factory=dict)
+    benchmarks: Mapping[str, Score] = field(default_factory=dict)
     """Scores by the items they are of (``suite_key``)."""
 
 
@@ -225,9 +223,9 @@ class RunState:
     promoted: tuple[Checkpoint, ...] = (Checkpoint(),)
     """The base, and what was promoted since and not gone back from; the last is the present student."""
     teacher: Checkpoint = Checkpoint()
-    tested_teacher: Annotated[TestedTeacher | None, UNLESS_EMPTY] = None
+    tested_teacher: TestedTeacher | None = None
     """None before the first iteration's proposals, and where ``evaluation.teacher_gate`` is open."""
-    refused_teacher: Annotated[str, UNLESS_EMPTY] = ""
+    refused_teacher: str = ""
     """The teacher of this iteration where the gate refused it: another one proposes from the next one on."""
     candidate: Checkpoint | None = None
     indexed: str = ""
@@ -235,8 +233,8 @@ class RunState:
     pending: frozenset[str] = frozenset()
     """Evaluations or trainings that the phase waits for."""
     evaluations: Annotated[Mapping[str, EvaluationState], NEVER] = field(default_factory=dict)
-    """Evaluations under way. Logs of earlier versions hold no items, so no part of the digest."""
-    benchmark_rows: Annotated[Mapping[str, str], UNLESS_EMPTY] = field(default_factory=dict)
+    """Evaluations under way. Their items land in any order: no part of the digest."""
+    benchmark_rows: Mapping[str, str] = field(default_factory=dict)
     """Digest of the rows that each benchmark's items were drawn from (``suite_key``)."""
     gain: Annotated[GainState | None, NEVER] = None
     """The measurement of this iteration's gains, where there is one: only rewards read it."""
@@ -245,15 +243,15 @@ class RunState:
     measures: Annotated[tuple[Mapping[str, float], ...], NEVER] = ()
     """What each iteration came to (``IterationMeasured``), oldest first. It is recorded beside the training that it
     comes before, so either may land first: no part of the digest."""
-    ledger: Annotated[RewardHistory | None, UNLESS_EMPTY] = None
+    ledger: RewardHistory | None = None
     """Totals and skills of earlier receipts; None where no reward in use reads them."""
     failures: frozenset[str] = frozenset()
     trouble: Annotated[str, NEVER] = ""
     """What the last reaction that failed said, or why the last training had nothing to learn from: for users."""
-    lost: Annotated[tuple[int, ...], UNLESS_EMPTY] = ()
+    lost: tuple[int, ...] = ()
     """(given up, of how many) attempts of the iteration that ended last, where that is more than
     ``run.max_given_up``: the run fails. Empty otherwise."""
-    untrained: Annotated[int, UNLESS_EMPTY] = 0
+    untrained: int = 0
     """Iterations in a row in which nothing was trained, the present one included from its training on; 0: not kept
     (``run.max_untrained`` is 0)."""
     just_settled: str = ""

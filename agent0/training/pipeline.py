@@ -69,7 +69,7 @@ def settings_of(role: Role, iteration: int, plan: RunConfig) -> dict[str, Any]:
     recipe = plan.training.student if role == "student" else plan.training.teacher
     rate = learning_rate(recipe, iteration, plan.iterations)
     late = settling(recipe, rate, iteration, plan.iterations)
-    return recipe.as_recorded() | {"lr": rate, "temperature": actor.temperature} | late
+    return recipe.model_dump() | {"lr": rate, "temperature": actor.temperature} | late
 
 
 async def make_room(plan: RunConfig, models: Models) -> None:

@@ -34,7 +34,7 @@ async def verdicts(
         return []
     name, proposal = task_of(event), _proposal(event, run)
     judge = verifier_for(proposal, rules.unchecked)
-    context = VerificationContext(tuple(_computed(a) for a in attempts.values()), rules, ask)
+    context = VerificationContext(tuple(attempt.computed for attempt in attempts.values()), rules, ask)
     answers = [a.answer for a in attempts.values()]
     found = await judge.judge(proposal, answers, sandbox, context)
     given = event.subgoals if isinstance(event, TaskAttempted) else ()
@@ -45,11 +45,6 @@ async def verdicts(
             facts = {"task": name, "attempt": attempt, "iteration": run.iteration, "verifier": judge.name}
             effects.append(_to_event(facts, verdict, subgoals))
     return effects
-
-
-def _computed(attempt: AttemptState) -> bool | None:
-    """Whether a tool computed the answer; None: unknown."""
-    return None if attempt.computed_unknown else attempt.computed
 
 
 def attempts_to_verify(event: Event, run: RunState, rules: VerificationConfig | None = None) -> dict[str, AttemptState]:

@@ -59,19 +59,16 @@ def weighted_likelihood(
     weight: "Tensor",
     *,
     clip_high: "Tensor",
-    sequence: bool,
 ) -> Loss:
     """REINFORCE on stored samples with a truncated importance weight that gets no gradient (Ionides 2008).
 
-    loss = - sum_i weight_i sum_t mask_it min(r_it, 1 + high_i) A_i new_it,  r held fixed
+    loss = - sum_i weight_i min(r_i, 1 + high_i) A_i sum_t mask_it new_it,  r held fixed
 
-    ``sequence``: r_it = exp(sum_s mask_is (new_is - behaviour_is)) for all t, the ratio of whole attempts, each being
-    one action (arXiv:2402.14740). Else r_it = exp(new_it - behaviour_it) (arXiv:2506.13585), which leaves out how the
-    chance of the other tokens changed. Shapes as for ``clipped_surrogate``. On the first step r is 1 and this is
-    REINFORCE itself.
+    r_i = exp(sum_t mask_it (new_it - behaviour_it)) is the ratio of a whole attempt, which is one action
+    (arXiv:2402.14740). Shapes as for ``clipped_surrogate``. On the first step r is 1 and this is REINFORCE itself.
     """
     own = mask.bool()
-    ratio = _ratio(logprobs.detach(), behaviour, own, sequence)
+    ratio = _ratio(logprobs.detach(), behaviour, own, sequence=True)
     bound = 1 + clip_high[:, None]
     gain = ratio.minimum(bound) * advantage[:, None] * logprobs
     kept = (gain * weight[:, None]).masked_fill(~own, 0.0)

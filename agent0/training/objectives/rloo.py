@@ -4,8 +4,7 @@ No deviation divides: the advantages are those of TRL's ``RLOOTrainer`` and verl
 An attempt is one action, so off policy its weight is the ratio of whole attempts, cut off above 1 + ``clip_high``; TRL
 clips the same ratio on both sides, verl clips token by token. Length: a step's sum is divided by its tokens, TRL's by
 its attempts (a constant factor of a step, never one of an attempt). KL: k3 against the parent, in the loss; TRL takes
-k1 off the reward, against the model before training. ``importance = "token"`` is what runs of earlier versions did: a
-weight for each token, an estimator of CISPO's kind (arXiv 2506.13585) on RLOO's advantages.
+k1 off the reward, against the model before training.
 """
 
 from collections import Counter
@@ -41,7 +40,6 @@ def loss(rows: Rows, recipe: Mapping[str, Any]) -> Loss:
         rows.advantage,
         rows.weight,
         clip_high=rows.clip_high,
-        sequence=recipe["importance"] == "sequence",
     )
 
 

@@ -29,11 +29,11 @@ Opinion = Callable[[Task, str], Awaitable[VoteAndReason]]
 class VerificationContext:
     """What a verifier knows beside task and answers.
 
-    ``computed``: for each answer, whether a tool printed it without having been given it (None: unknown). ``rules``:
-    the run's verification settings. ``ask``: the judge model, None where there is none.
+    ``computed``: for each answer, whether a tool printed it without having been given it. ``rules``: the
+    run's verification settings. ``ask``: the judge model, None where there is none.
     """
 
-    computed: tuple[bool | None, ...] = ()
+    computed: tuple[bool, ...] = ()
     rules: VerificationConfig = field(default_factory=VerificationConfig)
     ask: Opinion | None = None
 
@@ -51,7 +51,7 @@ class Case:
     context: VerificationContext
 
     @property
-    def computed(self) -> tuple[bool | None, ...]:
+    def computed(self) -> tuple[bool, ...]:
         """For each answer, whether a tool computed it; False for all where that is not recorded."""
         known = self.context.computed
         return known if len(known) == len(self.answers) else (False,) * len(self.answers)

@@ -31,7 +31,6 @@ class Recipe:
     weight_decay: float = 0.0
     clip_low: float = 0.2
     kl: float = 0.0
-    importance: str = "token"
     beta: float = 0.1
     temperature: float = 1.0
     gradient_checkpointing: str = "auto"
