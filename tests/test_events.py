@@ -1,4 +1,4 @@
-"""Facts are for ever: whatever was written once can be read, and whatever can be written can be read back.
+"""Facts are for ever: whatever 0.1.0 wrote can be read, and whatever can be written can be read back.
 
 ``python -m tests.test_events`` adds new classes and fields to the golden files; it changes nothing that is there.
 """
