@@ -64,6 +64,17 @@ class OllamaServer:
     renders: Callable[[list[dict[str, Any]]], str] | None = None
     infos: dict[str, dict[str, Any]] = field(default_factory=dict)
     """More of a model's ``model_info``."""
+    shows: dict[str, Any] = field(default_factory=dict)
+    """More of what it shows of every model."""
+    thought: str = ""
+    """What a model thinks that can (capability ``thinking``), where it is not told not to."""
+    trained_context: int = 32768
+    based_on: dict[str, str] = field(default_factory=dict)
+    """Model -> blob of its base, by which runners are kept; models of their own where it is not here."""
+    runners: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Blob of a base -> the model and the window that its runner was started with."""
+    loads: int = 0
+    """How often a runner was started."""
     spoils: bool = False
     """Whether what is handed over arrives damaged."""
     blobs: dict[str, bytes] = field(default_factory=dict)
@@ -91,10 +102,8 @@ class OllamaServer:
             return 200, {"model": body["model"], "created_at": CREATED, **info}
         if self.stall:
             self.stall.wait(20)
-        if self.fail:
-            return self.fail, {"error": self.failing}
-        if body["model"] not in self.models:
-            return 404, {"error": f"model '{body['model']}' not found"}
+        if refused := self._refused(body):
+            return refused
         if not body["messages"]:
             return 200, self._kept(body)
         with self._places:
@@ -110,6 +119,17 @@ class OllamaServer:
         finally:
             with self._places:
                 self._here -= 1
+
+    def _refused(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+        if self.fail:
+            return self.fail, {"error": self.failing}
+        if body["model"] not in self.models:
+            return 404, {"error": f"model '{body['model']}' not found"}
+        if body.get("think") and "thinking" not in self.capabilities:
+            return 400, {"error": f'"{body["model"]}" does not support thinking'}
+        if body.get("logprobs") and body.get("tools") and body.get("stream", True):
+            return 400, {"error": "logprobs is not supported with tools + stream"}
+        return None
 
     def _kept(self, body: dict[str, Any]) -> dict[str, Any]:
         """A chat without messages loads the model, or throws it out of memory."""
@@ -128,8 +148,26 @@ class OllamaServer:
             told = f"request ({size} tokens) exceeds the available context size ({window} tokens), try increasing it"
             return 400, {"error": json.dumps({"error": {"code": 400, "message": told}})}
         self.prompts.append(rendered(_fitting(body, window)))
-        lines = list(self._lines(body, self._generated(body, seen(self.prompts[-1]))))
+        lines = self._thought(body) + list(self._lines(body, self._generated(body, seen(self.prompts[-1]))))
+        lines[-1]["load_duration"] = self._loaded(body) * 1_000_000_000
         return 200, _merged(lines) if body.get("stream") is False else self.spoils_stream(iter(lines))
+
+    def _loaded(self, body: dict[str, Any]) -> bool:
+        """Whether a runner is started for the chat: one of its base with another model or window is thrown out."""
+        base = self.based_on.get(body["model"], body["model"])
+        runner = body["model"], min(body.get("options", {}).get("num_ctx", 4096), self.trained_context)
+        fresh = self.runners.get(base) != runner
+        self.runners[base] = runner
+        self.loads += fresh
+        return fresh
+
+    def _thought(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """The lines of a thought: a server that is not told whether to think does, where the model can."""
+        can, wants = "thinking" in self.capabilities, body.get("think", True)
+        if not can or not self.thought or wants is False:
+            return []
+        line = {"model": body["model"], "created_at": CREATED, "done": False}
+        return [line | {"message": {"role": "assistant", "content": "", "thinking": one}} for one in self.thought]
 
     @property
     def _version(self) -> tuple[int, ...]:
@@ -233,10 +271,12 @@ class OllamaServer:
             "details": self._details(body["model"]),
             "model_info": {
                 "general.architecture": "qwen2",
-                "qwen2.context_length": 32768,
+                "qwen2.context_length": self.trained_context,
                 **self.infos.get(body["model"], {}),
             },
             "capabilities": list(self.capabilities),
+            **({"modelfile": f"FROM /blobs/sha256-{base}"} if (base := self.based_on.get(body["model"])) else {}),
+            **self.shows,
         }
 
     def _shown(self, made: dict[str, Any]) -> dict[str, Any]:
@@ -264,8 +304,8 @@ class OllamaServer:
 
     def loaded(self) -> dict[str, Any]:
         """GET /api/ps."""
-        used = sorted({body["model"] for body in self.asked})
-        return {"models": [{"name": m, "model": m, "size": 1, "digest": "0", "expires_at": CREATED} for m in used]}
+        rows = [{"name": m, "model": m, "context_length": size} for m, size in sorted(self.runners.values())]
+        return {"models": [row | {"size": 1, "digest": "0", "expires_at": CREATED} for row in rows]}
 
     @staticmethod
     def _details(model: str) -> dict[str, Any]:

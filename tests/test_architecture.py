@@ -116,7 +116,7 @@ OUTSIDERS = {
         "infra/training/*",
         "infra/weights/*",
     ),
-    "ollama": ("infra/models/ollama.py",),
+    "ollama": ("infra/models/ollama/*",),
     "openai": ("infra/models/openai/*.py",),
     "pandas": ("agent0/assembly/api/rows.py",),
     "peft": ("infra/engine/*", "infra/training/*"),

@@ -15,7 +15,7 @@ from agent0.settings import ActorConfig
 from events.values import Turn
 from infra.models.anthropic.provider import Anthropic
 from infra.models.calls.slots import BusyError
-from infra.models.ollama import Ollama
+from infra.models.ollama.provider import Ollama
 from infra.models.openai.dialects import Way
 from infra.models.openai.provider import OpenAIServer
 from infra.models.openai.replies import Reading

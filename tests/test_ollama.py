@@ -21,7 +21,8 @@ from agent0.rollout.student import Conditions, solve
 from agent0.rollout.teacher import propose, read_proposal
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Artifact, Task, Turn
-from infra.models.ollama import Ollama, probe
+from infra.models.ollama.probe import probe
+from infra.models.ollama.provider import Ollama
 from infra.models.tool_text import harmless, messages
 from tests.conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask
 from tests.memory import MemoryArtifacts, TrustingSandbox
@@ -91,6 +92,12 @@ async def test_what_goes_over_the_wire(student: Ollama, server: OllamaServer) ->
         "seed": 5 + 2**40 % 2**31,
         "num_predict": 48,
         "num_ctx": 4096,
+        "top_k": 0,
+        "min_p": 0.0,
+        "typical_p": 1.0,
+        "repeat_penalty": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
     }
     assert not body.get("tools")
     system, *others = body["messages"]

@@ -14,7 +14,8 @@ from agent0.errors import AuthError, DependencyError, OperationError, TransientE
 from agent0.ports.models import GenerateRequest, Model
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Turn
-from infra.models.ollama import Ollama, probe
+from infra.models.ollama.probe import probe
+from infra.models.ollama.provider import Ollama
 from tests.conformance_model import FailureConformance, ask
 from tests.memory import MemoryArtifacts
 from tests.ollama_server import Lines, OllamaServer

@@ -10,7 +10,7 @@ from agent0.errors import OtherServerError
 from agent0.ports.models import Model
 from agent0.settings import ActorConfig
 from infra.models.anthropic.provider import Anthropic
-from infra.models.ollama import Ollama
+from infra.models.ollama.provider import Ollama
 from infra.models.openai.provider import OpenAIServer
 from tests.conformance_model import ask
 from tests.openai_server import actor

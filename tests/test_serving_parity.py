@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent0.evaluation.serving_parity import Parity, Step, parity, probes
+from agent0.evaluation.serving_parity import Parity, Step, limit, parity, probes
 from agent0.tasks.families import families
 
 
@@ -15,6 +15,27 @@ def test_parity_has_all_fields() -> None:
     assert parity([[Step(1, -1.0), Step(2, -1.0)]], [[Step(1, -1.0)]]) == Parity(1, 1, 0.0, 0.0, 0, 0)
     with pytest.raises(ValueError, match="zip"):
         parity(ours, theirs[1:])
+
+
+@pytest.mark.parametrize(
+    ("largest", "unseen", "untrained", "agrees"),
+    [
+        (0.0005, 0, Parity(8, 100, 0.0, 0, 0, 0), True),
+        (0.011, 0, Parity(8, 100, 1.1, 0, 0, 0), True),  # a cache in half precision
+        (0.011, 0, Parity(8, 2, 0.1, 0, 8, 6), True),  # the untrained one writes something else
+        (0.011, 0, Parity(8, 100, 0.02, 0, 0, 0), False),  # hardly trained: nobody can tell the two apart
+        (1.1, 0, Parity(8, 100, 0.0, 0, 0, 0), False),  # the untrained base is served
+        (1.1, 0, Parity(8, 100, 0.002, 0, 0, 0), False),
+        (0.4, 0, Parity(8, 100, 1.1, 0, 0, 0), False),  # another step of the same run
+        (0.06, 0, Parity(8, 100, 1.1, 0, 0, 0), False),
+        (0.011, 1, Parity(8, 100, 1.1, 0, 0, 0), False),
+        (0.04, 0, Parity(8, 100, 9.0, 0, 0, 0), True),
+    ],
+)
+def test_a_served_model_is_judged_by_how_far_the_untrained_one_is(
+    largest: float, unseen: int, untrained: Parity, agrees: bool
+) -> None:
+    assert Parity(8, 100, largest, 0.0, 0, unseen).within(limit(1e-3, untrained.distance)) == agrees
 
 
 def test_probes_are_questions_of_a_user() -> None:

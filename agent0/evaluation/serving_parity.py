@@ -11,6 +11,7 @@ from events.values import Turn
 
 TOLERANCE = 1e-3
 """Nats by which the log-probability of a token may differ."""
+SHARE, FAR = 0.05, 1.0
 PROBES, TOKENS = 8, 16
 
 
@@ -39,12 +40,23 @@ class Parity:
     parted: int
     unseen: int
 
+    @property
+    def distance(self) -> float:
+        """The largest difference in nats; at least ``FAR`` where an expected token was not even reported."""
+        return max(self.largest, FAR) if self.unseen else self.largest
+
     def within(self, tolerance: float) -> bool:
         """Whether every expected token was reported, and no difference is larger than ``tolerance``.
 
         Two tokens that are equally likely within ``tolerance`` may differ.
         """
         return self.compared > 0 and not self.unseen and self.largest <= tolerance
+
+
+def limit(tolerance: float, untrained: float) -> float:
+    """Nats by which a served model may differ from the trained one: ``tolerance``, or ``SHARE`` of how far it is from
+    the untrained one. A server with a cache in half precision differs by hundredths, another model by whole nats."""
+    return max(tolerance, SHARE * untrained)
 
 
 def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:

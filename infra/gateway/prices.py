@@ -19,6 +19,7 @@ from agent0.settings import PriceSettings, RouterSettings
 from events.budgets import DOLLAR
 from events.values import TokenCounts
 from infra.models.calls.counts import MOST
+from infra.models.ollama.facts import is_cloud
 
 PACKAGE = "genai-prices"
 SETTING, ENERGY = "setting", "energy"
@@ -57,12 +58,13 @@ class Prices:
     def __init__(self, settings: RouterSettings) -> None:
         self._own, self._settings = settings.prices, settings
 
-    def local(self, provider: str, wall_s: float) -> Price | None:
-        """What a call of ``wall_s`` seconds costs where ``provider`` runs here: watts x seconds x price of a kWh.
+    def local(self, provider: str, wall_s: float, model: str = "") -> Price | None:
+        """What a call of ``wall_s`` seconds costs where ``model`` of ``provider`` runs here: watts x seconds x price of
+        a kWh.
 
-        None where it runs elsewhere.
+        None where it runs elsewhere, as models of Ollama's cloud do.
         """
-        if provider not in LOCAL:
+        if provider not in LOCAL or (provider == "ollama" and is_cloud(model)):
             return None
         energy = Decimal(str(self._settings.watts)) * Decimal(str(wall_s)) / _JOULES
         return Price(nano(energy * Decimal(str(self._settings.kwh_usd)) * DOLLAR), ENERGY)

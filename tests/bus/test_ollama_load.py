@@ -21,7 +21,7 @@ from events.tasks import AttemptRequested
 from events.values import Turn
 from handlers import handlers
 from infra.bus.bus import Bus
-from infra.models.ollama import Ollama
+from infra.models.ollama.provider import Ollama
 from tests.bus.toys import World
 from tests.memory import MemoryArtifacts
 from tests.ollama_server import OllamaServer

@@ -21,7 +21,7 @@ from events.values import Artifact
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
-    from infra.models.ollama_registry import OllamaModels
+    from infra.models.ollama.registry import OllamaModels
     from infra.storage.artifacts import FileArtifacts
     from infra.weights.merge import Lora, Whole
 
@@ -255,7 +255,7 @@ async def push(
         DependencyError: no server, or one that is too old.
         OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
-    from infra.models.ollama_registry import OllamaModels
+    from infra.models.ollama.registry import OllamaModels
     from infra.weights.merge import not_separable
 
     if way == "adapter" and source.whole:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.models.export import Source
 from agent0.errors import ConfigError, bare_url
-from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, parity, probes
+from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, limit, parity, probes
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from events.values import Turn
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
     """Compare a served model with the trained checkpoint. ``agrees`` is the verdict: probes within ``tolerance``, or
-    equal texts where the server gives no log-probabilities; and no digest or template that differs.
+    nearer to the trained model than a twentieth of their distance to the untrained one, or equal texts where the server
+    gives no log-probabilities; and no digest or template that differs.
 
     Raises:
         DependencyError, OperationError: no server, or no such model.
@@ -31,18 +32,20 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
     try:
         served = [await _written(server, source, one, True) for one in trained]
         base = [await _written(server, source, one, False) for one in plain]
+        untrained = _parity(server, plain, served)
+        allowed = limit(tolerance, untrained.distance)
         found = {
             "checkpoint": source.name,
             "server": f"{server.kind} at {bare_url(url)}",
             "adapter": await _digest(source, server),
             "template": await _template(source, server, turns_of_probes, trained),
-            "probes": _compared(server, trained, served, tolerance),
-            "base": _compared(server, plain, base, tolerance) if all(base) else "told by no such server",
+            "probes": _compared(server, trained, served, allowed),
+            "base": _compared(server, plain, base, allowed) if all(base) else "told by no such server",
             "untrained": _compared(server, plain, served, tolerance),
         }
     finally:
         await server.close()
-    return {**found, "tolerance": tolerance, "agrees": _verdict(found)}
+    return {**found, "tolerance": tolerance, "allowed": allowed, "agrees": _verdict(found)}
 
 
 def _verdict(found: dict[str, Any]) -> bool:
@@ -86,11 +89,15 @@ def _compared(
     if not any(one.steps for one in said):
         note = "the server tells no log-probabilities; greedy texts were compared"
         return {"probes": len(said), "same_text": texts, "told": note, "agree": texts == len(said)}
-    by_id = server.kind != "ollama"
-    found: Parity = parity([_steps(one, by_id) for one in expected], [one.steps for one in said])
+    found, by_id = _parity(server, expected, served), server.kind != "ollama"
     numbers = {"largest": found.largest, "mean": found.mean, "tokens": found.compared, "parted": found.parted}
     numbers |= {"unseen": found.unseen, "same_text": texts, "probes": len(said)}
     return {**numbers, "by": "token id" if by_id else "token text", "agree": found.within(tolerance)}
+
+
+def _parity(server: "Served", expected: Sequence[Generation], served: "Sequence[Said | None]") -> Parity:
+    by_id = server.kind != "ollama"
+    return parity([_steps(one, by_id) for one in expected], [one.steps for one in served if one is not None])
 
 
 def _steps(one: Generation, by_id: bool) -> list[Step]:
@@ -132,7 +139,7 @@ async def _template(
 
 async def _open(url: str, name: str) -> "Served":
     from infra.models.llama_server import LlamaServer, kind_of
-    from infra.models.ollama_registry import OllamaServed
+    from infra.models.ollama.registry import OllamaServed
 
     if await kind_of(url) != "ollama":
         return LlamaServer(url)

@@ -10,17 +10,27 @@ from agent0.errors import ConfigError, UnknownPriceError
 from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
 from agent0.settings.router import CompressionSettings
 
-USAGE: Mapping[str, tuple[str, str]] = {"openai": ("openai", "chat"), "anthropic": ("anthropic", "default")}
+USAGE: Mapping[str, tuple[str, str]] = {
+    "openai": ("openai", "chat"),
+    "anthropic": ("anthropic", "default"),
+    "ollama": ("openai", "chat"),
+}
 """Providers whose models may cost money -> the format in which they count tokens, as the price table names it."""
 
 
 def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
     """Name the vendor that charges for calls of ``actor``; empty where they are free.
 
-    A server on this machine or in a private network is free, unless ``router.prices`` names ``<provider>/<model>``.
+    A server on this machine or in a private network is free, unless ``router.prices`` names ``<provider>/<model>``. A
+    model of Ollama whose name says that it is computed in the cloud is not, wherever its server is.
     """
     if actor.provider not in USAGE:
         return ""
+    if actor.provider == "ollama":
+        from infra.models.ollama.facts import CLOUD, is_cloud
+
+        if is_cloud(actor.model):
+            return CLOUD
     if actor.provider == "anthropic" and not actor.base_url:
         return "anthropic"
     from infra.gateway.prices import vendor_of

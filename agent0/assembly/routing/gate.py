@@ -82,7 +82,7 @@ class Gates:
         """
         from infra.gateway.batches import Batches
 
-        if self._log is None or not vendor_billing(actor, self._settings.router):
+        if self._log is None or actor.provider == "ollama" or not vendor_billing(actor, self._settings.router):
             what = f"The model {actor.provider}/{actor.model} has no batch API."
             raise ConfigError(what, "Vendors have one whose calls cost money.", "Ask it call by call.")
         role, books = ROLES.get(type(actor).__name__, ""), self._charged(self._log)

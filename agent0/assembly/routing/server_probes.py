@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent0.assembly.routing.addresses import ollama_address
+from agent0.assembly.routing.billing import vendor_billing
 from agent0.errors import AuthError
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
@@ -13,12 +14,13 @@ PROBE_S = 30.0
 async def probe_ollama(actor: ActorConfig, settings: Settings) -> str:
     """Return a line on the model of ``actor``, which has written a token after a tool's result; errors as
     ``infra.models.ollama`` has them."""
-    from infra.models.ollama import STUDENT, TEACHER, probe, try_chat
+    from infra.models.ollama.probe import probe, try_chat
+    from infra.models.ollama.provider import STUDENT, TEACHER
 
     usual, url = STUDENT if isinstance(actor, StudentConfig) else TEACHER, ollama_address(actor, settings)
     found = await probe(url, actor.model or usual)
-    await try_chat(actor, url)
-    return found
+    note = await try_chat(actor, url, free=not vendor_billing(actor, settings.router))
+    return f"{found}; {note}" if note else found
 
 
 async def probe_openai(actor: ActorConfig, settings: Settings) -> str:

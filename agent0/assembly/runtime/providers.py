@@ -253,9 +253,9 @@ def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
 
 
 def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
-    from infra.models.ollama import Ollama
+    from infra.models.ollama.provider import Ollama
 
-    return Ollama(actor, ollama_address(actor, settings))
+    return Ollama(actor, ollama_address(actor, settings), free=not vendor_billing(actor, settings.router))
 
 
 def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:

@@ -5,11 +5,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.runtime.providers import provider_of, require_folder
 from agent0.assembly.validate.check import Check
 from agent0.errors import Agent0Error, RequirementsError
-from agent0.settings import ActorConfig, Settings
+from agent0.settings import ActorConfig, Settings, StudentConfig
 
 DAMAGED = "Download or save the model again."
 
@@ -27,6 +28,28 @@ async def models(settings: Settings) -> list[Check]:
             replace(check, name=f"{role} model", fix=check.fix.replace("<role>", role))
             for check in await _model(actor, settings)
         ]
+    return found + await _shared_bases(settings)
+
+
+async def _shared_bases(settings: Settings) -> list[Check]:
+    """Roles whose models share the weights of one base at an Ollama, which has one of them in memory at a time."""
+    from infra.models.ollama.facts import look
+    from infra.models.ollama.provider import STUDENT, TEACHER
+
+    rows: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
+    for role, actor in actors_of(settings).items():
+        if actor.provider == "ollama":
+            url, usual = ollama_address(actor, settings), STUDENT if isinstance(actor, StudentConfig) else TEACHER
+            model = actor.model or usual
+            base = (await look(url, model)).base or model
+            rows.setdefault((url, base), {})[role] = model, actor.num_ctx
+    found = []
+    for roles in rows.values():
+        if len(set(roles.values())) > 1:
+            told = ", ".join(f"{role}: {model}, num_ctx {size}" for role, (model, size) in roles.items())
+            why = f"One base, which the server loads anew at each change between them ({told})."
+            fix = "Give both roles one model and one num_ctx, or serve them from two servers."
+            found.append(Check("ollama memory", "warn", why, fix))
     return found
 
 

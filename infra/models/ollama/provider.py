@@ -5,36 +5,31 @@ token ids: its turns are recorded and scored but never trained on.
 """
 
 import asyncio
+import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from ollama import AsyncClient, ChatResponse, ResponseError
 
 from agent0.chat_format import format_call
-from agent0.errors import (
-    Agent0Error,
-    AuthError,
-    DependencyError,
-    OperationError,
-    OtherServerError,
-    TransientError,
-)
+from agent0.errors import Agent0Error, DependencyError, OperationError, RefusedError
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
 from events.values import Usage
 from infra.models.calls.counts import count_of, logprob
 from infra.models.calls.margins import margin
-from infra.models.calls.refusals import unquoting
 from infra.models.calls.slots import BusyError, Slots
 from infra.models.calls.streams import UNREADABLE, Patience, timely
-from infra.models.calls.trial import ATTEMPT
-from infra.models.llama_server import authorities, client_of, kind_of
+from infra.models.llama_server import authorities
+from infra.models.ollama.errors import FAILURES, elsewhere, named, refusal, said
+from infra.models.ollama.facts import ModelFacts, look, think, window_of
 from infra.models.tool_text import messages
+
+log = logging.getLogger(__name__)
 
 TEACHER, STUDENT = "qwen2.5:3b", "qwen2.5:7b"
 """Models where none is configured."""
@@ -43,8 +38,6 @@ KEEP_ALIVE = "10m"
 """How long the server keeps a model in memory after a call."""
 
 CONNECT_S = 5.0
-LOAD_S = 120.0
-"""Seconds in which a model must be loaded and write a word, before a run."""
 UNCUT = {"truncate": False, "shift": False}
 """A server cuts a prompt that does not fit into ``num_ctx``, and a context that is full, unless it is told not to."""
 REFUSES = (0, 12, 11)
@@ -55,21 +48,31 @@ PADDED = 256
 """A server rounds its context window up to a multiple of this."""
 OVERLONG = re.compile(r"context (size|length)")
 
-FAILURES: tuple[type[Exception], ...] = (ResponseError, ConnectionError, TimeoutError, httpx.HTTPError, *UNREADABLE)
-KEYLESS = (401, 403)
-ELSEWHERE = (*KEYLESS, 404, 405, 501)
-"""What other servers answer to a question that is Ollama's alone."""
-ELSEWHERE_FIX = "Set models.ollama_url, or use provider openai."
+SAMPLED = {
+    "top_k": 0,
+    "min_p": 0.0,
+    "typical_p": 1.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+"""Take away the defaults of the server (top_k 40) and of the model's own parameters, as from every other server."""
+RELOAD_NS = 200_000_000
+"""A call that loads a model takes longer to do so than this."""
 
 LOOP = 30
 """So many equal pieces in a row, and Ollama ends a turn without saying so (llm/llama_server.go)."""
 
 
 class Ollama:
-    """The ``Model`` port on one model of the Ollama server at ``url``; ``actor.parallel`` calls to it at once."""
+    """The ``Model`` port on one model of the Ollama server at ``url``; ``actor.parallel`` calls to it at once. One that
+    is ``free`` must be computed there: nothing is paid for it, and no prompt leaves that machine."""
 
-    def __init__(self, actor: ActorConfig, url: str) -> None:
-        self._actor = actor
+    def __init__(self, actor: ActorConfig, url: str, free: bool = True) -> None:
+        self._actor, self._free = actor, free
+        self._facts: ModelFacts | None = None
+        self._window: int | None = None
+        self._tells, self._loads = True, 0
         self._url = url
         self._model = actor.model or (STUDENT if isinstance(actor, StudentConfig) else TEACHER)
         self.name = f"ollama/{self._model}"
@@ -96,6 +99,13 @@ class Ollama:
             raise OperationError("Ollama loads no adapters by the request.", "It serves models by name.", fix)
         return await self._slots.call(lambda: self._written(request))
 
+    @property
+    def window_note(self) -> str:
+        """What is to be said of the context window, once a turn was written; empty where it is as asked."""
+        if not self._window or self._window >= self._actor.num_ctx:
+            return ""
+        return f"its context window is {self._window} tokens, not the {self._actor.num_ctx} of num_ctx"
+
     async def rest(self) -> None:
         """Have the server throw the model out of memory; the next call loads it again. No server is no error."""
         try:
@@ -116,18 +126,50 @@ class Ollama:
             async for part in timely(self._pieces(request), "Ollama", where, Patience.of(self._actor)):
                 first = first or time.monotonic()
                 parts.append(part)
-            written = self._read(parts, (first or start) - start, time.monotonic() - start) if parts else None
+            seconds = (first or start) - start, time.monotonic() - start
+            written = self._read(request, parts, *seconds) if parts else None
         except FAILURES as error:
-            if isinstance(error, UNREADABLE) and (other := await _other_kind(self._url)):
-                raise OtherServerError("Ollama", f"What answers at {self._url} is {other}.", ELSEWHERE_FIX) from None
+            if isinstance(error, UNREADABLE) and (other := await elsewhere(self._url)):
+                raise other from None
             private = [turn.content for turn in request.turns]
-            raise self._refused(error, private) from None  # its text may quote what was written
+            refused = self._refused(error, private)
+            if isinstance(refused, Agent0Error):
+                refused = await named(refused, self._url, self._model)
+            raise refused from None  # its text may quote what was written
         if written is None or not (parts[-1].done or _looped(parts)):
             raise DependencyError("Ollama", f"It ended in the middle of an answer ({self._url}).", "See its log.")
-        read, said = written.usage.prompt_tokens, written.usage.completion_tokens
-        if read + said > -(-self._actor.num_ctx // PADDED) * PADDED:
-            raise self._overlong(f"{read} tokens were read and {said} written: the beginning was dropped.")
+        read, wrote = written.usage.prompt_tokens, written.usage.completion_tokens
+        if read + wrote > -(-self._actor.num_ctx // PADDED) * PADDED:
+            raise self._overlong(f"{read} tokens were read and {wrote} written: the beginning was dropped.")
+        await self._notice(parts[-1])
         return written
+
+    async def _notice(self, last: ChatResponse) -> None:
+        """Say what the server did otherwise than asked: a smaller window, a model that was loaded again."""
+        if self._window is None:
+            self._window = await window_of(self._url, self._model)
+            if self.window_note:
+                log.warning("%s at %s: %s", self._model, self._url, self.window_note)
+        if (last.load_duration or 0) < RELOAD_NS:
+            return
+        self._loads += 1
+        if self._loads > 1:
+            why = "another model, adapter or num_ctx on its base was asked for in between, or its memory"
+            log.warning("%s at %s was loaded again (%d times so far): %s", self._model, self._url, self._loads, why)
+
+    async def known(self) -> ModelFacts:
+        """What the server says of the model; it is asked once.
+
+        Raises:
+            RefusedError: another machine would compute a model that counts as free.
+        """
+        if self._facts is None:
+            self._facts = await look(self._url, self._model)
+        if self._facts.remote and self._free:
+            why = f"{self._facts.remote} would, and may charge for it."
+            fix = f"Name a model of this machine, or its own name that ends with cloud: `ollama show {self._model}`."
+            raise RefusedError(f"The model {self._model} of Ollama is not computed at {self._url}.", why, fix)
+        return self._facts
 
     async def _refuses_overlong(self) -> bool:
         """Whether the server heeds ``UNCUT``; it is asked once."""
@@ -137,9 +179,9 @@ class Ollama:
 
     def _refused(self, error: Exception, private: Sequence[str]) -> Exception:
         if isinstance(error, ResponseError) and error.status_code == 503:
-            return BusyError(_said(error, private))
+            return BusyError(said(error, private))
         if isinstance(error, ResponseError) and error.status_code == 400 and OVERLONG.search(error.error):
-            return self._overlong(_said(error, private))
+            return self._overlong(said(error, private))
         return refusal(error, self._url, self._model, private)
 
     def _overlong(self, why: str, also: str = "") -> OperationError:
@@ -151,21 +193,38 @@ class Ollama:
         if not await self._refuses_overlong() and _most_tokens(request) > self._actor.num_ctx:
             why = "It may be too long, and this version of Ollama cuts such prompts without a word."
             raise self._overlong(why, ", or update Ollama")
+        facts = await self.known()
+        try:
+            async for part in await self._stream(request, facts):
+                yield part
+        except ResponseError as error:
+            if not self._tells or error.status_code != 400 or "logprobs" not in error.error:
+                raise
+            self._tells = False
+            log.warning("%s at %s tells no log-probabilities: %s", self._model, self._url, error.error[:200])
+            async for part in await self._stream(request, facts):
+                yield part
+
+    async def _stream(self, request: GenerateRequest, facts: ModelFacts) -> AsyncIterator[ChatResponse]:
+        thinks: Any = think(self._actor.thinking, facts, self._model)
         stream: Any = await self._client.chat(
             self._model,
             messages(request.turns, request.tools),
             stream=True,
+            think=thinks,
             format=request.schema,
-            options=self._options(request),
-            logprobs=True,
-            top_logprobs=2 if request.margins else None,
+            options=self._options(request, facts),
+            logprobs=True if self._tells else None,
+            top_logprobs=2 if request.margins and self._tells else None,
             keep_alive=KEEP_ALIVE,
         )
-        async for part in stream:
-            yield part
+        return cast(AsyncIterator[ChatResponse], stream)
 
-    def _options(self, request: GenerateRequest) -> dict[str, Any]:
+    def _options(self, request: GenerateRequest, facts: ModelFacts) -> dict[str, Any]:
+        stops = (*facts.stops, *request.sampling.stop)  # those of a request take the place of the model's own
         return {
+            **SAMPLED,
+            **({"stop": list(stops)} if request.sampling.stop else {}),
             "temperature": request.sampling.temperature,
             "top_p": request.sampling.top_p,
             "seed": request.sampling.seed % 2**31,
@@ -173,7 +232,7 @@ class Ollama:
             "num_ctx": self._actor.num_ctx,
         }
 
-    def _read(self, parts: list[ChatResponse], first_s: float, seconds: float) -> Generation:
+    def _read(self, request: GenerateRequest, parts: list[ChatResponse], first_s: float, seconds: float) -> Generation:
         last, entries = parts[-1], [entry for part in parts for entry in part.logprobs or ()]
         text = "".join(part.message.content or "" for part in parts)
         pieces = [entry.token for entry in entries]
@@ -183,18 +242,24 @@ class Ollama:
         # models with a parser of their own at the server give calls apart even where none was asked for
         calls = [call.function for part in parts for call in part.message.tool_calls or ()]
         text = "\n".join(filter(None, [text, *(format_call(call.name, call.arguments) for call in calls)]))
+        thoughts = [part.message.thinking for part in parts if part.message.thinking]
+        # with a format a thinking model is asked twice, and only the second answer is counted
+        uncounted = len(thoughts) if request.schema else 0
+        usage = Usage(
+            prompt_tokens=count_of(last.prompt_eval_count),
+            completion_tokens=(count_of(last.eval_count) or len(entries)) + uncounted,
+            wall_s=seconds,
+            first_s=first_s,
+        )
         return Generation(
             text=text,
-            thinking="".join(part.message.thinking or "" for part in parts),
+            thinking="".join(thoughts),
             logprobs=tuple(known) if len(known) == len(entries) else (),
             finish="stop" if last.done and last.done_reason != "length" else "length",
-            usage=Usage(
-                prompt_tokens=count_of(last.prompt_eval_count),
-                completion_tokens=count_of(last.eval_count) or len(entries),
-                wall_s=seconds,
-                first_s=first_s,
-            ),
+            usage=usage,
             model=self.name,
+            capture="logprobs" if entries else "text",
+            counted={"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens},
             ends=tuple(accumulate(map(len, pieces))) if spelt else (),
             margins=tuple(margins) if len(margins) == len(entries) else (),
         )
@@ -216,105 +281,11 @@ class _Client(AsyncClient):
 
 def _most_tokens(request: GenerateRequest) -> int:
     """How many tokens the prompt has at most: each has a byte at least."""
-    said = messages(request.turns, request.tools)
-    return ABOUT + sum(EACH + len(one["content"].encode()) for one in said)
+    written = messages(request.turns, request.tools)
+    return ABOUT + sum(EACH + len(message["content"].encode()) for message in written)
 
 
 def _looped(parts: list[ChatResponse]) -> bool:
     """Whether an answer that just stops was stopped for repeating itself."""
-    said = [(part.message.content or "").strip() for part in parts[-LOOP:]]
-    return len(said) == LOOP and len(set(said)) == 1
-
-
-async def probe(url: str, model: str, timeout_s: float = 5) -> str:
-    """One line on ``model`` as the server at ``url`` has it; nothing is generated.
-
-    Raises:
-        DependencyError, TransientError: as ``Ollama.generate``; or what answers is no Ollama.
-        OperationError: the model writes no text.
-    """
-    client = AsyncClient(url, timeout=timeout_s, verify=authorities())
-    try:
-        found = await client.show(model)
-    except FAILURES as error:
-        if isinstance(error, ResponseError) and error.status_code in ELSEWHERE and (other := await _other_kind(url)):
-            raise OtherServerError("Ollama", f"What answers at {url} is {other}.", ELSEWHERE_FIX) from error
-        raise refusal(error, url, model) from error
-    finally:
-        await client.close()  # type: ignore[no-untyped-call]
-    if found.capabilities and "completion" not in found.capabilities:
-        why = f"It can: {', '.join(found.capabilities)}."
-        raise OperationError(f"The model {model} of Ollama writes no text.", why, f"Run `ollama pull {STUDENT}`.")
-    details = found.details
-    size = f"{details.parameter_size} {details.quantization_level}" if details else "size unknown"
-    return f"{model} ({size}); {', '.join(found.capabilities or ()) or 'capabilities unknown'}"
-
-
-async def try_chat(actor: ActorConfig, url: str) -> None:
-    """Have the model of ``actor`` write one token after the result of a tool call, as a run sends it: a server may
-    refuse every chat of a model that it shows. The model is loaded for it, which ``LOAD_S`` are given for.
-
-    Raises:
-        OperationError: its template does not take such a conversation.
-        DependencyError, TransientError: as ``Ollama.generate``.
-    """
-    model = Ollama(actor.model_copy(update={"timeout_s": min(actor.timeout_s, LOAD_S)}), url)
-    try:
-        await model.generate(ATTEMPT)
-    except OperationError as error:
-        name = model.name.removeprefix("ollama/")
-        what = f"The model {name} of Ollama does not take a conversation with the result of a tool call."
-        fix = f"See its template: ollama show --template {name}. Or take another: ollama pull {STUDENT}"
-        raise OperationError(what, error.why, fix) from None
-    finally:
-        await model.close()
-
-
-async def _other_kind(url: str) -> str:
-    """The kind of server at ``url``, in words; empty where it is Ollama, or all that it says is that it wants a key."""
-    with suppress(DependencyError, TransientError):
-        kind = await kind_of(url)
-        return "" if kind == "ollama" else "llama.cpp's server"
-    async with client_of(url) as client:
-        try:
-            version, models = await client.get("/api/version"), await client.get("/v1/models")
-            found = models.json()
-        except FAILURES:
-            return "another server"
-    said = found.get("error") if isinstance(found, dict) else None
-    if models.status_code in KEYLESS and (isinstance(said, dict) or version.status_code not in KEYLESS):
-        return "a server of OpenAI's API, which wants a key"  # Ollama's error is a text
-    if models.status_code in KEYLESS:
-        return ""
-    return "a server of OpenAI's API" if isinstance(found, dict) and "data" in found else "another server"
-
-
-def refusal(error: Exception, url: str, model: str, private: Sequence[str] = ()) -> Agent0Error:
-    """Convert an error of the Ollama client into one of ours; what is in ``private`` (texts of the request) is not
-    repeated."""
-    if isinstance(error, ResponseError):
-        return _response(error, model, _said(error, private))
-    if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
-        return TransientError("Ollama took too long.", f"{model} at {url}.", "Raise timeout_s or take a smaller model.")
-    if isinstance(error, ConnectionError | httpx.TransportError):
-        return DependencyError(
-            "Ollama", f"Nothing answers at {url}.", f"Run `ollama serve`, then `ollama pull {model}`."
-        )
-    said = unquoting(f"{type(error).__name__}: {error}", private)
-    return TransientError("Ollama's answer could not be read.", said[:300])
-
-
-def _said(error: ResponseError, private: Sequence[str]) -> str:
-    return f"It said: {unquoting(' '.join(error.error.split()), private)}"[:300]
-
-
-def _response(error: ResponseError, model: str, why: str) -> Agent0Error:
-    if error.status_code == 404:
-        return DependencyError(f"The model {model} of Ollama", why, f"Run `ollama pull {model}`.")
-    if error.status_code in KEYLESS:
-        return AuthError("Ollama refused this client.", why, "Set OLLAMA_API_KEY.")
-    if error.status_code == 400:
-        tools = "does not support tools" in error.error
-        fix = "Take a model that supports tools." if tools else f"See its template: ollama show --template {model}"
-        return OperationError(f"Ollama refused a request to {model}.", why, fix)
-    return TransientError(f"Ollama failed with status {error.status_code}.", why)
+    texts = [(part.message.content or "").strip() for part in parts[-LOOP:]]
+    return len(texts) == LOOP and len(set(texts)) == 1
