@@ -18,7 +18,6 @@ from agent0.settings import EvaluationConfig
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing, compare
 from agent0.verification.programs import Outcome, Problem
-from agent0.verification.programs.inside import values
 from events.base import sha256
 from events.benchmarks import BenchmarkStarted, ItemScored
 from events.checkpoints import EvaluationRequested
@@ -226,17 +225,11 @@ def test_the_rows_of_a_suite_stay_those_that_the_run_began_with() -> None:
 @pytest.mark.parametrize("rule", ["equal", "truth"])
 async def test_functions_are_judged_on_inputs_whose_result_is_known(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    told: dict[str, dict[str, Any]] = {"a": {"value": "1"}, "b": {"opaque": "too large", "true": True}}
-
-    async def performed(program: str, calls: list[str], problem: Problem, sandbox: object) -> Any:
-        seen.append((program, calls))
-        return told or Outcome(False, "it raised")
 
     async def checked(problem: Problem, reply: str, sandbox: object) -> Outcome:
         seen.append((problem, reply))
         return Outcome(True, "passed", 3)
 
-    monkeypatch.setattr(plus, "perform", performed)
     monkeypatch.setattr(plus, "check", checked)
     data = json.dumps({"calls": ["a", "b"], "rule": rule, "atol": 0.5})
     item = Item("i", "q", "f", "def f(x): return x", problem=Problem("", "import os", "f"), data=data)
@@ -244,24 +237,11 @@ async def test_functions_are_judged_on_inputs_whose_result_is_known(rule: str, m
     async def graded(reply: str = "def f(x): return 1", one: Item = item) -> Grade:
         return await plus.judge(one, reply, None, TrustingSandbox())
 
-    more = "; 1 results are too large to compare" if rule == "equal" else ""
-    assert await graded() == Grade(True, f"passed{more}", "f", "3 calls")
-    (program, calls), (tested, reply) = seen
-    assert "def f(x): return x" in program and calls == ["a", "b"] and reply == "def f(x): return 1"
-    known = ("a",) if rule == "equal" else ("a", "b")
-    cases = [("a", "1"), ("b", values.pack(True))][: len(known)]
-    assert tested.calls == known and (tested.setup, tested.entry, tested.wall_s) == ("import os", "f", 60.0)
-    assert (tested.mem_mib, tested.reference) == (4096, item.reference)
-    assert tested.test.startswith(f"ABOUT_ZERO, CASES, RULE, ATOL = {(1e-06, cases, rule, 0.5)!r}\n")
-    assert "_got = f(*_values.unpack(_asked)[1])" in tested.test
-    assert (
-        await graded(" ")
-        == Grade(False, "no program", "f")
-        == await graded("x", dataclasses.replace(item, problem=None))
-    )
-    told["a"] = {"opaque": "result"}
-    unknown = Grade(None, "the canonical solution gives nothing to compare with", "f")
-    if rule == "equal":
-        assert await graded() == unknown
-    told.clear()
-    assert await graded() == Grade(None, "the canonical solution: it raised", "f")
+    assert await graded() == Grade(True, "passed", "f", "3 calls")
+    ((tested, reply),) = seen
+    assert (tested.setup, tested.entry, tested.wall_s, tested.mem_mib) == ("import os", "f", 60.0, 4096)
+    facts = (1e-06, "f", "import os\ndef f(x): return x", ["a", "b"], rule, 0.5)
+    assert tested.test.startswith(f"ABOUT_ZERO, ENTRY, SOURCE, CALLS, RULE, ATOL = {facts!r}\n")
+    assert reply == "def f(x): return 1"
+    no_problem = dataclasses.replace(item, problem=None)
+    assert await graded(" ") == Grade(False, "no program", "f") == await graded("x", no_problem)

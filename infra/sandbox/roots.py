@@ -14,8 +14,11 @@ EVERYTHING = Root()
 """The packaged allowlists."""
 PACKAGED = frozenset(PolicyConfig().executables)
 """Of these, what this machine lacks is left out: the list is ours and longer than most machines."""
-LIBRARY = "collections,fractions,itertools,json,math,random,re"
-"""Of the standard library, imported for every root."""
+LIBRARY = (
+    "ast,asyncio,bisect,collections,contextlib,copy,dataclasses,datetime,decimal,enum,fractions,functools,heapq,"
+    "inspect,itertools,json,math,operator,pathlib,pickle,random,re,string,tempfile,typing,unittest.mock,uuid"
+)
+"""Of the standard library, imported for every root: what programs and their tests use most."""
 _COMPANIONS = {"_pytest": "py.py"}
 """What a package cannot do without and ships at the top level under another name."""
 _PRELOADED = {"sympy": "sympy", "numpy": "numpy.linalg,numpy.random", "pytest": "pytest,_pytest.assertion.rewrite"}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from agent0.verification.labelled_pairs import read_pairs
 from agent0.verification.programs import Outcome, Problem, check
 from agent0.verification.programs.inside import values
-from agent0.verification.programs.source import foreseen, program_of, stands, top_level
+from agent0.verification.programs.source import program_of, stands, top_level
 from infra.sandbox import Bubblewrap
 
 ROWS = Path(__file__).parents[3] / "shared" / "benchmarks"
@@ -56,11 +56,10 @@ class Liar(int):
 
 def test_what_lies_at_home_is_plain_abroad_or_stays() -> None:
     assert (values.unpack(values.pack(Liar(3))) == 4) is False
-    assert list(values.unpack(values.pack(iter([1, 2])))) == [1, 2]
     assert values.unpack(values.pack([Fraction(1, 3), Decimal("0.10")])) == [Fraction(1, 3), Decimal("0.10")]
     endless: list[Any] = []
     endless.append(endless)
-    for value in (object(), lambda: 0, endless, Path(), [0] * 200_000):
+    for value in (object(), lambda: 0, iter([1, 2]), endless, [0] * 200_000):
         with pytest.raises(values.OpaqueError):
             values.pack(value)
 
@@ -86,38 +85,98 @@ def test_a_reply_becomes_a_program(reply: str, setup: str, entry: str, expected:
     ast.parse(program_of(reply, setup, entry))
 
 
-def test_tests_say_what_they_will_call() -> None:
+def test_tests_say_what_only_the_candidate_can_define() -> None:
     test = (
         "def check(candidate):\n    assert candidate([1], k=2) == 3\n    assert math.isclose(candidate(x), helper(2))"
     )
     assert stands(test, "", "f") == ["f", "helper", "x"]
-    (told,) = [values.unpack(call) for call in foreseen(test, ["f"], "f")]
-    assert told == ["f", [[1]], {"k": 2}]
 
 
-CHEATS = {
-    "exits at once": "import os\nos._exit(0)",
-    "exits when called": "def double(x):\n    raise SystemExit(0)",
-    "equals everything": "class E:\n    def __eq__(s, o): return True\n    __hash__ = None\ndef double(x): return E()",
-    "an int that equals everything": "class E(int):\n    def __eq__(s, o): return True\ndef double(x): return E(1)",
-    "patches assertions": "import builtins\nbuiltins.AssertionError = Exception\ndef double(x): return 0",
-    "writes the verdict": "open('verdict.json', 'w').write('{\"failure\": \"\"}')\ndef double(x): return 0",
-    "writes results": "open('results.jsonl', 'a').write('{\"loaded\": true}\\n' * 9)\nimport os\nos._exit(0)",
-    "replaces the crossing": "import values\nvalues.pack = lambda v: 'true'\ndef double(x): return 0",
-    "looks for the tests": "def double(x):\n    return open('request.json').read()",
-    "redefines a builtin": "def double(x): return 0\ndef all(x): return True",
-    "never ends": "def double(x):\n    while True: pass",
-    "is prose": "It is obvious that this passes all tests.",
-    "is nothing": "",
-}
+DATA = Path(__file__).parents[1] / "data"
+ATTEMPTS = [json.loads(line) for line in (DATA / "forging_programs.jsonl").read_text(encoding="utf-8").splitlines()]
+HUMANEVAL = [json.loads(line) for line in (DATA / "humaneval_rows.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+async def _forged(sandbox: Bubblewrap, rows: list[list[dict[str, Any]]]) -> list[tuple[str, str, Outcome]]:
+    """What is not refused of ``ATTEMPTS``, each at its ``rows``."""
+    tried = [(one, row) for one, chosen in zip(ATTEMPTS, rows, strict=True) for row in chosen]
+    problems = [Problem(row["test"], row["prompt"], row["entry_point"], wall_s=2.0) for _, row in tried]
+    replies = [one["program"].replace("NAME", row["entry_point"]) for one, row in tried]
+    outcomes = await _all(sandbox, list(zip(problems, replies, strict=True)))
+    found = [(one["attempt"], row["task_id"], out) for (one, row), out in zip(tried, outcomes, strict=True)]
+    return [one for one in found if one[2].passed is not False or not one[2].reason]
 
 
 @in_the_sandbox
-@pytest.mark.parametrize("cheat", CHEATS.values(), ids=CHEATS.keys())
-async def test_cheats_do_not_pass(sandbox: Bubblewrap, cheat: str) -> None:
-    outcome = await check(Problem(DOUBLE.test, entry="double", wall_s=1.0), cheat, sandbox)
-    assert outcome.passed is not True, outcome
-    assert outcome.reason
+async def test_no_program_that_computes_nothing_is_accepted(sandbox: Bubblewrap) -> None:
+    assert (
+        len(ATTEMPTS) > 50
+        and await _forged(sandbox, [[HUMANEVAL[n % len(HUMANEVAL)]] for n in range(len(ATTEMPTS))]) == []
+    )
+
+
+@pytest.mark.slow  # part of make knockout
+@in_the_sandbox
+async def test_no_program_that_computes_nothing_is_accepted_anywhere(sandbox: Bubblewrap) -> None:
+    assert await _forged(sandbox, [HUMANEVAL] * len(ATTEMPTS)) == []
+
+
+NO_TESTS = (
+    "def main():\n    assert sq(3) == 9\n",
+    "class Helper:\n    def check(self):\n        assert sq(3) == 9\n",
+    "x = 1\n",
+    "assert True\n",
+    "import unittest\nclass T(unittest.TestCase):\n    def helper(self):\n        self.assertEqual(sq(3), 9)\n",
+    "import unittest\nclass T(unittest.TestCase):\n    @unittest.skip('later')\n    def test_it(self):\n"
+    "        self.assertEqual(sq(3), 9)\n",
+    "import pytest\n@pytest.mark.skip\ndef test_it():\n    assert sq(3) == 9\n",
+)
+KINDS = read_pairs(
+    (DATA / "program_kinds.jsonl").read_text(encoding="utf-8"),
+    "program_kinds.jsonl",
+)
+BESIDE = read_pairs((DATA / "beside_programs.jsonl").read_text(encoding="utf-8"), "beside_programs.jsonl")
+
+
+def _of_each(rows: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """``number`` rows of each category and label."""
+    kinds = sorted({(row["category"], row["label"]) for row in rows})
+    return [row for kind in kinds for row in [r for r in rows if (r["category"], r["label"]) == kind][:number]]
+
+
+@in_the_sandbox
+@pytest.mark.parametrize(
+    "rows",
+    [
+        _of_each(KINDS, 3),
+        _of_each(BESIDE, 1),
+        pytest.param(KINDS, marks=pytest.mark.slow),
+        pytest.param(BESIDE, marks=pytest.mark.slow),
+    ],
+    ids=["some kinds", "some objects", "all kinds", "all objects"],
+)
+async def test_kinds_of_programs_and_tests_are_decided_as_labelled(
+    sandbox: Bubblewrap, rows: list[dict[str, Any]]
+) -> None:
+    """Texts around a program, classes in its place, tests that are only defined, scripts that ask for input, and values
+    of the library and of the prompt's own classes."""
+    seconds = {"accept": 30.0, "reject": 2.0}
+    problems = [
+        (Problem(r["test"], r["setup"], r["entry_point"], wall_s=seconds[r["label"]]), r["candidate"]) for r in rows
+    ]
+    outcomes = await _all(sandbox, problems)
+    wrong = [
+        (r["pair_id"], o) for r, o in zip(rows, outcomes, strict=True) if (o.passed is True) != (r["label"] == "accept")
+    ]
+    assert wrong == []
+
+
+@in_the_sandbox
+@pytest.mark.parametrize("test", NO_TESTS)
+async def test_where_no_test_runs_nothing_is_decided(sandbox: Bubblewrap, test: str) -> None:
+    for program in ("def sq(x): return x * x", "def sq(x): return x + x"):
+        outcome = await check(Problem(test, entry="sq"), program, sandbox)
+        assert outcome.passed is None and "no test ran" in outcome.reason
 
 
 @in_the_sandbox
@@ -155,16 +214,16 @@ ENDLESS = "import itertools\ndef f(x): return itertools.count()"
         ("assert f(3) != 6 and len(f(3)) == 10**5 + 1", "def f(x): return list(range(10**5 + 1))", "", True),
         ("assert f(3) == 'a' * 3 * 10**6", LONG_TEXT, LONG_TEXT, None),
         ("assert f(3) == 6", ENDLESS, "def f(x): return 2 * x", False),
-        ("assert f(f(3)) == 12", OPAQUE, "", None),
+        ("assert f(f(3)) == 12", OPAQUE, "", False),
         ("assert f(f(3)) == 12", OPAQUE, "def f(x): return 2 * x", False),
-        ("assert f(print) == 6", "def f(x): return 6", "def f(x): return 6", None),
+        ("assert f(print) == 6", "def f(x): return 6", "def f(x): return 6", True),
         ("assert f(3) == 6", "def f(x): return 2 * x", "def f(x): return object()", True),
     ],
 )
 async def test_an_opaque_result_is_wrong_unless_the_reference_has_one_too(
     sandbox: Bubblewrap, test: str, program: str, reference: str, passed: bool | None
 ) -> None:
-    """A reference that fails says nothing; nor does a program whose tests hand its results on, where none is known."""
+    """A reference that fails says nothing."""
     outcome = await check(Problem(test, entry="f", reference=reference), program, sandbox)
     assert outcome.passed is passed, outcome
 

@@ -1,9 +1,9 @@
 """EvalPlus: the functions of HumanEval and MBPP under many more inputs. A row holds inputs only, so the canonical
-solution computes the expected results in a sandbox of its own, and both results are compared outside."""
+solution computes the expected results beside the tests, and both results are compared there."""
 
 import ast
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.evaluation.benchmarks.coding import prompt_texts
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
-from agent0.verification.programs import Outcome, Problem, check, perform
+from agent0.verification.programs import Problem, check
 from agent0.verification.programs.inside import values
 from agent0.verification.programs.source import program_of
 
@@ -47,10 +47,31 @@ def _agrees(got, wanted, given, rule, atol):
     atol = atol or (ABOUT_ZERO if _floats(wanted) else 0)
     return bool(atol) and _close(got, wanted, atol)
 
-for _number, (_asked, _wanted) in enumerate(CASES, 1):
-    _got = ENTRY(*_values.unpack(_asked)[1])
-    _given = _values.unpack(_asked)[1]
-    assert _agrees(_got, _values.unpack(_wanted), _given, RULE, ATOL), f"input {_number} of {len(CASES)}"
+def _wanted(asked):
+    try:
+        found = _CANONICAL[ENTRY](*_values.unpack(asked)[1])
+    except Exception as error:
+        raise _values.UndecidedError(f"the canonical solution: {type(error).__name__}: {error}"[:300]) from error
+    if RULE == "truth":
+        return bool(found)
+    try:
+        return _values.unpack(_values.pack(list(found) if hasattr(found, "__next__") else found))
+    except _values.OpaqueError as error:
+        if str(error) in _values.SIZES:
+            return _LARGE
+        raise _values.UndecidedError("the canonical solution gives nothing to compare with") from error
+
+_LARGE = object()
+_CANONICAL = {"__name__": "canonical"}
+exec(SOURCE, _CANONICAL)
+for _number, _asked in enumerate(CALLS, 1):
+    _result = _wanted(_asked)
+    if _result is _LARGE:
+        continue
+    _got = globals()[ENTRY](*_values.unpack(_asked)[1])
+    if hasattr(type(_got), "__next__"):
+        _got = list(_got)
+    assert _agrees(_got, _result, _values.unpack(_asked)[1], RULE, ATOL), f"input {_number} of {len(CALLS)}"
 """
 
 
@@ -206,32 +227,18 @@ def _argument(value: Any, shape: Any) -> Any:
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
-    """Grade by agreement with the canonical solution on every input; undecided where that gives no result
-    to compare."""
+    """Grade by agreement with the canonical solution on every input; undecided where that gives no result to compare.
+
+    The canonical solution runs beside the tests, where the candidate cannot look.
+    """
     if item.problem is None or not reply.strip():
         return Grade(False, "no program", item.gold)
     problem, data = item.problem, json.loads(item.data)
-    canonical = program_of(item.reference, problem.setup, problem.entry)
-    told = await perform(canonical, data["calls"], problem, sandbox)
-    if isinstance(told, Outcome):
-        return Grade(None, f"the canonical solution: {told.reason}", item.gold)
-    cases = {asked: wanted for asked, one in told.items() if (wanted := _wanted(one, data["rule"])) is not None}
-    beyond = [one for asked, one in told.items() if asked not in cases]
-    if not cases or any(one.get("opaque") != "too large" for one in beyond):
-        return Grade(None, "the canonical solution gives nothing to compare with", item.gold)
-    facts = (_ABOUT_ZERO, list(cases.items()), data["rule"], data["atol"])
-    test = f"ABOUT_ZERO, CASES, RULE, ATOL = {facts!r}\n" + _COMPARED.replace("ENTRY", problem.entry)
-    tested = Problem(test, problem.setup, problem.entry, WALL_S, MEM_MIB, tuple(cases), item.reference)
-    outcome = await check(tested, reply, sandbox)
-    more = f"; {len(beyond)} results are too large to compare" if beyond else ""
-    return Grade(outcome.passed, f"{outcome.reason}{more}", item.gold, f"{outcome.calls} calls")
-
-
-def _wanted(one: Mapping[str, Any], rule: str) -> str | None:
-    """What a call of the canonical solution came to, packed: the truth of a value is known even where it stayed."""
-    if rule == "truth" and "opaque" in one:
-        return values.pack(bool(one["true"]))
-    return one.get("value")
+    source = program_of(item.reference, problem.setup, problem.entry)
+    facts = (_ABOUT_ZERO, problem.entry, source, data["calls"], data["rule"], data["atol"])
+    test = f"ABOUT_ZERO, ENTRY, SOURCE, CALLS, RULE, ATOL = {facts!r}\n{_COMPARED}"
+    outcome = await check(Problem(test, problem.setup, problem.entry, WALL_S, MEM_MIB), reply, sandbox)
+    return Grade(outcome.passed, outcome.reason, item.gold, f"{outcome.calls} calls")
 
 
 _plus = partial(

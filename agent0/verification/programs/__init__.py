@@ -1,41 +1,53 @@
-"""Verifies programs by tests. Tests run against stand-ins in a process of their own, each call is carried out in the
-candidate's sandbox, and values cross as plain data. So an exit code, a patched assertion or an object that equals
-everything proves nothing, and the candidate never sees what is expected of it. Where tests need the candidate's objects
-beside them they run there, without the literals that they compare with (``observed``)."""
+"""Verifies programs by tests. One sandbox call runs two processes: the tests, and as its guest the candidate, which
+cannot read the memory of the tests. Each call is carried out by the candidate, values cross as plain data, and the
+tests alone write the verdict. So an exit code, a patched assertion or an object that equals everything proves nothing,
+and the candidate never sees what is expected of it."""
 
+import base64
+import functools
+import importlib.util
 import json
-import re
-from collections.abc import Sequence
+import marshal
+import zlib
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
-from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
-from agent0.verification.programs.inside import values
-from agent0.verification.programs.observed import OBSERVER, judged, rewritten, together
-from agent0.verification.programs.source import foreseen, modules, prefix, program_of, stands
+from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
+from agent0.verification.programs.source import classes, modules, own_modules, prefix, program_of, stands, top_level
 from events.values import ToolState
 
-MOST_ROUNDS = 12
+GRACE_S = 2.0
+"""What the sandbox leaves the tests beyond their time, to say that it is over."""
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
-_sends = re.compile(r"\.(?:send|throw|close)\s*\(")
-"""What tests do with a generator itself, which then is not read at once."""
-_inside = resources.files(__name__) / "inside"
-_PACKAGE = "judged"
-_MODULES = ("__init__", "values", "operators", "candidate", "stand_ins", "judge", "observer")
-_FIRST = {"broken", "loaded", "place", "done", "opaque", "failed"}
-"""Fields, one of which the first row has."""
-_FILES = {f"{name}.py": (_inside / f"{name}.py").read_bytes() for name in _MODULES}
+_SHARED = ("values", "proxies", "errors", "lending", "operations", "link")
+_MODULES = {
+    "candidate": (*_SHARED, "candidate"),
+    "judge": (*_SHARED, "judge_link", "pytest_stand_in", "tests_run", "judge"),
+}
+"""The files of each process, in the order in which they import one another."""
+_LOADER = """
+import os, sys
+sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]  # the candidate may write there
+import base64, importlib.util, json, marshal, types, zlib
+package = sys.modules["judged"] = types.ModuleType("judged")
+for name, source, code in json.loads(zlib.decompress(base64.b64decode("{FILES}"))):
+    module = sys.modules["judged." + name] = types.ModuleType("judged." + name)
+    module.__package__ = "judged"
+    setattr(package, name, module)
+    same = importlib.util.MAGIC_NUMBER == {MAGIC}
+    exec(marshal.loads(base64.b64decode(code)) if same else compile(source, name, "exec"), vars(module))
+module.main(json.loads(zlib.decompress(base64.b64decode("{REQUEST}"))))
+"""
 
 
 @dataclass(frozen=True)
 class Problem:
     """The tests of a program.
 
-    ``setup`` is the prompt's code (imports, other functions, perhaps an open ``def``), ``test`` asserts or defines
-    ``check(candidate)``; ``entry`` is the function that is asked for, empty where tests name it themselves; ``calls``
-    are those that tests are known to make, as ``values.pack`` writes them (``foreseen`` otherwise); ``reference`` is a
-    reply that is right, empty where none is known.
+    ``setup`` is the prompt's code (imports, other functions, perhaps an open ``def``), ``test`` asserts, defines
+    ``check(candidate)``, or defines tests as pytest and unittest have them; ``entry`` is the function that is asked
+    for, empty where tests name it themselves; ``reference`` is a reply that is right, empty where none is known.
     """
 
     test: str
@@ -43,20 +55,20 @@ class Problem:
     entry: str = ""
     wall_s: float = 10.0
     mem_mib: int = 512
-    calls: tuple[str, ...] = ()
     reference: str = ""
 
 
-Opaque = Literal["", "result", "size", "argument"]
+Opaque = Literal["", "result", "size"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of testing a program. ``passed`` None: undecided (a value that is no plain data, or a sandbox
-    failure).
+    """The outcome of testing a program. ``passed`` None: undecided (a value that is no plain data, tests that never
+    ran, or a sandbox failure).
 
-    ``opaque`` says what was no plain data: a result of the program, too large a result, or an argument of the tests;
-    ``broken``: the program does not run at all.
+    ``opaque`` says what was no plain data: a result of the program, or too large a result; ``broken``: the program does
+    not run at all; ``reached`` numbers the assertions that were come to, ``missed`` counts the others; ``unsaid``: the
+    sandbox failed.
     """
 
     passed: bool | None
@@ -64,153 +76,108 @@ class Outcome:
     calls: int = 0
     opaque: Opaque = ""
     broken: bool = field(default=False, compare=False)
+    reached: frozenset[int] = field(default=frozenset(), compare=False)
+    missed: int = field(default=0, compare=False)
+    unsaid: bool = field(default=False, compare=False)
 
 
 async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
-    """Run ``problem``'s tests against the program in ``reply``. Both run in fresh calls of ``sandbox``.
+    """Run ``problem``'s tests against the program in ``reply``, in one fresh call of ``sandbox``.
 
-    A program whose results are no plain data, or too large, where plain data is needed is wrong. It is undecided where
-    the reference's are the same; without a reference also where tests hand such a result on. A result that is too large
-    still has a length and a truth value, and equals no small one.
+    A program whose results are no plain data, or too large, where plain data is needed is wrong, and so is one with
+    which tests do not come to assertions that the reference comes to. What the reference cannot do either is
+    undecided, and where none is known, assertions that were not come to.
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
     """
-    found = await _tested(problem, reply, sandbox)
-    if found.passed is not True and not found.broken:
-        found = await _beside(problem, reply, sandbox, found)
-    if not found.opaque:
-        return found
-    if not problem.reference:
-        return found if found.opaque == "argument" else replace(found, passed=False)
-    plain = (await _tested(problem, problem.reference, sandbox)).passed is True
-    return replace(found, passed=False) if plain else found
+    outcome = await _tested(problem, reply, sandbox)
+    if outcome.unsaid or outcome.passed is False or not (outcome.passed is None or outcome.missed):
+        return outcome
+    reference = await _tested(problem, problem.reference, sandbox) if problem.reference else None
+    if reference is not None and reference.passed:
+        same = outcome.passed and reference.reached <= outcome.reached
+        why = "it does not come to all assertions that the reference comes to" if outcome.passed else outcome.reason
+        return outcome if same else replace(outcome, passed=False, reason=why)
+    if outcome.passed:
+        return replace(outcome, passed=None, reason=f"{outcome.missed} assertions were not come to")
+    return replace(outcome, passed=False) if outcome.opaque and reference is None else outcome
 
 
 async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
-    """The outcome; what is opaque is undecided."""
-    entry = problem.entry if "def check(" in problem.test else ""
-    program = program_of(reply, problem.setup, problem.entry)
+    """The outcome of one run."""
     names = stands(problem.test, problem.setup, problem.entry)
-    known: dict[str, Any] = {}
-    needed = list(problem.calls) or foreseen(problem.test, names, entry)
-    for _ in range(MOST_ROUNDS):
-        if any("\n" in call for call in needed):
-            needed = [*known, *needed]  # what answers otherwise the second time must be asked from the beginning
-        if needed:
-            results = await perform(program, needed, problem, sandbox, names)
-            if isinstance(results, Outcome):
-                return results
-            known |= results
-        verdict = await _judge(problem, names, entry, known, sandbox)
-        if isinstance(verdict, Outcome):
-            return verdict
-        needed, whole = verdict
-        known = {} if whole else known
-    return Outcome(None, f"still calling after {MOST_ROUNDS} rounds", len(known))
-
-
-async def _beside(problem: Problem, reply: str, sandbox: Sandbox, found: Outcome) -> Outcome:
-    """The outcome of tests that need the candidate beside them; ``found`` where these are no such tests, and undecided
-    where neither way can tell."""
-    program, names = program_of(reply, problem.setup, problem.entry), stands(problem.test, problem.setup, problem.entry)
-    if not together(problem.test, program, names):
-        return found
-    tests = rewritten(problem.test)
-    request = {
-        "source": program,
-        "setup": _setup(problem),
-        "test": tests.source,
-        "entry": problem.entry if "def check(" in problem.test else "",
-        "names": names,
-        "observer": OBSERVER,
+    setup = prefix(problem.setup, problem.entry)
+    known = classes(program_of(problem.reference, problem.setup, problem.entry))
+    own = [name for name in names if name[:1].isupper() or name in known]
+    both = {"names": names, "own": own, "shared": sorted(classes(setup))}
+    tests = {
+        "setup": "\n".join([setup, *(f"import {name}" for name in modules(problem.test))]),
+        "test": problem.test,
+        "entry": problem.entry if "check" in top_level(problem.test) else "",
+        "modules": own_modules(problem.test),
+        "wall_s": problem.wall_s,
     }
-    result = await _run_inside("observer", request, problem, sandbox)
-    if result.state in _NOBODYS_FAULT:
-        return found
-    passed, reason = judged(tests, _lines(result))
-    return Outcome(passed, reason if passed is not None else found.reason, found.calls)
-
-
-async def perform(
-    program: str, calls: Sequence[str], problem: Problem, sandbox: Sandbox, names: Sequence[str] = ()
-) -> dict[str, dict[str, Any]] | Outcome:
-    """Carry out ``calls`` of the candidate in its own sandbox call; objects of its classes among ``names`` stay there.
-
-    Returns what each call comes to (packed ``value``, ``raised`` or ``opaque``), or the outcome where it fails already.
-
-    Raises:
-        SandboxUnavailableError: there is no sandbox.
-    """
-    result = await _run_inside(
-        "candidate",
-        {"source": program, "calls": list(calls), "names": list(names), "sent": bool(_sends.search(problem.test))},
-        problem,
-        sandbox,
-    )
-    if result.state in _NOBODYS_FAULT:
-        return Outcome(None, f"the sandbox: {result.state.value} {result.reason}".strip())
-    lines = _lines(result)
-    if not lines or "broken" in lines[0]:
-        why = str(lines[0]["broken"]) if lines else _ending(result)
-        return Outcome(False, f"the program does not run: {why}"[:300], broken=True)
-    results = dict(zip(calls, lines[1:], strict=False))
-    if len(results) < len(calls):
-        return Outcome(
-            False, f"call {len(results) + 1} of {len(calls)} did not return: {_ending(result)}", len(results)
+    program = {"source": program_of(reply, problem.setup, problem.entry)}
+    result = await sandbox.call(
+        SandboxCall(
+            "python",
+            _code("judge", both | tests),
+            wall_s=problem.wall_s + GRACE_S,
+            mem_mib=problem.mem_mib,
+            guest=_code("candidate", both | program),
+            root=_root(json.dumps([tests, program])),
         )
-    return results
+    )
+    return _read(result)
 
 
-async def _judge(
-    problem: Problem, names: list[str], entry: str, known: dict[str, Any], sandbox: Sandbox
-) -> tuple[list[str], bool] | Outcome:
-    """The outcome, or calls that have to be made first, and whether these are all from the beginning."""
-    request = {"setup": _setup(problem), "test": problem.test, "entry": entry, "names": names, "known": known}
-    result = await _run_inside("judge", request, problem, sandbox)
+def _root(text: str) -> Root:
+    """Packages only where ``text`` names one: it takes the time of a program to fork an interpreter that has them."""
+    return Root() if any(name in text for name in Root().modules) else Root(modules=())
+
+
+def _read(result: SandboxResult) -> Outcome:
+    """The verdict that the tests wrote. Where they wrote none, the program has kept them from it."""
+    if result.state in _NOBODYS_FAULT:
+        return Outcome(None, f"the sandbox: {result.state.value} {result.reason}".strip(), unsaid=True)
     try:
-        verdict = json.loads(result.files["verdict.json"])
-    except (KeyError, ValueError):
-        return Outcome(None, f"the tests did not end: {_ending(result)}", len(known))
-    if "needs" in verdict:
-        needs = [str(call) for call in verdict["needs"]]
-        again = not needs or (bool(verdict["whole"]) and needs == list(known))
-        return Outcome(None, "the tests call otherwise each time", len(known)) if again else (needs, verdict["whole"])
-    if opaque := verdict.get("opaque"):
-        what: Opaque = "argument" if verdict.get("argument") else "size" if opaque in values.SIZES else "result"
-        kind = f"a value that is {opaque}" if opaque in values.SIZES else f"a value of type {opaque}"
-        return Outcome(None, f"{kind} cannot be compared", len(known), what)
-    failure = verdict["failure"]
-    return Outcome(not failure, failure or "all tests pass", len(known))
-
-
-def _setup(problem: Problem) -> str:
-    """What tests find there beside the candidate."""
-    imports = "\n".join(f"import {name}" for name in modules(problem.test))
-    return f"{imports}\n{prefix(problem.setup, problem.entry)}"
-
-
-async def _run_inside(name: str, request: dict[str, Any], problem: Problem, sandbox: Sandbox) -> SandboxResult:
-    files = {f"{_PACKAGE}/{file}": data for file, data in _FILES.items()}
-    files["request.json"] = json.dumps(request).encode()
-    code = f"import random\nrandom.seed(0)\nfrom {_PACKAGE} import {name}"
-    return await sandbox.call(SandboxCall("python", code, files, problem.wall_s, problem.mem_mib))
-
-
-def _lines(result: SandboxResult) -> list[dict[str, Any]]:
-    """The rows that the candidate's process wrote, as far as they can be read."""
-    out: list[dict[str, Any]] = []
-    for line in result.files.get("results.jsonl", b"").split(b"\n"):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            break
-        if not isinstance(row, dict) or not (out or row.keys() & _FIRST):
-            break
-        out.append(row)
-    return out
+        verdict = json.loads(result.stdout)
+    except ValueError:
+        return Outcome(False, f"the tests did not end: {_ending(result)}")
+    return Outcome(
+        verdict["passed"],
+        verdict["reason"],
+        verdict["calls"],
+        verdict.get("opaque", ""),
+        verdict.get("broken", False),
+        frozenset(verdict.get("reached", ())),
+        verdict.get("missed", 0),
+    )
 
 
 def _ending(result: SandboxResult) -> str:
     said = (result.stderr.strip().splitlines() or [""])[-1][:200]
     return f"{result.state.value}{f', {said}' if said else ''}"
+
+
+def _code(name: str, request: dict[str, Any]) -> str:
+    return _loader(name).replace("{REQUEST}", _packed(request))
+
+
+@functools.cache
+def _loader(name: str) -> str:
+    """The program that loads the modules of process ``name``. They do not lie in the work folder, where the candidate
+    could write; compiled code is taken where the interpreter is the same."""
+    folder = resources.files(__name__) / "inside"
+    files = []
+    for module in _MODULES[name]:
+        source = (folder / f"{module}.py").read_text(encoding="utf-8")
+        compiled = marshal.dumps(compile(source, f"judged/{module}.py", "exec"))
+        files.append((module, source, base64.b64encode(compiled).decode()))
+    return _LOADER.replace("{FILES}", _packed(files)).replace("{MAGIC}", repr(importlib.util.MAGIC_NUMBER))
+
+
+def _packed(data: Any) -> str:
+    """``data`` as short text, which ``_LOADER`` reads."""
+    return base64.b64encode(zlib.compress(json.dumps(data).encode())).decode()

@@ -1,44 +1,101 @@
-"""Extracts the program from a reply, and from tests the names and calls that they use. Parsed, never run."""
+"""Extracts the program from a reply, and from tests the names that they use. Parsed, never run."""
 
 import ast
 import builtins
+import itertools
 import re
 import sys
 import textwrap
 import warnings
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from agent0.verification.programs.inside import values
+from agent0.settings import PolicyConfig
+from agent0.turns.thoughts import split_thoughts
 
-LONGEST = 200_000
-_fence = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
-_open_fence = re.compile(r"^[ \t]*`{3,}[ \t]*(?:python|py|python3)?[ \t]*\n(.*)", re.DOTALL | re.MULTILINE)
-_thoughts = re.compile(r"\A.*^[^\n'\"]*</(?:think|thinking|thought|reasoning)>[ \t]*$", re.DOTALL | re.MULTILINE)
-_BUILTINS = set(dir(builtins))
+LONGEST, LONGEST_PROSE, MOST_LINES, MOST_FENCES = 200_000, 40_000, 100, 200
+MOST_PARSED = 2_000_000
+"""Characters that are parsed to find the ends of fenced blocks."""
+_fence = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
+_PYTHON = ("", "python", "py", "python3")
+_tag = re.compile(r"^[ \t]*</?[|\w]{1,20}>|</?[|\w]{1,20}>[ \t]*$|^[ \t]*\[/?[A-Z]{1,20}\][ \t]*$", re.MULTILINE)
+_code_like = re.compile(r"[ \t]|(?:def|class|import|from|return|for|while|if|try|with|async|@)(?!\w)(?!.*[.:!?]\s*\Z)")
+"""Begins lines that are no prose, whatever is wrong with them."""
+_SOLUTION = "Solution"
+_BUILTINS = {*dir(builtins), "__file__"}
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)
+_KNOWN_MODULES = {*sys.stdlib_module_names, *PolicyConfig().modules, "pytest", "judged"}
+"""Modules that are not the candidate; ``judged`` is what runs the tests."""
 
 
 def program_of(reply: str, setup: str, entry: str) -> str:
     """Extract the program from ``reply``, with what the prompt (``setup``) defines before it.
 
     The last fenced block that defines ``entry`` after those that define what it uses, else all Python blocks, else the
-    reply itself; a body without its ``def`` is appended to the prompt that it completes. Thoughts that are closed at
-    the end of a line hold none.
+    reply itself without the tags and the sentences around its code; a body without its ``def`` is appended to the
+    prompt that it completes. Thoughts hold none.
     """
-    code = _code(_thoughts.sub("", reply[:LONGEST].replace("\r\n", "\n")), entry).lstrip("\n")
-    if entry and not defines(code, entry) and defines(f"{setup}\n    pass\n", entry):
+    text = split_thoughts(reply[:LONGEST].replace("\r\n", "\n")).visible
+    code = _code(text, entry).lstrip("\n")
+    if entry and not defines(code, entry) and defines(f"{setup}\n    pass\n", entry) and _SOLUTION not in classes(code):
         body = setup + code if code[:1] in (" ", "\t") else f"{setup.rstrip()}\n{textwrap.indent(code, '    ')}"
         return body
     return f"{prefix(setup, entry)}\n{code}"
 
 
 def _code(reply: str, entry: str) -> str:
-    blocks = [found[3] for found in _fence.finditer(reply) if found[2].lower() in ("", "python", "py", "python3")]
+    blocks = _blocks(reply)
     if blocks:
         return _chosen([textwrap.dedent(block) for block in blocks], entry)
-    opened = _open_fence.search(reply)
-    return opened[1] if opened else reply
+    return reply if _tree(reply) else _without_prose(reply)
+
+
+def _blocks(reply: str) -> list[str]:
+    """The fenced blocks of Python in ``reply``. A block ends at the first closing fence with which it is a program, for
+    docstrings hold fences, too; one that is never closed goes on to the end."""
+    fences = list(_fence.finditer(reply))[:MOST_FENCES]
+    found, place, room = [], 0, MOST_PARSED
+    while place < len(fences):
+        opening = fences[place]
+        ends = [n for n in range(place + 1, len(fences)) if fences[n][1] == opening[1] and not fences[n][2]]
+        texts = [reply[opening.end() + 1 : fences[n].start()] for n in ends]
+        best = 0
+        if opening[2].lower() in _PYTHON:
+            sizes = itertools.accumulate(map(len, texts))
+            tried = [text for text, size in zip(texts, sizes, strict=True) if size <= room]
+            best = next((n for n, text in enumerate(tried) if _tree(textwrap.dedent(text))), 0)
+            room -= sum(map(len, tried[: best + 1] if best else tried))
+            found.append(texts[best] if texts else reply[opening.end() + 1 :])
+        place = ends[best] + 1 if ends else len(fences)
+    return found
+
+
+def _without_prose(reply: str) -> str:
+    """``reply`` without tags, and without the lines at its margin for which it is no program; as it is where that does
+    not make it one."""
+    if len(reply) > LONGEST_PROSE:
+        return reply
+    lines = _tag.sub("", reply).split("\n")
+    for _ in range(MOST_LINES):
+        error = _error("\n".join(lines))
+        if error is None:
+            return "\n".join(lines) if top_level("\n".join(lines)) else reply
+        if not 0 < error <= len(lines) or _code_like.match(lines[error - 1]):
+            return reply
+        lines[error - 1] = ""
+    return reply
+
+
+def _error(code: str) -> int | None:
+    """The line at which ``code`` is no program; None where it is one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(code)
+    except SyntaxError as error:
+        return error.lineno or 0
+    except (ValueError, RecursionError, MemoryError):
+        return 0
+    return None
 
 
 def _chosen(blocks: list[str], entry: str) -> str:
@@ -105,9 +162,20 @@ def stands(test: str, setup: str, entry: str) -> list[str]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    bound |= {node.name for node in ast.walk(tree) if isinstance(node, _NAMED) and node.name}
     known = _BUILTINS | bound | inner | top_level(test) | top_level(prefix(setup, entry)) | set(modules(test))
-    return sorted({*(used - known), *([entry] if entry else [])})
+    return sorted({*(used - known), *_taken(tree), *([entry] if entry else [])})
+
+
+def _taken(tree: ast.Module) -> set[str]:
+    """Names that tests import from the program as a module."""
+    return {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] not in _KNOWN_MODULES
+        for alias in node.names
+        if alias.name != "*"
+    }
 
 
 def modules(test: str) -> list[str]:
@@ -121,31 +189,29 @@ def modules(test: str) -> list[str]:
     return sorted(owners & sys.stdlib_module_names - top_level(test))
 
 
-def foreseen(test: str, names: list[str], entry: str) -> list[str]:
-    """Calls with literal arguments that ``test`` makes, as ``values.numbered`` writes them; saves a round."""
+def own_modules(test: str) -> list[str]:
+    """Modules that tests import and that only the candidate can be: ``from solution import f``."""
+    found: set[str] = set()
+    for name in _imported(test):
+        if name.partition(".")[0] not in _KNOWN_MODULES:
+            parts = name.split(".")
+            found |= {".".join(parts[: n + 1]) for n in range(len(parts))}
+    return sorted(found)
+
+
+def _imported(test: str) -> Iterator[str]:
     tree = _tree(test)
-    stood = {name: name for name in names} | ({_parameter(tree): entry} if tree and entry else {})
-    times: Counter[str] = Counter()
-    found: list[str] = []
-    for node in _calls(tree):
-        if isinstance(node.func, ast.Name) and node.func.id in stood:
-            try:
-                positional: list[Any] = [ast.literal_eval(arg) for arg in node.args]
-                named = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
-                found.append(values.numbered([stood[node.func.id], positional, named], times))
-            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, values.OpaqueError):
-                continue
-    return found[:500]
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
 
 
-def _calls(tree: ast.Module | None) -> Iterator[ast.Call]:
-    yield from (node for node in (ast.walk(tree) if tree else ()) if isinstance(node, ast.Call))
-
-
-def _parameter(tree: ast.Module) -> str:
-    """What ``check`` calls its candidate."""
-    checks = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
-    return checks[-1].args.args[0].arg if checks and checks[-1].args.args else ""
+def classes(code: str) -> set[str]:
+    """Names of the classes that ``code`` defines at its top level."""
+    tree = _tree(code)
+    return {node.name for node in (tree.body if tree else ()) if isinstance(node, ast.ClassDef)}
 
 
 def _tree(code: str) -> ast.Module | None:

@@ -180,7 +180,7 @@ def _limit(child: int, limits: dict[str, Any]) -> None:
 
 def _send_code(channel: int, header: dict[str, Any], code: bytes, stdin: int) -> None:
     """Send a payload its ``code``, and ``stdin``, which is closed here, unless it is -1."""
-    with contextlib.suppress(BrokenPipeError):  # it may be dead already
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be dead already
         kernel.send_descriptor(channel, b"S", stdin)
         frames.write(channel, frames.pack({"kind": header["kind"]}, [code]))
 

@@ -1,178 +1,189 @@
-"""The candidate's process: runs its source, then each requested call, and writes down the results.
+"""The candidate's process: runs its source, then does what the tests' process asks for.
 
-It shares a process with untrusted code, which may forge whatever is written here. It sees arguments only, so all it
+It shares a process with untrusted code, which may forge whatever is sent from here. It sees arguments only, so all it
 could forge is a value that is right.
 """
 
+import ast
 import builtins
-import json
-import operator
+import enum
+import functools
+import inspect
+import io
+import os
+import socket
 import sys
 import types
-from collections.abc import Callable, Iterator, Sized
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from . import values
-from .operators import BINARY, COMPARED, UNARY
+from .lending import Message
+from .link import EndedError, Link
 
-MOST_ITEMS = 10_000
-"""Of an asynchronous generator, or an object of the program's own."""
+_SOLUTION = "Solution"
+MOST_PRINTED = 500_000
 
 
-def main() -> None:
-    """Run ``request.json``'s source and calls; write ``results.jsonl`` line by line as results come."""
+class Printed(io.StringIO):
+    """Standard output: what was printed since it was last taken."""
+
+    def take(self) -> str:
+        """Return what was printed, and begin anew."""
+        text = self.getvalue()[:MOST_PRINTED]
+        self.seek(0)
+        self.truncate()
+        return text
+
+
+class CandidateLink(Link):
+    """The candidate's end. Objects of classes among ``own`` cross as references although they may be plain data."""
+
+    def __init__(self, sock: socket.socket, module: types.ModuleType, own: list[str]) -> None:
+        super().__init__(sock, "c")
+        self._module, self._own = module, frozenset(own)
+        self.asked_for_input = False
+        sys.stdout = self._out = Printed()
+
+    def keeps(self, value: Any) -> bool:
+        """See ``Encoder``."""
+        kind = type(value)
+        return kind.__name__ in self._own and kind.__module__ == self._module.__name__
+
+    def defined(self, value: Any) -> Any:
+        """Encode what the program calls by a name; a class stays here, wherever it is from."""
+        plain = not isinstance(value, type) or issubclass(value, BaseException)
+        return self.expressed(value) if plain else self.named(value)
+
+    def stand_in(self, number: int, about: dict[str, Any]) -> Any:
+        """A function of the tests is one here, too: programs look at its name and its parameters."""
+        return _function(self, number, about) if about.get("kind") == "function" else super().stand_in(number, about)
+
+    def answer(self, message: Message) -> Message:
+        """See ``Link``."""
+        self.asked_for_input = bool(message.get("input"))
+        return super().answer(message)
+
+    def send(self, message: Message) -> None:
+        """See ``Link``; tells what was printed."""
+        super().send({**message, "printed": self._out.take()})
+
+
+def _function(link: Link, number: int, about: dict[str, Any]) -> Any:
+    there = link.placed(number)
+
+    def plain(*positional: Any, **named: Any) -> Any:
+        return link.ask("call", there, *positional, **named)
+
+    async def awaited(*positional: Any, **named: Any) -> Any:
+        return await plain(*positional, **named)
+
+    function: Any = awaited if about["async"] else plain
+    function.__name__ = function.__qualname__ = about["title"]
+    function.__doc__ = about["doc"]
+    kinds = list(inspect._ParameterKind)
+    parameters = [
+        inspect.Parameter(name, kinds[kind], default=None if default else inspect.Parameter.empty)
+        for name, kind, default in about["signature"]
+    ]
+    function.__signature__ = inspect.Signature(parameters)
+    link.functions[function] = number
+    return function
+
+
+class _Input(io.TextIOBase):
+    """Standard input: what tests have put in its place, else nothing."""
+
+    def __init__(self, link: CandidateLink) -> None:
+        self._link = link
+
+    def readline(self, *_: Any) -> str:  # type: ignore[override]
+        return str(self._link.ask("readline", None)) if self._link.asked_for_input else ""
+
+    def read(self, *_: Any) -> str:
+        return str(self._link.ask("read", None)) if self._link.asked_for_input else ""
+
+    def ask(self, prompt: object = "") -> str:
+        """In the place of ``input``."""
+        if not self._link.asked_for_input:
+            raise EOFError("EOF when reading a line")
+        return str(self._link.ask("input", None, prompt))
+
+
+def main(request: dict[str, Any]) -> None:
+    """Run ``request``'s source, say what it defines, and serve until the other end is gone."""
     sys.setrecursionlimit(5000)
-    request = json.loads(Path("request.json").read_text())
+    channel = socket.socket(fileno=os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.modules["candidate"] = module = types.ModuleType("candidate")  # as an import would: classes look it up
-    objects: dict[str, dict[str, Any]] = {"name": vars(module), "result": {}}
-    with Path("results.jsonl").open("w", encoding="utf-8") as out:
-
-        def write(answer: dict[str, Any]) -> None:
-            out.write(json.dumps(answer) + "\n")
-            out.flush()
-
-        try:
-            exec(compile(request["source"], "candidate.py", "exec"), objects["name"])  # noqa: S102 (the purpose of this room)
-        except BaseException as error:
-            write({"broken": f"{type(error).__name__}: {error}"[:300]})
+    sys.argv[:] = ["candidate.py"]
+    link = CandidateLink(channel, module, request["own"])
+    sys.stdin = given = _Input(link)
+    builtins.input = given.ask
+    try:
+        broken = _run(request["source"], vars(module))
+        found = {name: vars(module)[name] for name in request["names"] if name in vars(module)}
+        link.shared = {name: kind for name in request["shared"] if isinstance(kind := vars(module).get(name), type)}
+        found |= _methods(vars(module).get(_SOLUTION), request["names"], found)
+        vars(module).update(found)
+        if broken and len(found) < len(request["names"]):
+            link.send({"broken": broken})
             return
-        write({"loaded": True})
-        for asked in request["calls"]:
-            write(answer(objects, asked, request["names"], request.get("sent", False)))
+        names = {name: link.defined(value) for name, value in found.items()}
+        link.send({"names": names, "module": link.refer(module), "shared": list(link.shared)})
+        while True:
+            link.send(link.answer(link.receive()))
+    except EndedError:
+        return
 
 
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    ".get": getattr, ".set": setattr, ".call": lambda function, /, *positional, **named: function(*positional, **named),
-    ".len": len, ".str": str, ".repr": repr, ".bool": bool, ".next": next, ".hash": hash,
-    ".list": lambda items: list(islice(items, MOST_ITEMS)),
-    ".isinstance": isinstance, ".item": operator.getitem, ".setitem": operator.setitem, ".delitem": operator.delitem,
-    ".in": operator.contains, ".eq": operator.eq,
-    **{f".{name}": getattr(operator, name) for name in COMPARED},
-    **{f".{name}": getattr(operator, function) for name, function in {**BINARY, **UNARY}.items()},
-    ".enter": lambda held: type(held).__enter__(held), ".aenter": lambda held: type(held).__aenter__(held),
-    ".exit": lambda held, kind, text: type(held).__exit__(held, *_raised(kind, text)),
-    ".aexit": lambda held, kind, text: type(held).__aexit__(held, *_raised(kind, text)),
-}  # fmt: skip
-"""What tests do with an object that stays here."""
-
-
-def _raised(kind: "str | None", text: str) -> tuple[Any, Any, None]:
-    """An error of the tests, as a context manager is told of it."""
-    made = getattr(builtins, kind or "", RuntimeError)
-    return (made, made(text), None) if kind else (None, None, None)
-
-
-def answer(objects: dict[str, dict[str, Any]], asked: str, own: list[str], sent: bool) -> dict[str, Any]:
-    """Carry out one call: returns its value and its arguments afterwards, what it raised, or that the value is opaque
-    and stays in ``objects``. What is awaitable is awaited. Values of a class among ``own`` are opaque;
-    generators too where tests send them something (``sent``), or where they raise."""
-    kind = ""
+def _run(source: str, names: dict[str, Any]) -> str:
+    """Run ``source``; returns why it does not run, empty where it does. A statement of the program's own script that
+    fails, perhaps for want of input, is left out; nothing is run after an exit."""
     try:
-        name, positional, named = values.call_of(asked, objects)
-        function = OPERATIONS[name] if name in OPERATIONS else objects["name"][name]
-    except KeyError as error:
-        return {"raised": ["NameError", f"name {error} is not defined", []]}
-    try:
-        value = function(*positional, **named) if callable(function) else function
-        kind = _AWAITED.get(type(value), "")
-        value = _awaited(value) if kind else value
+        body = compile(source, "candidate.py", "exec", ast.PyCF_ONLY_AST).body  # type: ignore[attr-defined]
+        plain: list[ast.stmt] = [
+            statement
+            for statement in body
+            if isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+        ]
+        flags = compile(ast.Module(plain, []), "candidate.py", "exec").co_flags & _FUTURE
     except BaseException as error:
-        return {"raised": [_builtin(error), str(error)[:300], _lineage(error)], "kind": kind}
-    objects["result"][values.digest(asked)] = value
-    read: list[Any] = []
-    try:
-        if _stays(value, own) or (sent and isinstance(value, types.GeneratorType)):
-            raise values.OpaqueError(type(value).__name__)
-        packed = values.pack(_reading(value, read) if isinstance(value, Iterator) else value)
-        return {"value": packed, "after": _after(name, positional), "kind": kind}
-    except values.OpaqueError as error:
-        if read:
-            objects["result"][values.digest(asked)] = _again(read, value)
-        sized = (str(error) in values.SIZES or name == ".list") and isinstance(value, Sized)
-        length = len(value) if sized else None
-        return {"opaque": str(error)[:100], "true": _truth(value), "length": length, "kind": kind}
+        return _said(error)
+    failed = ""
+    for statement in body:
+        if statement in plain:
+            continue
+        try:
+            exec(compile(ast.Module([statement], []), "candidate.py", "exec", flags, True), names)  # noqa: S102
+        except Exception as error:
+            failed = failed or _said(error)
+            if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+                return failed
+        except BaseException as error:
+            return failed or _said(error)
+    return failed
 
 
-def _stays(value: Any, own: list[str]) -> bool:
-    """Whether ``value`` is an object of a class that tests name; what is only iterated over is read."""
-    kind = type(value)
-    iterated = isinstance(value, Iterator) and not kind.__name__[:1].isupper()
-    return kind.__module__ == "candidate" and kind.__name__ in own and not iterated
+_FUTURE = functools.reduce(
+    lambda flags, name: flags | getattr(__import__("__future__"), name).compiler_flag,
+    __import__("__future__").all_feature_names,
+    0,
+)
 
 
-def _reading(items: Iterator[Any], read: list[Any]) -> Iterator[Any]:
-    """``items``, each kept in ``read``; an error that came instead of one, too."""
-    try:
-        for item in items:
-            read.append(item)
-            yield item
-    except GeneratorExit:
-        raise  # nobody asks for more
-    except BaseException as error:
-        read.append(_Instead(error))
-        raise values.OpaqueError(type(items).__name__) from error
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
 
 
-class _Instead:
-    """The error that came instead of an item."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-def _again(read: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
-    """What was read, then the rest, or the error that came instead of an item."""
-    for item in read:
-        if isinstance(item, _Instead):
-            raise item.error
-        yield item
-    yield from rest
+def _methods(solution: Any, names: list[str], found: dict[str, Any]) -> dict[str, Any]:
+    """What ``class Solution`` defines of ``names`` that the program itself does not."""
+    if not isinstance(solution, type) or isinstance(solution, enum.EnumMeta):
+        return {}
+    return {name: _method(solution, name) for name in names if name not in found and hasattr(solution, name)}
 
 
-_AWAITED = {types.CoroutineType: "coroutine", types.AsyncGeneratorType: "asyncgen"}
+def _method(solution: type, name: str) -> Any:
+    @functools.wraps(getattr(solution, name))
+    def function(*positional: Any, **named: Any) -> Any:
+        return getattr(solution(), name)(*positional, **named)
 
-
-def _awaited(value: Any) -> Any:
-    """The result of a coroutine, or what an asynchronous generator yields, as far as it is read at first."""
-    import asyncio  # takes long, and is seldom needed
-
-    async def read() -> Any:
-        if isinstance(value, types.CoroutineType):
-            return await value
-        items = []
-        async for item in value:
-            items.append(item)
-            if len(items) >= MOST_ITEMS:
-                break
-        return items
-
-    return asyncio.run(read())
-
-
-def _after(name: str, positional: list[Any]) -> str:
-    """Arguments as a call left them; none where one stays here, and changes here."""
-    try:
-        return values.pack([] if name in OPERATIONS else positional)
-    except values.OpaqueError:
-        return values.pack([])
-
-
-def _truth(value: Any) -> bool:
-    try:
-        return bool(value)
-    except BaseException:
-        return True
-
-
-def _lineage(error: BaseException) -> list[str]:
-    return [kind.__name__ for kind in type(error).__mro__ if kind.__module__ != "builtins"]
-
-
-def _builtin(error: BaseException) -> str:
-    """The class that tests can know: a program's own ones stay here."""
-    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
-
-
-main()
+    return function

@@ -1,85 +1,131 @@
-"""The tests' process: runs tests against stand-ins whose results were computed elsewhere and crossed as plain data.
+"""The tests' process: runs tests against stand-ins for what the candidate defines. It alone knows the tests, and it
+alone writes the verdict."""
 
-A call whose result is not known yet ends the tests. They are then run once more, without their assertions and with
-something that agrees with everything in place of unknown results: that decides nothing, it only finds out which calls
-are needed.
-"""
-
-import ast
 import contextlib
 import json
+import os
 import random
-from pathlib import Path
+import signal
+import socket
+import sys
+import time
+import types
+import warnings
 from typing import Any
 
-from . import stand_ins, values
-from .stand_ins import Anything, ArgumentError, Calls, ResultNeeded, StandIn
+from . import values
+from .judge_link import ExpiredError, JudgeLink
+from .link import EndedError
+from .tests_run import Tests
 
-_BEGINNING = random.getstate()
-
-
-class _Unasserted(ast.NodeTransformer):
-    """Assertions become expressions."""
-
-    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        return ast.copy_location(ast.Expr(node.test), node)
+TICK_S = 0.5
+Verdict = dict[str, Any]
 
 
-def main() -> None:
-    """Run ``request.json``'s tests; write ``verdict.json``: a failure (empty: none), what is opaque, or calls needed
-    first (``whole``: all of them from the beginning)."""
-    request = json.loads(Path("request.json").read_text())
-    verdict: dict[str, Any]
+def main(request: dict[str, Any]) -> None:
+    """Run ``request``'s tests; write the verdict as one line of JSON to what was standard output."""
+    channel, output = socket.socket(fileno=os.dup(0)), os.dup(1)
+    for fd, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
+        os.dup2(os.open(os.devnull, mode), fd)
+    sys.setrecursionlimit(5000)
+    warnings.simplefilter("ignore")
+    random.seed(0)
+    link = JudgeLink(channel, request["own"], request["wall_s"])
+    verdict = _judged(request, link)
+    data = json.dumps({"calls": link.calls, **verdict}).encode()
+    while data:
+        data = data[os.write(output, data) :]
+    os._exit(0)
+
+
+def _judged(request: dict[str, Any], link: JudgeLink) -> Verdict:
+    signal.signal(signal.SIGALRM, lambda *_: _expire(link))
+    signal.setitimer(signal.ITIMER_REAL, request["wall_s"], TICK_S)
+    tests = None
     try:
-        _run_tests(request, Calls(request["known"], request["names"], exploring=False))
-        verdict = {"failure": ""}
-    except ResultNeeded:
-        verdict = _needs(request)
+        greeting = link.receive()
+        if "broken" in greeting:
+            return {"passed": False, "broken": True, "reason": f"the program does not run: {greeting['broken']}"[:300]}
+        tests = Tests(request["test"], _module(request, link, greeting))
+        tests.run(request["entry"])
+        verdict = _evidence(link, tests)
+    except ExpiredError:
+        verdict = {}
+    except EndedError as error:
+        link.ended = link.ended or str(error)
+        verdict = {}
     except values.OpaqueError as error:
-        verdict = {"opaque": str(error), "argument": isinstance(error, ArgumentError)}
+        link.opaque = link.opaque or str(error)
+        verdict = {}
+    except values.UndecidedError as error:
+        return {"passed": None, "reason": str(error)}
+    except SystemExit as error:
+        quiet = error.code in (None, 0) and "_there_" not in vars(error) and tests is not None
+        verdict = _evidence(link, tests) if quiet and tests else _failed(error)
     except BaseException as error:
-        verdict = {"failure": f"{type(error).__name__}: {error}"[:300]}
-    Path("verdict.json").write_text(json.dumps(verdict))
+        verdict = _failed(error)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return _overruled(link, request["wall_s"]) or verdict
 
 
-def _needs(request: dict[str, Any]) -> dict[str, Any]:
-    calls = Calls(request["known"], request["names"], exploring=True)
-    with contextlib.suppress(BaseException):  # what was learnt until there is what there is
-        _run_tests(request, calls)
-    whole = any(map(stand_ins.refers, calls.asked))
-    return {"needs": calls.asked if whole else [c for c in calls.asked if c not in request["known"]], "whole": whole}
+def _expire(link: JudgeLink) -> None:
+    link.deadline = 0.0
+    raise ExpiredError
 
 
-def _run_tests(request: dict[str, Any], calls: Calls) -> None:
-    names: dict[str, Any] = {"__name__": "tests"}
-    random.setstate(_BEGINNING)  # what is told twice draws the same numbers
-    exec(compile(request["setup"], "setup.py", "exec"), names)  # noqa: S102 (the purpose of this room)
-    tests = ast.parse(request["test"])
-    caught = {
-        node.id
-        for handler in ast.walk(tests)
-        if isinstance(handler, ast.ExceptHandler) and handler.type
-        for node in ast.walk(handler.type)
-        if isinstance(node, ast.Name)
-    }
-    calls.errors = {name: type(name, (Exception,), {}) for name in request["names"] if name in caught}
-    names |= {name: calls.errors.get(name) or StandIn(calls, name) for name in request["names"]}
-    if calls.exploring:
-        tests = ast.fix_missing_locations(_Unasserted().visit(tests))
-        _lenient_asyncio(request["test"])
-    exec(compile(tests, "tests.py", "exec"), names)  # noqa: S102
-    if request["entry"]:
-        names["check"](names[request["entry"]])
+def _overruled(link: JudgeLink, wall_s: float) -> Verdict:
+    """What counts whatever tests made of it: they may have caught it."""
+    if link.ended:
+        return {"passed": False, "reason": f"call {link.calls} did not return: {link.ended}"[:300]}
+    if link.deadline == 0.0 or time.monotonic() > link.deadline:
+        if link.waited > wall_s / 2:
+            return {"passed": False, "reason": f"call {link.calls} did not return: timeout"}
+        return {"passed": None, "reason": "the tests did not end: timeout"}
+    if link.opaque:
+        what = "size" if link.opaque in values.SIZES else "result"
+        kind = f"a value that is {link.opaque}" if what == "size" else f"a value of type {link.opaque}"
+        return {"passed": None, "opaque": what, "reason": f"{kind} cannot be compared"}
+    return {}
 
 
-def _lenient_asyncio(test: str) -> None:
-    """``asyncio.run`` of an unknown result gives it back."""
-    if "asyncio" not in test:
-        return
-    import asyncio
-
-    real = asyncio.run
-    asyncio.run = lambda main, **rest: main if isinstance(main, Anything) else real(main, **rest)  # type: ignore[assignment]
+def _failed(error: BaseException) -> Verdict:
+    text = ""
+    with contextlib.suppress(BaseException):
+        text = str(error)
+    return {"passed": False, "reason": f"{type(error).__name__}: {text}"[:300]}
 
 
-main()
+def _evidence(link: JudgeLink, tests: Tests) -> Verdict:
+    """The verdict of tests that did not fail: they must have come to their assertions, and have seen a value."""
+    missed = tests.assertions - len(tests.reached)
+    if not link.facts or (tests.assertions and not tests.reached):
+        return {"passed": None, "reason": "no test ran: nothing of the program was looked at"}
+    reached = sorted(tests.reached)
+    return {"passed": True, "reason": "all tests pass", "reached": reached, "missed": missed}
+
+
+def _defined(link: JudgeLink, value: Any) -> Any:
+    """What stands for a name of the candidate. It is never code of this process."""
+    found = link.decode(value)
+    if issubclass(type(found), type) and not issubclass(found, BaseException):
+        raise EndedError("it names a class of others")
+    link.facts += not isinstance(value, list) or value[0] != "mine"
+    return found
+
+
+def _module(request: dict[str, Any], link: JudgeLink, greeting: dict[str, Any]) -> types.ModuleType:
+    """The tests' module: the prompt's code, then what stands for the candidate's."""
+    module = types.ModuleType("__main__")
+    module.__file__ = "tests.py"
+    sys.modules["__main__"] = module
+    names = vars(module)
+    exec(compile(request["setup"], "setup.py", "exec", dont_inherit=True), names)  # noqa: S102
+    kinds = {name: names.get(name) for name in map(str, greeting["shared"])}
+    link.shared = {name: kind for name, kind in kinds.items() if name in request["shared"] and isinstance(kind, type)}
+    candidate = link.decode(greeting["module"])
+    for name in ("candidate", *request["modules"]):
+        sys.modules[name] = candidate
+    for name in request["names"]:
+        if name in greeting["names"]:
+            names[name] = _defined(link, greeting["names"][name])
+    return module

@@ -1,60 +1,46 @@
-"""Plain data as JSON that keeps Python's types apart. Values that are no plain data do not cross processes."""
+"""Plain data as JSON that keeps Python's types apart. Values that are no plain data do not cross processes: they stay
+where they are, and a reference to them crosses."""
 
-import hashlib
+import datetime
+import enum
+import importlib
 import json
-import time
-from collections import deque, namedtuple
-from collections.abc import Iterator
+import sys
+import types
+import uuid
+from collections import Counter, OrderedDict, deque, namedtuple
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path, PurePath
 from typing import Any
 
 DEEPEST, LONGEST, MOST = 60, 2_000_000, 100_000
-AT_FIRST_S, AT_FIRST = 0.5, 500_000
-"""Seconds and characters of an iterator that is read at first; it may be endless."""
 SIZES = LARGE, DEEP = "too large", "nested too deeply"
 """What is said of plain data that is too much."""
 _SHORT = 10**1000
 """Longer numbers are written in hexadecimal: Python refuses thousands of decimal digits, which take it long."""
-TEXTS: dict[str, Any] = {"float": float, "complex": complex, "fraction": Fraction, "decimal": Decimal}
-LISTS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque, "iter": iter}
-
-
-_READERS: dict[str, Any] = {
-    **TEXTS,
-    "int": lambda content: int(content, 0),
-    "bytes": bytes.fromhex,
-    "range": lambda content: range(*content),
-}
+_TEXTS: dict[type, str] = {
+    float: "float", complex: "complex", Fraction: "fraction", Decimal: "decimal", uuid.UUID: "uuid",
+    type(Path()): "path",
+}  # fmt: skip
+_ISO: dict[type, str] = {datetime.date: "date", datetime.time: "time", datetime.datetime: "datetime"}
+_LISTS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque}
+_DICTS: dict[type, str] = {dict: "dict", Counter: "counter", OrderedDict: "ordered"}
+_VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+_UNNAMED = {kind: name for name, kind in vars(types).items() if isinstance(kind, type) and name != "GenericAlias"}
+"""Classes of the interpreter that have no name where they say that they are defined."""
+_CONSTANTS: dict[str, Any] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
+_HIDDEN = ("unittest", "pytest", "_pytest", "doctest")
+"""Modules whose classes steer tests: none of theirs crosses."""
 
 
 class OpaqueError(Exception):
     """A value is no plain data; the message is its type, or what is too large."""
 
 
-class Reference:
-    """Stands for an object that stays in the candidate's process: the result of a call, by the call's digest, or what
-    the program calls by a name."""
-
-    def __init__(self, kind: str, what: str) -> None:
-        self._reference = [kind, what]
-
-
-class Unread(Iterator[Any]):
-    """The first items of an iterator; to ask for more than these is ``OpaqueError``."""
-
-    def __init__(self, items: list[Any]) -> None:
-        self._items = iter(items)
-
-    def __next__(self) -> Any:
-        for item in self._items:
-            return item
-        raise OpaqueError(LARGE)
-
-
-def digest(call: str) -> str:
-    """Return the short name by which a call's result is referred to."""
-    return hashlib.sha256(call.encode()).hexdigest()[:16]
+class UndecidedError(Exception):
+    """Raised by tests that cannot tell; the message says why."""
 
 
 def pack(value: Any) -> str:
@@ -63,8 +49,17 @@ def pack(value: Any) -> str:
     Raises:
         OpaqueError: it holds what is no plain data, or too much.
     """
+    return written(Encoder().encode(value, 0))
+
+
+def written(data: Any) -> str:
+    """``data`` as JSON text.
+
+    Raises:
+        OpaqueError: it is too much.
+    """
     try:
-        text = json.dumps(encode(value, 0), sort_keys=True)
+        text = json.dumps(data, sort_keys=True)
     except RecursionError as error:
         raise OpaqueError(DEEP) from error
     if len(text) > LONGEST:
@@ -72,82 +67,167 @@ def pack(value: Any) -> str:
     return text
 
 
-def numbered(call: list[Any], times: dict[str, int]) -> str:
-    """``pack`` a call; a repeated call gets its number appended, since a program may answer otherwise the second time.
-
-    ``times`` counts the calls so far.
-    """
-    text = pack(call)
-    times[text] = times.get(text, 0) + 1
-    return text if times[text] == 1 else f"{text}\n{times[text]}"
-
-
-def call_of(numbered_call: str, objects: dict[str, dict[str, Any]]) -> Any:
-    """The call that ``numbered`` was given, as [name, positional, named]; ``objects`` by kind of reference."""
-    return decode(json.loads(numbered_call.partition("\n")[0]), objects)
-
-
 def unpack(text: str) -> Any:
     """Read back the value that ``pack`` was given."""
-    return decode(json.loads(text))
+    return Decoder().decode(json.loads(text))
 
 
-def encode(value: Any, depth: int) -> Any:
-    """Encode ``value`` as JSON data: text, booleans and None stand for themselves, all else is [kind, content].
+class Encoder:
+    """Encodes values as JSON data: text, booleans and None stand for themselves, all else is [kind, content, …]."""
 
-    Values of a subclass become those of their plain class.
+    def refer(self, value: Any) -> Any:
+        """Encode what is no plain data.
+
+        Raises:
+            OpaqueError: that cannot be done.
+        """
+        raise OpaqueError(type(value).__name__)
+
+    def keeps(self, value: Any) -> bool:
+        """Whether ``value`` crosses as a reference although it could be taken for plain data."""
+        return False
+
+    def encode(self, value: Any, depth: int) -> Any:
+        """Encode ``value``, which lies ``depth`` collections deep. Values of a subclass become those of their plain
+        class.
+
+        Raises:
+            OpaqueError: it holds what is no plain data, or too much.
+        """
+        if value is None or type(value) in (bool, str):
+            return value
+        if depth > DEEPEST:
+            raise OpaqueError(DEEP)
+        if type(value) is int:
+            return ["int", str(value) if -_SHORT < value < _SHORT else hex(value)]
+        if type(value) in _TEXTS:
+            return [_TEXTS[type(value)], str(value)]
+        if self.keeps(value) or isinstance(value, enum.Enum):
+            return self.refer(value)
+        return self._timed(value) or self._collection(value, depth) or self._scalar(value, depth)
+
+    def _timed(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in _ISO and (getattr(value, "tzinfo", None) is None or type(value.tzinfo) is datetime.timezone):
+            return [_ISO[kind], value.isoformat()]
+        if kind is datetime.timedelta:
+            return ["timedelta", [value.days, value.seconds, value.microseconds]]
+        if kind is datetime.timezone:
+            return ["timezone", self._timed(value.utcoffset(None))[1]]
+        return None
+
+    def _collection(self, value: Any, depth: int) -> Any:
+        if isinstance(value, (bytes, bytearray)):
+            return ["bytearray" if isinstance(value, bytearray) else "bytes", bytes(value).hex()]
+        if isinstance(value, range):
+            return ["range", [value.start, value.stop, value.step]]
+        if isinstance(value, dict):
+            pairs = [[self.encode(k, depth + 1), self.encode(v, depth + 1)] for k, v in _some(dict.items(value))]
+            return [next((name for kind, name in _DICTS.items() if type(value) is kind), "dict"), pairs]
+        if type(value) in _VIEWS:
+            return [_VIEWS[type(value)], [self.encode(item, depth + 1) for item in _some(value)]]
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            items = [self.encode(item, depth + 1) for item in _some(tuple.__iter__(value))]
+            return ["named", [type(value).__name__, [str(name) for name in value._fields], items]]
+        for name, kind in _LISTS.items():
+            if isinstance(value, kind):
+                items = [self.encode(item, depth + 1) for item in _some(kind.__iter__(value))]  # type: ignore[attr-defined]
+                return [name, sorted(items, key=json.dumps) if name in ("set", "frozenset") else items]
+        return None
+
+    def _scalar(self, value: Any, depth: int) -> Any:
+        if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+            return self.encode(value.item(), depth + 1)
+        kinds: tuple[Any, ...] = (str, int, float)
+        for kind in kinds:
+            if isinstance(value, kind):
+                return self.encode(kind.__add__(kind(), value), depth + 1)  # without its own methods
+        for name, constant in _CONSTANTS.items():
+            if value is constant:
+                return ["constant", name]
+        return named_class(value) or self.refer(value)
+
+
+def named_class(value: Any) -> Any:
+    """A class of the standard library, by its name; None for anything else."""
+    if not isinstance(value, type):
+        return None
+    if value in _UNNAMED:
+        return ["class", "types", _UNNAMED[value]]
+    module = value.__module__
+    known = module.partition(".")[0] in sys.stdlib_module_names and module.partition(".")[0] not in _HIDDEN
+    name = value.__qualname__
+    return ["class", module, name] if known and getattr(sys.modules.get(module), name, None) is value else None
+
+
+class Decoder:
+    """Reads back what ``Encoder`` wrote."""
+
+    def resolve(self, kind: str, content: list[Any]) -> Any:
+        """The object that a reference stands for.
+
+        Raises:
+            ValueError: there are none here.
+        """
+        raise ValueError(f"an unknown kind of value: {kind}")
+
+    def decode(self, value: Any) -> Any:
+        """Read back one value.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError, ArithmeticError: it was forged.
+        """
+        if not isinstance(value, list):
+            return value
+        kind, *rest = value
+        content: Any = rest[0] if rest else None
+        if kind in _READERS:
+            return _READERS[kind](content)
+        if kind in _LISTS:
+            return _LISTS[kind](map(self.decode, content))
+        if kind in _MAPPINGS:
+            return _MAPPINGS[kind]({self.decode(key): self.decode(item) for key, item in content})
+        if kind in _VIEWED:
+            return _VIEWED[kind](map(self.decode, content))
+        if kind == "named":
+            name, fields, items = rest[0]
+            return namedtuple(name, fields, rename=True)(*map(self.decode, items))
+        return self.resolve(kind, rest)
+
+
+def class_of(module: str, name: str) -> type:
+    """The class of the standard library that ``named_class`` named.
+
+    Raises:
+        ValueError, AttributeError: it is none.
     """
-    if depth > DEEPEST:
-        raise OpaqueError(DEEP)
-    if value is None or type(value) in (bool, str):
-        return value
-    if type(value) is int:
-        return ["int", str(value) if -_SHORT < value < _SHORT else hex(value)]
-    for name, kind in TEXTS.items():
-        if type(value) is kind:
-            return [name, str(value)]
-    if isinstance(value, (bytes, bytearray)):
-        return ["bytes", bytes(value).hex()]
-    if isinstance(value, range):
-        return ["range", [value.start, value.stop, value.step]]
-    return _collection(value, depth)
+    head = module.partition(".")[0]
+    if head not in sys.stdlib_module_names or head in _HIDDEN:
+        raise ValueError(f"{module} is not of the standard library")
+    found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, type):
+        raise ValueError(f"{name} is no class")
+    return found
 
 
-def _collection(value: Any, depth: int) -> Any:
-    if isinstance(value, Reference):
-        return value._reference
-    if isinstance(value, dict):
-        pairs = [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in _some(dict.items(value))]
-        return ["dict", pairs]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        items = [encode(item, depth + 1) for item in _some(value)]
-        return ["named", [type(value).__name__, list(value._fields), items]]
-    for name, kind in LISTS.items():
-        if name != "iter" and isinstance(value, kind):
-            items = [encode(item, depth + 1) for item in _some(value)]
-            return [name, sorted(items, key=json.dumps) if name in ("set", "frozenset") else items]
-    return _begun(value, depth) if isinstance(value, Iterator) else _scalar(value, depth)
-
-
-def _scalar(value: Any, depth: int) -> Any:
-    if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return encode(value.item(), depth + 1)
-    for kind in (str, int, float):
-        if isinstance(value, kind):
-            return encode(kind(value), depth + 1)
-    raise OpaqueError(type(value).__name__)
-
-
-def _begun(value: Iterator[Any], depth: int) -> Any:
-    """All items, or those that were read until there was no more time or room."""
-    items: list[Any] = []
-    end, room = time.monotonic() + AT_FIRST_S, AT_FIRST
-    for item in value:
-        items.append(encode(item, depth + 1))
-        room -= len(json.dumps(items[-1]))
-        if len(items) >= MOST or room < 0 or time.monotonic() > end:
-            return ["begun", items]
-    return ["iter", items]
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **{name: kind for kind, name in _TEXTS.items()},
+    **{name: kind.fromisoformat for kind, name in _ISO.items()},  # type: ignore[attr-defined]
+    "int": lambda content: int(content, 0),
+    "path": PurePath if sys.platform == "win32" else Path,
+    "timedelta": lambda content: datetime.timedelta(*content),
+    "timezone": lambda content: datetime.timezone(datetime.timedelta(*content)),
+    "bytes": bytes.fromhex,
+    "bytearray": bytearray.fromhex,
+    "range": lambda content: range(*content),
+    "constant": _CONSTANTS.__getitem__,
+}
+_MAPPINGS: dict[str, Callable[[Any], Any]] = {name: kind for kind, name in _DICTS.items()}
+_VIEWED: dict[str, Callable[[Any], Any]] = {
+    "keys": lambda items: dict.fromkeys(items).keys(),
+    "values": lambda items: dict(enumerate(items)).values(),
+    "items": lambda items: dict(items).items(),
+}
 
 
 def _some(items: Any) -> Iterator[Any]:
@@ -155,21 +235,3 @@ def _some(items: Any) -> Iterator[Any]:
         if count >= MOST:
             raise OpaqueError(LARGE)
         yield item
-
-
-def decode(value: Any, objects: "dict[str, dict[str, Any]] | None" = None) -> Any:
-    """Read back what ``encode`` wrote; iterators start at their beginning. ``objects`` are what references stand
-    for."""
-    if not isinstance(value, list):
-        return value
-    kind, content = value
-    if kind in ("result", "name"):
-        return (objects or {})[kind][content]
-    if kind in _READERS:
-        return _READERS[kind](content)
-    if kind == "named":
-        return namedtuple(content[0], content[1], rename=True)(*(decode(item, objects) for item in content[2]))
-    if kind == "dict":
-        return {decode(key, objects): decode(item, objects) for key, item in content}
-    items = [decode(item, objects) for item in content]
-    return Unread(items) if kind == "begun" else LISTS[kind](items)

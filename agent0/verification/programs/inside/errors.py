@@ -1,0 +1,90 @@
+"""Errors that cross: a class of the standard library by its name, any other as a local class of the same name, below
+the same classes of the standard library."""
+
+import builtins
+from typing import Any
+
+from . import values
+
+
+class Mirrored:
+    """What errors of the other end have in common here: attributes are asked for there."""
+
+    _there_: Any = None
+    _text_ = ""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or self._there_ is None:
+            raise AttributeError(name)
+        return self._there_[0].ask("get", self._there_[1], name)
+
+    def __str__(self) -> str:
+        return self._text_
+
+
+class Errors:
+    """Encodes and decodes errors for one end of a link."""
+
+    def __init__(self, link: Any) -> None:
+        self._link = link
+        self._mirrors: dict[int, type] = {}
+
+    def kind(self, kind: type) -> Any:
+        """Encode a class of errors."""
+        if (number := kind.__dict__.get("_number_")) is not None:
+            return ["yours", number]
+        if (named := values.named_class(kind)) is not None:
+            return named
+        shared = self._link.shared.get(kind.__name__) is kind
+        bases = [self.kind(base) for base in kind.__bases__ if issubclass(base, BaseException)]
+        return ["error", self._link.export(kind), kind.__name__, bases, shared]
+
+    def mirror(self, number: int, name: str, bases: list[Any], shared: bool) -> type:
+        """The local class for a class of errors of the other end."""
+        if shared and issubclass(self._link.shared.get(name, int), BaseException):
+            return self._link.shared[name]  # type: ignore[no-any-return]
+        if number not in self._mirrors:
+            known = [base for base in map(self._link.decode, bases) if issubclass(base, BaseException)]
+            above = (*(() if any(issubclass(base, Mirrored) for base in known) else (Mirrored,)), *known)
+            self._mirrors[number] = type(str(name), above or (Mirrored, Exception), {"_number_": number})
+        return self._mirrors[number]
+
+    def encode(self, error: BaseException) -> Any:
+        """Encode ``error``."""
+        if (there := error.__dict__.get("_there_")) is not None:
+            return {"back": there[2]}
+        try:
+            text = str(error)[:2000]
+        except BaseException:
+            text = ""
+        try:
+            arguments = [values.Encoder().encode(one, 0) for one in error.args]
+        except values.OpaqueError:
+            arguments = None
+        about = self._link.export(error)
+        return {"kind": self.kind(type(error)), "arguments": arguments, "text": text, "number": about}
+
+    def decode(self, data: dict[str, Any]) -> BaseException:
+        """Make the error that ``data`` describes. One that came from here is itself."""
+        if "back" in data:
+            found = self._link.exported(data["back"])
+            return found if isinstance(found, BaseException) else RuntimeError("a forged error")
+        kind = self._link.decode(data["kind"])
+        arguments = [data["text"]] if data["arguments"] is None else list(map(self._link.decode, data["arguments"]))
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            return RuntimeError(data["text"])
+        made = _made(kind, arguments, data["text"])
+        there = (self._link, self._link.placed(data["number"]), data["number"])
+        made.__dict__["_there_"], made.__dict__["_text_"] = there, str(data["text"])
+        return made
+
+
+def _made(kind: type, arguments: list[Any], text: str) -> BaseException:
+    if kind.__module__ == builtins.__name__:
+        try:
+            return kind(*arguments)  # type: ignore[no-any-return]
+        except TypeError:
+            pass
+    made: BaseException = kind.__new__(kind, *arguments)
+    made.args = tuple(arguments)
+    return made

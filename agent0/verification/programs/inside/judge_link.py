@@ -1,0 +1,180 @@
+"""The tests' end of the link. What the candidate answers counts as a value, never as a verdict: its objects are not
+asked what plain data they equal, and it reaches nothing of the tests but what they handed to it."""
+
+import builtins
+import io
+import re
+import socket
+import sys
+import time
+import types
+from typing import Any
+
+from . import values
+from .lending import Message
+from .link import EndedError, Link
+from .proxies import ARITHMETIC, COMPARED, CONVERTED, Proxy
+
+_DECIDES = {*COMPARED, "__contains__", "isinstance", "issubclass", "poll", "start"}
+"""Operations whose result shows nothing: who agrees with everything passes them."""
+_STEPS = ("send", "throw", "asend", "athrow", "__next__", "__anext__")
+_PUBLIC = re.compile(r"(?!_|gi_|cr_|ag_|tb_|f_|co_|func_)\w+\Z")
+_CLOSED = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.FunctionType, types.MethodType)
+_OPEN = (
+    "builtins", "_io", "collections", "queue", "_queue", "_random", "random", "re", "threading", "_thread", "types",
+    "unittest.mock", "asyncio.queues", "asyncio.locks",
+)  # fmt: skip
+"""Modules of the classes whose public attributes a candidate may use, beside those that tests define."""
+_SERVED = {
+    "__call__", "__iter__", "__next__", "__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__",
+    "__enter__", "__exit__", "__aenter__", "__aexit__", "__aiter__", "__anext__", "__reversed__", "__bool__",
+    "__hash__", "__repr__", "__str__", "__format__", *COMPARED, *ARITHMETIC, *CONVERTED,
+}  # fmt: skip
+_INPUT, _STDIN = builtins.input, sys.stdin
+
+
+class ExpiredError(BaseException):
+    """There is no more time."""
+
+
+class JudgeLink(Link):
+    """``own``: names of classes that tests speak of; ``deadline`` of the whole run. ``facts`` counts the values that
+    the candidate answered, ``calls`` its calls; ``waited`` the seconds spent waiting for it."""
+
+    def __init__(self, sock: socket.socket, own: list[str], wall_s: float) -> None:
+        super().__init__(sock, "t")
+        self.own, self.ended, self.opaque = frozenset(own), "", ""
+        self.facts = self.calls = 0
+        self.waited = 0.0
+        self.deadline = time.monotonic() + wall_s
+        self._steps: set[int] = set()
+
+    def ask(self, op: str, target: Any, *positional: Any, **named: Any) -> Any:
+        """See ``Link``. An error that would end a loop of the tests as if all were done is none of the program's."""
+        if time.monotonic() > self.deadline:
+            raise ExpiredError
+        self.calls += op == "call" and isinstance(target, Proxy)
+        try:
+            value = super().ask(op, target, *positional, **named)
+        except (StopIteration, StopAsyncIteration, GeneratorExit) as error:
+            self.facts += 1
+            steps = op in ("__next__", "__anext__", "result") or getattr(target, "_number_", -1) in self._steps
+            if steps and not isinstance(error, GeneratorExit):
+                raise
+            raise RuntimeError(f"the program raised {type(error).__name__}") from None
+        except EndedError as error:
+            self.ended = self.ended or str(error)
+            raise
+        except (values.OpaqueError, values.UndecidedError):
+            raise
+        except BaseException:
+            self.facts += 1
+            raise
+        self.facts += op not in _DECIDES and not isinstance(value, Proxy)
+        if op == "get" and positional[0] in _STEPS and isinstance(value, Proxy):
+            self._steps.add(value._number_)
+        return value
+
+    def arguments(self, target: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Message:
+        """See ``Link``. What tests hand over and what cannot cross is not the program's fault."""
+        try:
+            return super().arguments(target, positional, named)
+        except values.OpaqueError as error:
+            raise values.UndecidedError(f"an argument of the tests is {error}") from error
+
+    def send(self, message: Message) -> None:
+        """See ``Link``; says whether tests have put something in the place of standard input."""
+        super().send({**message, "input": builtins.input is not _INPUT or sys.stdin is not _STDIN})
+
+    def receive(self) -> Message:
+        """See ``Link``. What was printed is printed here, where tests may look at it."""
+        began = time.monotonic()
+        try:
+            message = super().receive()
+        finally:
+            self.waited += time.monotonic() - began
+        sys.stdout.write(str(message.get("printed", "")))
+        return message
+
+    def answer(self, message: Message) -> Message:
+        """See ``Link``. A forged request is the end."""
+        try:
+            return super().answer(message)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise EndedError(f"its request makes no sense: {error}"[:200]) from error
+
+    def decode(self, value: Any) -> Any:
+        """See ``Decoder``. What cannot be read was forged."""
+        try:
+            return super().decode(value)
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+            ImportError,
+        ) as error:
+            self.ended = f"its answer makes no sense: {error}"[:200]
+            raise EndedError(self.ended) from error
+
+    # what tests do with objects of the candidate
+
+    def special(self, target: Any, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """See ``Link``. Only objects of classes that tests speak of are asked to compare or to compute."""
+        if name in ("__eq__", "__ne__"):
+            return self._equal(target, positional[0]) == (name == "__eq__")
+        if name == "__hash__" and not self._is_own(target):
+            return hash(("proxy", target._number_))
+        if name == "__contains__" and not self._is_own(target):
+            return any(one is positional[0] or one == positional[0] for one in target)
+        if target._about_["size"] and name not in ("__len__", "__bool__"):
+            raise self._unknown(target)
+        if name in (*COMPARED, *ARITHMETIC, *CONVERTED) and not self._is_own(target):
+            raise self._unknown(target)
+        value = super().special(target, name, positional, named)
+        if name in ("__sub__", "__rsub__") and _is_number(value) and _is_number(positional[0]):
+            raise self._unknown(target)  # it was told what it is compared with
+        return bool(value) if name == "__bool__" else value
+
+    def _equal(self, left: Any, right: Any) -> bool:
+        if left is right or right is None:
+            return left is right
+        if left._about_["size"] and not isinstance(right, Proxy):
+            values.pack(right)  # it is small enough to cross
+            return False
+        if self._is_own(left) and isinstance(right, Proxy) and self._is_own(right):
+            return super().special(left, "__eq__", (right,), {}) is True
+        raise self._unknown(left if not self._is_own(left) else right if isinstance(right, Proxy) else left)
+
+    def _is_own(self, value: Any) -> bool:
+        return value._about_["name"] in self.own
+
+    def _unknown(self, value: Any) -> values.OpaqueError:
+        self.opaque = self.opaque or value._about_["size"] or str(value._about_["name"])[:100]
+        return values.OpaqueError(self.opaque)
+
+    # what the candidate does with objects of the tests
+
+    def perform(self, op: str, target: Any, positional: list[Any], named: dict[str, Any]) -> Any:
+        """See ``Link``. Served are calls, public attributes and items of what tests handed out."""
+        if op in ("input", "readline", "read"):
+            return builtins.input(*positional) if op == "input" else getattr(sys.stdin or io.StringIO(), op)()
+        if op == "get" and not self._may_get(target, str(positional[0])):
+            raise AttributeError(positional[0])
+        if op == "set" and not (type(target).__module__ == "__main__" and _PUBLIC.match(str(positional[0]))):
+            raise AttributeError(positional[0])
+        if op not in ("call", "get", "set", "isinstance", "start", "poll", "result", "dir") and op not in _SERVED:
+            raise AttributeError(op)
+        return super().perform(op, target, positional, named)
+
+    @staticmethod
+    def _may_get(target: Any, name: str) -> bool:
+        kind = target if isinstance(target, type) else type(target)
+        opened = kind.__module__ == "__main__" or (kind is not target and kind.__module__ in _OPEN)
+        return bool(_PUBLIC.match(name)) and opened and not isinstance(target, _CLOSED)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | complex)

@@ -1,0 +1,139 @@
+"""Lists, dictionaries, sets and objects that cross by value and are known at both ends: messages tell what became of
+them."""
+
+import json
+import sys
+from collections import Counter, OrderedDict, deque
+from typing import Any
+
+from . import values
+
+LENT = (list, dict, set, deque, bytearray, Counter, OrderedDict)
+Message = dict[str, Any]
+
+
+class Lender(values.Encoder, values.Decoder):
+    """What is lent to the other end, and by it. ``shared``: classes that both ends have, by name; ``side`` marks what
+    this end lends."""
+
+    def __init__(self, side: str) -> None:
+        self._side = side
+        self.shared: dict[str, type] = {}
+        self._lent: dict[str, Any] = {}
+        self._keys: dict[int, str] = {}
+        self._texts: dict[str, str] = {}
+        self._count = 0
+
+    def lend(self, value: Any) -> Any:
+        key = self._keys.get(id(value))
+        if key is not None:
+            return ["lent", key]
+        self._count += 1
+        key = f"{self._side}{self._count}"
+        self._lent[key], self._keys[id(value)] = value, key
+        try:
+            content = self._content(value)
+        except values.OpaqueError:
+            self.forget(key)
+            raise
+        self._texts[key] = json.dumps(content)
+        return ["lent", key, content]
+
+    def forget(self, key: str) -> None:
+        if key in self._lent:
+            self._keys.pop(id(self._lent.pop(key)), None)
+            self._texts.pop(key, None)
+
+    def _content(self, value: Any) -> Any:
+        name = type(value).__name__
+        if self.shared.get(name) is type(value):
+            return ["object", name, [[one, self.encode(held, 0)] for one, held in _state(value).items()]]
+        return super()._collection(value, 0)
+
+    def changed(self) -> list[Any]:
+        """What is lent and has changed since it was told of."""
+        out = []
+        for key, value in list(self._lent.items()):
+            try:
+                content = self._content(value)
+            except values.OpaqueError:
+                continue
+            text = json.dumps(content)
+            if text != self._texts.get(key):
+                self._texts[key] = text
+                out.append([key, content])
+        return out
+
+    def refresh(self, message: Message) -> None:
+        for key, content in message.get("lent", ()):
+            if key in self._lent:
+                become(self._lent[key], self._built(content) if content[0] != "object" else self._fields(content[2]))
+                self._texts[key] = json.dumps(content)
+
+    def _fields(self, pairs: list[Any]) -> dict[str, Any]:
+        return {str(name): self.decode(held) for name, held in pairs}
+
+    def _built(self, content: Any) -> Any:
+        return super().decode(content)
+
+    def borrowed(self, key: str, content: Any = None) -> Any:
+        if content is None or key in self._lent:
+            return self._lent[key]
+        if content[0] == "object":
+            made: Any = object.__new__(self.shared[content[1]])
+            self._lent[key], self._keys[id(made)] = made, key
+            become(made, self._fields(content[2]))
+        else:
+            made = super().decode(content)
+            self._lent[key], self._keys[id(made)] = made, key
+        self._texts[key] = json.dumps(content)
+        return made
+
+    def settled(self, reply: Message, value: Any, before: set[str]) -> Message:
+        """``reply`` with what became of what was lent; what nobody holds any more is not told of again."""
+        reply["lent"] = self.changed()
+        own = self._keys.get(id(value), "")
+        reply["drop"] = [key for key in self._lent.keys() - before if key != own and not self._held(key)]
+        for key in reply["drop"]:
+            self.forget(key)
+        return reply
+
+    def _held(self, key: str) -> bool:
+        return sys.getrefcount(self._lent[key]) > 2
+
+
+def _state(value: Any) -> dict[str, Any]:
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)]
+    return {**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}
+
+
+def become(before: Any, after: Any) -> None:
+    """Make ``before``, a list, dictionary, set or object, what ``after`` is, and keep the lists in it where they are
+    still lists."""
+    if isinstance(before, list):
+        kept = [_kept(*pair) for pair in zip(before, after, strict=False)]
+        before[:] = [*kept, *after[len(kept) :]]
+    elif isinstance(before, dict):
+        merged = {key: _kept(before[key], one) if key in before else one for key, one in after.items()}
+        before.clear()
+        before.update(merged)
+    elif isinstance(before, set):
+        before.clear()
+        before.update(after)
+    elif isinstance(before, deque):
+        before.clear()
+        before.extend(after)
+    elif isinstance(before, bytearray):
+        before[:] = after
+    else:
+        for name in _state(before).keys() - after.keys():
+            object.__delattr__(before, name)
+        for name, held in after.items():
+            object.__setattr__(before, name, held)
+
+
+def _kept(before: Any, after: Any) -> Any:
+    if type(before) is not type(after) or type(before) not in LENT:
+        return after
+    become(before, after)
+    return before

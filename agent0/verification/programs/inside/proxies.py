@@ -1,0 +1,138 @@
+"""What stands for an object of the other process. All that is done with it is asked for there."""
+
+import dataclasses
+from typing import Any
+
+COMPARED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+_BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "divmod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+]
+ARITHMETIC = tuple(
+    f"__{name}__" for name in (*_BINARY, *(f"r{one}" for one in _BINARY), "neg", "pos", "invert", "abs", "round")
+)
+CONVERTED = ("__int__", "__float__", "__complex__", "__index__")
+_USED = (
+    "__call__", "__iter__", "__next__", "__reversed__", "__len__", "__getitem__", "__setitem__", "__delitem__",
+    "__contains__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__aiter__", "__anext__",
+)  # fmt: skip
+SPECIAL = (
+    *COMPARED,
+    *ARITHMETIC,
+    *CONVERTED,
+    *_USED,
+    "__await__",
+    "__bool__",
+    "__hash__",
+    "__repr__",
+    "__str__",
+    "__format__",
+)
+"""Names of special methods that are asked for."""
+_ALWAYS = ("__eq__", "__ne__", "__bool__", "__hash__", "__repr__", "__str__", "__format__")
+
+
+class Proxy:
+    """An object of the other process, number ``_number_`` of those that ``_link_`` was told of; ``_about_`` describes
+    it."""
+
+    __slots__ = ("__weakref__", "_about_", "_link_", "_number_")
+
+    def __new__(cls, *positional: Any, **named: Any) -> Any:
+        """Make another object of the class, there."""
+        return cls._home_.ask("make", None, cls._type_, *positional, **named)  # type: ignore[attr-defined]
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """All is done."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._about_.get("class") or type(self)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._link_.ask("get", self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._link_.ask("set", self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._link_.ask("del", self, name)
+
+    def __dir__(self) -> Any:
+        return self._link_.ask("dir", self)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, Proxy) and bool(self._link_.ask("isinstance", value, self))
+
+    def __subclasscheck__(self, value: Any) -> bool:
+        return isinstance(value, Proxy) and bool(self._link_.ask("issubclass", value, self))
+
+    def __copy__(self) -> Any:
+        return self._link_.ask("copy", self, False)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self._link_.ask("copy", self, True)
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        return _revived, (_Pickled(self._link_), self._link_.ask("pickle", self))
+
+
+class _Pickled:
+    """Finds its link again: there is one in a process."""
+
+    link: Any = None
+
+    def __init__(self, link: Any) -> None:
+        type(self).link = link
+
+    def __reduce__(self) -> Any:
+        return _same, ()
+
+
+def _same() -> Any:
+    return _Pickled(_Pickled.link)
+
+
+def _revived(pickled: _Pickled, data: bytes) -> Any:
+    return pickled.link.ask("unpickle", None, data)
+
+
+def _forwarder(name: str) -> Any:
+    def forward(self: Any, /, *positional: Any, **named: Any) -> Any:
+        return self._link_.special(self, name, positional, named)
+
+    return forward
+
+
+_forwarders = {name: _forwarder(name) for name in SPECIAL}
+_forwarders["__await__"] = lambda self: self._link_.later(self).__await__()
+_classes: dict[Any, type] = {}
+
+
+def proxy(link: Any, number: int, about: dict[str, Any]) -> Any:
+    """Make what stands for object ``number``, with the special methods that its class has there."""
+    key = (about.get("type"), about["name"], *about["specials"])
+    kind = _classes.get(key)
+    if kind is None:
+        names = {*about["specials"], *_ALWAYS} & _forwarders.keys()
+        members: dict[str, Any] = {name: _forwarders[name] for name in names}
+        if fields := about.get("fields"):
+            members["__dataclass_fields__"] = vars(dataclasses.make_dataclass("Fields", fields))["__dataclass_fields__"]
+        members |= {"__slots__": (), "_type_": about.get("type"), "_home_": link}
+        kind = _classes[key] = type(about["name"], (Proxy,), members)
+    made: Any = object.__new__(kind)
+    for name, value in (("_link_", link), ("_number_", number), ("_about_", about)):
+        object.__setattr__(made, name, value)
+    return made

@@ -1,0 +1,151 @@
+"""Runs tests as pytest and unittest would: what they do themselves, then what they only define."""
+
+import ast
+import asyncio
+import inspect
+import sys
+import types
+import unittest
+from collections.abc import Iterator
+from typing import Any
+
+from . import pytest_stand_in
+
+REACHED = "__reached__"
+"""What tests call, once they are rewritten, with the number of an assertion that they come to."""
+
+
+class _Assertions(ast.NodeTransformer):
+    """Puts a call of ``REACHED`` before each assertion that does not fail in any case."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        if isinstance(node.test, ast.Constant) and not node.test.value:
+            return node
+        return self._counted(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        function = node.value.func if isinstance(node.value, ast.Call) else None
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        return self._counted(node) if name.lower().startswith("assert") else self.generic_visit(node)
+
+    def _counted(self, node: ast.stmt) -> list[ast.stmt]:
+        self.number += 1
+        call = ast.Call(ast.Name(REACHED, ast.Load()), [ast.Constant(self.number)], [])
+        return [ast.copy_location(ast.Expr(call), node), node]
+
+
+class Tests:
+    """The tests of one problem in ``names``, which become their module. ``reached`` has the assertions that were come
+    to, ``assertions`` counts all."""
+
+    def __init__(self, source: str, module: types.ModuleType) -> None:
+        tree, writer = ast.parse(source), _Assertions()
+        self._used = {
+            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        self._code = compile(ast.fix_missing_locations(writer.visit(tree)), "tests.py", "exec")
+        self.assertions, self.reached = writer.number, set[int]()
+        self._names, self._module, self._ran = vars(module), module, False
+        self._names[REACHED] = self.reached.add
+
+    def run(self, entry: str) -> None:
+        """Run all of them; ``entry`` is what ``check`` is given, empty for nothing.
+
+        Raises:
+            BaseException: one failed.
+        """
+        before = dict(self._names)
+        unittest.main = self._main  # type: ignore[assignment]
+        unittest.TextTestRunner = self._runner  # type: ignore[assignment, misc]
+        sys.modules.setdefault("pytest", pytest_stand_in.module(lambda: self._collect(before)))
+        exec(self._code, self._names)  # noqa: S102 (the purpose of this room)
+        if entry:
+            self._names["check"](self._names[entry])
+        self._collect(before)
+
+    def _main(self, *_: Any, **__: Any) -> Any:
+        self._unittests(self._cases({}))
+        return types.SimpleNamespace(result=unittest.TestResult())
+
+    def _runner(self, *_: Any, **__: Any) -> Any:
+        return types.SimpleNamespace(run=self._unittests)
+
+    def _collect(self, before: dict[str, Any]) -> int:
+        """Run test cases, test functions and test classes that nobody ran."""
+        if not self._ran:
+            self._unittests(self._cases(before))
+        fixtures = pytest_stand_in.Fixtures(self._names)
+        for name, value in list(self._names.items()):
+            if before.get(name) is value or not name.lower().startswith("test") or name in self._used:
+                continue
+            if inspect.isfunction(value):
+                _called(fixtures, value)
+            elif inspect.isclass(value) and not issubclass(value, unittest.TestCase) and "__init__" not in vars(value):
+                _methods_called(fixtures, value)
+        return 0
+
+    def _cases(self, before: dict[str, Any]) -> unittest.TestSuite:
+        kinds = [
+            value
+            for name, value in self._names.items()
+            if isinstance(value, type) and issubclass(value, unittest.TestCase) and before.get(name) is not value
+        ]
+        return unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromTestCase, kinds))
+
+    def _unittests(self, suite: Any) -> unittest.TestResult:
+        self._ran = True
+        result = _Result()
+        suite.run(result)
+        if result.unexpectedSuccesses:
+            raise AssertionError("an unexpected success")
+        return result
+
+
+class _Result(unittest.TestResult):
+    """Raises the first failure."""
+
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802 (unittest's name)
+        raise err[1]
+
+    addFailure = addError  # noqa: N815
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
+        if err is not None:
+            raise err[1]
+
+
+def _methods_called(fixtures: "pytest_stand_in.Fixtures", kind: type) -> None:
+    for name in [name for name in dir(kind) if name.startswith("test") and callable(getattr(kind, name))]:
+        made = kind()
+        _around(made, "setup", name)
+        _called(fixtures, getattr(made, name))
+        _around(made, "teardown", name)
+
+
+def _around(made: Any, when: str, name: str) -> None:
+    for method in (
+        getattr(made, one, None)
+        for one in (f"{when}_class", f"{when}_method", "setUp" if when == "setup" else "tearDown")
+    ):
+        if method is not None:
+            method(*([getattr(made, name)] if inspect.signature(method).parameters else []))
+
+
+def _called(fixtures: "pytest_stand_in.Fixtures", function: Any) -> None:
+    for named in _cases_of(function):
+        with fixtures.of(function, named) as arguments:
+            value = function(**arguments)
+            if inspect.iscoroutine(value):
+                asyncio.run(value)
+
+
+def _cases_of(function: Any) -> Iterator[dict[str, Any]]:
+    if getattr(function, "skipped", False):
+        return
+    cases: list[dict[str, Any]] = [{}]
+    for names, rows in getattr(function, "parametrized", ()):
+        cases = [{**case, **dict(zip(names, row, strict=True))} for case in cases for row in rows]
+    yield from cases
