@@ -19,7 +19,10 @@ _unbraced = re.compile(
     r"\\boxed\s*(\\[dt]?frac\s*(?:\d\s*\d|\{[^{}]*\}\{[^{}]*\})|\d|(?<=\s)[A-Za-z])(?=[\s.,;$\\]|\Z)"
 )
 _escaped = re.compile(r"\\\\(?=(?:boxed|frac|sqrt|text|begin|end|left|right|pi|cdot|times|circ)(?![A-Za-z]))")
+_bare = re.compile(r"(?<![\w\\])boxed(?=\s*\{)|\x08oxed(?=\s*\{)")
+"""The command without its backslash, or with a backspace in its place: a string took it for an escape."""
 _number = re.compile(r"\\boxed[ \t]+(-?\d[\d.,]*\d|-?\d)(?=[\s.,;$]|\Z)")
+_begun = re.compile(rf"\\(?:{COMMANDS})\s*\Z")
 _brace = re.compile(rf"\\(?:{COMMANDS})\s*\{{|\\[{{}}\\]|[{{}}]")
 
 
@@ -56,15 +59,19 @@ def boxes(text: str, start: int = 0, end: int | None = None) -> list[Box]:
 
 
 def boxed(text: str) -> str | None:
-    """Return the content of the last closed box to open, None where no box is closed."""
-    last = next((box for box in reversed(boxes(text)) if box.closed), None)
-    return text[last.inside : last.end] if last else None
+    """Return the content of the last closed box to open; None where none is closed, or one was begun behind it."""
+    every = boxes(text)
+    last = next((box for box in reversed(every) if box.closed), None)
+    if last is None or every[-1].start > last.end or _begun.search(text, last.end):
+        return None
+    return text[last.inside : last.end]
 
 
 def respelled_boxes(text: str) -> str:
     r"""Return ``text`` with ``\\boxed`` in a string's spelling, and ``\boxed 12``, as boxes."""
-    if "boxed" not in text:
+    if "oxed" not in text:
         return text
+    text = _bare.sub(r"\\boxed", text)
     return _number.sub(r"\\boxed{\1}", _escaped.sub(r"\\", text) if "\\\\boxed" in text else text)
 
 

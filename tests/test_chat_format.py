@@ -42,7 +42,7 @@ def teacher_answer(text: str) -> str | None:
         (r"\boxed{1} or rather \boxed{2}", "2"),
         (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
         (r"\boxed{\boxed{7}}", "7"),
-        (r"\boxed{5} \boxed{6", "5"),
+        (r"\boxed{5} \boxed{6", None),
         (r"\boxed3 or 3", None),
         (r"\boxedsomething{3}", None),
     ],

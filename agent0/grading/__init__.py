@@ -21,6 +21,7 @@ from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.units import one_unit
 from agent0.grading.readings import judged, other_notations
+from agent0.grading.replies.trimmed import unquoted
 from agent0.grading.rewriting import computed, last_side, resolved, rewritten
 from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
 
@@ -53,6 +54,7 @@ def grade(gold: str, candidate: str | None) -> Grade:
     """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says. Total; bounded in time."""
     if candidate is None or guard(gold, candidate) or plain(gold, candidate):
         return exactly(gold, candidate)
+    candidate = candidate if unquoted(gold) != gold.strip() else unquoted(candidate)
     if found := judged(gold, candidate):
         return Grade(*found, gold[:200], candidate[:200])
     first = _in_notation(gold, candidate)

@@ -7,7 +7,7 @@ Only a statement counts that says one thing: what hedges, rejects, compares or l
 import itertools
 import re
 
-from agent0.grading.replies.claims import CLAUSE, HEDGE, REFUTED, TRUTH, claim, said_of_subject, verdict
+from agent0.grading.replies.claims import CLAUSE, HEDGE, REFUTED, TRUTH, claim, said_of_subject, taken_choice, verdict
 from agent0.grading.replies.runs import COUNTED, NUMERAL, NUMERALS, follows_verb, last_run, stands_apart, value_runs
 from agent0.grading.replies.set_off import BOLD, FORMULA, Text, sentences, set_off
 
@@ -25,7 +25,7 @@ _small_talk = re.compile(
     r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d"
     r"|this completes"
     r"|(?:we are |and we're )?done|cheers|any questions|(?:just )?ask\b|glad to|that['’]s (?:it|all)"
-    r"|there you (?:go|have it))",
+    r"|there you (?:go|have it)|(?:great|nice|perfect|awesome|voil[aà]|hooray|yay|excellent|easy|simple|cool)\W*\Z)",
     re.IGNORECASE,
 )
 _remark = re.compile(
@@ -137,6 +137,9 @@ _times = re.compile(r"(?<=\w) times$", re.IGNORECASE)
 _equation = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=\s*([^=<>]+)")
 
 _condition = re.compile(r"\b(?:if|for|when|otherwise|else)\b", re.IGNORECASE)
+_consequence = re.compile(
+    r"(?<=[\d\ue010-\uf8ff)%]),\s+(?:so|and so|thus|hence|therefore|which means)\s+([a-z][a-z'’ -]*)\Z"
+)
 _by_cases = re.compile(
     "\ue000[^\ue000]{0,3}(?:if|for|when) \ue000"
     r"|\S+,? (?:if|for|when) [a-z] ?[<>≤≥=] ?\S+(?:,? and|[,;]) \S+,? (?:if|for|when) [a-z] ?[<>≤≥=]"
@@ -189,6 +192,9 @@ def _statement(said: str, held: Text) -> str | None:
     said = _opinion.sub("", said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip(), count=1)
     if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
         return None
+    if letter := taken_choice(said):
+        return letter
+    said = _before_consequence(said)
     if (_by_cases.search(said) and len(_condition.findall(said)) > 1) or _all_but.match(said) or _alone.fullmatch(said):
         return held.shown(said)
     if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(BOLD) + said.count(FORMULA) == 1:
@@ -204,6 +210,14 @@ def _statement(said: str, held: Text) -> str | None:
     main = _joined(said[_last_end(_connector, said) :])
     among = _among.match(main) or _intro.match(main)
     return _main_clause(main[among.end() :] if among else main, held)
+
+
+def _before_consequence(said: str) -> str:
+    """``said`` up to a last clause that concludes nothing of its own: "she sold 72, so the farmer earns that much"."""
+    found = _consequence.search(said)
+    tail = found[1] if found else ""
+    states = HEDGE.search(tail) or COUNTED.search(tail) or NUMERAL.search(tail) or claim(tail) or verdict(tail)
+    return said[: found.start()] if found and not states else said
 
 
 def main_clause(said: str) -> str:

@@ -1,6 +1,6 @@
 """Where in a reply its answer stands: a box, a tag, a JSON field, a GSM8K mark, a heading or a sentence that says so.
 
-Nowhere else is looked, and never inside of a closed block of thoughts.
+Nowhere else is looked, and never inside of thoughts or behind the end of the reply's own turn.
 """
 
 # ruff: noqa: RUF001 (signs and dashes as they are written)
@@ -12,13 +12,16 @@ from agent0.grading.conclusions import concluded
 from agent0.grading.replies.claims import REFUTED
 from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.objects import answer_of_object
-from agent0.grading.replies.turns import own_turn
+from agent0.grading.replies.trimmed import trimmed, unquoted, without_aside
+from agent0.grading.replies.turns import own_question
 from agent0.grading.replies.wording import written_out
 from agent0.grading.several_boxes import boxes_of_one_answer
+from agent0.turns.marks import own_turn
+from agent0.turns.thoughts import split_thoughts
 
 LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
-_thought = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning|scratchpad)>", re.IGNORECASE)
+_struck = re.compile(r"~~[^~\n]{1,200}~~|(?<=\S)\s*<(s|del|strike)>(?:(?!</\1>).){0,200}</\1>", re.IGNORECASE | re.DOTALL)
 _tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
 _square = re.compile(r"\[(/?)(?:final[_ ]?)?answer\]", re.IGNORECASE)
 _escaped_tag = re.compile(r"&lt;/(?:final_?)?answer&gt;", re.IGNORECASE)
@@ -117,39 +120,55 @@ def _unboxed(text: str) -> str | None:
     return _bare(marked[-1]) if marked else _stated(text)
 
 
-def answer_in(reply: str) -> str | None:
-    r"""Return the last balanced ``\boxed{...}``; else a box without braces, the answer of a JSON object that ends the
-    reply, the last ``<answer>``, JSON field ``answer``, ``####`` (GSM8K's form), heading or sentence that states the
-    answer, or what the last statement says, looked for in this order. Several boxes of one sentence are one answer, and
-    so is a statement below that repeats them all. None where there is none of these."""
-    if "&lt;" in reply[-LAST:] and _escaped_tag.search(reply, max(0, len(reply) - LAST)):
-        reply = html.unescape(reply[-LONGEST:])
-    reply = _gaps.sub(lambda found: "\n\n" if "\n" in found[0] else " ", reply[-LONGEST:])
-    text = _bold_stop.sub(r"\1.", own_turn(visible(_square.sub(r"<\1answer>", reply[-LONGEST:]))))
-    rejected = _rejected_box(text)
-    if not rejected and (found := boxes_of_one_answer(text[-LAST:])):
-        return found
-    if not rejected and (found := boxed(text)) is not None:
-        return found.strip() or None
-    text = text[rejected:]
+def reply_of(text: str) -> str:
+    """Return what of ``text`` is the reply: its own turn, without thoughts and without answers that are struck out."""
+    text = split_thoughts(own_turn(_struck.sub(" ", text) if "</" in text or "~~" in text else text)).visible
+    if "&lt;" in text[-LAST:] and _escaped_tag.search(text, max(0, len(text) - LAST)):
+        text = html.unescape(text[-LONGEST:])
+    text = _gaps.sub(lambda gap: "\n\n" if "\n" in gap[0] else " ", text[-LONGEST:])
+    return own_question(_bold_stop.sub(r"\1.", _square.sub(r"<\1answer>", unquoted(text))))
+
+
+def answer_in(text: str) -> str | None:
+    r"""Return the last balanced ``\boxed{...}`` of the reply that ``text`` is; else a box without braces, the answer of
+    a JSON object that ends the reply, the last ``<answer>``, JSON field ``answer``, ``####`` (GSM8K's form), heading or
+    sentence that states the answer, or what the last statement says, looked for in this order. Several boxes of one
+    sentence are one answer, and so is a statement below that repeats them all. None where there is none of these, or
+    where a last box is not closed."""
+    return answer_of_reply(reply_of(text))
+
+
+def answer_of_reply(reply: str) -> str | None:
+    """``answer_in`` of what ``reply_of`` returned."""
+    rejected = _rejected_box(reply)
+    if not rejected and (several := boxes_of_one_answer(reply[-LAST:])):
+        return several
+    if not rejected and boxes(reply):
+        return unquoted((boxed(reply) or "").strip()) or None
+    text = reply[rejected:]
     if bare := unbraced_boxes(text[-LAST:]):
         return bare[-1]
-    is_object, found = answer_of_object(text[-LAST:])
+    is_object, answer = answer_of_object(text[-LAST:])
     if is_object:
-        return found
-    text = written_out(laid_out(text[-LAST:]))
-    found = _unboxed(text)
-    if found is not None and _sentence_like.match(found) and (said := concluded(found)):
-        return said
-    if found is None and (only := _one_option.fullmatch(text.strip())):
+        return answer
+    text = in_sentences(text)
+    answer = _unboxed(text)
+    if answer is not None and _sentence_like.match(answer) and (stated := concluded(answer)):
+        return stated
+    if answer is None and (only := _one_option.fullmatch(text.strip())):
         return only[1] or only[2]
-    return found if found is not None else concluded(text)
+    answer = answer if answer is not None else concluded(text)
+    return without_aside(trimmed(answer)) if answer else None
+
+
+def in_sentences(reply: str) -> str:
+    """Return the end of ``reply`` with its layout and its values in words as a sentence would write them."""
+    return written_out(laid_out(reply[-LAST:]))
 
 
 def is_marked(reply: str) -> bool:
     """Whether ``reply`` marks its answer: by a box, a tag, a field, a heading or a sentence that says so."""
-    text = visible(reply[-LONGEST:])
-    return boxed(text) is not None or _unboxed(text[-LAST:]) is not None
+    return bool(boxes(reply)) or _unboxed(reply[-LAST:]) is not None
 
 
 def _rejected_box(text: str) -> int:
@@ -157,22 +176,6 @@ def _rejected_box(text: str) -> int:
     last = next((box for box in reversed(boxes(text)) if box.closed), None)
     found = _taken_back.match(text, last.end + 1) if last else None
     return found.end() if found else 0
-
-
-def visible(text: str) -> str:
-    """Return ``text`` without its closed blocks of thoughts. What stands before a closing tag alone is one too."""
-    kept: list[str] = []
-    opened: list[int] = []
-    place = 0
-    for tag in _thought.finditer(text):
-        if not tag[1]:
-            opened.append(tag.start())
-        elif not opened:
-            kept, place = [], tag.end()
-        elif (start := opened.pop()) >= place and not opened:
-            kept.append(text[place:start])
-            place = tag.end()
-    return "".join([*kept, text[place:]])
 
 
 def _stated(text: str) -> str | None:
@@ -220,7 +223,7 @@ def _sentence(text: str) -> str:
 
 def _bare(text: str) -> str | None:
     """``text`` without emphasis and formula signs around it; None where nothing is left."""
-    text = text.strip().strip("*`_ ").strip()
+    text = trimmed(text)
     if len(text) > 2 and text[0] == text[-1] == "$" and "$" not in text[1:-1].strip("$"):
         text = text.strip("$").strip()
-    return text.rstrip(" .") or None
+    return without_aside(trimmed(text)) or None

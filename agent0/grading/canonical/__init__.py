@@ -7,7 +7,7 @@ they did. Both sides are brought to one form; what is no algebra is decided here
 from agent0.grading.canonical.measures import measured
 from agent0.grading.canonical.numerals import in_one_base
 from agent0.grading.canonical.shapes import same_shape, same_text
-from agent0.grading.canonical.signs import one_sign
+from agent0.grading.canonical.signs import one_figure, one_sign
 from agent0.grading.canonical.vectors import one_vector
 from agent0.grading.canonical.wording import without_words
 
@@ -20,6 +20,7 @@ def canonical(gold: str, said: str) -> tuple[str, str]:
     """Return both in one form; unchanged where they are long. The gold decides what an ambiguous sign means."""
     if max(len(gold), len(said)) > LONGEST:
         return gold, said
+    gold, said = one_figure(gold, said)
     gold, said = one_sign(gold), without_words(one_sign(said), gold)
     return one_vector(*measured(*in_one_base(gold, said)))
 

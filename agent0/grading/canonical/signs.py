@@ -42,6 +42,8 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
      lambda f: rf"\operatorname{{arc{f[1] or f[2] or f[3]}h}}"),
 )  # fmt: skip
 _SPELLINGS += (
+    (re.compile(r"\\?(?:operatorname|mathrm|text)?\s*\{?\s*(?<![a-z])cis(?![a-z])\s*\}?\s*(\\[dt]?frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\([^()]*\)|\d+\s*(?:\^\s*\{?\s*\\circ\s*\}?|°)?|\\pi)"),
+     r"(\\cos(\1) + i \\sin(\1))"),
     (re.compile(r"(?<=:[0-5]\d)\s*o['’]clock"), ""),
     (re.compile(r"\\(?:vec|boldsymbol|bm|pmb|mathbf)\s*\{\s*([a-hl-z])\s*\}"), r"\\mathbf{\1}"),
     (re.compile(r"(?<=[A-Z])\s*\|\|\s*(?=[A-Z])"), r" \\parallel "),
@@ -60,8 +62,33 @@ _SPELLINGS += (
 _entity = re.compile(r"&[A-Za-z]{2,8};")
 _wanted = re.compile(
     r"gcd|lcm|max|min|GCD|LCM|\^\s*\{\s*\(|\\[dt]?frac\s*\{\s*d\s*\}|=\s*<|\.\s+10|•|\\in|P\s*_|implies|Long|angle|Bbb|eals|\\R"
-    r"|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cot|sec|csc|clock|vec|bold|bm|pmb"
+    r"|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|cot|sec|csc|clock|vec|bold|bm|pmb"
 )
+
+
+_groups = re.compile(r"(?<![\w.])(\d{1,3}(?:_\d{3})+)(?![\d_{])")
+_lakhs = re.compile(r"[-\\$ ]*\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?[ .$]*")
+_python_complex = re.compile(r"\bcomplex\(\s*([-+\d.]+)\s*,\s*([-+]?)\s*([\d.]+)\s*\)")
+_engineers = re.compile(r"[\s\d.+*/^(){}=-]|\\(?:[dt]?frac|sqrt|pi|cdot|,)(?![A-Za-z])|(?<![A-Za-z])(?:[ijz]|e(?=\s*\^))(?![A-Za-z])")
+_unit = re.compile(r"(?<![A-Za-z\\])[ij](?![A-Za-z])")
+
+
+def one_figure(gold: str, said: str) -> tuple[str, str]:
+    """Return both with digits in one group, as Python and India group them, and ``j`` as ``i`` where the other side has
+    that for the imaginary unit."""
+    gold, said = _groups.sub(_ungrouped, gold), _groups.sub(_ungrouped, said)
+    if "," not in gold and _lakhs.fullmatch(said):
+        said = said.replace(",", "")
+    said = _python_complex.sub(lambda f: f"{f[1]}{f[2] or '+'}{f[3]}j", said)
+    units = [set(_unit.findall(text)) for text in (gold, said)]
+    if sorted(map(sorted, units)) == [["i"], ["j"]] and all(re.search(r"\d", text) or text is gold for text in (gold, said)):
+        if not _engineers.sub("", f"{gold} {said}"):
+            gold, said = (_unit.sub("i", text) for text in (gold, said))
+    return gold, said
+
+
+def _ungrouped(found: re.Match[str]) -> str:
+    return found[1].replace("_", "")
 
 
 def one_sign(text: str) -> str:

@@ -190,7 +190,8 @@ class _Reader:
         while self._accept("!"):
             base = _factorial(base)
         if self._accept("^"):
-            return algebra.power(base, self._argument(depth, signed=True))
+            exponent = self._argument(depth, signed=True)
+            return turned(exponent) or algebra.power(base, exponent) if base == _E else algebra.power(base, exponent)
         return base
 
     def _atom(self, depth: int) -> Quotient:
@@ -310,7 +311,9 @@ def _function(name: str, inside: Quotient) -> Quotient:
     """Quotients of sine and cosine for the other four; ln and log alike."""
     sine, cosine = (algebra.symbol(f"{f}({algebra.key(inside)})") for f in ("sin", "cos"))
     if name == "exp":
-        return algebra.power(algebra.symbol("e"), inside)
+        return turned(inside) or algebra.power(_E, inside)
+    if name in ("sin", "cos", "tan", "cot", "sec", "csc") and (exact := _by_angle(name, inside)) is not None:
+        return exact
     forms = {
         "tan": lambda: algebra.multiply(sine, algebra.inverse(cosine)),
         "cot": lambda: algebra.multiply(cosine, algebra.inverse(sine)),
@@ -318,6 +321,73 @@ def _function(name: str, inside: Quotient) -> Quotient:
         "csc": lambda: algebra.inverse(sine),
     }
     return forms[name]() if name in forms else algebra.symbol(f"{name}({algebra.key(inside)})")
+
+
+def _in_half_turns(angle: Quotient) -> Fraction | None:
+    """The rational number of half turns (multiples of pi) that ``angle`` is, None where it is none."""
+    if not angle.above:
+        return Fraction(0)
+    return algebra.rational(algebra.multiply(angle, algebra.inverse(algebra.symbol("pi"))))
+
+
+def _sine(half_turns: Fraction) -> Quotient | None:
+    """The exact sine of a multiple of 15 degrees."""
+    twelfths = half_turns * 12
+    if twelfths.denominator != 1:
+        return None
+    step = int(twelfths) % 24
+    value = _SINES[min(step % 12, 12 - step % 12)]
+    return algebra.negative(value) if step > 12 else value
+
+
+def _root_of(number: int) -> Quotient:
+    return algebra.power(algebra.number(number), algebra.number(Fraction(1, 2)))
+
+
+def _sines() -> list[Quotient]:
+    """Sines of 0, 15, ... 90 degrees."""
+    half, quarter = algebra.number(Fraction(1, 2)), algebra.number(Fraction(1, 4))
+    roots = {n: _root_of(n) for n in (2, 3, 6)}
+    return [
+        algebra.number(0),
+        algebra.multiply(quarter, algebra.add(roots[6], algebra.negative(roots[2]))),
+        half,
+        algebra.multiply(half, roots[2]),
+        algebra.multiply(half, roots[3]),
+        algebra.multiply(quarter, algebra.add(roots[6], roots[2])),
+        algebra.number(1),
+    ]
+
+
+_SINES = _sines()
+_E = algebra.symbol("e")
+
+
+def turned(exponent: Quotient) -> Quotient | None:
+    """``e ** exponent`` by its cosine and sine, where ``exponent`` is i times a multiple of 15 degrees."""
+    if not any(base == "i" for terms in (exponent.above, exponent.below) for monomial in terms for base, _ in monomial):
+        return None
+    half_turns = _in_half_turns(algebra.multiply(exponent, algebra.negative(algebra.symbol("i"))))
+    sine, cosine = (None, None) if half_turns is None else (_sine(half_turns), _sine(half_turns + Fraction(1, 2)))
+    if sine is None or cosine is None:
+        return None
+    return algebra.add(cosine, algebra.multiply(algebra.symbol("i"), sine))
+
+
+def _by_angle(name: str, inside: Quotient) -> Quotient | None:
+    """The exact value of a function of a multiple of 15 degrees.
+
+    Raises:
+        UndefinedError: it has none.
+    """
+    half_turns = _in_half_turns(inside)
+    sine, cosine = (None, None) if half_turns is None else (_sine(half_turns), _sine(half_turns + Fraction(1, 2)))
+    if sine is None or cosine is None:
+        return None
+    above, below = {"sin": (sine, None), "cos": (cosine, None), "tan": (sine, cosine), "cot": (cosine, sine),
+                    "sec": (None, cosine), "csc": (None, sine)}[name]  # fmt: skip
+    above = algebra.number(1) if above is None else above
+    return above if below is None else algebra.multiply(above, algebra.inverse(below))
 
 
 def _binomial(above: Quotient, below: Quotient) -> Quotient:

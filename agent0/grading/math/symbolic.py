@@ -4,8 +4,9 @@ import json
 import re
 from dataclasses import replace
 
-from agent0.grading import Grade, answer_in
+from agent0.grading import Grade
 from agent0.grading.answer_types import VALUE, grade_as
+from agent0.grading.extraction import answer_of_reply, reply_of
 from agent0.grading.replies.restated import other_readings
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from events.values import ToolState
@@ -50,11 +51,12 @@ def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VA
     """
     if not reply or said is None:
         return grade_as(kind, gold, said)
-    answer = answer_in(said)
+    text = reply_of(said)
+    answer = answer_of_reply(text)
     found = grade_as(kind, gold, answer)
     if found.correct is True:
         return found
-    others = other_readings(gold, answer, said, lambda one, other: grade_as(kind, one, other).correct is True)
+    others = other_readings(gold, answer, text, lambda one, other: grade_as(kind, one, other).correct is True)
     graded = (grade_as(kind, gold, other) for other in others)
     right = next((one for one in graded if one.correct is True), None)
     return right or replace(found, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", found.got))))

@@ -39,7 +39,7 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 _chooses = re.compile(
-    r"(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true"
+    r"(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|one that (?:works|fits|holds)"
     r"|only)\b[^A-J]*|: [^A-J]*"
     r"| (?:makes the most sense|fits best|works best"
     r"|best (?:fits|describes|matches|explains|answers|completes)\b[^A-J]*))"
@@ -61,6 +61,25 @@ _after_word = re.compile(
     r"\s*(?:is|:|→|=|->|-)\s*\(?([A-J])\)?$"
 )
 _true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
+_CHOICE = r"(?:(?:[Oo]ption|[Cc]hoice|[Aa]nswer|[Ss]tatement) )?\(?([A-J])\)?"
+_holds = r"(?:holds|works|fits|matches|applies|(?:is|must be) (?:the )?(?:\w+ )?(?:correct|right|best|true|valid|one|only|answer|choice|option)\b.*|it is|stands|is it)"
+_fails = (
+    r"(?:(?:is|are|does|do|can|was|would|will)(?:n['’]t|not| not)|fails?|can(?:no|['’])t|cannot|is (?:too|wrong|incorrect|false|ruled|out|impossible|invalid)"
+    r"|are (?:too|wrong|incorrect|false|ruled|out|impossible|invalid|both wrong))\b.*"
+)
+_taken_clause = re.compile(
+    rf"(?:(?:so|thus|hence|therefore|then|and|but|because|since|only|just|that leaves|it(?: is|['’]s| must be)|i(?:['’]d| would) (?:go with|choose|pick|take|say)),?\s+)*{_CHOICE}"
+    rf"(?: {_holds})?(?: over {_CHOICE})?",
+    re.IGNORECASE,
+)
+_ruled_out_clause = re.compile(
+    rf"(?:(?:so|and|but|because|since|as|while|whereas|it|the|other|others|options?|choices?|rest)[, ]+)*"
+    rf"(?:(?:{_CHOICE}(?:, | and |, and | or )*)+|(?:all )?(?:the )?(?:others?|rest)(?: options| choices)?) {_fails}"
+    rf"|(?:it )?(?:is not|isn['’]t|can['’]t be|cannot be|not|rather than|instead of) {_CHOICE}",
+    re.IGNORECASE,
+)
+_clauses = re.compile(r"\s*(?:[;.]|,(?!\s+[A-J](?:,| and | or )))\s+|\s+(?=(?:while|whereas|because|since|but|and not|rather than|instead of)\b)", re.IGNORECASE)
+_letters = re.compile(r"(?<![A-Za-z'’])[A-J](?![A-Za-z'’])")
 _verdict = re.compile(
     r"(?:^|.*\b)(?:statement|claim|assertion|proposition|conjecture|converse|inequality|identity|it|this|that|answer)"
     r" (?:is|must be) (?:therefore |thus |indeed |clearly )?(true|false)\b\s*"
@@ -98,6 +117,26 @@ def verdict(said: str) -> str | None:
         return found[1] or found[2]
     found = _after_word.search(said)
     return found[1] if found and not HEDGE.search(said) else None
+
+
+def taken_choice(sentence: str) -> str | None:
+    """Return the letter that a sentence takes where it rules out others in clauses of their own: ``C`` of "C is
+    correct, D isn't"; None for every other sentence."""
+    taken: set[str] = set()
+    ruled_out: set[str] = set()
+    clauses = [clause for clause in _clauses.split(sentence.strip(" .!*")) if clause]
+    if len(clauses) == 1:
+        preferred = _taken_clause.fullmatch(clauses[0])
+        return preferred[1].upper() if preferred and preferred[2] else None
+    for clause in clauses:
+        if _ruled_out_clause.fullmatch(clause):
+            ruled_out |= set(_letters.findall(clause))
+        elif found := _taken_clause.fullmatch(clause):
+            taken.add(found[1].upper())
+            ruled_out |= {found[2].upper()} if found[2] else set()
+        else:
+            return None
+    return taken.pop() if len(taken) == 1 and not taken & ruled_out else None
 
 
 def claim(main: str) -> str | None:

@@ -24,7 +24,6 @@ _label = re.compile(r"^([ \t>*+•\-]*)\*\*([A-Za-z][^*:=\n]{0,40}?)(?::\*\*|\*\
 _tags = re.compile(
     r"</?(?:output|solution|final|result|response|conclusion|final_solution)>|<\|[^|<>\n]{1,40}\|>", re.IGNORECASE
 )
-_thoughts = re.compile(r"<\|begin_of_(thought|reasoning)\|>.*?<\|end_of_\1\|>", re.IGNORECASE | re.DOTALL)
 _short = re.compile(
     r"^([\s>*_#]*)(?:tl;?dr|(?:the )?(?:short|quick) answer|bottom line|in short)[*_]*(?:\s*[:—–-]"
     r"|,)[*_]*\s*(?:is\s+)?",
@@ -49,7 +48,6 @@ _quoted = re.compile(r"^(?:>[ \t]?)+(?=[^>\s])", re.MULTILINE)
 _LETTERS = str.maketrans({"ₙ": "_n", "ₖ": "_k", "ᵢ": "_i", "ⱼ": "_j", "ⁿ": "^n"})
 
 
-_struck = re.compile(r"~~[^~\n]{1,200}~~|<(s|del|strike)>(?:(?!</\1>).){0,200}</\1>", re.IGNORECASE | re.DOTALL)
 _paired = re.compile(r"<([a-z][\w-]{2,30})>((?:(?!<[/a-z]).)*)</\1>", re.IGNORECASE | re.DOTALL)
 _KEPT = frozenset(
     [
@@ -74,6 +72,9 @@ _KEPT = frozenset(
 )
 _keycap = re.compile("([0-9])\ufe0f?\u20e3")
 _no_words = re.compile(r" ?\(\s*\)")
+_quoted_value = re.compile(
+    r"(?<![\w'\":{\[,])(?<![:{\[,]\s)(?:[\"“„«‹「『《【‘]|'(?!'))\s*([-−]?\$?\d[\d.,/]*(?:\s?%)?\$?)[.,]?\s*(?:[\"”“»›」』》】’]|'(?!'))(?!\w)"
+)
 _squared = str.maketrans(
     {chr(start + n): chr(65 + n) for start in (0x1F130, 0x1F150, 0x1F170) for n in range(26)} | {"🔟": "10"}
 )
@@ -81,7 +82,8 @@ _squared = str.maketrans(
 
 def laid_out(text: str) -> str:
     """Return ``text`` with its layout as words; linear in its length."""
-    text = _bracketed.sub(r"\1\2", _as_ticks(_struck.sub(" ", text) if "~~" in text or "</" in text else text))
+    text = _quoted_value.sub(r"\1", text)
+    text = _bracketed.sub(r"\1\2", _as_ticks(text))
     if not text.isascii():
         text = _keycap.sub(r"\1", text.translate(_squared))
     if not text.isascii():
@@ -93,7 +95,7 @@ def laid_out(text: str) -> str:
     text = _quoted.sub("", text) if ">" in text else text
     text = _closed_heading.sub(r"\1 \2", text) if "#" in text else text
     if "<" in text:
-        text = _tags.sub("\n", _thoughts.sub("\n", _scripts.sub(r"\1/\2", text)))
+        text = _tags.sub("\n", _scripts.sub(r"\1/\2", text))
         for _ in range(3):
             text = _paired.sub(lambda found: found[0] if found[1].lower() in _KEPT else f"\n{found[2]}\n", text)
     if "```" in text:

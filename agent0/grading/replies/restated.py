@@ -9,14 +9,12 @@ import math
 import re
 from collections.abc import Callable, Iterator
 
-from agent0.chat_format import boxed
+from agent0.chat_format import boxes
 from agent0.grading.conclusions import concluded
-from agent0.grading.extraction import is_marked, visible
+from agent0.grading.extraction import in_sentences, is_marked
 from agent0.grading.replies.asserted import asserted
 from agent0.grading.replies.claims import HEDGE, REFUTED, said_of_subject
-from agent0.grading.replies.layout import laid_out
 from agent0.grading.replies.set_off import sentences, set_off
-from agent0.grading.replies.wording import written_out
 
 LONGEST, MOST_LINES = 2_000, 12
 Alike = Callable[[str, str], bool]
@@ -91,12 +89,12 @@ _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\
 
 
 def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Iterator[str]:
-    """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is expected."""
+    """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is expected; see ``reply_of``."""
     if said is not None and len(said) <= LONGEST:
-        yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), alike)
-    if is_marked(reply) and (boxed(reply) is not None or not _letter.fullmatch(gold)):
+        yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), reply, alike)
+    if is_marked(reply) and (boxes(reply) or not _letter.fullmatch(gold)):
         return  # what is marked as the answer is the whole of it
-    text = written_out(laid_out(visible(reply)[-LONGEST:]))
+    text = in_sentences(reply[-LONGEST:])
     if _several.search(gold):
         yield from _assigned(text)
     held = set_off(text)
@@ -110,8 +108,10 @@ def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Ite
     yield from asserted(gold, text)
 
 
-def _of_answer(gold: str, said: str, alike: Alike) -> Iterator[str]:
+def _of_answer(gold: str, said: str, reply: str, alike: Alike) -> Iterator[str]:
     """Other readings of the answer alone."""
+    if "!" in gold and "!" not in said and re.search(r"[\w)]\s*!", reply):
+        yield f"{said}!"
     if _letter.fullmatch(gold):
         if found := _small_letter.fullmatch(said):
             yield found[1].upper()
@@ -232,7 +232,7 @@ def _in_words(gold: str, said: str) -> Iterator[str]:
         return
     if _letter.fullmatch(gold):
         named = _named_option.findall(said)
-        if len(set(named)) == 1 and not set(_capital.findall(said)) - {*named, "A", "I"}:
+        if len(set(named)) == 1 and not re.search(rf"\b{named[0]}\)? (?:is|are) (?:\w+ )?false\b", said) and not set(_capital.findall(said)) - {*named, "A", "I"}:
             yield named[0]
     if gold.isalpha():
         yield from _words_of(gold, said)

@@ -12,7 +12,7 @@ _another = re.compile(
 _stated = re.compile(rf"{BOX}|####|\banswer\b[*_]*\s*(?:is|:|=)", re.IGNORECASE)
 
 
-def own_turn(text: str) -> str:
+def own_question(text: str) -> str:
     """Return ``text`` up to another question that follows an answer, its boxes respelled."""
     stated = _stated.search(text)
     if stated and (found := _another.search(text, stated.end())):

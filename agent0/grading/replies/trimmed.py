@@ -1,0 +1,64 @@
+"""An answer without what a sentence puts around it: closing marks, quotation marks, an aside behind a comma."""
+
+# ruff: noqa: RUF001 (signs and dashes as they are written)
+import re
+
+MOST = 4
+_PAIRS = ("\"\"", "''", "‘’", "“”", "«»", "»«", "‹›", "„“", "„”", "‚‘", "「」", "『』", "《》", "【】", "〈〉", "<>")
+"""Quotation marks of several languages."""
+_smiley = re.compile(r"\s*(?:[:;=]['’]?-?[)D\]pP(]|\^_\^|<3|[\U0001f300-\U0001faff☀-➿\ufe0f]+)\s*\Z")
+_closing = re.compile(r"(?:[\s.;,!…~]|\.{2,}|\s+[-–—]|[–—]|(?<=[\w)}\]])[-–—](?=\Z))+\Z")
+_dots = re.compile(r"(?:[,+]\s*|\.\d+\s*|\\[a-z]*\s*)(?:\.{3}|…)\Z")
+_PARTS = ("()", "[]", "{}")
+_aside = re.compile(
+    r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+"
+    r"(?P<words>(?:I (?:believe|think|am sure|am certain|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
+)
+_alters = re.compile(
+    r"\b(?:or|and|nor|plus|minus|times|percent|per cent|thousand|million|billion|hundred|dozen|maybe|perhaps|possibly|probably"
+    r"|presumably|wait|no|not|never|unless|if|either|otherwise|else|rather|double[ds]?|halved|twice|half|thirds?|quarters?"
+    r"|wrong|incorrect|mistake\w*|but|except|unsure|guess|approximately|about|roughly (?!speaking)|nearly|almost|more|less"
+    r"|fewer|hmm|actually|squared|cubed|negative|positive|respectively|degrees?|radians?|cents?|minutes?|seconds?"
+    r"|could|might|may|would|should|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
+    r"|forty|fifty|sixty|seventy|eighty|ninety)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words that make another answer of what stands before them, or none."""
+
+
+def trimmed(text: str) -> str:
+    """Return ``text`` without marks that end a sentence and quotation marks around all of it."""
+    for _ in range(MOST):
+        shorter = unquoted(_unclosed(text if _dots.search(text) else _closing.sub("", _smiley.sub("", text)))).strip(" *`_\n\t")
+        if shorter == text:
+            break
+        text = shorter
+    return text
+
+
+def unquoted(text: str) -> str:
+    """Return ``text`` without quotation marks around all of it; those of feet, inches and derivatives stay."""
+    text = text.strip()
+    if text.startswith("``") and text.endswith("''"):
+        return text[2:-2].strip()
+    for left, right in _PAIRS:
+        inside = text[1:-1]
+        if len(text) > 2 and text[0] == left and text[-1] == right and not {left, right} & set(inside):
+            if left == "<" and "," in inside:
+                break
+            return inside.strip()
+    return text
+
+
+def _unclosed(text: str) -> str:
+    """``text`` without one bracket at its end that nothing in it opens."""
+    for left, right in _PARTS:
+        if text.endswith(right) and text.count(left) + 1 == text.count(right) and not text.endswith("\\" + right):
+            return text[:-1] if not re.search(r"[\[(].*,", text) else text
+    return text
+
+
+def without_aside(text: str) -> str:
+    """Return ``text`` up to the comma behind which words stand that are no part of its value: ``72, in total``."""
+    aside = _aside.fullmatch(text)
+    return aside["value"] if aside and not _alters.search(aside["words"]) else text
