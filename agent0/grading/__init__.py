@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from agent0.grading.canonical import canonical, decided
-from agent0.grading.equivalence import as_written, same_functions
+from agent0.grading.equivalence import as_written, same_functions, surely_differ
 from agent0.grading.extraction import answer_in
 from agent0.grading.math.algebra import TooLargeError, rational
 from agent0.grading.math.cleaning import Clean, clean
@@ -86,6 +86,8 @@ def _rewritten(gold: str, candidate: str) -> Grade:
     compared = _spelled(*computed(gold, candidate))
     if compared.correct is not True and same_functions(gold, candidate, asked=compared.symbolic):
         return Grade(True, "equal at each point", gold[:200], candidate[:200])
+    if compared.symbolic and surely_differ(gold, candidate):
+        return Grade(False, "different at a point", gold[:200], candidate[:200])
     return compared
 
 

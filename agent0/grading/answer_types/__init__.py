@@ -69,6 +69,7 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
     Raises:
         ConfigError: there is no such kind.
     """
+    expected = without_solution(expected)
     name = name or kind_of(expected)
     if given is None:
         return compare_as(name, expected, given)
@@ -82,6 +83,13 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
     if name in ("choice", "text") and (decided := decided_as_written(expected, bare)):
         return Grade(*decided, expected[:200], bare[:200])
     return compare_as(name, expected, bare)
+
+
+def without_solution(expected: str) -> str:
+    """Return the answer of an expected text that has its solution before it, as rows of GSM8K do: ``24`` of
+    ``… #### 24``."""
+    before, mark, answer = expected.rpartition("####")
+    return answer.strip() if mark and answer.strip() else expected
 
 
 def compare_as(name: str, expected: str, given: str | None) -> Grade:

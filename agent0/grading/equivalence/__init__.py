@@ -5,13 +5,13 @@ Each module decides one kind: True or False where both answers are of it, None f
 """
 
 from agent0.grading.equivalence.families import same_families
-from agent0.grading.equivalence.functions import same_functions
+from agent0.grading.equivalence.functions import same_functions, surely_differ
 from agent0.grading.equivalence.permutations import same_letter, same_permutation, same_truth
 from agent0.grading.equivalence.quantities import same_quantity
 from agent0.grading.equivalence.ranges import same_range
 from agent0.grading.truth_tables import same_formula
 
-__all__ = ["as_written", "same_functions"]
+__all__ = ["as_written", "same_functions", "surely_differ"]
 
 _KINDS = (
     ("quantity", same_quantity),

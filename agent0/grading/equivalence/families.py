@@ -78,7 +78,7 @@ def _family(text: str, name: str) -> list[Family]:
     except (UnreadableError, TooLargeError, NoValueError):
         return []
     exact = [Fraction(one.real).limit_denominator(MOST) for one in counted]
-    if not all(near(float(one), other) for one, other in zip(exact, counted, strict=True)):
+    if not all(near(float(one), other, MOST) for one, other in zip(exact, counted, strict=True)):
         return []
     step = exact[2] - exact[0]
     steady = step and all(exact[n + 2] - exact[n] == step for n in range(4))

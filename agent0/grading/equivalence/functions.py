@@ -7,7 +7,7 @@ from functools import partial
 
 from agent0.grading.math.algebra import Quotient
 from agent0.grading.math.cleaning import clean
-from agent0.grading.math.sampling import NoValueError, near, value_at, variables
+from agent0.grading.math.sampling import NoValueError, Sample, near, sample_at, value_at, variables
 from agent0.grading.spelling import named, spelled
 from agent0.grading.spelling.names import value_of
 
@@ -23,6 +23,7 @@ _foreign = re.compile(
 _needed = re.compile(
     r"sin|cos|tan|sec|csc|cot|ln|log|lg|exp|e\s*\^|\||vert|cases|max|min|\bif\b|arc|\)\s*\^|\(-1\)|sqrt|cis"
 )
+_several_valued = re.compile(r"\\?log(?!_)|arc|\^\s*\{?\s*-\s*1|N_|[A-Z]")
 _beyond = re.compile(r"\||vert|cases|max|min|\bif\b")
 _extremes = re.compile(r"\\?(max|min)\s*(?:\\?\{|\()([^(){},]{1,40}),([^(){},]{1,40})(?:\\?\}|\))")
 _cases = re.compile(r".*?\\begin\s*\{d?cases\}(.*)\\end\s*\{d?cases\}\s*", re.DOTALL)
@@ -33,7 +34,7 @@ _if = re.compile(
 _name = re.compile(r"^\s*(?:[A-Za-z](?:_\{?\w+\}?)?(?:\([a-z](?:,\s*[a-z])?\))?|\\int[^=]*)\s*=\s*(?!=)")
 _text = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
 _sign = re.compile(r"<=|>=|<|>|=|\\(?:le|ge|leq|geq|leqslant|geqslant|lt|gt|neq?)(?![A-Za-z])")
-Value = Callable[[dict[str, float]], complex]
+Value = Callable[[dict[str, float]], Sample]
 
 
 def same_functions(gold: str, said: str, asked: bool = False) -> bool:
@@ -71,27 +72,47 @@ def _unnamed(gold: str, said: str) -> tuple[str, str]:
 
 
 def _agree(wanted: Value, found: Value, names: list[str], free: bool, whole: bool) -> bool:
-    differences = []
+    pairs = _pairs(wanted, found, names, whole)
+    if pairs is None or len(pairs) < (FEWEST if names else 1):
+        return False
+    shift = pairs[0][1].value - pairs[0][0].value if free else 0
+    return all(near(one.value + shift, other.value, one.scale + other.scale + abs(shift)) for one, other in pairs)
+
+
+def _pairs(wanted: Value, found: Value, names: list[str], whole: bool) -> list[tuple[Sample, Sample]] | None:
+    """Both at each point where both have a real value; None where only one has."""
+    pairs = []
     for n in range(len(_REALS)) if names else (0,):
         points = _WHOLES if whole else _REALS
         point = {name: points[(n + 5 * place + n * place) % len(points)] for place, name in enumerate(names)}
         values = [_real(value, point, bool(names)) for value in (wanted, found)]
         if (values[0] is None) != (values[1] is None):
-            return False
+            return None
         if values[0] is not None and values[1] is not None:
-            differences.append((values[0], values[1]))
-    if len(differences) < (FEWEST if names else 1):
-        return False
-    shift = differences[0][1] - differences[0][0] if free else 0
-    return all(near(one + shift, other) for one, other in differences)
+            pairs.append((values[0], values[1]))
+    return pairs
 
 
-def _real(value: Value, point: dict[str, float], real: bool) -> complex | None:
+def _real(function: Value, point: dict[str, float], real: bool) -> Sample | None:
     try:
-        found = value(point)
+        sample = function(point)
     except (NoValueError, ArithmeticError, ValueError):
         return None
-    return None if found != found or (real and abs(found.imag) > 1e-9 * max(1.0, abs(found))) else found
+    value = sample.value
+    return None if value != value or (real and abs(value.imag) > 1e-9 * max(abs(value), sample.scale)) else sample
+
+
+def surely_differ(gold: str, said: str) -> bool:
+    """Whether two expressions that exact algebra leaves open have different values at some point."""
+    if max(len(gold), len(said)) > LONGEST or _foreign.search(f"{gold} {said}") or _several_valued.search(gold + said):
+        return False
+    wanted, found = (_function(text) for text in (gold, said))
+    if wanted is None or found is None:
+        return False
+    names = sorted(wanted[1] | found[1])
+    pairs = _pairs(wanted[0], found[0], names, whole=False) or []
+    different = [pair for pair in pairs if not near(pair[0].value, pair[1].value, pair[0].scale + pair[1].scale)]
+    return len(different) >= (FEWEST if names else 1)
 
 
 def _function(text: str) -> tuple[Value, set[str]] | None:
@@ -103,7 +124,7 @@ def _function(text: str) -> tuple[Value, set[str]] | None:
     if found := _if.fullmatch(_text.sub(r" \1 ", text)):
         return _by_cases([(found[1], found[2]), (found[3], found[4] or "otherwise")])
     value = _quotient(text)
-    return None if value is None else (partial(value_at, value), variables(value))
+    return None if value is None else (partial(sample_at, value), variables(value))
 
 
 def _quotient(text: str) -> Quotient | None:
@@ -125,11 +146,11 @@ def _by_cases(rows: list[tuple[str, str]]) -> tuple[Value, set[str]] | None:
     }
     pairs = [(value, test[0]) for value, test in zip(values, tests, strict=True) if value and test]
 
-    def value_of_cases(point: dict[str, float]) -> complex:
+    def value_of_cases(point: dict[str, float]) -> Sample:
         chosen = next((value for value, holds in pairs if holds(point)), None)
         if chosen is None:
             raise NoValueError("no case")
-        return value_at(chosen, point)
+        return sample_at(chosen, point)
 
     return value_of_cases, names
 

@@ -15,6 +15,8 @@ Monomial = tuple[tuple[str, Fraction], ...]
 Terms = dict[Monomial, Fraction]
 
 MOST_TERMS, MOST_BITS, HIGHEST_POWER, LARGEST_RADICAND = 300, 4096, 64, 10**10
+MOST_BITS_ALONE = 1 << 16
+"""Of the one coefficient of a number or a single term: factorials of thousands."""
 ONE: Monomial = ()
 
 
@@ -47,7 +49,7 @@ class Quotient:
 
 def number(value: Fraction | int) -> Quotient:
     """The quotient of a whole number or fraction, without symbols."""
-    _check_bits(Fraction(value))
+    _check_bits(Fraction(value), MOST_BITS_ALONE)
     return Quotient({ONE: Fraction(value)} if value else {}, {ONE: Fraction(1)})
 
 
@@ -123,6 +125,9 @@ def proportional(left: Quotient, right: Quotient) -> bool:
 
 def key(value: Quotient) -> str:
     """A normal form as text: equal texts, equal values (the converse may fail for quotients of sums)."""
+    for terms in (value.above, value.below):
+        for factor in terms.values():
+            _check_bits(factor, MOST_BITS)
     lead = next((value.below[m] for m in sorted(value.below)), Fraction(1))
     above, below = (
         "+".join(f"{c / lead}{''.join(f'*{b}^{e}' for b, e in m)}" for m, c in sorted(terms.items()))
@@ -163,12 +168,12 @@ def _bounded(terms: Terms) -> Terms:
     if len(out) > MOST_TERMS:
         raise TooLargeError("too many terms")
     for factor in out.values():
-        _check_bits(factor)
+        _check_bits(factor, MOST_BITS if len(out) > 1 else MOST_BITS_ALONE)
     return out
 
 
-def _check_bits(value: Fraction) -> None:
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+def _check_bits(value: Fraction, most: int) -> None:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > most:
         raise TooLargeError("too many digits")
 
 
@@ -181,7 +186,7 @@ def _merged(factors: Iterable[tuple[str, Fraction]]) -> tuple[Monomial, Fraction
     for base in [b for b in exponents if b.isdigit() or b == "i"]:
         period = 2 if base == "i" and exponents[base].denominator == 1 else 1
         whole, rest = divmod(exponents[base], period)
-        if abs(whole) > MOST_BITS:
+        if abs(whole) > MOST_BITS_ALONE:
             raise TooLargeError("a large power")
         if base != "i":
             coefficient *= Fraction(int(base)) ** whole
@@ -196,7 +201,7 @@ def _merged(factors: Iterable[tuple[str, Fraction]]) -> tuple[Monomial, Fraction
 def _whole(base: Quotient, exponent: int) -> Quotient:
     value = rational(base)
     if value is not None:
-        if abs(exponent) * max(value.numerator.bit_length(), value.denominator.bit_length()) > 2 * MOST_BITS:
+        if abs(exponent) * (max(value.numerator.bit_length(), value.denominator.bit_length()) - 1) > MOST_BITS_ALONE:
             raise TooLargeError(f"a power of {exponent}")
         if not value and exponent < 0:
             raise UndefinedError("division by zero")

@@ -6,12 +6,14 @@ What cannot be read is ``Unreadable``, which says nothing about being right. Dep
 import re
 from collections.abc import Callable, Set
 from fractions import Fraction
-from math import ceil, comb, floor
+from math import ceil, comb, factorial, floor
 
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
 
 DEEPEST, LONGEST, MOST_DIGITS = 24, 400, 100
+MOST_FACTORS = 5_000
+"""Of a factorial that is computed."""
 
 
 class UnreadableError(ValueError):
@@ -414,9 +416,6 @@ def _magnitude(value: Quotient) -> Quotient:
 
 def _factorial(base: Quotient) -> Quotient:
     value = algebra.rational(base)
-    if value is None or value.denominator != 1 or not 0 <= value <= 50:
+    if value is None or value.denominator != 1 or not 0 <= value <= MOST_FACTORS:
         raise UnreadableError("a factorial that is not computed")
-    result = 1
-    for factor in range(2, int(value) + 1):
-        result *= factor
-    return algebra.number(result)
+    return algebra.number(factorial(int(value)))

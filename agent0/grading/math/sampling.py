@@ -6,14 +6,17 @@ asks refuses decimals and long figures first.
 
 import cmath
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from agent0.grading.math.algebra import Quotient, Terms
 
 MOST_CHARACTERS, DEEPEST = 4_000, 12
-NEAR = 1e-10
-"""Relative difference that binary fractions make."""
+NEAR, NOISE = 1e-10, 1e-13
+"""Difference that binary fractions make: relative to the values, and to the terms that cancel in them."""
+SMALLEST, LARGEST, MOST_FIGURES = 1e-200, 1e200, 10**15
+"""Magnitudes and figures that binary fractions hold."""
 _LOG = 0.7312890625
 """``log`` without a base is of some base, but not of e."""
 _FUNCTIONS: dict[str, Callable[[complex], complex]] = {
@@ -28,21 +31,40 @@ class NoValueError(ValueError):
     """Something in it has no value at this point."""
 
 
-def value_at(expression: Quotient, point: Point) -> complex:
-    """The value of ``expression`` where its variables are ``point``.
+class Sample(NamedTuple):
+    """A value, and the sum of the magnitudes of the terms that it is the sum of."""
+
+    value: complex
+    scale: float
+
+
+def sample_at(expression: Quotient, point: Point) -> Sample:
+    """The value of ``expression`` where its variables are ``point``; of a constant only where no term of it is so small
+    beside the others that binary fractions lose it.
 
     Raises:
-        NoValueError: it has none, or is too long.
+        NoValueError: it has none, or none that binary fractions hold.
     """
     try:
-        return _terms(expression.above, point) / _terms(expression.below, point)
+        above, below = _terms(expression.above, point), _terms(expression.below, point)
+        return Sample(above.value / below.value, above.scale / abs(below.value))
     except (ArithmeticError, ValueError) as error:
         raise NoValueError(str(error)) from error
 
 
-def near(one: complex, other: complex) -> bool:
-    """Whether both are the same but for the last digits of binary fractions."""
-    return abs(one - other) <= NEAR * max(1.0, abs(one), abs(other))
+def value_at(expression: Quotient, point: Point) -> complex:
+    """The value of ``expression`` where its variables are ``point``: see ``sample_at``.
+
+    Raises:
+        NoValueError: it has none, or none that binary fractions hold.
+    """
+    return sample_at(expression, point).value
+
+
+def near(one: complex, other: complex, scale: float = 0.0) -> bool:
+    """Whether both are the same but for the last digits of binary fractions: relative to both magnitudes, however small
+    or large, and to the ``scale`` of terms that cancel in them."""
+    return abs(one - other) <= max(NEAR * max(abs(one), abs(other)), NOISE * scale)
 
 
 def variables(expression: Quotient) -> set[str]:
@@ -51,14 +73,30 @@ def variables(expression: Quotient) -> set[str]:
     return {name for name in expression.names if name not in known and not name.startswith("N_") and len(name) < 12}
 
 
-def _terms(terms: Terms, point: Point) -> complex:
-    total = 0j
+def _terms(terms: Terms, point: Point) -> Sample:
+    products = []
     for monomial, factor in terms.items():
-        value = complex(float(factor))
+        value = _number(factor, point)
         for base, exponent in monomial:
             value *= _base(base, point, 0) ** float(exponent)
-        total += value
-    return total
+        products.append(value)
+    return _summed(products, point)
+
+
+def _number(factor: Fraction, point: Point) -> complex:
+    if not point and max(abs(factor.numerator), factor.denominator) > MOST_FIGURES:
+        raise NoValueError("more figures than a binary fraction has")
+    return complex(float(factor))
+
+
+def _summed(products: Sequence[complex], point: Point) -> Sample:
+    total, scale = sum(products, 0j), sum(map(abs, products))
+    least = min(map(abs, products), default=1.0)
+    lost = least < NEAR * scale or (len(products) > 1 and abs(total) < NEAR * scale)
+    held = SMALLEST < scale < LARGEST or not products or (bool(point) and not scale)
+    if not held or (not point and lost):
+        raise NoValueError("a magnitude that binary fractions do not hold")
+    return Sample(total, scale)
 
 
 def _base(base: str, point: Point, depth: int) -> complex:
@@ -99,15 +137,15 @@ def _key(text: str, point: Point, depth: int) -> complex:
         above, below = _top(text, "/")
         if below:
             return _key(above[1:-1], point, depth + 1) / _key(below[1:-1], point, depth + 1)
-    total = 0j
+    products = []
     for term in _cut(text, "+"):
         factor, *powers = _cut(term, "*")
-        value = complex(float(Fraction(factor)))
+        value = _number(Fraction(factor), point)
         for power in powers:
             base, exponent = _top(power, "^")
             value *= _base(base, point, depth + 1) ** float(Fraction(exponent))
-        total += value
-    return total
+        products.append(value)
+    return sum(products, 0j) if len(products) == 1 else _summed(products, point).value
 
 
 def _cut(text: str, sign: str) -> list[str]:

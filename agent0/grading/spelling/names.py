@@ -14,6 +14,8 @@ from agent0.grading.math.cleaning import clean, closing
 from agent0.grading.math.parser import UnreadableError, read
 
 MOST, DEEPEST, LARGEST = 40, 6, 10**6
+MOST_WRITTEN = 50
+"""The largest factorial that is written out; the parser computes larger ones."""
 _prime = re.compile(r"\^\s*\{?\s*((?:\\prime\s*)+)\}?")
 _inverse = re.compile(r"\\?(sin|cos|tan|cot|sec|csc|sinh|cosh|tanh)\s*\^\s*(?:\{\s*-\s*1\s*\}|-1(?!\d))")
 _short = re.compile(r"\\?(?<![A-Za-z])a(?:rc?)?(sin|cos|tan|sinh|cosh|tanh)(?![A-Za-z])")
@@ -214,9 +216,9 @@ def _factorial(operand: str, double: bool) -> str | None:
         return None
     number = algebra.rational(value)
     if number is not None:
-        if number.denominator != 1 or not 0 <= number <= 50:
+        if number.denominator != 1 or not 0 <= number:
             return None
-        return f"({math.prod(range(int(number), 0, -2 if double else -1))})"
+        return f"({math.prod(range(int(number), 0, -2 if double else -1))})" if number <= MOST_WRITTEN else None
     shift = value.above.get(algebra.ONE, Fraction(0)) if set(value.below) == {algebra.ONE} else Fraction(0)
     if double or shift.denominator != 1 or abs(shift) > 8:
         return name(f"{algebra.key(value)}{'!!' if double else '!'}")
