@@ -117,8 +117,8 @@ def test_arithmetic_is_that_of_fractions(tree: tuple[str, Fraction], off: Fracti
     text, value = tree
     if len(text) > 380:
         return
-    assert grade(str(value), text).correct is True
-    assert grade(str(value + off), text).correct is False
+    assert grade(text, str(value)).correct is True
+    assert grade(text, str(value + off)).correct is False
 
 
 OWN = Path(__file__).parent / "data" / "answer_pairs.jsonl"
@@ -184,7 +184,7 @@ def test_a_unit_is_words_behind_a_value(text: str, value: str, unit: str) -> Non
         (r"\binom{9999999}{3}", "a binomial that is not computed"),
         (r"\lfloor x \rfloor", "the whole part of what is no rational"), ("2^{100000}", "a power of 100000"),
         ("(x+y+z+w+1)^{64}", "too many terms"), (r"\sqrt{99999999999999999}", "a root of a large number"),
-        ("(x+1)^{65}", "a power of 65"), ("2^{4000}*2^{4000}", None),
+        ("(x+1)^{65}", "a power of 65"), ("2^{60000}*2^{60000}", None),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_why(text: str, why: str | None) -> None:
@@ -195,8 +195,8 @@ def test_what_cannot_be_read_says_why(text: str, why: str | None) -> None:
 
 def test_numbers_are_bounded_and_roots_are_real() -> None:
     number = algebra.number
-    assert number(2**4095).above and number(Fraction(1, 2**4095)).above
-    for large in (2**4097, Fraction(1, 2**4097)):
+    assert number(2**65535).above and number(Fraction(1, 2**65535)).above
+    for large in (2**65537, Fraction(1, 2**65537)):
         with pytest.raises(TooLargeError, match=r"^too many digits$"):
             number(large)
     with pytest.raises(UndefinedError, match=r"^division by zero$"):
@@ -232,7 +232,7 @@ def test_what_needs_more_than_algebra_says_so() -> None:
     ("reply", "answer"),
     [
         (r"so \boxed{3} or rather \boxed{\frac{1}{2}}.", r"\frac{1}{2}"),
-        (r"\boxed{a{b}c} and then \boxed{unclosed", "a{b}c"),
+        (r"\boxed{a{b}c} and then \boxed{unclosed", None),
         (r"\boxed{}", None),
         ("He has 5.\n#### 1,234", "1,234"),
         ("**Final answer:** 42.", "42"),

@@ -98,11 +98,11 @@ async def test_work_left_undone_is_wrong_and_no_engine_is_asked(gold: str, answe
         ("2^{10}", "1024"),
         ("2^{10}", "2^10"),
         ("x^2+2x+1", "(x+1)^2"),
-        ("6", "3!"),
-        ("12", "24/2"),
+        ("3!", "6"),
+        ("24/2", "12"),
     ],
 )
-def test_benchmarks_stay_generous(gold: str, answer: str) -> None:
+def test_what_is_no_value_may_be_written_in_any_way(gold: str, answer: str) -> None:
     assert grade(gold, answer).correct is True
     if not is_literal(gold):
         assert not left_undone("", gold, answer)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from agent0.grading import answer_in, grade
 from agent0.grading.answer_types import left_undone
-from agent0.grading.extraction import visible
 from agent0.grading.math.symbolic import compared
 from agent0.grading.math.units import NUMERALS
 from agent0.grading.spelling.calendar import same_time, time_of
@@ -45,9 +44,9 @@ def test_pairs_of_every_cause_are_decided_as_labelled(cause: str) -> None:
 def test_what_is_thought_is_no_answer(value: int, tag: str) -> None:
     for thought in (rf"\boxed{{{value}}}", f"The answer is {value}.", f"#### {value}", f"<answer>{value}</answer>"):
         assert answer_in(f"<{tag}>{thought}</{tag}> I give up.") is None
-        assert answer_in(f"{thought}</{tag}> I give up.") is None
+        assert answer_in(f"Hm. {thought}</{tag}> I give up.") is None
         assert answer_in(rf"<{tag}>{thought}</{tag}> \boxed{{{value + 1}}}") == str(value + 1)
-    assert visible("<think>open") == "<think>open"
+    assert answer_in("<think>The answer is 3.") is None
 
 
 @given(st.integers(0, 10**9))
@@ -77,10 +76,12 @@ def test_a_time_of_day_is_one_minute_of_it(hour: int, minute: int) -> None:
     assert time_of(f"{(hour - 1) % 12 + 1}:{minute:02} {half}") == (60 * hour + minute, True)
 
 
-def test_factorials_up_to_fifty_are_computed() -> None:
+def test_factorials_are_computed_exactly() -> None:
     for number in (0, 3, 50):
-        assert grade(str(factorial(number)), f"{number}!").correct is True
-        assert grade(str(factorial(number) + 1), f"{number}!").correct is False
+        assert grade(f"{number}!", str(factorial(number))).correct is True
+        assert grade(f"{number}!", str(factorial(number) + 1)).correct is False
+    assert grade(r"\frac{1}{1999!}", r"\frac{2000}{2000!}").correct is True
+    assert grade(r"\frac{1}{1999!}", r"\frac{2001}{2000!}").correct is False
 
 
 @given(st.integers(0, 1439), st.integers(0, 1439))

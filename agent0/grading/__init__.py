@@ -19,6 +19,7 @@ from agent0.grading.math.fallback import costly, question
 from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.undone import UNDONE, leaves_work
 from agent0.grading.math.units import one_unit
 from agent0.grading.readings import judged, other_notations
 from agent0.grading.replies.trimmed import unquoted
@@ -81,9 +82,12 @@ def _rewritten(gold: str, candidate: str) -> Grade:
     if found := as_written(unmarked(gold), unmarked(candidate)):
         return Grade(*found, gold[:200], candidate[:200])
     gold, candidate = rewritten(gold, candidate)
+    written = spelled(gold, candidate)
     if found := resolved(gold, candidate, _alike):
         return Grade(*found, gold[:200], candidate[:200])
     compared = _spelled(*computed(gold, candidate))
+    if compared.correct is not False and leaves_work(*written):
+        return Grade(False, UNDONE, gold[:200], candidate[:200])
     if compared.correct is not True and same_functions(gold, candidate, asked=compared.symbolic):
         return Grade(True, "equal at each point", gold[:200], candidate[:200])
     if compared.symbolic and surely_differ(gold, candidate):

@@ -21,7 +21,9 @@ from agent0.turns.thoughts import split_thoughts
 
 LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
-_struck = re.compile(r"~~[^~\n]{1,200}~~|(?<=\S)\s*<(s|del|strike)>(?:(?!</\1>).){0,200}</\1>", re.IGNORECASE | re.DOTALL)
+_struck = re.compile(
+    r"~~[^~\n]{1,200}~~|(?<=\S)\s*<(s|del|strike)>(?:(?!</\1>).){0,200}</\1>", re.IGNORECASE | re.DOTALL
+)
 _tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
 _square = re.compile(r"\[(/?)(?:final[_ ]?)?answer\]", re.IGNORECASE)
 _escaped_tag = re.compile(r"&lt;/(?:final_?)?answer&gt;", re.IGNORECASE)
@@ -139,7 +141,7 @@ def answer_in(text: str) -> str | None:
 
 
 def answer_of_reply(reply: str) -> str | None:
-    """``answer_in`` of what ``reply_of`` returned."""
+    """Return the answer in what ``reply_of`` returned: see ``answer_in``."""
     rejected = _rejected_box(reply)
     if not rejected and (several := boxes_of_one_answer(reply[-LAST:])):
         return several

@@ -23,7 +23,7 @@ _plain = re.compile(
 )
 _mixed = re.compile(r"\d+\s*(?=\\frac)|\d+\s+(?=\d+\s*/)")
 _name = re.compile(r"\\?[A-Za-z]+|[A-Za-z](?:_\{?\w+\}?)?'{0,2}")
-_PAIRS = {"(": ")", "{": "}"}
+_PAIRS = {"(": ")", "{": "}", "[": "]"}
 MOST_WRAPPERS = 8
 
 

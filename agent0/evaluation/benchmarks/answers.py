@@ -4,8 +4,7 @@ from functools import partial
 
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.evaluation.benchmarks.rows import published
-from agent0.grading import Grade, answer_in
-from agent0.grading.answer_types.value import undone_number
+from agent0.grading import Grade
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox
 
@@ -30,8 +29,8 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     Where the gold is a number, the answer must be one too: ``76*26+89`` is not right for 2065.
     """
     if answer is not None:
-        return undone_number(item.gold, answer) or await decide(item.gold, answer, sandbox)
-    return undone_number(item.gold, answer_in(reply)) or await decide(item.gold, reply, sandbox, reply=True)
+        return await decide(item.gold, answer, sandbox)
+    return await decide(item.gold, reply, sandbox, reply=True)
 
 
 _maths = partial(Benchmark, domain="math", fields=_FIELDS, read=_solved, judge=judge)

@@ -5,7 +5,6 @@ import re
 from agent0.evaluation.benchmarks import Benchmark, Item, Row, benchmark
 from agent0.evaluation.benchmarks.rows import published
 from agent0.grading import Grade, grade
-from agent0.grading.answer_types.value import undone_number
 from agent0.ports.sandbox import Sandbox
 
 _option = re.compile(r"^\(?([A-R])\)?$")
@@ -29,7 +28,7 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
         got = said[1].upper() if said else answer[:40]
         return Grade(got == option[1], "letter", option[1], got)
     if re.fullmatch(r"-?\d+", item.gold):
-        return undone_number(item.gold, answer) or grade(item.gold, answer)
+        return grade(item.gold, answer)
     plain = [re.sub(r"\s+|\\text|[{}$]" if not re.search(r"[<>()\[\]{}]", item.gold) else r"\s+", "", text).casefold()
              for text in (item.gold, answer)]  # fmt: skip
     return Grade(plain[0] == plain[1].rstrip("."), "text", item.gold, answer[:100])

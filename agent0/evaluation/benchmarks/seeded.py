@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from agent0.evaluation.benchmarks import Item
 from agent0.grading import Grade, answer_in, grade
-from agent0.grading.answer_types.value import undone_number
 from agent0.grading.math.forms import fold
 from agent0.ports.sandbox import Sandbox
 
@@ -44,6 +43,6 @@ async def exactly(item: Item, reply: str, answer: str | None, sandbox: Sandbox) 
     if said is None or not said.strip():
         return Grade(False, "no answer", item.gold)
     if item.gold.replace(".", "", 1).replace("-", "", 1).isdigit():
-        found = undone_number(item.gold, said) or grade(item.gold, said)
+        found = grade(item.gold, said)
         return replace(found, correct=bool(found.correct), symbolic=False)
     return Grade(fold(item.gold) == fold(said), "words", item.gold, said[:200])

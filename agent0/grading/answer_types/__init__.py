@@ -88,7 +88,7 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
 def without_solution(expected: str) -> str:
     """Return the answer of an expected text that has its solution before it, as rows of GSM8K do: ``24`` of
     ``… #### 24``."""
-    before, mark, answer = expected.rpartition("####")
+    _, mark, answer = expected.rpartition("####")
     return answer.strip() if mark and answer.strip() else expected
 
 

@@ -27,7 +27,8 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
      lambda found: rf"\{found[1].lower()} "),
     (re.compile(r"(?<![A-Za-z\\])([a-z])\s*\^\s*\{\s*\(\s*([1-4])\s*\)\s*\}"), lambda f: f[1] + _ORDERS[f[2]]),
     (
-        re.compile(r"\\[dt]?frac\s*\{\s*d\s*\}\s*\{\s*d\s*x\s*\}\s*(?:\[|\(|\\left[\[(])?\s*([a-z])\s*\(\s*x\s*\)\s*[\])]?"),
+        re.compile(
+            r"\\[dt]?frac\s*\{\s*d\s*\}\s*\{\s*d\s*x\s*\}\s*(?:\[|\(|\\left[\[(])?\s*([a-z])\s*\(\s*x\s*\)\s*[\])]?"),
         r"\1'(x)",
     ),
     (re.compile(r"=\s*<(?![=>])"), r"\\le "),
@@ -38,11 +39,15 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
     (re.compile(r"\\(?:implies|Longrightarrow)(?![A-Za-z])"), r"\\Rightarrow "),
     (re.compile(r"\\(?:measuredangle|sphericalangle)(?![A-Za-z])"), r"\\angle "),
     (re.compile(r"\\Bbbk|\\(?:Reals|reals|R)(?![A-Za-z])"), r"\\mathbb{R}"),
-    (re.compile(r"\\(?:arc)?(sin|cos|tan)h\s*\^\s*\{\s*-1\s*\}|(?<![A-Za-z])\\operatorname\s*\{\s*arc?(sin|cos|tan)h\s*\}|\\operatorname\s*\{\s*ar(sin|cos|tan)h\s*\}"),
+    (re.compile(
+        r"\\(?:arc)?(sin|cos|tan)h\s*\^\s*\{\s*-1\s*\}|(?<![A-Za-z])\\operatorname\s*\{\s*arc?(sin|cos|tan)h\s*\}"
+        r"|\\operatorname\s*\{\s*ar(sin|cos|tan)h\s*\}"),
      lambda f: rf"\operatorname{{arc{f[1] or f[2] or f[3]}h}}"),
 )  # fmt: skip
 _SPELLINGS += (
-    (re.compile(r"\\?(?:operatorname|mathrm|text)?\s*\{?\s*(?<![a-z])cis(?![a-z])\s*\}?\s*(\\[dt]?frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\([^()]*\)|\d+\s*(?:\^\s*\{?\s*\\circ\s*\}?|°)?|\\pi)"),
+    (re.compile(
+        r"\\?(?:operatorname|mathrm|text)?\s*\{?\s*(?<![a-z])cis(?![a-z])\s*\}?(?:\\[,;! ]"
+        r"|\s)*(\\[dt]?frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\([^()]*\)|\d+\s*(?:\^\s*\{?\s*\\circ\s*\}?|°)?|\\pi)"),
      r"(\\cos(\1) + i \\sin(\1))"),
     (re.compile(r"(?<=:[0-5]\d)\s*o['’]clock"), ""),
     (re.compile(r"\\(?:vec|boldsymbol|bm|pmb|mathbf)\s*\{\s*([a-hl-z])\s*\}"), r"\\mathbf{\1}"),
@@ -54,22 +59,30 @@ _SPELLINGS += (
     (re.compile(r"(?<=10)\s*\^\s*(-\d+)"), r"^{\1}"),
     (re.compile(r"^\s*(?:the )?(?:set of )?(?:all )?(?:the )?(natural|rational|complex) numbers\s*\.?\s*$", re.I),
      lambda found: rf"\mathbb{{{_SETS[found[1].lower()]}}}"),
-    (re.compile(r"(?:\\operatorname\s*\{\s*arc(?=(?:cot|sec|csc)\s*\})|\\?arc(?=cot|sec|csc))(cot|sec|csc)\s*\}?(?![A-Za-z])\s*\(\s*(\d+)\s*\)"),
+    (re.compile(
+        r"(?:\\operatorname\s*\{\s*arc(?=(?:cot|sec|csc)\s*\})|\\?arc(?=cot|sec|csc))(cot|sec"
+        r"|csc)\s*\}?(?![A-Za-z])\s*\(\s*(\d+)\s*\)"),
      lambda f: rf"\arc{_OTHER[f[1]]}\left(\frac{{1}}{{{f[2]}}}\right)"),
-    (re.compile(r"\\?(?:arc(cot|sec|csc)|(cot|sec|csc)\s*\^\s*\{\s*-\s*1\s*\})(?![A-Za-z])\s*(?:\(\s*(\d+)\s*\)|\{\s*(\d+)\s*\}|(\d+))"),
+    (re.compile(
+        r"\\?(?:arc(cot|sec|csc)|(cot|sec|csc)\s*\^\s*\{\s*-\s*1\s*\})(?![A-Za-z])\s*(?:\(\s*(\d+)\s*\)"
+        r"|\{\s*(\d+)\s*\}|(\d+))"),
      lambda f: rf"\arc{_OTHER[f[1] or f[2]]}\left(\frac{{1}}{{{f[3] or f[4] or f[5]}}}\right)"),
 )  # fmt: skip
 _entity = re.compile(r"&[A-Za-z]{2,8};")
 _wanted = re.compile(
-    r"gcd|lcm|max|min|GCD|LCM|\^\s*\{\s*\(|\\[dt]?frac\s*\{\s*d\s*\}|=\s*<|\.\s+10|•|\\in|P\s*_|implies|Long|angle|Bbb|eals|\\R"
-    r"|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|cot|sec|csc|clock|vec|bold|bm|pmb"
+    r"gcd|lcm|max|min|GCD|LCM|\^\s*\{\s*\(|\\[dt]?frac\s*\{\s*d\s*\}|=\s*<|\.\s+10|•|\\in|P\s*_|implies|Long|angle"
+    r"|Bbb|eals|\\R"
+    r"|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|cot|sec|csc|clock|vec|bold|bm"
+    r"|pmb"
 )
 
 
 _groups = re.compile(r"(?<![\w.])(\d{1,3}(?:_\d{3})+)(?![\d_{])")
 _lakhs = re.compile(r"[-\\$ ]*\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?[ .$]*")
 _python_complex = re.compile(r"\bcomplex\(\s*([-+\d.]+)\s*,\s*([-+]?)\s*([\d.]+)\s*\)")
-_engineers = re.compile(r"[\s\d.+*/^(){}=-]|\\(?:[dt]?frac|sqrt|pi|cdot|,)(?![A-Za-z])|(?<![A-Za-z])(?:[ijz]|e(?=\s*\^))(?![A-Za-z])")
+_engineers = re.compile(
+    r"[\s\d.+*/^(){}=-]|\\(?:[dt]?frac|sqrt|pi|cdot|,)(?![A-Za-z])|(?<![A-Za-z])(?:[ijz]|e(?=\s*\^))(?![A-Za-z])"
+)
 _unit = re.compile(r"(?<![A-Za-z\\])[ij](?![A-Za-z])")
 
 
@@ -81,9 +94,10 @@ def one_figure(gold: str, said: str) -> tuple[str, str]:
         said = said.replace(",", "")
     said = _python_complex.sub(lambda f: f"{f[1]}{f[2] or '+'}{f[3]}j", said)
     units = [set(_unit.findall(text)) for text in (gold, said)]
-    if sorted(map(sorted, units)) == [["i"], ["j"]] and all(re.search(r"\d", text) or text is gold for text in (gold, said)):
-        if not _engineers.sub("", f"{gold} {said}"):
-            gold, said = (_unit.sub("i", text) for text in (gold, said))
+    texts = [text for text in (gold, said) if not re.search(r"\d", text)]
+    is_number = texts in ([], [gold]) and not _engineers.sub("", f"{gold} {said}")
+    if is_number and sorted(map(sorted, units)) == [["i"], ["j"]]:
+        gold, said = (_unit.sub("i", text) for text in (gold, said))
     return gold, said
 
 

@@ -4,8 +4,10 @@ solutions, functions by cases. Version 4 of the verification rules.
 Each module decides one kind: True or False where both answers are of it, None for everything else.
 """
 
+from agent0.grading.equivalence.endless import same_endless
 from agent0.grading.equivalence.families import same_families
 from agent0.grading.equivalence.functions import same_functions, surely_differ
+from agent0.grading.equivalence.matrices import same_products
 from agent0.grading.equivalence.permutations import same_letter, same_permutation, same_truth
 from agent0.grading.equivalence.quantities import same_quantity
 from agent0.grading.equivalence.ranges import same_range
@@ -21,6 +23,8 @@ _KINDS = (
     ("truth table", same_formula),
     ("set of solutions", same_families),
     ("set of numbers", same_range),
+    ("terms of a list", same_endless),
+    ("product of matrices", same_products),
 )
 LONGEST = 300
 

@@ -25,6 +25,7 @@ _BUILT = re.compile(r"\\(?:int|sum|prod|lim|begin|log|binom)(?![A-Za-z])")
 """What the engine reads and exact comparison may not."""
 _NAMED = re.compile(rf"({NAME})\s*=\s*([^=<>]+)")
 _SIGN = re.compile(r"\\(?:le|ge|ne|in)(?![A-Za-z])|[<>=]")
+_BOUND = re.compile(r"_\s*\{\s*[a-z]\s*=")
 _PAIR = re.compile(r"[(\[][^()\[\]]*,")
 _FLOAT = re.compile(r"\.|\d[eE][-+]?\d")
 _UNFINISHED = re.compile(r"[-+*/^_,]\s*$|^\s*[*/^_,]|[-+*/^_]\s*[*/^_)\]}]|\(\s*\)|\[\s*\]")
@@ -62,6 +63,8 @@ def _value(form: Form) -> Form:
 
 def _settled(aim: Form, found: Form) -> bool:
     """Whether exact comparison has the last word: both were read and hold no function, or one is words alone."""
+    if isinstance(aim, Words) and isinstance(found, Expression):
+        return not _BUILT.search(aim.text) or not found.literal
     if isinstance(aim, Words):
         return not isinstance(found, Words) or not re.search(r"[\\^_=+*/\d]", aim.text)
     if isinstance(found, Words):
@@ -85,7 +88,7 @@ def _whole(wanted: str, said: str) -> bool:
 def _signs(text: str) -> list[str]:
     """Relations, whichever way they point."""
     turned = {"\\ge": "\\le", ">": "<"}
-    return [turned.get(sign, sign) for sign in _SIGN.findall(text)]
+    return [turned.get(sign, sign) for sign in _SIGN.findall(_BOUND.sub("", text))]
 
 
 def _known(wanted: str, said: str) -> bool:

@@ -10,6 +10,7 @@ from math import ceil, comb, factorial, floor
 
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
+from agent0.grading.math.angles import E, of_angle, turned
 
 DEEPEST, LONGEST, MOST_DIGITS = 24, 400, 100
 MOST_FACTORS = 5_000
@@ -164,6 +165,8 @@ class _Reader:
     def _numeral(self) -> bool:
         """Whether what comes is a number in figures, in braces or not."""
         kinds = [kind for kind, _ in self.left[:3]]
+        if self.left[1:2] == [("sign", "!")]:
+            return False
         braced = [word for _, word in self.left[:3:2]] == ["{", "}"] and kinds[1] == "number"
         return braced or (bool(kinds) and kinds[0] in ("number", "sci"))
 
@@ -193,7 +196,7 @@ class _Reader:
             base = _factorial(base)
         if self._accept("^"):
             exponent = self._argument(depth, signed=True)
-            return turned(exponent) or algebra.power(base, exponent) if base == _E else algebra.power(base, exponent)
+            return turned(exponent) or algebra.power(base, exponent) if base == E else algebra.power(base, exponent)
         return base
 
     def _atom(self, depth: int) -> Quotient:
@@ -302,7 +305,7 @@ class _Reader:
     def _inside(self, depth: int) -> Quotient:
         r"""The argument: in brackets, or the product up to the next sign or function (``\cot 2x``)."""
         if self._peek() in (("sign", "("), ("sign", "{"), ("sign", "[")):
-            return self._factor(depth + 1)
+            return self._atom(depth + 1)
         value = self._factor(depth + 1)
         while self._peek()[0] in ("number", "letter") or self._peek() == ("name", "pi"):
             value = algebra.multiply(value, self._factor(depth + 1))
@@ -313,8 +316,8 @@ def _function(name: str, inside: Quotient) -> Quotient:
     """Quotients of sine and cosine for the other four; ln and log alike."""
     sine, cosine = (algebra.symbol(f"{f}({algebra.key(inside)})") for f in ("sin", "cos"))
     if name == "exp":
-        return turned(inside) or algebra.power(_E, inside)
-    if name in ("sin", "cos", "tan", "cot", "sec", "csc") and (exact := _by_angle(name, inside)) is not None:
+        return turned(inside) or algebra.power(E, inside)
+    if name in ("sin", "cos", "tan", "cot", "sec", "csc") and (exact := of_angle(name, inside)) is not None:
         return exact
     forms = {
         "tan": lambda: algebra.multiply(sine, algebra.inverse(cosine)),
@@ -325,76 +328,9 @@ def _function(name: str, inside: Quotient) -> Quotient:
     return forms[name]() if name in forms else algebra.symbol(f"{name}({algebra.key(inside)})")
 
 
-def _in_half_turns(angle: Quotient) -> Fraction | None:
-    """The rational number of half turns (multiples of pi) that ``angle`` is, None where it is none."""
-    if not angle.above:
-        return Fraction(0)
-    return algebra.rational(algebra.multiply(angle, algebra.inverse(algebra.symbol("pi"))))
-
-
-def _sine(half_turns: Fraction) -> Quotient | None:
-    """The exact sine of a multiple of 15 degrees."""
-    twelfths = half_turns * 12
-    if twelfths.denominator != 1:
-        return None
-    step = int(twelfths) % 24
-    value = _SINES[min(step % 12, 12 - step % 12)]
-    return algebra.negative(value) if step > 12 else value
-
-
-def _root_of(number: int) -> Quotient:
-    return algebra.power(algebra.number(number), algebra.number(Fraction(1, 2)))
-
-
-def _sines() -> list[Quotient]:
-    """Sines of 0, 15, ... 90 degrees."""
-    half, quarter = algebra.number(Fraction(1, 2)), algebra.number(Fraction(1, 4))
-    roots = {n: _root_of(n) for n in (2, 3, 6)}
-    return [
-        algebra.number(0),
-        algebra.multiply(quarter, algebra.add(roots[6], algebra.negative(roots[2]))),
-        half,
-        algebra.multiply(half, roots[2]),
-        algebra.multiply(half, roots[3]),
-        algebra.multiply(quarter, algebra.add(roots[6], roots[2])),
-        algebra.number(1),
-    ]
-
-
-_SINES = _sines()
-_E = algebra.symbol("e")
-
-
-def turned(exponent: Quotient) -> Quotient | None:
-    """``e ** exponent`` by its cosine and sine, where ``exponent`` is i times a multiple of 15 degrees."""
-    if not any(base == "i" for terms in (exponent.above, exponent.below) for monomial in terms for base, _ in monomial):
-        return None
-    half_turns = _in_half_turns(algebra.multiply(exponent, algebra.negative(algebra.symbol("i"))))
-    sine, cosine = (None, None) if half_turns is None else (_sine(half_turns), _sine(half_turns + Fraction(1, 2)))
-    if sine is None or cosine is None:
-        return None
-    return algebra.add(cosine, algebra.multiply(algebra.symbol("i"), sine))
-
-
-def _by_angle(name: str, inside: Quotient) -> Quotient | None:
-    """The exact value of a function of a multiple of 15 degrees.
-
-    Raises:
-        UndefinedError: it has none.
-    """
-    half_turns = _in_half_turns(inside)
-    sine, cosine = (None, None) if half_turns is None else (_sine(half_turns), _sine(half_turns + Fraction(1, 2)))
-    if sine is None or cosine is None:
-        return None
-    above, below = {"sin": (sine, None), "cos": (cosine, None), "tan": (sine, cosine), "cot": (cosine, sine),
-                    "sec": (None, cosine), "csc": (None, sine)}[name]  # fmt: skip
-    above = algebra.number(1) if above is None else above
-    return above if below is None else algebra.multiply(above, algebra.inverse(below))
-
-
 def _binomial(above: Quotient, below: Quotient) -> Quotient:
     n, k = algebra.rational(above), algebra.rational(below)
-    if n is None or k is None or n.denominator * k.denominator != 1 or not 0 <= k <= n <= 200:
+    if n is None or k is None or n.denominator * k.denominator != 1 or not 0 <= k <= n <= MOST_FACTORS:
         raise UnreadableError("a binomial that is not computed")
     return algebra.number(comb(int(n), int(k)))
 

@@ -24,11 +24,16 @@ _note = re.compile(
     re.DOTALL,
 )
 _TELLING = re.compile(
-    r"\b(?:not|no|or|and|if|mod|base|less|more|wrong|only|to|each|either|unless|incorrect|false|per|times|squared|cubed|minus"
+    r"\b(?:not|no|or|and|if|mod|base|less|more|wrong|only|to|each|either|unless|incorrect|false|per|times|squared"
+    r"|cubed|minus"
     r"|negative|radians?|degrees?|percent|dollars?|cents?|factorial|approximately|rounded|am|pm|bc|ad)\b|[=<>]"
 )
 _again = re.compile(r"(?:i\.e\.|that is|equivalently|≈|\\approx|about|approx\w*|roughly|which is)[,:]? ?\S")
-_same_as = re.compile(r"^(?:or|i\.e\.|that is|equivalently|or equivalently|about|approx\w*\.?|roughly|exactly|just|which is|also)[,:]? |^\s*(?:=|≈|~|\\approx)\s*", re.IGNORECASE)
+_same_as = re.compile(
+    r"^(?:or|i\.e\.|that is|equivalently|or equivalently|about|approx\w*\.?|roughly|exactly|just|which is"
+    r"|also)[,:]? |^\s*(?:=|≈|~|\\approx)\s*",
+    re.IGNORECASE,
+)
 _sides = re.compile(r"\s*(?:=|≈|\\approx)\s*|,? or |;\s")
 _percent = re.compile(r"\s*(?:\\?%|percent)\s*\Z")
 _decimal = re.compile(r"-?\d*\.?\d+")
@@ -50,6 +55,10 @@ def without_notes(gold: str, said: str) -> Iterator[str]:
     found = _note.fullmatch(bare)
     if found is None or found["value"].count("(") != found["value"].count(")"):
         return
+    yield from _without_note(found)
+
+
+def _without_note(found: re.Match[str]) -> Iterator[str]:
     value, note = found["value"].strip(" $"), found["note"].strip(" $")
     if _again.match(note) or _says_again(value, note):
         yield f"{value}{found['unit'] or ''}"
@@ -62,7 +71,7 @@ def without_notes(gold: str, said: str) -> Iterator[str]:
 
 
 def _says_again(value: str, note: str) -> bool:
-    """Whether each side of ``note`` is ``value`` once more: as a percentage, a decimal, rounded, or still to compute."""
+    """Whether each side of ``note`` is ``value`` once more: as a percentage, rounded, or still to compute."""
     sides = [side for side in _sides.split(_same_as.sub("", note)) if side.strip(" $")]
     return bool(sides) and all(_is_same(value, side.strip(" $")) for side in sides)
 

@@ -194,7 +194,7 @@ def _option_at_end(text: str, letter: str) -> Iterator[str]:
         return
     if not options or options[-1] is None or any(options[:-1]) or _wrong.search(lines[-1]):
         return
-    if letter in options[-1].groups():
+    if letter in options[-1].groups() and len(re.findall(r"\([A-J]\)", lines[-1])) < len("AB"):
         yield letter
 
 

@@ -34,12 +34,14 @@ HEDGE = re.compile(
     r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first(?! (?:\w+ )?(?:terms?"
     r"|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?|times(?=[\s,]+\S)"
     r"|twice|too"
-    r"|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting|candidates?"
+    r"|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous"
+    r"|tempting|candidates?"
     r"|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
 _chooses = re.compile(
-    r"(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|one that (?:works|fits|holds)"
+    r"(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|one that (?:works"
+    r"|fits|holds)"
     r"|only)\b[^A-J]*|: [^A-J]*"
     r"| (?:makes the most sense|fits best|works best"
     r"|best (?:fits|describes|matches|explains|answers|completes)\b[^A-J]*))"
@@ -62,13 +64,18 @@ _after_word = re.compile(
 )
 _true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _CHOICE = r"(?:(?:[Oo]ption|[Cc]hoice|[Aa]nswer|[Ss]tatement) )?\(?([A-J])\)?"
-_holds = r"(?:holds|works|fits|matches|applies|(?:is|must be) (?:the )?(?:\w+ )?(?:correct|right|best|true|valid|one|only|answer|choice|option)\b.*|it is|stands|is it)"
+_holds = (
+    r"(?:holds|works|fits|matches|applies|it is|stands|is it"
+    r"|(?:is|must be) (?:the )?(?:\w+ )?(?:correct|right|best|true|valid|one|only|answer|choice|option)\b.*)"
+)
 _fails = (
-    r"(?:(?:is|are|does|do|can|was|would|will)(?:n['’]t|not| not)|fails?|can(?:no|['’])t|cannot|is (?:too|wrong|incorrect|false|ruled|out|impossible|invalid)"
+    r"(?:(?:is|are|does|do|can|was|would|will)(?:n['’]t|not| not)|fails?|can(?:no|['’])t|cannot|is (?:too|wrong"
+    r"|incorrect|false|ruled|out|impossible|invalid)"
     r"|are (?:too|wrong|incorrect|false|ruled|out|impossible|invalid|both wrong))\b.*"
 )
 _taken_clause = re.compile(
-    rf"(?:(?:so|thus|hence|therefore|then|and|but|because|since|only|just|that leaves|it(?: is|['’]s| must be)|i(?:['’]d| would) (?:go with|choose|pick|take|say)),?\s+)*{_CHOICE}"
+    rf"(?:(?:so|thus|hence|therefore|then|and|but|because|since|only|just|that leaves|it(?: is|['’]s| must be)"
+    rf"|i(?:['’]d| would) (?:go with|choose|pick|take|say)),?\s+)*{_CHOICE}"
     rf"(?: {_holds})?(?: over {_CHOICE})?",
     re.IGNORECASE,
 )
@@ -78,7 +85,11 @@ _ruled_out_clause = re.compile(
     rf"|(?:it )?(?:is not|isn['’]t|can['’]t be|cannot be|not|rather than|instead of) {_CHOICE}",
     re.IGNORECASE,
 )
-_clauses = re.compile(r"\s*(?:[;.]|,(?!\s+[A-J](?:,| and | or )))\s+|\s+(?=(?:while|whereas|because|since|but|and not|rather than|instead of)\b)", re.IGNORECASE)
+_clauses = re.compile(
+    r"\s*(?:[;.]|,(?!\s+[A-J](?:,| and | or )))\s+|\s+(?=(?:while|whereas|because|since|but|and not|rather than"
+    r"|instead of)\b)",
+    re.IGNORECASE,
+)
 _letters = re.compile(r"(?<![A-Za-z'’])[A-J](?![A-Za-z'’])")
 _verdict = re.compile(
     r"(?:^|.*\b)(?:statement|claim|assertion|proposition|conjecture|converse|inequality|identity|it|this|that|answer)"

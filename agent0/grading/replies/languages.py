@@ -10,7 +10,8 @@ _scripts = re.compile(
     r"(?=[\w$(\\*`−\-\u300c])(?![\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])"
 )
 _copula = re.compile(
-    r"(?<=[A-Za-z0-9$)}%])(?:\s*(?:입니다|이에요|예요|이다|가 됩니다|이 됩니다|になります|となります|である|です|だ|है|होगा|ครับ|ค่ะ)"
+    r"(?<=[A-Za-z0-9$)}%])(?:\s*(?:입니다|이에요|예요|이다|가 됩니다|이 됩니다|になります|となります"
+    r"|である|です|だ|है|होगा|ครับ|ค่ะ)"
     r"|['’](?:d[ıiuü]r|t[ıiuü]r))(?=[\s.。!！]|\Z)"
 )
 """What says "is" behind a value in Korean, Japanese, Hindi and Turkish."""
@@ -25,13 +26,18 @@ _denied = re.compile(
 """What says that something is not, or only may be, behind it or before it."""
 _either = re.compile(r"(?<=[0-9A-J])\s*(?:或|か|또는|\boder|\bou|\beller|\bveya|أو|या|או)\s*(?=[-−]?[0-9A-J])")
 _WORDS = (
-    r"antwort|endergebnis|réponse|reponse|respuesta|risposta|resposta|ответ|відповідь|odpowiedź|antwoord|svar(?:et)?|vastaus|(?:doğru )?cevap|sonuç|ergebnis|résultat|resultado|risultato|resultaat|resultat(?:et)?|wynik|результат"
+    r"antwort|endergebnis|réponse|reponse|respuesta|risposta|resposta|ответ|відповідь|odpowiedź|antwoord|svar(?:et)?"
+    r"|vastaus|(?:doğru )?cevap|sonuç|ergebnis|résultat|resultado|risultato|resultaat|resultat(?:et)?|wynik"
+    r"|результат"
     r"|jawaban(?:nya)?|đáp án|răspuns(?:ul)?|válasz|odpověď|απάντηση"
 )
 _SAYS = r"равен|равна|равно|ist|lautet|est|es|è|é|este|är|er|is|to|jest|adalah|là|on|:|：|=|—|–"
 _words = re.compile(
-    rf"(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así|quindi)\s+){{0,4}}(?:(?:endgültige|finale?|richtige|correcta|correcte"
-    rf"|corretta|definitiva)\s+)?(?:{_WORDS})(?:\s+(?:finale?|correcta|correcte|corretta|definitiva|final))?[*_]*\s*(?:(?:{_SAYS})[*_]*\s*)+(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto|logo)\s+)?",
+    rf"(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así|quindi)\s+){{0,4}}(?:(?:endgültige|finale?"
+    rf"|richtige|correcta|correcte"
+    rf"|corretta|definitiva)\s+)?(?:{_WORDS})(?:\s+(?:finale?|correcta|correcte|corretta|definitiva"
+    rf"|final))?[*_]*\s*(?:(?:{_SAYS})[*_]*\s*)+(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto"
+    rf"|logo)\s+)?",
     re.IGNORECASE,
 )
 

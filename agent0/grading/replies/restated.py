@@ -232,7 +232,11 @@ def _in_words(gold: str, said: str) -> Iterator[str]:
         return
     if _letter.fullmatch(gold):
         named = _named_option.findall(said)
-        if len(set(named)) == 1 and not re.search(rf"\b{named[0]}\)? (?:is|are) (?:\w+ )?false\b", said) and not set(_capital.findall(said)) - {*named, "A", "I"}:
+        if (
+            len(set(named)) == 1
+            and not re.search(rf"\b{named[0]}\)? (?:is|are) (?:\w+ )?false\b", said)
+            and not set(_capital.findall(said)) - {*named, "A", "I"}
+        ):
             yield named[0]
     if gold.isalpha():
         yield from _words_of(gold, said)

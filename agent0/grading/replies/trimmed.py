@@ -4,7 +4,7 @@
 import re
 
 MOST = 4
-_PAIRS = ("\"\"", "''", "‘’", "“”", "«»", "»«", "‹›", "„“", "„”", "‚‘", "「」", "『』", "《》", "【】", "〈〉", "<>")
+_PAIRS = ('""', "''", "‘’", "“”", "«»", "»«", "‹›", "„“", "„”", "‚‘", "「」", "『』", "《》", "【】", "〈〉", "<>")
 """Quotation marks of several languages."""
 _smiley = re.compile(r"\s*(?:[:;=]['’]?-?[)D\]pP(]|\^_\^|<3|[\U0001f300-\U0001faff☀-➿\ufe0f]+)\s*\Z")
 _closing = re.compile(r"(?:[\s.;,!…~]|\.{2,}|\s+[-–—]|[–—]|(?<=[\w)}\]])[-–—](?=\Z))+\Z")
@@ -12,12 +12,16 @@ _dots = re.compile(r"(?:[,+]\s*|\.\d+\s*|\\[a-z]*\s*)(?:\.{3}|…)\Z")
 _PARTS = ("()", "[]", "{}")
 _aside = re.compile(
     r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+"
-    r"(?P<words>(?:I (?:believe|think|am sure|am certain|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
+    r"(?P<words>(?:I (?:believe|think|am sure|am certain|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none"
+    r"|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
 )
 _alters = re.compile(
-    r"\b(?:or|and|nor|plus|minus|times|percent|per cent|thousand|million|billion|hundred|dozen|maybe|perhaps|possibly|probably"
-    r"|presumably|wait|no|not|never|unless|if|either|otherwise|else|rather|double[ds]?|halved|twice|half|thirds?|quarters?"
-    r"|wrong|incorrect|mistake\w*|but|except|unsure|guess|approximately|about|roughly (?!speaking)|nearly|almost|more|less"
+    r"\b(?:or|and|nor|plus|minus|times|percent|per cent|thousand|million|billion|hundred|dozen|maybe|perhaps"
+    r"|possibly|probably"
+    r"|presumably|wait|no|not|never|unless|if|either|otherwise|else|rather|double[ds]?|halved|twice|half|thirds?"
+    r"|quarters?"
+    r"|wrong|incorrect|mistake\w*|but|except|unsure|guess|approximately|about|roughly (?!speaking)|nearly|almost"
+    r"|more|less"
     r"|fewer|hmm|actually|squared|cubed|negative|positive|respectively|degrees?|radians?|cents?|minutes?|seconds?"
     r"|could|might|may|would|should|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
     r"|forty|fifty|sixty|seventy|eighty|ninety)\b|n['’]t\b",
@@ -29,7 +33,9 @@ _alters = re.compile(
 def trimmed(text: str) -> str:
     """Return ``text`` without marks that end a sentence and quotation marks around all of it."""
     for _ in range(MOST):
-        shorter = unquoted(_unclosed(text if _dots.search(text) else _closing.sub("", _smiley.sub("", text)))).strip(" *`_\n\t")
+        shorter = unquoted(_unclosed(text if _dots.search(text) else _closing.sub("", _smiley.sub("", text)))).strip(
+            " *`_\n\t"
+        )
         if shorter == text:
             break
         text = shorter
@@ -41,7 +47,8 @@ def unquoted(text: str) -> str:
     text = text.strip()
     if text.startswith("``") and text.endswith("''"):
         return text[2:-2].strip()
-    for left, right in _PAIRS:
+    for pair in _PAIRS:
+        left, right = pair[0], pair[1]
         inside = text[1:-1]
         if len(text) > 2 and text[0] == left and text[-1] == right and not {left, right} & set(inside):
             if left == "<" and "," in inside:
@@ -52,7 +59,8 @@ def unquoted(text: str) -> str:
 
 def _unclosed(text: str) -> str:
     """``text`` without one bracket at its end that nothing in it opens."""
-    for left, right in _PARTS:
+    for pair in _PARTS:
+        left, right = pair[0], pair[1]
         if text.endswith(right) and text.count(left) + 1 == text.count(right) and not text.endswith("\\" + right):
             return text[:-1] if not re.search(r"[\[(].*,", text) else text
     return text

@@ -4,6 +4,7 @@ sines."""
 import re
 from fractions import Fraction
 
+from agent0.grading.math.operators import evaluated
 from agent0.grading.spelling.names import arguments, bracketed, key_of, name, named
 from agent0.grading.spelling.notation import vector
 
@@ -45,10 +46,6 @@ _pair = re.compile(r"\s*[\[(<].*,.*[\])>]\s*|.*\\(?:begin|langle).*", re.DOTALL)
 _states = re.compile(r"\\?(?:gcd|lcm|binom|max|min)(?![A-Za-z])")
 _one_unit = re.compile(r"\s*(-?[\d./]*)\s*\\(?:mathbf|hat|vec)\s*\{\s*\\?([ijk])(?:math)?\s*\}\s*")
 _number = re.compile(r"[\s(){}]*(-?\d+)[\s(){}]*")
-_factorials = re.compile(
-    r"\\[dt]?frac\s*\{\s*(\d{2,4})!\s*\}"
-    r"\s*\{\s*(?:(\d{1,4})!(?:\\[,;! ]|\\cdot|\s)*(\d{1,4})!|\(\s*(\d{1,4})!\s*\)\s*\^\s*\{?2\}?)\s*\}"
-)
 _modulo = re.compile(r"\s*(\d{1,9})(?:\s*\^\s*\{?(\d{1,6})\}?)?\s*\\b?mod\s*\{?\s*(\d{1,9})\s*\}?\s*")
 _angle = re.compile(
     r"\\?(?<![A-Za-z])(sin|cos|tan)\s*(?P<open>\(|\{)?\s*(?:(\d{1,4})\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree"
@@ -131,8 +128,7 @@ def _in_plane(gold: str, said: str) -> str:
 
 def computed_functions(text: str) -> str:
     """Return ``text`` with exact sines, binomials of large factorials, remainders and stated values in figures."""
-    if "!" in text:
-        text = _factorials.sub(_quotient, text)
+    text = evaluated(text)
     if found := _modulo.fullmatch(text) if "mod" in text else None:
         return str(pow(int(found[1]), int(found[2] or 1), int(found[3]))) if int(found[3]) else text
     if "=" in text and _states.search(text):
@@ -145,11 +141,6 @@ def _stated(text: str) -> str:
     sides = [_number.fullmatch(named(side)) for side in text.split("=")]
     values = {side[1] for side in sides if side}
     return values.pop() if len(sides) == 2 and all(sides) and len(values) == 1 else text
-
-
-def _quotient(found: re.Match[str]) -> str:
-    n, parts = int(found[1]), [int(part) for part in (found[2] or found[4], found[3] or found[4])]
-    return rf"\binom{{{n}}}{{{parts[0]}}}" if n > 50 and sum(parts) == n else found[0]
 
 
 def _exact(found: re.Match[str]) -> str:

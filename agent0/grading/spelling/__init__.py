@@ -18,7 +18,7 @@ __all__ = ["decided_as_written", "named", "plain", "spelled", "unknown_to_engine
 
 LONGEST = 2_000
 """Characters of an answer that is respelled; a longer one is compared as it is."""
-_number = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:/\d+)?")
+_number = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)")
 _DECIDED = (
     ("choice", same_choice),
     ("time of day", same_time),

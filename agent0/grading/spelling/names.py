@@ -11,11 +11,11 @@ from fractions import Fraction
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient, TooLargeError
 from agent0.grading.math.cleaning import clean, closing
-from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.parser import MOST_FACTORS, UnreadableError, read
 
 MOST, DEEPEST, LARGEST = 40, 6, 10**6
 MOST_WRITTEN = 50
-"""The largest factorial that is written out; the parser computes larger ones."""
+"""The largest double factorial that is computed; the parser computes the others."""
 _prime = re.compile(r"\^\s*\{?\s*((?:\\prime\s*)+)\}?")
 _inverse = re.compile(r"\\?(sin|cos|tan|cot|sec|csc|sinh|cosh|tanh)\s*\^\s*(?:\{\s*-\s*1\s*\}|-1(?!\d))")
 _short = re.compile(r"\\?(?<![A-Za-z])a(?:rc?)?(sin|cos|tan|sinh|cosh|tanh)(?![A-Za-z])")
@@ -163,7 +163,9 @@ def _binomials(text: str, depth: int) -> str:
             return text
         n, k = _integer(above), _integer(below)
         if n is not None and k is not None:
-            if not (0 <= k <= n <= LARGEST and min(k, n - k) <= 300):
+            if not (0 <= k <= n <= LARGEST and (min(k, n - k) <= 300 or n <= MOST_FACTORS)):
+                return text
+            if n <= MOST_FACTORS and min(k, n - k) > MOST_WRITTEN:
                 return text
             made = f" ({math.comb(n, k)}) "
         else:
@@ -182,17 +184,19 @@ def _group(text: str, start: int) -> tuple[str, int]:
 
 
 def _factorials(text: str, depth: int) -> str:
-    r"""``n!!`` and ``n!``: numbers where ``n`` is one; ``(n+2)!`` as ``(n+1)(n+2)n!``."""
+    r"""``n!!`` as a number where ``n`` is one, and ``n!`` of a letter as a name; ``(n+2)!`` as ``(n+1)(n+2)n!``."""
+    place = 0
     for _ in range(MOST):
-        place = text.find("!")
+        place = text.find("!", place)
         if place <= 0:
             return text
         start = _operand(text, place)
         double = text[place + 1 : place + 2] == "!"
         made = _factorial(text[start:place], double) if start >= 0 else None
         if made is None:
-            return text
-        text = f"{text[:start]} {made} {text[place + 1 + double :]}"
+            place += 1 + double
+            continue
+        text, place = f"{text[:start]} {made} {text[place + 1 + double :]}", start + len(made)
     return text
 
 
@@ -216,9 +220,9 @@ def _factorial(operand: str, double: bool) -> str | None:
         return None
     number = algebra.rational(value)
     if number is not None:
-        if number.denominator != 1 or not 0 <= number:
+        if not double or number.denominator != 1 or not 0 <= number <= MOST_WRITTEN:
             return None
-        return f"({math.prod(range(int(number), 0, -2 if double else -1))})" if number <= MOST_WRITTEN else None
+        return f"({math.prod(range(int(number), 0, -2))})"
     shift = value.above.get(algebra.ONE, Fraction(0)) if set(value.below) == {algebra.ONE} else Fraction(0)
     if double or shift.denominator != 1 or abs(shift) > 8:
         return name(f"{algebra.key(value)}{'!!' if double else '!'}")

@@ -37,7 +37,7 @@ def degrees_for_radians(gold: str, said: str) -> bool | None:
 
 def same_statement(gold: str, said: str) -> bool | None:
     """Whether both are the same statement but for spacing; None where the gold is none of the kind."""
-    if gold.lstrip().startswith(("\\{", "{", "P(", "(")) or not _STATED.search(gold):
+    if gold.lstrip().startswith(("\\{", "{", "P(", "(")) or r"\lim" in gold or not _STATED.search(gold):
         return None
     similar = r"\sim" in gold
     return statement(gold) == statement(said.replace("~", r"\sim ") if similar else said)
