@@ -1,16 +1,20 @@
 """One item of a benchmark, from asking to the event that says what came of it."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, score_sample
+from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, in_mode, score_sample
 from agent0.chat_format import format_call
 from agent0.errors import OperationError
-from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, make_items
+from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, make_items, read_items
+from agent0.grading import Grade
 from agent0.ports.models import Likely
+from agent0.rollout.student import student_prompt
 from agent0.settings import PolicyConfig, StudentConfig
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback
@@ -71,3 +75,46 @@ async def test_files_lie_in_the_work_folder_where_there_are_tools() -> None:
     model.texts = ["nothing"]
     lost = await score_sample(bench(model, tools=("read_file",)), entry("tool_scenarios"), item, "plain", 0)
     assert (lost.correct, lost.error, lost.tool_calls) == (False, "no_answer", 0)
+
+
+def behind_examples(replies: list[str], domain: str, mode: Any) -> Playback:
+    """Says ``replies`` in turn behind the examples of the prompt that a language model gets."""
+    config = in_mode(StudentConfig(provider="openai"), mode)
+    return Playback([""] * student_prompt(config, domain).text.count("@assistant\n") + replies)
+
+
+PROGRAM = "def add_one(x):\n    return x + 1"
+MBPP_ROW = {"task_id": 9, "text": "Write add_one.", "code": PROGRAM, "test_list": ["assert add_one(1) == 2"]}
+
+
+@pytest.mark.parametrize(
+    ("replies", "mode", "judged"),
+    [
+        ([f"```python\n{PROGRAM}\n```", "It works. \\boxed{add_one}"], "tools", [PROGRAM, "It works."]),
+        ([f"```python\n{PROGRAM}\n```", "It returns the next number."], "tools", [PROGRAM, "It returns"]),
+        ([f"```python\n{PROGRAM}\n```"], "plain", [PROGRAM]),
+        (["I do not know."], "plain", ["I do not know."]),
+    ],
+)
+async def test_a_program_that_was_run_is_judged_although_the_last_turn_only_speaks_of_it(
+    replies: list[str], mode: Any, judged: list[str]
+) -> None:
+    seen: list[str] = []
+
+    async def judge(item: Item, reply: str, answer: str | None, sandbox: Any) -> Grade:
+        seen.append(reply)
+        return Grade(True, "seen", "")
+
+    (item,) = read_items(entry("mbpp"), json.dumps(MBPP_ROW), "rows")
+    own = replace(entry("mbpp"), judge=judge)
+    held = bench(behind_examples(replies, "code", mode), provider="openai", tools=("python",))
+    await score_sample(held, own, item, mode, 0)
+    assert all(text in seen[0] for text in judged)
+    assert "PLANET" not in seen[0] and "TENALP" not in seen[0], "the prompt's examples are nobody's program"
+
+
+async def test_where_no_program_is_asked_for_the_last_turn_alone_is_judged() -> None:
+    model = behind_examples(["```python\nprint('B')\n```", "It is \\boxed{A}"], "text", "tools")
+    held = bench(model, provider="openai", tools=("python",))
+    found = await score_sample(held, entry("arc_challenge"), CHOICE, "tools", 0)
+    assert (found.answer, found.correct, found.tool_calls) == ("A", False, 1)

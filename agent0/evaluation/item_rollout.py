@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from agent0.evaluation.benchmarks import Item as BenchmarkItem
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.suite import BenchmarkSuite, suite
 from agent0.grading import Grade
@@ -87,13 +88,15 @@ async def solve_benchmark_item(
         given = replace(given, start=save(asked.files, given.artifacts))
     task = Task(question=asked.question, domain=entry.domain, family=entry.name, level=1, canonical=asked.id)
     solved = await solve(task, student_prompt(given.config, task.domain), given)
-    verdict = await entry.judge(asked, last_reply(solved), solved.answer, ports.verifier_sandbox)
+    verdict = await entry.judge(asked, judged_reply(asked, solved), solved.answer, ports.verifier_sandbox)
     return _item_attempt(task, solved, verdict)
 
 
-def last_reply(solved: AttemptResult) -> str:
-    """Return the last turn that the student wrote; empty where there is none."""
-    return next((turn.content for turn in reversed(solved.transcript) if turn.role == "assistant"), "")
+def judged_reply(item: BenchmarkItem, solved: AttemptResult) -> str:
+    """Return what a benchmark's judge reads: the last turn that the student wrote, empty where there is none. Where a
+    program is asked for, all of its turns, since a block of code may be a call and the last turn speak of it only."""
+    written = [turn.content for turn in solved.transcript if turn.role == "assistant"]
+    return "\n\n".join(written[-max(solved.turns, 1) :] if item.problem else written[-1:])
 
 
 async def attempt_all(

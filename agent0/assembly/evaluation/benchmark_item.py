@@ -11,7 +11,7 @@ from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.evaluation.error_types import error_type
-from agent0.evaluation.item_rollout import last_reply
+from agent0.evaluation.item_rollout import judged_reply
 from agent0.grading import Grade
 from agent0.ports.models import Likelihood, Model
 from agent0.ports.sandbox import Sandbox
@@ -76,8 +76,7 @@ async def score_sample(bench: BenchmarkContext, entry: Benchmark, item: Item, mo
     prompt_parts = student_prompt(config, entry.domain)
     task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
     solved = await solve(task, prompt_parts, await _conditions(bench, entry, item, config, sample))
-    reply = last_reply(solved)
-    verdict = await entry.judge(item, reply, solved.answer, bench.verifier)
+    verdict = await entry.judge(item, judged_reply(item, solved), solved.answer, bench.verifier)
     return ItemScored(
         benchmark=entry.name,
         item=item.id,
