@@ -33,7 +33,7 @@ MOST_CALLS = 16
 _final_action = re.compile(rf"\{{\s*[\"']action[\"']\s*:\s*[\"']{FINAL_ACTION}[\"']", re.IGNORECASE)
 _almost = (
     (re.compile(r"[\"'](?:name|function|tool)[\"']\s*:.{0,200}?[\"'](?:arguments|parameters)[\"']\s*:", re.DOTALL),
-     "what looks like a call is no JSON object that can be read"),
+     "what looks like a call cannot be read as one"),
     (re.compile(r"^[ \t*]*action input[* \t]*:", re.IGNORECASE | re.MULTILINE), "an Action Input without an Action"),
     (re.compile(r"</(?:tool_call|function|parameter|invoke)>"), "the end of a call without its beginning"),
 )  # fmt: skip

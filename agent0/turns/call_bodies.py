@@ -33,15 +33,23 @@ _named = re.compile(
 _keyed = re.compile(rf"{_name}\s*(?=<arg_key>)")
 _key = re.compile(r"\s*<arg_key>\s{0,9}([^<\s]{1,64})\s{0,9}</arg_key>\s{0,9}<arg_value>")
 _key_end = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</|\Z))|\Z")
-_function = re.compile(r"\s*<(?:function|invoke|tool|action)(?:=|\s+name\s*=\s*)[\"']?" + _name + r"[\"']?\s*>")
-_tag = "(?:parameter|param|argument)"
-_parameter = re.compile(rf"\s*<{_tag}(?:=|\s+name\s*=\s*)[\"']?([\w.-]{{1,64}})[\"']?(?:\s[^<>]{{0,80}})?>")
-_parameter_end = re.compile(rf"</{_tag}>(?=\s*(?:<{_tag}\b|</(?:function|invoke|tool|action)\b|\Z))")
-_function_end = re.compile(r"\s*</(?:function|invoke|tool|action)>")
+_space_name = "(?:[a-z]{1,20}:)?"
+_call_tag, _tag = f"{_space_name}(?:function|invoke|tool|action)", f"{_space_name}(?:parameter|param|argument)"
+_is = r"(?:=|\s+name\s*=\s*)[\"']?"
+_function = re.compile(rf"\s*<{_call_tag}{_is}{_name}[\"']?\s*>")
+_parameter = re.compile(rf"\s*<{_tag}{_is}([\w.-]{{1,64}})[\"']?(?:\s[^<>]{{0,80}})?>")
+_parameter_end = re.compile(rf"</{_tag}>(?=\s*(?:<{_tag}\b|</{_call_tag}\b|\Z))")
+_function_end = re.compile(rf"\s*</{_call_tag}>")
 _expression = re.compile(r"\[?\s*(?P<name>[A-Za-z_][\w.]{0,63})\s*\(")
 _python_token = re.compile(
     r"\"{3}.*?\"{3}|'{3}.*?'{3}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]", re.DOTALL
 )
+_unescaped = re.compile(
+    r"\[?(?P<name>[A-Za-z_][\w.]{0,63})\((?P<key>[A-Za-z_]\w{0,63})=(?P<quote>[\"'])(?P<text>.*)(?P=quote)\)\]?",
+    re.DOTALL,
+)
+_second = re.compile(r"[\"']\s{0,9},\s{0,9}\w{1,64}\s{0,9}=\s{0,9}[\"'\d\[{TFN]")
+_mark = re.compile(r"<\|?/?\w{1,40}\|?>\s*\Z|<\|\w{1,40}\|>")
 _braced = re.compile(rf"call:{_name}(?=\{{)")
 _quoted = re.compile(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
@@ -147,8 +155,23 @@ def braced_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
 
 def expression_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
     """A call as Python writes it, or a list of such: ``[python(code="print(1)")]``. Nothing is evaluated."""
-    if not _expression.match(text, place) or (end := _end_of_expression(text, place)) is None:
+    if not _expression.match(text, place):
         return None
+    end = _end_of_expression(text, place)
+    return (_parsed_expression(text, place, end, toolbox) if end else None) or _unescaped_call(text, place, toolbox)
+
+
+def _unescaped_call(text: str, place: int, toolbox: Toolbox) -> Body | None:
+    """A call with one text that stands between quotation marks as it is, before a mark: not all templates escape."""
+    mark = _mark.search(text, place)
+    call = _unescaped.fullmatch(text, place, mark.start()) if mark else None
+    if mark is None or call is None or _second.search(call["text"]):
+        return None
+    return [call_of(call["name"], {call["key"]: call["text"]}, call[0], toolbox)], mark.start()
+
+
+def _parsed_expression(text: str, place: int, end: int, toolbox: Toolbox) -> Body | None:
+    """The calls of the expression that ends at ``end``, None where it is none or has other than literals."""
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(text[place:end].strip(), mode="eval").body

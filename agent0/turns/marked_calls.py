@@ -23,7 +23,7 @@ _edge = "(?:begin|start|section|end|stop|argument|sep)"
 _opening = re.compile(
     rf"(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_])?(?P<before>{_edge}_)?"
     rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK}))(?P<after>(?:[_\u2581]?{_edge})*)(?P<last>{_pipe})(?P<right>[>\]])"
-    r"|(?P<python><\|python_tag\|>)|(?P<function>(?=<(?:function|invoke)(?:=|\s+name\s*=)))"
+    r"|(?P<python><\|python_tag\|>)|(?P<function>(?=<(?:[a-z]{1,20}:)?(?:function|invoke)(?:=|\s+name\s*=)))"
     "|(?P<sign>\u273fFUNCTION\u273f:[ \\t]*(?P<named>[\\w.-]{1,64})\\s*\u273fARGS\u273f:[ \\t]*)",
     re.IGNORECASE,
 )

@@ -20,6 +20,7 @@ _LANGUAGES |= {"text", "python", "py", "javascript", "js", "plaintext", "xml"}
 _object = re.compile(r"(?:^|:)[ \t]{0,8}(?=[{\[])", re.MULTILINE)
 _expression = re.compile(r"^[ \t]{0,8}(?=\[?[ \t]{0,4}(?P<tool>[A-Za-z_][\w.]{0,63})[ \t]{0,4}\()", re.MULTILINE)
 _standing_alone = re.compile(f"{_object.pattern}|{_expression.pattern}", re.MULTILINE)
+_named_object = re.compile(r"\{\s{0,9}[\"'](?:name|function|tool)[\"']\s{0,9}:")
 _list = re.compile(r"\[\s{0,9}\{")
 _line_end = re.compile(r"[ \t]{0,8}[,;]?[ \t]*(?:\n|\Z|</|<\|)")
 _separator = re.compile(r"[\s,;]*")
@@ -101,11 +102,20 @@ def bare_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
     calls: list[ToolCall] = []
     prose: list[str] = []
     place = 0
-    for start, end, one in _bare(text, toolbox):
+    for start, end, read in [*_bare(text, toolbox)] or _last(text, toolbox):
         prose.append(text[place:start])
-        calls += one
+        calls += read
         place = end
     return calls, "\n".join([*prose, text[place:]])
+
+
+def _last(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall]]]:
+    """The object that a turn ends with, where it calls a tool that there is, though text stands before it."""
+    for _, opening in zip(range(MOST_FAILED), _named_object.finditer(text), strict=False):
+        body = _objects(text, opening.start(), toolbox)
+        if body and not text[body[1] :].strip() and all(call.name in toolbox.names for call in body[0]):
+            yield opening.start(), body[1], body[0]
+            return
 
 
 def _bare(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall]]]:

@@ -75,7 +75,7 @@ class TurnForm:
             sent = as_text(turns, tools)
             sent = sent if self.system else _folded(sent)
         described = [described_tool(tool) for tool in tools] if self.marked else []
-        return _cut(_rendered(render, sent, described, opened, roles), roles)
+        return _cut(rendered(render, sent, described, opened, roles), roles)
 
 
 def form_of(render: Render) -> TurnForm:
@@ -111,9 +111,14 @@ def _folded(sent: Sequence[Message]) -> list[Message]:
     return [first, *sent[2:]]
 
 
-def _rendered(
+def rendered(
     render: Render, sent: Sequence[Message], tools: Sequence[Mapping[str, Any]], opened: bool, roles: Sequence[str]
 ) -> str:
+    """The template's text of a conversation of ``roles``.
+
+    Raises:
+        OperationError: the template refuses it.
+    """
     try:
         return render(sent, tools, opened)
     except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:

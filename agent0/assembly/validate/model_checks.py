@@ -9,8 +9,10 @@ from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.runtime.providers import provider_of, require_folder
 from agent0.assembly.validate.check import Check
+from agent0.assembly.validate.template_check import calls_of_folder
 from agent0.errors import Agent0Error, RequirementsError
 from agent0.settings import ActorConfig, Settings, StudentConfig
+from agent0.settings.roles import is_packaged
 
 DAMAGED = "Download or save the model again."
 
@@ -63,7 +65,9 @@ async def _model(actor: ActorConfig, settings: Settings) -> list[Check]:
         said = await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
     except (Agent0Error, OSError) as error:
         found[_failure(error)] = None
-    return [*found] or [Check("", "ok", said)]
+    is_own = is_packaged(actor.provider, actor.model)  # and was taught our form
+    taught = calls_of_folder(place) if place and place.is_dir() and not found and not is_own else ""
+    return [*found] or [Check("", "ok", f"{said}; {taught}" if taught else said)]
 
 
 def _failed(look: Callable[[], object]) -> Check | None:

@@ -1,0 +1,58 @@
+"""What a chat template writes of calls is what is read, for each form that templates teach."""
+
+import pytest
+
+from agent0.assembly.validate.template_check import CONVERSATIONS, report_of
+from infra.engine.folder_template import renderer
+
+HEAD = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}{% set f = c.function %}"
+)
+TAIL = "{% endfor %}<|end|>\n{% endfor %}"
+ARGUMENTS = "{{ f.arguments | tojson }}"
+EACH = "{% for k, v in f.arguments.items() %}"
+VALUE = "{{ v if v is string else v | tojson }}"
+DEEPSEEK = "<\uff5ctool\u2581call\u2581begin\uff5c>function<\uff5ctool\u2581sep\uff5c>{{ f.name }}\n```json\n"
+TAUGHT = {
+    "<tool_call> with JSON": f'<tool_call>\n{{"name": "{{{{ f.name }}}}", "arguments": {ARGUMENTS}}}\n</tool_call>',
+    "<function=…> with <parameter=…>": "<tool_call>\n<function={{ f.name }}>\n"
+    + f"{EACH}<parameter={{{{ k }}}}>\n{VALUE}\n</parameter>\n{{% endfor %}}</function>\n</tool_call>",
+    "<invoke> with <parameter>": '<function_calls>\n<invoke name="{{ f.name }}">\n'
+    + f'{EACH}<parameter name="{{{{ k }}}}">{VALUE}</parameter>\n{{% endfor %}}</invoke>\n</function_calls>',
+    "<arg_key> and <arg_value>": "<tool_call>{{ f.name }}\n"
+    + f"{EACH}<arg_key>{{{{ k }}}}</arg_key>\n<arg_value>{VALUE}</arg_value>\n{{% endfor %}}</tool_call>",
+    "[TOOL_CALLS]": f"[TOOL_CALLS]{{{{ f.name }}}}[ARGS]{ARGUMENTS}",
+    "channels of gpt-oss": "<|channel|>commentary to=functions.{{ f.name }} <|constrain|>json<|message|>"
+    + f"{ARGUMENTS}<|call|>",
+    "DeepSeek's marks": f"{DEEPSEEK}{ARGUMENTS}\n```<\uff5ctool\u2581call\u2581end\uff5c>",
+    "Kimi's marks": "<|tool_call_begin|>functions.{{ f.name }}:0<|tool_call_argument_begin|>"
+    + f"{ARGUMENTS}<|tool_call_end|>",
+    "bare JSON": f'{{"name": "{{{{ f.name }}}}", "parameters": {ARGUMENTS}}}\n',
+    "[python(…)]": "<|tool_call_start|>[{{ f.name }}("
+    + f"{EACH}{{{{ k }}}}={{{{ v | tojson }}}}{{{{ ', ' if not loop.last }}}}{{% endfor %}})]<|tool_call_end|>",
+}
+MISSED = {"[python(…)]": {"a number and a truth value"}}
+"""What a form cannot say here: JSON's ``true`` is no Python."""
+
+
+@pytest.mark.parametrize("form", TAUGHT)
+def test_what_a_template_teaches_is_read(form: str) -> None:
+    report = report_of(renderer(HEAD + TAUGHT[form] + TAIL, {}))
+    assert report.form == form
+    assert {*report.lost} == MISSED.get(form, set()), report.lost
+    assert f"{10 - len(report.lost)} of 10 read back" in str(report)
+
+
+def test_a_template_that_writes_no_calls_says_so() -> None:
+    report = report_of(renderer("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", {}))
+    assert report.form == "" and {*report.lost} == {*CONVERSATIONS}
+    assert str(report) == "its chat template writes no calls; they go as text"
+
+
+def test_what_a_template_refuses_or_garbles_is_named() -> None:
+    refusing = HEAD.replace("{% set f", "{{ raise_exception('one call') if m.tool_calls | length > 1 }}{% set f")
+    report = report_of(renderer(refusing + TAUGHT["bare JSON"] + TAIL, {}))
+    assert report.lost == {"two calls": "the template refuses it"} and "(not: two calls)" in str(report)
+    garbled = report_of(renderer(f"{HEAD}<tool_call>{{{{ f.name }}}} with {ARGUMENTS}</tool_call>{TAIL}", {}))
+    assert garbled.form == "<tool_call> with JSON" and len(garbled.lost) == 10
