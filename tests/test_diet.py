@@ -1,5 +1,5 @@
-"""Whose words a run's checkpoints were trained on, told from the log: for every kind of training, and for logs of
-versions that counted nothing."""
+"""Whose words a run's checkpoints were trained on, told from the log: for every kind of training, and for
+trainers that count nothing."""
 
 import asyncio
 import json

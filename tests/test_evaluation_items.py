@@ -163,7 +163,7 @@ def test_an_evaluation_is_given_up_with_any_of_its_items_and_only_that_one_once(
 
 
 def test_items_leave_a_run_as_one_score_left_it() -> None:
-    """Whether or not its items are told, every other event finds a state of the same digest: as in earlier logs."""
+    """Whether or not its items are told, every other event finds a state of the same digest."""
     without = [r for r in full_run() if r.type not in ITEMS]
     assert len(without) < len(full_run())
     assert digests(without) == digests(full_run())

@@ -106,7 +106,7 @@ def test_the_best_is_remembered() -> None:
 
 @pytest.mark.parametrize("other", ["", "1" * 99])
 def test_scores_of_other_items_are_told_apart(other: str) -> None:
-    """Logs of an older version have no outcomes, and another version may draw other items."""
+    """A score may have no outcomes, and another set has other items."""
     held = (Checkpoint("base", None, Score(0.5, other)),)
     candidate = scored("1" * 70 + "0" * 30)
     kept, refused = judge(candidate, held, NO_WORSE), judge(candidate, held, BETTER)

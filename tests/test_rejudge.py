@@ -130,13 +130,3 @@ def test_a_verdict_that_was_another_is_named(home: Path) -> None:
 def test_what_is_no_list_of_answers_is_refused_by_name(content: bytes) -> None:
     with pytest.raises(LogError, match="stored answers cannot be read"):
         stored(content)
-
-
-def test_an_event_of_an_earlier_version_names_no_answers() -> None:
-    line = next(
-        line
-        for line in (Path(__file__).parent / "golden" / "events.jsonl").read_text(encoding="utf-8").splitlines()
-        if '"StudentExamined"' in line and '"answers"' not in line
-    )
-    event = StudentExamined.model_validate(json.loads(line)["data"])
-    assert event.answers is None and event.excluded == ()

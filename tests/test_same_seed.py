@@ -1,5 +1,5 @@
-"""A seed means the same in every version: tasks, suites, controls and whole runs are drawn as earlier versions drew
-them, and figures of the same outcomes are the same: a run can be repeated, an old one extended, and pages compared.
+"""A seed means the same from one change to the next: tasks, suites, controls and whole runs are drawn as they were, and
+figures of the same outcomes are the same: a run can be repeated, an old one extended, and pages compared.
 
 ``python -m tests.test_same_seed`` writes what is recorded anew, where a draw is meant to change.
 """

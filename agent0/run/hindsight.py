@@ -1,5 +1,4 @@
-"""What today's monitors say of a recorded run: which alarm stands from which iteration on. Pure: from events alone, so
-also for runs recorded before a monitor existed."""
+"""What today's monitors say of a recorded run: which alarm stands from which iteration on. Pure: from events alone."""
 
 from collections.abc import Iterable
 

@@ -11,7 +11,7 @@ from events.tasks import TaskAttempted, TaskProposed
 from events.values import Role, Trajectory
 
 AS_DRAWN, ONCE, CHARACTERS = "as drawn", "once each", "characters"
-"""How tokens were counted: as often as a step drew them; or, of checkpoints of earlier versions, each of what was
+"""How tokens were counted: as often as a step drew them; or, where a trainer counts none, each of what was
 chosen once, and text that a tool made in characters."""
 
 

@@ -90,8 +90,7 @@ class Reactions:
             self._busy[delivery.recorded.run] -= 1
 
     async def give_up(self, advisory: Advisory) -> None:
-        """The server gave a message up, as it did for earlier versions when every process that took it had ended: a
-        dead letter."""
+        """Make a dead letter of a message that the server gave up at a bound on its deliveries."""
         cause = await self._log.message(advisory.event_seq)
         if isinstance(cause.event, EventRedacted):
             return

@@ -161,7 +161,7 @@ peers agreed upon ("smb.truncate: ... s2: unsupported input"), and then takes no
 
 async def init(server: Server, topology: Topology, handlers: Iterable[Reactor], *, change: bool = True) -> None:
     """Make streams and durables; where they exist, apply changed limits, or leave them as they are where ``change`` is
-    false (but a bound on deliveries, which earlier versions set, is always lifted). Doing it twice changes nothing;
+    false (but a bound on deliveries, by which work is lost, is always lifted). Doing it twice changes nothing;
     several processes do it one after another.
 
     Raises:
@@ -196,7 +196,7 @@ async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor],
         drift = await _durable_drift(client, on, durable)
         if drift is None:
             await manager.add_consumer(on, durable)
-        elif drift and (change or set(drift) == {"max_deliver"}):  # earlier versions lost work at a bound
+        elif drift and (change or set(drift) == {"max_deliver"}):  # at a bound work is lost
             _refuse(f"consumer {durable.name}", _fixed(drift))
             await manager.add_consumer(on, durable)
 

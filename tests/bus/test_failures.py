@@ -175,7 +175,7 @@ async def test_tries_that_failed_count_in_whichever_process(world: World) -> Non
 
 
 @soon_again
-async def test_a_bound_that_an_earlier_version_set_is_lifted_and_what_it_gave_up_waits_for_a_person(
+async def test_a_bound_on_deliveries_is_lifted_and_what_it_gave_up_waits_for_a_person(
     world: World,
 ) -> None:
     toy = Toy(resolve)

@@ -109,17 +109,6 @@ def read_result(folder: Path) -> Outcome | None:
     return _read_outcome(folder / RESULT)
 
 
-def read_whole(folder: Path, ablation: AblationRun) -> Outcome | None:
-    """Read the outcome of the ablation run of ``folder``; None while it is not finished, and where an earlier version
-    wrote less of a ladder's run than its log has."""
-    found = read_result(folder)
-    return None if found and _lacks(found, ablation) else found
-
-
-def _lacks(found: Outcome, ablation: AblationRun) -> bool:
-    return on_ladder(ablation.config) and not found.spent
-
-
 def _read_outcome(file: Path) -> Outcome | None:
     try:
         return from_json(json.loads(file.read_text(encoding="utf-8")))
@@ -142,9 +131,7 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
     with_plugin_files(held)
     check_plugins(held.run.plugins, plan.ablation.run)
     async with _locked_folder(folder):
-        before = _read_outcome(folder / RUN)
-        kept = before if before and not _lacks(before, plan.ablation) else None
-        found = kept or await _run(held, plan, report, climbed)
+        found = _read_outcome(folder / RUN) or await _run(held, plan, report, climbed)
         write(folder / RUN, json.dumps(as_json(found)))
         found = replace(found, exams=tuple(await _evaluate_protocols(held, plan, found, report)))
         write(folder / RESULT, json.dumps(as_json(found)))

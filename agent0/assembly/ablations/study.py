@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, decode_standing, read_whole
+from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, decode_standing, read_result
 from agent0.assembly.ablations.base_models import describe_bases, make_bases, seeds_without_base, with_base
 from agent0.assembly.ablations.chance_controls import chance_by_level, chances_of
 from agent0.assembly.ablations.cost import describe_cost, seconds_left
@@ -165,7 +165,7 @@ async def plan_study(settings: Settings, request: StudyRequest) -> dict[str, Any
 
 
 def _unfinished(folder: Path, ablations: Sequence[AblationRun]) -> list[AblationRun]:
-    return [ablation for ablation in ablations if read_whole(folder / ablation.name, ablation) is None]
+    return [ablation for ablation in ablations if read_result(folder / ablation.name) is None]
 
 
 async def run_study(
@@ -258,7 +258,7 @@ def _prepare(work: _Work, ablation: AblationRun) -> None:
         }
         asked = protocols if work.request.protocols else ()
         RunPlan(ablation, work.request.profile, rest, *asked).write(folder)
-    if found := read_whole(folder, ablation):
+    if found := read_result(folder):
         for score in sorted(validations(found), key=lambda one: one.iteration):
             work.climbed(ablation, score.iteration, Standing(score.by_level))
         work.done[ablation.name] = found
@@ -284,7 +284,7 @@ async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None
             why = await _execute_one(work, ablation)
             began = work.began.pop(ablation.name)
             work.ends.pop(ablation.name, None)
-            if found := read_whole(work.place(ablation), ablation):
+            if found := read_result(work.place(ablation)):
                 work.done[ablation.name] = found
                 work.took.append(monotonic() - began)
                 work.report(f"{ablation.name} is done. {work.stand()}.")

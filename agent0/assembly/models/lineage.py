@@ -219,7 +219,7 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
 
 def check_adapter(data: bytes) -> dict[str, Any]:
     """What an adapter says of itself, whether its lineage digest follows from that, and whether its weights are those
-    that it names (None: an older Agent0 made it, and it names none): told by the file alone.
+    that it names (None: it names none): told by the file alone.
 
     Raises:
         OperationError: it is no adapter, or says nothing of its lineage.
@@ -228,5 +228,5 @@ def check_adapter(data: bytes) -> dict[str, Any]:
 
     metadata = unpack(data).metadata
     if "lineage" not in metadata:
-        raise OperationError("This adapter says nothing of its lineage.", "An older Agent0 made it.")
+        raise OperationError("This adapter says nothing of its lineage.", "Another program made it.")
     return {**metadata, "agrees": lineage_of(metadata) == metadata["lineage"], "weights_agree": same_weights(data)}

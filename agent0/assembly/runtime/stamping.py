@@ -44,8 +44,7 @@ def code_rev() -> str:
 
 @dataclass(frozen=True)
 class CodeRevision:
-    """What ``code_rev`` says, apart. ``commit`` is empty outside of a checkout; ``dirty`` None: not known, as with
-    events of earlier versions."""
+    """What ``code_rev`` says, apart. ``commit`` is empty outside of a checkout; ``dirty`` None: not known."""
 
     version: str
     commit: str

@@ -84,6 +84,4 @@ def check(
     if found["weights_agree"] is False:
         raise LogError("The weights are not those that the note names.", "One of the two was altered.")
     if found["weights_agree"] is None:
-        console.say(
-            "It has no digest of its weights (an older Agent0 made it): whether they were altered, none can say."
-        )
+        console.say("It has no digest of its weights: whether they were altered, none can say.")

@@ -228,7 +228,7 @@ def rejudge(
     as_json: console.Json = False,
 ) -> None:
     """Judge the stored answers of all evaluations again, by the verifiers of today, and show which verdicts differ.
-    Exit 1 where one does. No model is called; what earlier versions did not store is named."""
+    Exit 1 where one does. No model is called; what is not stored is named."""
     from agent0.assembly.replay.rejudge import rejudge as judge_again
 
     held = console.settings()

@@ -1,5 +1,4 @@
-"""One kind of alarm for each way in which a run dies, whatever the alarm was named when it was raised. Pure, so that
-runs recorded by earlier versions are shown alike."""
+"""One kind of alarm for each way in which a run dies, whatever the alarm was named when it was raised."""
 
 import re
 from collections.abc import Mapping, Sequence
