@@ -51,17 +51,23 @@ def _id(row: Row) -> dict[str, str]:
 def math(row: Row, file: str, number: int) -> Row:
     """Convert MATH and MATH-500: the answer is given, or the last box of the solution; a level without a number is left
     out."""
-    if "question" in row:
-        return {"id": f"math/{number}", **row, **_answer(row, row["answer"])}
-    solution = row["solution"]
-    answer = row["answer"] if row.get("answer") else boxed(solution)
-    if answer is None:
-        raise ValueError("its solution has no closed box")
+    answer = _given_or_boxed(row)
+    if "problem" not in row:
+        return {"id": f"math/{number}", **row, **_answer(row, answer)}
     level = str(row.get("level", "")).removeprefix("Level ")
-    facts = {"subject": row.get("subject", row.get("type"))}
+    facts = {"subject": row.get("subject", row.get("type")), "solution": row.get("solution")}
     name = row["unique_id"] if "unique_id" in row else f"test5000/{row['idx']}" if "idx" in row else str(number)
-    told = {"question": row["problem"], "solution": solution, **_answer(row, answer)}
-    return {"id": f"math/{name}", **told, **facts, **({"level": int(level)} if level.isdigit() else {})}
+    told = {"question": row["problem"], **facts, **_answer(row, answer)}
+    return {"id": f"math/{name}", **told, **({"level": int(level)} if level.isdigit() else {})}
+
+
+def _given_or_boxed(row: Row) -> Any:
+    """The answer of a row, or the last box of its solution."""
+    if row.get("answer") not in (None, ""):
+        return row["answer"]
+    if (answer := boxed(row["solution"])) is None:
+        raise ValueError("its solution has no closed box")
+    return answer
 
 
 def svamp(row: Row, file: str, number: int) -> Row:
@@ -71,16 +77,17 @@ def svamp(row: Row, file: str, number: int) -> Row:
     body = row["Body"].strip()
     question = f"{body}{'' if body.endswith(('.', '?', '!')) else '.'} {row['Question'].strip()}"
     name = row.get("idx", row.get("ID", number))
-    return {"id": f"svamp/{name}", "question": question, "answer": _text(float(row["Answer"])), "subject": row["Type"]}
+    told = {"question": question, "answer": _text(float(row["Answer"])), "subject": row.get("Type")}
+    return {"id": f"svamp/{name}", **told}
 
 
 def aime(row: Row, file: str, number: int) -> Row:
     """Convert AIME: the answer is given, or the last box of the solution."""
     row = {name.lower(): value for name, value in row.items()}
+    answer = _answer(row, _given_or_boxed(row))
     if "problem" not in row:
-        return {"id": f"aime24/{number}", **row, **_answer(row, row["answer"])}
-    answer = row["answer"] if row.get("answer") not in (None, "") else boxed(row["solution"])
-    return {"id": f"aime24/{number}", "question": row["problem"], "answer": _answer(row, answer)["answer"]}
+        return {"id": f"aime24/{number}", **row, **answer}
+    return {"id": f"aime24/{number}", "question": row["problem"], "answer": answer["answer"]}
 
 
 def bbh(row: Row, file: str, number: int) -> Row:
