@@ -1,4 +1,4 @@
-"""``agent0 verify pairs``: what it counts, and what it says of rows that are none."""
+"""``agent0 verify``: what is counted of pairs, what is said of rows that are none, and one verdict explained."""
 
 import asyncio
 import json
@@ -111,3 +111,22 @@ def test_no_decision_stands_in_line_behind_another() -> None:
 def test_the_command_says_so_and_ends_with_2(tmp_path: Path) -> None:
     said = decide(tmp_path, GOOD, "{broken")
     assert (said.code, "line 2: no JSON" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected", "verdict", "place", "mend"),
+    [
+        (r"So \boxed{12}.", "12", "right", "the last box", ""),
+        ("The answer is 13.", "12", "wrong", "a heading or sentence", "equal to 12"),
+        (r"<think>\boxed{12}", "12", "wrong", "nowhere", "within a thought"),
+        (r"\boxed{12} or rather \boxed{1", "12", "wrong", "not closed", "not closed"),
+        (r"\boxed{6!}", "720", "wrong", "the last box", "the value"),
+        ("I cannot tell.", "12", "wrong", "nowhere", "State the answer"),
+        (r"\boxed{1-2\sin^2 x}", r"\cos 2x", "right", "the last box", ""),
+    ],
+)
+def test_a_verdict_is_explained(tmp_path: Path, reply: str, expected: str, verdict: str, place: str, mend: str) -> None:
+    said = agent0("verify", "answer", reply, "--expected", expected, "--json", home=tmp_path)
+    explained = json.loads(said.out)
+    assert explained["verdict"] == verdict and place in explained["place"] and mend in explained["mend"]
+    assert explained["rule"] and bool(explained["mend"]) == (verdict != "right")

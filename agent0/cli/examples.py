@@ -153,6 +153,7 @@ agent0 trajectory export LAST --format trl
 agent0 tutorial
 agent0 up --port 8651
 agent0 up --no-handlers
+agent0 verify answer "So the total is \\boxed{12}." --expected 12
 agent0 verify pairs pyproject.toml
 agent0 view LAST
 agent0 view run.tar

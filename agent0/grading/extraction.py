@@ -6,6 +6,7 @@ Nowhere else is looked, and never inside of thoughts or behind the end of the re
 # ruff: noqa: RUF001 (signs and dashes as they are written)
 import html
 import re
+from typing import NamedTuple
 
 from agent0.chat_format import boxed, boxes, unbraced_boxes
 from agent0.grading.conclusions import concluded
@@ -109,17 +110,26 @@ _bold_stop = re.compile(r"\.(\*\*|__)(?=\s|\Z)")
 _stop = re.compile(r"\.(?=\s|\Z)|\n|[。！]")
 
 
-def _unboxed(text: str) -> str | None:
+class Extract(NamedTuple):
+    """An answer, None where there is none, and the place in the reply where it stands."""
+
+    answer: str | None
+    place: str
+
+
+def _unboxed(text: str) -> Extract:
     """The answer that ``text``, which has no boxes, marks as its answer; no sentence that doubts what it states
     counts."""
     if tags := _tagged.findall(text):
-        return _bare(tags[-1][1])
+        return Extract(_bare(tags[-1][1]), "the last tag")
     if fields := _field.findall(text):
         quoted = (fields[-1][0] or fields[-1][1]).replace("\\\\", "\\").replace('\\"', '"')
-        return _bare(quoted or fields[-1][2])
+        return Extract(_bare(quoted or fields[-1][2]), "a JSON field")
     text = _entity.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
-    return _bare(marked[-1]) if marked else _stated(text)
+    if marked:
+        return Extract(_bare(marked[-1]), "the mark ####")
+    return Extract(_stated(text), "a heading or sentence that states it")
 
 
 def reply_of(text: str) -> str:
@@ -142,25 +152,34 @@ def answer_in(text: str) -> str | None:
 
 def answer_of_reply(reply: str) -> str | None:
     """Return the answer in what ``reply_of`` returned: see ``answer_in``."""
+    return extracted(reply).answer
+
+
+def extracted(reply: str) -> Extract:
+    """Return the answer in what ``reply_of`` returned, and where it stands there: see ``answer_in``."""
     rejected = _rejected_box(reply)
     if not rejected and (several := boxes_of_one_answer(reply[-LAST:])):
-        return several
+        return Extract(several, "boxes of one answer")
     if not rejected and boxes(reply):
-        return unquoted((boxed(reply) or "").strip()) or None
+        inside = boxed(reply)
+        return Extract(
+            unquoted((inside or "").strip()) or None, "a box that is not closed" if inside is None else "the last box"
+        )
     text = reply[rejected:]
     if bare := unbraced_boxes(text[-LAST:]):
-        return bare[-1]
+        return Extract(bare[-1], "a box without braces")
     is_object, answer = answer_of_object(text[-LAST:])
     if is_object:
-        return answer
+        return Extract(answer, "a JSON object")
     text = in_sentences(text)
-    answer = _unboxed(text)
+    answer, place = _unboxed(text)
     if answer is not None and _sentence_like.match(answer) and (stated := concluded(answer)):
-        return stated
+        return Extract(stated, place)
     if answer is None and (only := _one_option.fullmatch(text.strip())):
-        return only[1] or only[2]
-    answer = answer if answer is not None else concluded(text)
-    return without_aside(trimmed(answer)) if answer else None
+        return Extract(only[1] or only[2], "an option alone")
+    if answer is None:
+        answer, place = concluded(text), "the last statement"
+    return Extract(without_aside(trimmed(answer)) if answer else None, place if answer else "")
 
 
 def in_sentences(reply: str) -> str:
@@ -170,7 +189,7 @@ def in_sentences(reply: str) -> str:
 
 def is_marked(reply: str) -> bool:
     """Whether ``reply`` marks its answer: by a box, a tag, a field, a heading or a sentence that says so."""
-    return bool(boxes(reply)) or _unboxed(reply[-LAST:]) is not None
+    return bool(boxes(reply)) or _unboxed(reply[-LAST:]).answer is not None
 
 
 def _rejected_box(text: str) -> int:

@@ -1,18 +1,54 @@
 """How far a verdict can be trusted, measured on labelled pairs."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent0.cli import console
 
-app = typer.Typer(help="Verifiers, measured on labelled pairs.")
+if TYPE_CHECKING:
+    from agent0.grading import Grade
+
+app = typer.Typer(help="Verifiers: measured on labelled pairs, and one verdict explained.")
 
 
-@app.callback()
-def _noun() -> None:
-    """A noun with one verb."""
+@app.command()
+def answer(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A whole reply; - reads it from standard input.")],
+    expected: Annotated[str, typer.Option("--expected", help="The right answer.")],
+    kind: Annotated[str, typer.Option("--kind", help="Kind of answer; as the right one reads by default.")] = "",
+    as_json: console.Json = False,
+) -> None:
+    """Explain one verdict: what was read of a reply and where, what was compared, by which rule, and what would have
+    changed it."""
+    from dataclasses import replace
+
+    from agent0.grading.explanations import explain
+
+    explanation = explain(expected, sys.stdin.read() if text == "-" else text, kind)
+    grade = explanation.grade
+    if grade.symbolic:
+        grade = console.run_async(lambda: _settled(explanation.grade))
+        explanation = replace(explanation, rule=grade.reason, mend="" if grade.correct else explanation.mend)
+    verdict = {True: "right", False: "wrong", None: "undecided"}[grade.correct]
+    fields = ("kind", "answer", "place", "expected", "got", "rule", "mend")
+    console.record({"verdict": verdict} | {name: getattr(explanation, name) for name in fields}, as_json)
+
+
+async def _settled(grade: "Grade") -> "Grade":
+    """``grade`` with the symbolic engine's decision."""
+    from agent0.assembly.runtime.port_openers import open_port
+    from agent0.grading.math.symbolic import settle
+    from infra.storage.artifacts import FileArtifacts
+
+    settings = console.settings()
+    sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
+    try:
+        return await settle(grade, sandbox)
+    finally:
+        await sandbox.close()
 
 
 @app.command()
