@@ -4,7 +4,8 @@ A turn takes 4 ms for 4 seconds. By default a call has ten tries of 300 seconds,
 250, since a busy machine takes longer than 4 ms. Bus, log and handlers are the real ones.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 import pytest
 import pytest_asyncio
@@ -24,7 +25,7 @@ from infra.bus.bus import Bus
 from infra.models.ollama.provider import Ollama
 from tests.bus.toys import World
 from tests.memory import MemoryArtifacts
-from tests.ollama_server import OllamaServer
+from tests.ollama_server import Lines, OllamaServer
 from tests.ollama_wire import Running, running
 from tests.patience import until
 from tests.world import NOON, Opened, ports, small, started
@@ -125,3 +126,38 @@ async def test_nothing_is_given_up_though_the_server_dies_in_the_middle(
     assert not await world.stored("ReactionFailed")
     assert await world.stored("DependencyRestored")
     assert ollama.most <= STUDENT.parallel
+
+
+def poisoned() -> Callable[[Lines], Lines]:
+    """Every fifth answer is one that no server should send: half a character, a NUL, endless nesting, a number that no
+    machine reads, no JSON."""
+    count, kinds = (
+        itertools.count(1),
+        itertools.cycle(("\ud835", "\0", b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}", b"{")),
+    )
+
+    def spoil(lines: Lines) -> Lines:
+        if next(count) % 5:
+            return lines
+        whole, poison = list(lines), next(kinds)
+        if isinstance(poison, bytes):
+            return iter([poison])  # type: ignore[list-item]
+        whole[0]["message"]["content"] = poison + whole[0]["message"]["content"]
+        return iter(whole)
+
+    return spoil
+
+
+async def test_one_poisoned_reply_in_five_ends_nothing(world: World, student: Ollama, ollama: OllamaServer) -> None:
+    """Each attempt and item ends, or is given up by its real cause; the process and the others go on."""
+    ollama.spoils_stream = poisoned()
+    asked = attempts(4)
+    await run(world, student, 4, evaluation(10), *asked)
+    await world.quiet()
+    ended, failed = await world.stored("TaskAttempted"), await world.stored("ReactionFailed")
+    lost = [one for one in failed if one.event.failed_handler != "evaluate_item"]  # type: ignore[attr-defined]
+    assert len(ended) + len(lost) == len(asked) and not world.deaths
+    tried = await world.stored("ReactionTried")
+    named = [*(one.event for one in tried), *(one.event for one in failed)]
+    assert named and all("could not be read" in one.message for one in named)  # type: ignore[attr-defined]
+    assert any("\ufffd" in turn.content for one in ended for turn in one.event.transcript)  # type: ignore[attr-defined]
