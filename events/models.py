@@ -8,7 +8,7 @@ from pydantic import Field
 from events.base import Event
 from events.values import Artifact, Capture, RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
 
-Health = Literal["", "failing", "well"]
+Health = Literal["", "failing", "well", "miscounts"]
 
 
 class ModelCalled(Event):
@@ -54,7 +54,8 @@ class ModelCalled(Event):
     """Nano-dollars that a cache hit would have cost."""
     error: str = ""
     health: Health = ""
-    """``failing``: with this call it failed so often in a row that it is left alone; ``well``: it was, and answered."""
+    """``failing``: with this call it failed so often in a row that it is left alone; ``well``: it was, and answered;
+    ``miscounts``: it counted tokens that cannot be, for the first time in this process."""
     prompt: Artifact | None = None
     output: Artifact | None = None
     compressed: int = 0

@@ -20,7 +20,9 @@ from agent0.errors import (
 )
 from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
 from agent0.routing.breaker import Breaker
+from agent0.routing.health import model_alarms
 from agent0.settings import RouterSettings
+from events.alarms import AlarmRaised
 from events.models import ModelCalled
 from events.values import TokenCounts, Turn, Usage
 from infra.gateway.billed import TEMPLATE_BYTES, Billed, Books, Remote, prompt_bytes
@@ -166,13 +168,35 @@ async def test_a_cancelled_call_is_charged_in_full(log: Log) -> None:
 
 
 @pytest.mark.parametrize(
-    "counted", [{}, {"prompt_tokens": -5, "completion_tokens": 1}, {"prompt_tokens": 5}, COUNTED | {"prompt_tokens": 7}]
+    "counted",
+    [
+        {},
+        {"prompt_tokens": -5, "completion_tokens": 1},
+        {"prompt_tokens": 5},
+        COUNTED | {"prompt_tokens": 7},
+        COUNTED | {"completion_tokens": 501},
+        COUNTED | {"completion_tokens": 0},
+        COUNTED | {"prompt_tokens": 10**6},
+        COUNTED | {"completion_tokens": 10**12},
+    ],
 )
 async def test_counts_that_cannot_be_cost_the_whole_reservation_and_lose_no_answer(log: Log, counted: Any) -> None:
     assert (await gateway(log, Vendor(counted)).generate(ASKED)).text == "4"
     assert await spent(log) == most()
     [event] = await called(log)
     assert (event.tokens, event.cost, event.error) == (None, most(), "UsageError")
+    [alarm] = model_alarms(event)
+    assert isinstance(alarm, AlarmRaised) and alarm.alarm == "model-miscounts-openai-gpt-4o"
+
+
+async def test_counts_that_cannot_be_raise_one_alarm_a_process(log: Log) -> None:
+    vendor = gateway(log, Vendor(COUNTED | {"completion_tokens": 501}))
+    for _ in range(3):
+        await vendor.generate(ASKED)
+    assert [event.health for event in await called(log)] == ["miscounts", "", ""]
+    fair = gateway(log, Vendor(COUNTED | {"completion_tokens": 500, "prompt_tokens": prompt_bytes(ASKED)}))
+    await fair.generate(ASKED)
+    assert [(event.health, event.error) for event in await called(log)][3:] == [("", "")]
 
 
 async def test_an_unknown_price_is_refused_under_a_cap_and_else_noted(log: Log) -> None:

@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
-from agent0.errors import OtherServerError
+from agent0.errors import DependencyError, OtherServerError
 from agent0.ports.models import Model
 from agent0.settings import ActorConfig
 from infra.models.anthropic.provider import Anthropic
@@ -73,3 +74,45 @@ async def test_a_page_is_no_answer_of_ollama(pages: str) -> None:
     with pytest.raises(OtherServerError, match=r"is another server\. Set models\.ollama_url"):
         await model.generate(ask())
     await model.close()
+
+
+class Redirects(BaseHTTPRequestHandler):
+    """Sends every request on to the server ``elsewhere``, which counts those that come."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        server: Any = self.server
+        server.came += 1
+        self.send_response(200 if server.elsewhere is None else server.status)
+        if server.elsewhere is not None:
+            self.send_header("location", f"http://127.0.0.1:{server.elsewhere.server_port}{self.path}")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    do_GET = do_POST = answer  # noqa: N815 (as the library names them)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+@pytest.mark.parametrize("make", [lambda url: OpenAIServer(actor(url)), anthropic, ollama])
+async def test_no_redirection_is_followed(make: Any, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a key nor a prompt goes where a server sends them."""
+    monkeypatch.setenv("A_KEY", "k")
+    servers: list[Any] = [ThreadingHTTPServer(("127.0.0.1", 0), Redirects) for _ in range(2)]
+    threads = [threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.02}) for one in servers]
+    for one, following, thread in zip(servers, (servers[1], None), threads, strict=True):
+        one.elsewhere, one.status, one.came = following, status, 0
+        thread.start()
+    model: Model = make(f"http://127.0.0.1:{servers[0].server_port}")
+    with pytest.raises(DependencyError):
+        await model.generate(ask())
+    assert servers[0].came and not servers[1].came
+    await model.close()
+    for one, thread in zip(servers, threads, strict=True):
+        one.shutdown()
+        one.server_close()
+        thread.join()

@@ -205,7 +205,7 @@ class Batches(Billed):
             return self._note(request, Try(event.call), prompt, output, fields)
         share = None if held.amount is None else -(-held.amount // event.requests)
         own = replace(held, amount=self.most(request, batch=True) if asked else share)
-        tokens, price, _, error = self._cost(own, came, batch=True)
+        tokens, price, _, error = self._cost(request if asked else None, own, came, batch=True)
         fields |= {**said(came, self.remote), "tokens": tokens}
         fields |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
         if asked:

@@ -108,6 +108,7 @@ class Billed:
 
     def __init__(self, inner: Model, remote: Remote, books: Books) -> None:
         self.inner, self.remote, self._books = inner, remote, books
+        self._miscounts = False
 
     async def ask(self, request: GenerateRequest, of: Try) -> Priced:
         """Ask once, and charge what it cost: by the vendor's count, or else all that was reserved.
@@ -155,8 +156,10 @@ class Billed:
 
     async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Priced:
         remote, ledger = self.remote, self._books.ledger
-        tokens, price, purpose, error = self._cost(held, written)
-        told = {**said(written, remote), "tokens": tokens, "call": held.call, "health": of.ended(None)}
+        tokens, price, purpose, error = self._cost(request, held, written)
+        health = of.ended(None) or ("miscounts" if error and not self._miscounts else "")
+        self._miscounts = self._miscounts or bool(error)
+        told = {**said(written, remote), "tokens": tokens, "call": held.call, "health": health}
         told |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
         told |= await self._pinned(request, written, error)
         amount = (held.amount or 0) if price is None else price.amount
@@ -165,14 +168,15 @@ class Billed:
         return Priced(written, told["cost"])
 
     def _cost(
-        self, held: Reservation, written: Generation, batch: bool = False
+        self, request: GenerateRequest | None, held: Reservation, written: Generation, batch: bool = False
     ) -> tuple[TokenCounts | None, Price | None, Purpose, str]:
-        """Tokens by the vendor's count, None where it cannot be read; the price, None where nobody knows it; what the
-        charge says; the error."""
+        """Tokens by the vendor's count, None where it cannot be read or true; the price, None where nobody knows it;
+        what the charge says; the error. ``request`` None: nobody knows any more what was asked."""
         remote, books = self.remote, self._books
         purpose = Purpose(remote.vendor, remote.model)
         try:
             tokens = read_usage(remote.usage[0], {"usage": written.counted}, remote.usage[1])
+            require_possible(tokens, request, written.text)
             price = books.prices.of(remote.vendor, remote.model, tokens, books.clock(), batch)
         except UsageError as wrong:
             error = type(wrong).__name__
@@ -268,6 +272,22 @@ def said(written: Generation, remote: Remote) -> dict[str, Any]:
         "fingerprint": served.fingerprint,
         "host": served.host,
     }
+
+
+def require_possible(tokens: TokenCounts, request: GenerateRequest | None, text: str) -> None:
+    """A vendor's count is not believed where it is more than was reserved for, or nothing for a written answer.
+
+    Raises:
+        UsageError: it cannot be.
+    """
+    why = "It counts no token of an answer that has some." if text and not tokens.written else ""
+    if request and tokens.written > request.sampling.max_tokens:
+        why = f"It counts {tokens.written} tokens written, of {request.sampling.max_tokens} at most."
+    if request and tokens.read > prompt_bytes(request):
+        why = f"It counts {tokens.read} tokens read, of a prompt with {prompt_bytes(request)} bytes."
+    if why:
+        fix = "The call is charged with all that was reserved for it. Ask the vendor."
+        raise UsageError("The token counts of a call cannot be.", why, fix)
 
 
 def prompt_bytes(request: GenerateRequest) -> int:

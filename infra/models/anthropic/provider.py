@@ -130,7 +130,7 @@ def client_of(actor: ActorConfig, root: str) -> AsyncAnthropic:
         base_url=root,
         timeout=timeout,
         max_retries=0,
-        http_client=DefaultAsyncHttpxClient(timeout=timeout),
+        http_client=DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False),
     )
 
 

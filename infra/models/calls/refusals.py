@@ -84,6 +84,12 @@ def page_in(url: str, status: int, headers: Mapping[str, str]) -> OtherServerErr
     return OtherServerError("A server of models", why, START)
 
 
+def sent_elsewhere(server: str, url: str, status: int) -> OtherServerError:
+    """The error where a server answers with the address of another one: neither key nor prompt goes there."""
+    why = f"What answers at {url} sends requests to another address (status {status}), which is not followed."
+    return OtherServerError(server, why, "Name the address that is meant, if you trust it.")
+
+
 def _after_s(error: Any) -> float:
     """Seconds that a busy server asks to be left alone, or until the moment (HTTP date) it names; 0 where it does not
     say."""
@@ -111,6 +117,8 @@ def unset(variable: str) -> tuple[str, str]:
 
 def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exception:
     status, why = error.status_code, f"It said: {_said(error, private)}"
+    if 300 <= status < 400:
+        return sent_elsewhere("A server of models", url, status)
     if status in UNMADE and (other := page_in(url, status, error.response.headers)):
         return other
     if status < 400:  # some say in the middle of an answer that it fails

@@ -7,7 +7,7 @@ import httpx
 from ollama import ResponseError
 
 from agent0.errors import Agent0Error, AuthError, DependencyError, OperationError, OtherServerError, TransientError
-from infra.models.calls.refusals import unquoting
+from infra.models.calls.refusals import sent_elsewhere, unquoting
 from infra.models.calls.streams import UNREADABLE
 from infra.models.llama_server import client_of, kind_of
 from infra.models.ollama.facts import names
@@ -42,6 +42,8 @@ async def elsewhere(url: str) -> OtherServerError | None:
 def refusal(error: Exception, url: str, model: str, private: Sequence[str] = ()) -> Agent0Error:
     """Convert an error of the Ollama client into one of ours; what is in ``private`` (texts of the request) is not
     repeated."""
+    if isinstance(error, ResponseError) and 300 <= error.status_code < 400:
+        return sent_elsewhere("Ollama", url, error.status_code)
     if isinstance(error, ResponseError):
         return _response(error, model, said(error, private))
     if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):

@@ -20,7 +20,7 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
         DependencyError, TransientError: as ``Ollama.generate``; or what answers is no Ollama.
         OperationError: the model writes no text.
     """
-    client = AsyncClient(url, timeout=timeout_s, verify=authorities())
+    client = AsyncClient(url, timeout=timeout_s, verify=authorities(), follow_redirects=False)
     try:
         found = await client.show(model)
     except FAILURES as error:

@@ -78,7 +78,7 @@ class Ollama:
         self.name = f"ollama/{self._model}"
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=actor.parallel)
         timeout = httpx.Timeout(None, connect=min(CONNECT_S, actor.timeout_s))  # of what is read: ``_pieces``
-        self._client = _Client(url, timeout=timeout, limits=limits, verify=authorities())
+        self._client = _Client(url, timeout=timeout, limits=limits, verify=authorities(), follow_redirects=False)
         self._heeds: bool | None = None
         self._slots = Slots("Ollama", actor.parallel, actor.timeout_s)
 

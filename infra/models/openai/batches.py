@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
@@ -30,7 +30,11 @@ class OpenAIBatches:
     def __init__(self, actor: ActorConfig) -> None:
         self._actor, self._root, self._key = actor, root_of(actor.base_url), key_of(actor)
         self._client = AsyncOpenAI(
-            base_url=f"{self._root}/v1", api_key=self._key or "none", timeout=actor.timeout_s, max_retries=0
+            base_url=f"{self._root}/v1",
+            api_key=self._key or "none",
+            timeout=actor.timeout_s,
+            max_retries=0,
+            http_client=DefaultAsyncHttpxClient(timeout=actor.timeout_s, follow_redirects=False),
         )
 
     async def close(self) -> None:

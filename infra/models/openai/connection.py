@@ -59,7 +59,7 @@ class Connection:
             api_key=key or "none",
             timeout=timeout,
             max_retries=0,
-            http_client=DefaultAsyncHttpxClient(verify=_authorities(), timeout=timeout),
+            http_client=DefaultAsyncHttpxClient(verify=_authorities(), timeout=timeout, follow_redirects=False),
         )
         self._slots = Slots(f"The server at {root}", actor.parallel, actor.timeout_s if patient else 0)
 
