@@ -11,7 +11,7 @@ from events import benchmarks, checkpoints
 from events.base import Recorded
 from events.values import Artifact
 from projections.base import Row, behind_row, find, projection, select, stamp
-from projections.runs import resolve
+from projections.runs import lineage, resolve
 from projections.tool_calls import recorded_calls
 
 _COPIED = {"answer", "correct", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "reason"}
@@ -66,8 +66,8 @@ def evaluated_run(db: sqlite3.Connection, run: str) -> str:
 
 
 _LIST = """
-SELECT attempt, evaluation, number, domain, level, answer, correct, end, turns, tool_calls, tool_ok, tokens, wall_s,
-       reason, scored_seq, (SELECT checkpoint FROM evaluations AS of
+SELECT run, attempt, evaluation, number, domain, level, answer, correct, end, turns, tool_calls, tool_ok, tokens,
+       wall_s, reason, scored_seq, (SELECT checkpoint FROM evaluations AS of
                             WHERE of.run = item.run AND of.evaluation = item.evaluation) AS student,
        (SELECT json_extract(body, '$.data.question') FROM events WHERE seq = scored_seq) AS question
 FROM evaluation_items AS item
@@ -79,38 +79,43 @@ def list_items(
     db: sqlite3.Connection, run: str, evaluation: str, correct: bool | None = None, limit: int = 100, after: str = ""
 ) -> list[Row]:
     """List the items of an evaluation in set order, those behind the item ``after`` where it is named. ``evaluation``
-    is its id, or a split, checkpoint or benchmark, of which all evaluations are listed.
+    is its id, or a split, checkpoint or benchmark, of which all evaluations are listed. What a fork did not evaluate
+    itself is its parents', as of the fork.
 
     Raises:
         NotFoundError: there is no such evaluation, or no item ``after``.
     """
-    condition = "evaluation IN (SELECT value FROM json_each(?))"
-    values: tuple[object, ...] = (json.dumps(_named(db, run, evaluation)),)
+    own, until, names = _named(db, run, evaluation)
+    condition = "evaluation IN (SELECT value FROM json_each(?)) AND scored_seq <= ?"
+    values: tuple[object, ...] = (json.dumps(names), until)
     if after:
-        behind, key = behind_row(db, "evaluation_items", {"run": run, "attempt": after}, _ORDER)
+        behind, key = behind_row(db, "evaluation_items", {"run": own, "attempt": after}, _ORDER)
         condition, values = f"{condition} AND {behind}", (*values, *key)
-    wanted = {"run": run, "correct": correct}
+    wanted = {"run": own, "correct": correct}
     return find(db, _LIST, wanted, ", ".join(_ORDER), limit, behind=(condition, values))
 
 
-def _named(db: sqlite3.Connection, run: str, name: str) -> list[str]:
-    """Ids of the evaluations that ``name`` is the id, split, checkpoint or benchmark of."""
-    rows = select(
-        db,
-        "SELECT evaluation, split, checkpoint, benchmark FROM evaluations WHERE run = ?1"
-        " UNION SELECT DISTINCT evaluation, '', '', '' FROM evaluation_items WHERE run = ?1 ORDER BY evaluation",
-        (run,),
-    )
-    if found := [row["evaluation"] for row in rows if name and name in row.values()]:
-        return found
-    known = ", ".join(dict.fromkeys(row["evaluation"] for row in rows))
-    why = f"It has: {known}." if known else "It has none yet."
+def _named(db: sqlite3.Connection, run: str, name: str) -> tuple[str, int, list[str]]:
+    """The run that has evaluations that ``name`` is the id, split, checkpoint or benchmark of, itself or the nearest of
+    its parents; the last event that counts there; and the ids of these evaluations."""
+    known: dict[str, None] = {}
+    for own, until in lineage(db, run):
+        rows = select(
+            db,
+            "SELECT evaluation, split, checkpoint, benchmark FROM evaluations WHERE run = ?1"
+            " UNION SELECT DISTINCT evaluation, '', '', '' FROM evaluation_items WHERE run = ?1 ORDER BY evaluation",
+            (own,),
+        )
+        if found := [row["evaluation"] for row in rows if name and name in row.values()]:
+            return own, until, found
+        known |= dict.fromkeys(row["evaluation"] for row in rows)
+    why = f"It has: {', '.join(known)}." if known else "It has none yet."
     raise NotFoundError(f"Run {run} has no evaluation {name[:80]!r}.", why, "Name one, a split, or a checkpoint.")
 
 
 def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
     """One item with its conversation, in the columns of an attempt as far as it has them; ``transcript_artifact`` where
-    the conversation is long. None: the run has no such item."""
+    the conversation is long. None: neither the run nor, before it was forked, a parent has such an item."""
     query = """
     SELECT item.*, held.task, of.checkpoint AS student, of.iteration,
            coalesce(json_extract(body, '$.data.question'), json_extract(body, '$.data.facts.question')) AS question,
@@ -120,12 +125,12 @@ def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
            json_extract(body, '$.data.conversation_artifact') AS transcript_artifact
     FROM evaluation_items AS item JOIN events AS held ON held.seq = scored_seq
          LEFT JOIN evaluations AS of ON of.run = item.run AND of.evaluation = item.evaluation
-    WHERE item.run = ? AND item.attempt = ?
+    WHERE item.run = ? AND item.attempt = ? AND scored_seq <= ?
     """
-    found = select(db, query, (run, attempt), parse=("signals", "conversation", "transcript_artifact"))
-    if not found:
+    parsed = ("signals", "conversation", "transcript_artifact")
+    found = (select(db, query, (own, attempt, until), parse=parsed) for own, until in lineage(db, run))
+    if (row := next((rows[0] for rows in found if rows), None)) is None:
         return None
-    row = found[0]
     said = {"verifier": "", "credit": None, "got": row["answer"], "subgoals": [], "votes": []}
     verdict = said | {name: row[name] for name in ("correct", "reason")} | {"expected": row.pop("expected") or ""}
     conversation = row.pop("conversation") or {"transcript": [], "calls": []}

@@ -3,11 +3,10 @@
 import sqlite3
 from collections.abc import Iterator
 
-from agent0.settings import LARGEST
 from events import checkpoints as facts
 from events.base import Recorded
 from projections.base import Row, as_json, projection, select, stamp
-from projections.runs import parent_of
+from projections.runs import lineage
 
 _COPIED = {
     "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",
@@ -96,12 +95,9 @@ def list_evaluations(db: sqlite3.Connection, run: str) -> list[Row]:
 def scores_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:
     """List what was scored in ``run``, behind what its parents had scored before the fork, oldest first. An evaluation
     that the fork made again, as another base does, is there once, as its own."""
-    found = [one for one in list_evaluations(db, run) if one["status"] == "evaluated"]
-    seen, until = {run}, LARGEST
-    while (held := parent_of(db, run)) and held[0] not in seen:
-        run, until = held[0], min(until, held[1])
-        seen.add(run)
-        past = [one for one in list_evaluations(db, run) if one["evaluated_seq"] and one["evaluated_seq"] <= until]
+    found: list[Row] = []
+    for own, until in lineage(db, run):
+        past = [one for one in list_evaluations(db, own) if one["evaluated_seq"] and one["evaluated_seq"] <= until]
         found = [*past, *found]
     newest = {one["evaluation"]: one for one in found}
     return [one for one in found if newest[one["evaluation"]] is one]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent0.errors import NotFoundError
+from agent0.settings import LARGEST
 from events import alarms, benchmarks, budgets, checkpoints, experiments, policies, submissions, tasks
 from events import runs as facts
 from events.base import Event, Recorded
@@ -193,6 +194,16 @@ def parent_of(db: sqlite3.Connection, run: str) -> tuple[str, int] | None:
     """The run that ``run`` is a fork of, and the last event that both share; None where it is none."""
     rows = select(db, "SELECT parent, parent_seq FROM runs WHERE run = ? AND parent != ''", (run,))
     return (str(rows[0]["parent"]), int(rows[0]["parent_seq"])) if rows else None
+
+
+def lineage(db: sqlite3.Connection, run: str) -> Iterator[tuple[str, int]]:
+    """``run`` and the runs that it was forked from, the nearest first, each with the last event that counts there."""
+    seen, until = {run}, LARGEST
+    yield run, until
+    while (parent := parent_of(db, run)) and parent[0] not in seen:
+        run, until = parent[0], min(until, parent[1])
+        seen.add(run)
+        yield run, until
 
 
 def under_way(db: sqlite3.Connection, run: str = "") -> tuple[int, int]:

@@ -105,6 +105,22 @@ def test_an_evaluation_is_named_by_its_id_a_split_a_checkpoint_or_a_benchmark(db
             list_items(db, "r1", name)
 
 
+def test_a_fork_shows_what_its_parent_had_scored_before_it() -> None:
+    events = whole_run(iterations=2)
+    items = [one for one in events if isinstance(one.event, EvaluationItemScored)]
+    first, *_, last = items
+    begun = events[0].event.model_copy(update={"parent": "r1", "parent_seq": first.seq})
+    fork = events[0].model_copy(update={"id": "fork", "run": "r2", "event": begun, "seq": len(events) + 1})
+    with closing(told([*events, fork])) as db:
+        (row,) = list_items(db, "r2", "base-validation")
+        assert (row["run"], row["attempt"]) == ("r1", first.attempt)
+        assert (
+            show_attempt(db, "r2", first.attempt)["transcript"] == show_attempt(db, "r1", first.attempt)["transcript"]
+        )
+        with pytest.raises(NotFoundError, match="no attempt"):
+            show_attempt(db, "r2", last.attempt)
+
+
 @given(st.integers(1, 7))
 def test_pages_join_up_to_the_whole_list(db: sqlite3.Connection, limit: int) -> None:
     whole = [row["attempt"] for row in list_items(db, "r1", "validation")]
