@@ -134,10 +134,11 @@ def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
     said = {"verifier": "", "credit": None, "got": row["answer"], "subgoals": [], "votes": []}
     verdict = said | {name: row[name] for name in ("correct", "reason")} | {"expected": row.pop("expected") or ""}
     conversation = row.pop("conversation") or {"transcript": [], "calls": []}
+    tokens = row.pop("tokens")
     return {
         **row,
         "status": "verified",
-        "completion_tokens": row.pop("tokens"),
+        "completion_tokens": tokens,
         "transcript": conversation["transcript"],
         "calls": recorded_calls(conversation["calls"]),
         "verdicts": [verdict],

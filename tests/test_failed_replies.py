@@ -161,7 +161,7 @@ def test_a_run_that_is_slow_but_executed_is_not_called_bad(share: float) -> None
     line = found["conclusion"]
     assert found["well"] and found["mend"] == "" and line.startswith("r1: it runs, "), line
     requested, ended = (
-        {one.attempt for one in events if one.type == name} for name in ("AttemptRequested", "TaskAttempted")
+        {one.attempt for one in events if one.type == name} for name in ("AttemptRequested", "ResultVerified")
     )
     assert (" attempts (since " in line) == bool(requested - ended) and "the first token of m at u, 900 s" in line
     assert "its last event was 4,000 s ago" in line

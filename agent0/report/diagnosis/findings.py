@@ -102,9 +102,14 @@ def _progress(case: Case) -> str:
     idle = case.here.get("idle_s")
     waits = [*case.open_work, *([str(case.here["waits"])] if case.here.get("waits") else [])]
     parts = ["" if case.iteration == NEVER else f"iteration {shown_iteration(case.iteration)}"]
-    parts += [f"it waits for {' and '.join(waits)}" if waits else ""]
+    parts += [f"it waits for {_joined(waits)}" if waits else ""]
     parts += ["" if idle is None else f"its last event was {idle:,.0f} s ago"]
     return "".join(f", {part}" for part in parts if part)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Join parts as people do: a, b and c."""
+    return " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])
 
 
 def _replies(case: Case) -> dict[str, Any] | None:

@@ -12,9 +12,9 @@ SELECT 'items of ' || evaluation, requested, nullif(max(n - coalesce(scored, 0),
 WHERE run = ?1 AND status = 'requested'
 UNION ALL
 SELECT 'attempts', min(requested), count(*) FROM attempts
-WHERE run = ?1 AND status IN ('requested', 'working') HAVING count(*)
+WHERE run = ?1 AND status IN ('requested', 'working', 'attempted') HAVING count(*)
 UNION ALL
-SELECT 'tasks of the teacher', min(requested), count(*) FROM tasks WHERE run = ?1 AND status = 'requested'
+SELECT 'tasks', min(requested), count(*) FROM tasks WHERE run = ?1 AND status IN ('requested', 'proposed')
 HAVING count(*)
 """
 

@@ -57,7 +57,7 @@ def reply_lines(found: Mapping[str, Any] | None) -> list[str]:
     """How many items failed by which kinds of replies, and a line an example; none where nothing failed."""
     if not found:
         return []
-    kinds = ", ".join(f"{n:,} {kind}" for kind, n in found["kinds"].items())
+    kinds = ", ".join(f"{kind} ({n:,})" for kind, n in found["kinds"].items())
     first = "" if (counted := sum(found["kinds"].values())) == found["failed"] else f" (the first {counted:,} of them)"
     head = f"{found['failed']:,} of {found['items']:,} items of {found['evaluation']} failed{first}: {kinds}."
     return [
