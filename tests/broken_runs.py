@@ -244,6 +244,14 @@ WAYS: dict[str, tuple[Callable[[], list[Recorded]], dict[str, Any], str, str]] =
         lambda: altered("student", saying("I had rather not say.")), {}, "silent",
         "the student gives no answer: 0 of 12 attempts end with one",
     ),
+    "calls in another form": (
+        lambda: altered("student", saying("```python\nprint(6 * 7)\n```")), {}, "replies_unread",
+        "the student's tool calls are not read: so end ",
+    ),
+    "thoughts without an end": (
+        lambda: altered("student", saying("<think>\nFirst, 6 * 7")), {}, "replies_unread",
+        "the student's thoughts are never closed: so end ",
+    ),
     "untrainable": (
         lambda: altered("student", lambda _, said: replace(said, logprobs=())), {}, "untrainable",
         "the student's attempts cannot be trained on: ",

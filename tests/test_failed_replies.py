@@ -132,8 +132,9 @@ def test_failed_replies_are_quoted_before_another_model_is_named(
     elif "run.student.model=" in found["mend"]:
         assert counted < shown.index("To mend it:")
     if kind in (UNREAD, UNCLOSED):
-        reading = f"trajectory list r1 --evaluation {replies['evaluation']} --wrong"
-        assert found["mend"].endswith(reading if kind == UNREAD else "--set run.student.max_tokens=384")
+        assert found["cause"] == "replies_unread"
+        mended = "--set run.student.tool_form=fence" if kind == UNREAD else "--set run.student.max_tokens=384"
+        assert found["mend"].endswith(mended)
     if kind == SILENT:
         assert "run.student.model=" in found["mend"], "what no setting mends may be the model's doing"
 

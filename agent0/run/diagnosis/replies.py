@@ -54,6 +54,10 @@ class FailedReplies:
         """Whether at least half of what failed is of kinds that settings mend."""
         return 2 * sum(self.kinds.get(kind, 0) for kind in OF_SETTINGS) >= sum(self.kinds.values()) > 0
 
+    def reading(self, run: str) -> str:
+        """The command that lists them."""
+        return f"agent0 trajectory list {run} --evaluation {self.evaluation} --wrong"
+
 
 def kind_of_reply(reply: str | None, answer: str | None, correct: bool | None, end: str, *, called: bool) -> str:
     """Name the kind of failure of an item that is not right.

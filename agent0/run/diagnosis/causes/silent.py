@@ -2,7 +2,6 @@
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, blamed, of
-from agent0.run.diagnosis.replies import CUT, UNCLOSED
 
 BAD = 0.5
 KEYS = ("run.student.",)
@@ -20,15 +19,8 @@ def silent(case: Case) -> Cause | None:
         told = f"the student gives no answer: {of(one.answered, made)} attempts end with one ({ends}; "
         told += f"{blamed(case, settings, 'run.student.provider', 'run.student.prompts')})"
         seen = tuple(example for key, example in one.examples.items() if key.startswith("end:"))
-        mend = case.again(settings) if settings else _mend(case)
+        listed = case.replies.reading(case.run) if case.replies else f"agent0 trajectory list {case.run}"
+        mend = case.again(settings) if settings else listed
         return Cause("silent", one.number, told, seen, mend, settings=settings, checkpoint=one.student,
                      fatal=not case.recovered(one.number))  # fmt: skip
     return None
-
-
-def _mend(case: Case) -> str:
-    """More room where replies end too early, else where to read them."""
-    if case.replies and next(iter(case.replies.kinds), "") in (CUT, UNCLOSED):
-        return case.again(values={"run.student.max_tokens": 4 * case.config.student.max_tokens})
-    listed = f"agent0 trajectory list {case.run}"
-    return f"{listed} --evaluation {case.replies.evaluation} --wrong" if case.replies else listed
