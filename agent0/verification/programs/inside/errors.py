@@ -44,7 +44,7 @@ class Errors:
         if shared and issubclass(self._link.shared.get(name, int), BaseException):
             return self._link.shared[name]  # type: ignore[no-any-return]
         if number not in self._mirrors:
-            known = [base for base in map(self._link.decode, bases) if issubclass(base, BaseException)]
+            known = [base for base in map(self._link.decode_plainly, bases) if issubclass(base, BaseException)]
             above = (*(() if any(issubclass(base, Mirrored) for base in known) else (Mirrored,)), *known)
             self._mirrors[number] = type(str(name), above or (Mirrored, Exception), {"_number_": number})
         return self._mirrors[number]
@@ -62,14 +62,18 @@ class Errors:
         except values.OpaqueError:
             arguments = None
         about = self._link.export(error)
-        return {"kind": self.kind(type(error)), "arguments": arguments, "text": text, "number": about}
+        plain = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == builtins.__name__)
+        return {"kind": self.kind(type(error)), "plain": plain, "arguments": arguments, "text": text, "number": about}
 
     def decode(self, data: dict[str, Any]) -> BaseException:
         """Make the error that ``data`` describes. One that came from here is itself."""
         if "back" in data:
             found = self._link.exported(data["back"])
             return found if isinstance(found, BaseException) else RuntimeError("a forged error")
-        kind = self._link.decode(data["kind"])
+        try:
+            kind = self._link.decode_plainly(data["kind"])
+        except LookupError:  # nothing here has imported its module, so nobody can name it
+            kind = getattr(builtins, data["plain"], RuntimeError)
         arguments = [data["text"]] if data["arguments"] is None else list(map(self._link.decode, data["arguments"]))
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             return RuntimeError(data["text"])

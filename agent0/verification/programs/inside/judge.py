@@ -41,31 +41,37 @@ def main(request: dict[str, Any]) -> None:
 def _judged(request: dict[str, Any], link: JudgeLink) -> Verdict:
     signal.signal(signal.SIGALRM, lambda *_: _expire(link))
     signal.setitimer(signal.ITIMER_REAL, request["wall_s"], TICK_S)
-    tests = None
+    verdict: Verdict = {}
     try:
         greeting = link.receive()
         if "broken" in greeting:
             return {"passed": False, "broken": True, "reason": f"the program does not run: {greeting['broken']}"[:300]}
-        tests = Tests(request["test"], _module(request, link, greeting))
-        tests.run(request["entry"])
-        verdict = _evidence(link, tests)
+        verdict = _run(request, _module(request, link, greeting), link)
     except ExpiredError:
-        verdict = {}
+        pass
     except EndedError as error:
         link.ended = link.ended or str(error)
-        verdict = {}
     except values.OpaqueError as error:
         link.opaque = link.opaque or str(error)
-        verdict = {}
     except values.UndecidedError as error:
-        return {"passed": None, "reason": str(error)}
-    except SystemExit as error:
-        quiet = error.code in (None, 0) and "_there_" not in vars(error) and tests is not None
-        verdict = _evidence(link, tests) if quiet and tests else _failed(error)
+        verdict = {"passed": None, "reason": str(error)}
     except BaseException as error:
         verdict = _failed(error)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return _overruled(link, request["wall_s"]) or verdict
+
+
+def _run(request: dict[str, Any], module: types.ModuleType, link: JudgeLink) -> Verdict:
+    try:
+        tests = Tests(request["test"], module)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise values.UndecidedError(f"the tests do not run: {error}"[:300]) from error
+    try:
+        tests.run(request["entry"])
+    except SystemExit as error:
+        if error.code not in (None, 0) or "_there_" in vars(error):
+            raise
+    return _evidence(link, tests)
 
 
 def _expire(link: JudgeLink) -> None:

@@ -6,6 +6,7 @@ import io
 import re
 import socket
 import sys
+import threading
 import time
 import types
 from typing import Any
@@ -48,6 +49,8 @@ class JudgeLink(Link):
         self.waited = 0.0
         self.deadline = time.monotonic() + wall_s
         self._steps: set[int] = set()
+        self._differences: set[int] = set()
+        self._turn = threading.RLock()
 
     def ask(self, op: str, target: Any, *positional: Any, **named: Any) -> Any:
         """See ``Link``. An error that would end a loop of the tests as if all were done is none of the program's."""
@@ -55,7 +58,8 @@ class JudgeLink(Link):
             raise ExpiredError
         self.calls += op == "call" and isinstance(target, Proxy)
         try:
-            value = super().ask(op, target, *positional, **named)
+            with self._turn:
+                value = super().ask(op, target, *positional, **named)
         except (StopIteration, StopAsyncIteration, GeneratorExit) as error:
             self.facts += 1
             steps = op in ("__next__", "__anext__", "result") or getattr(target, "_number_", -1) in self._steps
@@ -107,15 +111,9 @@ class JudgeLink(Link):
         """See ``Decoder``. What cannot be read was forged."""
         try:
             return super().decode(value)
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            ArithmeticError,
-            RecursionError,
-            ImportError,
-        ) as error:
+        except (EndedError, ExpiredError):
+            raise
+        except BaseException as error:
             self.ended = f"its answer makes no sense: {error}"[:200]
             raise EndedError(self.ended) from error
 
@@ -129,14 +127,31 @@ class JudgeLink(Link):
             return hash(("proxy", target._number_))
         if name == "__contains__" and not self._is_own(target):
             return any(one is positional[0] or one == positional[0] for one in target)
-        if target._about_["size"] and name not in ("__len__", "__bool__"):
-            raise self._unknown(target)
-        if name in (*COMPARED, *ARITHMETIC, *CONVERTED) and not self._is_own(target):
-            raise self._unknown(target)
+        self._refuse(target, name, positional)
         value = super().special(target, name, positional, named)
-        if name in ("__sub__", "__rsub__") and _is_number(value) and _is_number(positional[0]):
-            raise self._unknown(target)  # it was told what it is compared with
+        if name in ("__exit__", "__aexit__") and isinstance(positional[1], AssertionError):
+            return _unheeded(value) if name == "__aexit__" else False  # a test that failed has failed
+        if name in (*ARITHMETIC, *CONVERTED):
+            self._doubt(target, name, positional, value)
         return bool(value) if name == "__bool__" else value
+
+    def _refuse(self, target: Any, name: str, positional: tuple[Any, ...]) -> None:
+        """Raise where ``target`` is not asked."""
+        large = target._about_["size"] and name not in ("__len__", "__bool__")
+        beside = name in COMPARED and not isinstance(positional[0], Proxy)
+        foreign = name in (*COMPARED, *ARITHMETIC, *CONVERTED) and not self._is_own(target)
+        if large or beside or foreign:
+            raise self._unknown(target)
+
+    def _doubt(self, target: Any, name: str, positional: tuple[Any, ...], value: Any) -> None:
+        """A difference to a number says what the candidate was told, and so does what is computed from it."""
+        told = name in ("__sub__", "__rsub__") and _is_number(positional[0])
+        if not told and target._number_ not in self._differences:
+            return
+        if _is_number(value):
+            raise self._unknown(target)
+        if isinstance(value, Proxy):
+            self._differences.add(value._number_)
 
     def _equal(self, left: Any, right: Any) -> bool:
         if left is right or right is None:
@@ -176,5 +191,10 @@ class JudgeLink(Link):
         return bool(_PUBLIC.match(name)) and opened and not isinstance(target, _CLOSED)
 
 
+async def _unheeded(value: Any) -> bool:
+    await value
+    return False
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | complex)
+    return isinstance(value, int | float | complex) and not isinstance(value, Proxy)

@@ -71,6 +71,8 @@ class Lender(values.Encoder, values.Decoder):
                 self._texts[key] = json.dumps(content)
 
     def _fields(self, pairs: list[Any]) -> dict[str, Any]:
+        if any(str(name).startswith("__") for name, _ in pairs):
+            raise ValueError("a forged attribute")
         return {str(name): self.decode(held) for name, held in pairs}
 
     def _built(self, content: Any) -> Any:

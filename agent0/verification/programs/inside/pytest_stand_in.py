@@ -136,9 +136,6 @@ class Fixtures:
         """Yield the arguments of a test; what was set up for it is taken down afterwards."""
         with contextlib.ExitStack() as stack:
             made: dict[str, Any] = dict(known)
-            for name, used in self._names.items():
-                if getattr(used, "is_fixture", False) and inspect.isfunction(used) and name not in made:
-                    self._names.setdefault(name, used)
             wanted = [
                 one.name
                 for one in inspect.signature(function).parameters.values()
@@ -149,7 +146,7 @@ class Fixtures:
     def _value(self, name: str, made: dict[str, Any], stack: contextlib.ExitStack) -> Any:
         if name not in made:
             maker = self._names.get(name)
-            if getattr(maker, "is_fixture", False) and maker is not None:
+            if type(maker) is types.FunctionType and getattr(maker, "is_fixture", False):
                 needed = {one: self._value(one, made, stack) for one in inspect.signature(maker).parameters}
                 value = maker(**needed)
                 made[name] = stack.enter_context(_yielded(value)) if inspect.isgenerator(value) else value

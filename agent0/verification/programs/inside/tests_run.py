@@ -12,11 +12,11 @@ from typing import Any
 from . import pytest_stand_in
 
 REACHED = "__reached__"
-"""What tests call, once they are rewritten, with the number of an assertion that they come to."""
+"""What tests call, once they are rewritten, with the number of an assertion that has held."""
 
 
 class _Assertions(ast.NodeTransformer):
-    """Puts a call of ``REACHED`` before each assertion that does not fail in any case."""
+    """Puts a call of ``REACHED`` behind each assertion that does not fail in any case."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -34,7 +34,7 @@ class _Assertions(ast.NodeTransformer):
     def _counted(self, node: ast.stmt) -> list[ast.stmt]:
         self.number += 1
         call = ast.Call(ast.Name(REACHED, ast.Load()), [ast.Constant(self.number)], [])
-        return [ast.copy_location(ast.Expr(call), node), node]
+        return [node, ast.copy_location(ast.Expr(call), node)]
 
 
 class Tests:
@@ -81,9 +81,9 @@ class Tests:
         for name, value in list(self._names.items()):
             if before.get(name) is value or not name.lower().startswith("test") or name in self._used:
                 continue
-            if inspect.isfunction(value):
+            if type(value) is types.FunctionType:
                 _called(fixtures, value)
-            elif inspect.isclass(value) and not issubclass(value, unittest.TestCase) and "__init__" not in vars(value):
+            elif _is_class(value) and not issubclass(value, unittest.TestCase) and "__init__" not in vars(value):
                 _methods_called(fixtures, value)
         return 0
 
@@ -91,7 +91,7 @@ class Tests:
         kinds = [
             value
             for name, value in self._names.items()
-            if isinstance(value, type) and issubclass(value, unittest.TestCase) and before.get(name) is not value
+            if before.get(name) is not value and _is_class(value) and issubclass(value, unittest.TestCase)
         ]
         return unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromTestCase, kinds))
 
@@ -102,6 +102,11 @@ class Tests:
         if result.unexpectedSuccesses:
             raise AssertionError("an unexpected success")
         return result
+
+
+def _is_class(value: Any) -> bool:
+    """Whether ``value`` is a class of the tests: what stands for one of the candidate only says so."""
+    return issubclass(type(value), type)
 
 
 class _Result(unittest.TestResult):

@@ -3,7 +3,6 @@ where they are, and a reference to them crosses."""
 
 import datetime
 import enum
-import importlib
 import json
 import sys
 import types
@@ -196,15 +195,15 @@ class Decoder:
 
 
 def class_of(module: str, name: str) -> type:
-    """The class of the standard library that ``named_class`` named.
+    """The class of the standard library that ``named_class`` named, where this process has imported it.
 
     Raises:
-        ValueError, AttributeError: it is none.
+        ValueError, LookupError, AttributeError: it is none.
     """
     head = module.partition(".")[0]
     if head not in sys.stdlib_module_names or head in _HIDDEN:
         raise ValueError(f"{module} is not of the standard library")
-    found = getattr(importlib.import_module(module), name)
+    found = getattr(sys.modules[module], name)
     if not isinstance(found, type):
         raise ValueError(f"{name} is no class")
     return found
