@@ -19,6 +19,7 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
+from agent0.assembly.validate.tool_form import with_tool_form
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
@@ -148,11 +149,12 @@ async def run_benchmarks(
         DependencyError: the server was never there, or away for longer than ``run.give_up_after``.
     """
     found, files = read_plan(plan)
-    began = _began(settings, plan, found, files)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
-        scored = await taken_up(log, run, began, begun)
         bench = await _open(settings, plan, run, log, stack)
+        bench.actor = await _with_tool_form(bench, say)
+        began = _began(settings, bench.actor, plan, found, files)
+        scored = await taken_up(log, run, began, begun)
         bench.model = _model(bench.actor, bench.models, found)
         bench.scored = scored
         limit_s = settings.run.give_up_after
@@ -164,8 +166,23 @@ async def run_benchmarks(
         return await _finish(bench, began)
 
 
-def _began(settings: Settings, plan: Plan, found: Mapping[str, Held], files: dict[str, str]) -> BenchmarkStarted:
-    actor = settings.run.student
+async def _with_tool_form(bench: BenchmarkContext, say: Callable[[str], object]) -> StudentConfig:
+    """The student with the form in which it calls tools: as the benchmark run was begun with, else as it is tried."""
+    started = await anext((r.event async for r in bench.log.read(bench.run, ["BenchmarkStarted"])), None)
+    if isinstance(started, BenchmarkStarted):
+        form = started.actor.get("tool_form", bench.actor.tool_form)
+        return bench.actor.model_copy(update={"tool_form": form}) if bench.actor.tool_form == "auto" else bench.actor
+    if "tools" not in bench.plan.modes:
+        return bench.actor
+    actor, notice = await with_tool_form(bench.actor, bench.models)
+    if notice:
+        say(notice)
+    return actor
+
+
+def _began(
+    settings: Settings, actor: StudentConfig, plan: Plan, found: Mapping[str, Held], files: dict[str, str]
+) -> BenchmarkStarted:
     return BenchmarkStarted(
         name=settings.profile,
         benchmarks=plan.benchmarks,

@@ -17,6 +17,7 @@ from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
 from agent0.assembly.validate.sandbox_speed import fitted
+from agent0.assembly.validate.tool_form import begun_with_form
 from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RunFailedError
 from agent0.settings import RunConfig, Settings
 from events.base import Recorded
@@ -96,7 +97,7 @@ async def execute_run(
         await catch_up(settings, app.log)  # tables that cannot be kept must be found out before the run begins
         await pause_abandoned(settings, app.log, run, observer)
         try:
-            await append_begin(app.log, _fitted(app, begin, observer), observer, news)
+            await append_begin(app.log, await _fitted(app, begin, observer), observer, news)
             progress = await _execute(settings, app, run, observer)
         except BaseException as error:
             await _pause(app.log, run, error, observer)
@@ -144,12 +145,16 @@ def resume_command(run: str, verb: str = "resume") -> str:
     return f"Go on with: agent0 run {verb} {run}"
 
 
-def _fitted(app: App, begin: Recorded | None, observer: Observer) -> Recorded | None:
-    """``begin`` as this machine can execute it; what that changed is said."""
+async def _fitted(app: App, begin: Recorded | None, observer: Observer) -> Recorded | None:
+    """``begin`` as this machine and the student's model can execute it; what that changed is said."""
     if begin:
         begin, notice = fitted(app, begin)
         if notice:
             observer.say(notice, warning=True)
+    if begin and "models" in app.ports:
+        begin, notice = await begun_with_form(begin, app.ports["models"])
+        if notice:
+            observer.say(notice)
     return begin
 
 

@@ -93,11 +93,22 @@ def report_of(render: Render) -> TemplateReport:
 
 def calls_of_folder(folder: Path) -> str:
     """Say in one line what the chat template of a model's folder makes of calls; nothing where it has none."""
+    report = _of_folder(folder)
+    return str(report) if report else ""
+
+
+def teaches_calls(folder: Path) -> bool:
+    """Whether the chat template of a model's folder teaches a form of calls."""
+    report = _of_folder(folder)
+    return bool(report and report.form)
+
+
+def _of_folder(folder: Path) -> TemplateReport | None:
     from infra.engine.folder_template import renderer, special_tokens
     from infra.weights.gguf import chat_template
 
     template = chat_template(folder)
-    return str(report_of(renderer(template, special_tokens(folder)))) if template else ""
+    return report_of(renderer(template, special_tokens(folder))) if template else None
 
 
 def _written(render: Render, content: str, calls: Calls) -> str | None:
