@@ -105,6 +105,15 @@ async def test_stop_texts_of_a_request_leave_the_models_own_in_force(server: Oll
     assert server.asked[-1]["options"]["stop"] == ["<|im_end|>", "\n\nUser:", "bare", "```\n"]
 
 
+async def test_stop_texts_end_no_thought(server: OllamaServer) -> None:
+    thinking(server)
+    request = GenerateRequest(ask().turns, Sampling(stop=("```\n",)))
+    await written(server, request, thinking="on")
+    assert "stop" not in server.asked[-1]["options"]
+    await written(server, request)
+    assert server.asked[-1]["options"]["stop"] == ["```\n"]
+
+
 async def test_a_window_that_became_smaller_is_told(server: OllamaServer, caplog: pytest.LogCaptureFixture) -> None:
     server.trained_context = 2048
     with caplog.at_level(logging.WARNING):

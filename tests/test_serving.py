@@ -340,6 +340,13 @@ def test_an_adapter_is_handed_over_and_found_again(
     assert other.code == 3 and not other.json["probes"]["agree"]
 
 
+def test_a_file_that_the_server_rewrote_is_judged_by_the_probes(home: Path, server: OllamaServer, here: None) -> None:
+    assert call(home, "push", f"{RUN}/{STEP}", "--name", "student", "--host", server.url).code == 0
+    server.made["student"] |= {"adapters": {"adapter.gguf": f"sha256:{'f' * 64}"}}
+    found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url)
+    assert found.code == 0 and found.json["adapter"]["agree"] is None and "rewrites" in found.json["adapter"]["told"]
+
+
 def test_a_base_that_the_server_has_is_named_not_sent(home: Path, server: OllamaServer, here: None) -> None:
     words = ("push", f"{RUN}/{STEP}", "--name", "student", "--host", server.url, "--from", "qwen2.5:3b")
     assert call(home, *words).code == 0

@@ -162,3 +162,25 @@ def test_a_start_refuses_it_and_a_run_records_it() -> None:
     assert named.template_arguments == {"enable_thinking": False}
     with pytest.raises(ConfigError, match=r"student\.thinking"):
         load("ollama", {"run.student.thinking": "perhaps"}, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "reply", "stops"),
+    [
+        ({}, {"content": "plain"}, True),
+        ({"thinking": "off"}, {"content": "plain"}, True),
+        ({"thinking": "on"}, {"content": "plain"}, False),
+        ({"thinking": "low"}, {"content": "plain"}, False),
+        ({}, {"reasoning_content": "hm"}, False),
+        ({}, {"content": "<think>\nhm"}, False),
+    ],
+)
+async def test_stop_texts_end_no_thought(settings: dict[str, Any], reply: dict[str, Any], stops: bool) -> None:
+    with serving(level="logprobs") as server:
+        server.replies = [[{"choices": [{"delta": reply, "finish_reason": "stop"}]}]]
+        model = OpenAIServer(actor(server.url, tokenizer="", **settings))
+        await model.found()
+        request = ask()
+        await model.generate(replace(request, sampling=replace(request.sampling, stop=("```\n",))))
+        assert (server.asked[-1][1].get("stop") == ["```\n"]) == stops
+        await model.close()

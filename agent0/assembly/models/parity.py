@@ -110,7 +110,8 @@ def _steps(one: Generation, by_id: bool) -> list[Step]:
 
 
 async def _digest(source: Source, server: "Served") -> dict[str, Any]:
-    """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives."""
+    """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives; None where that
+    cannot be told."""
     from infra.models.llama_server import file_digest
     from infra.weights.gguf import write_adapter
 
@@ -121,6 +122,8 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
         path = Path(folder) / "adapter.gguf"
         write_adapter(source.weights, source.base, path)
         ours = file_digest(path)
+    if found and found != ours and server.kind == "ollama":
+        note, found = f"Ollama rewrites files on their way in, this one as {found}; the probes decide", ""
     return {"sha256": ours, "served": found, "told": note, "agree": ours == found if found else None}
 
 

@@ -131,6 +131,8 @@ def _conversation(
         elif head == "tool":
             head = f"tool {turn['name']}" if turn["name"] else head
             head = f"{head}: {_outcome(waiting.pop(0), calls)}" if number > 0 and waiting else head
+        if turn.get("thinking"):
+            yield f"{head}, thought", turn["thinking"]
         yield head, turn["content"]
 
 

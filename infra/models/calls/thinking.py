@@ -1,7 +1,9 @@
 """How thinking is switched, in each kind of server's own words."""
 
+from dataclasses import replace
 from typing import Any
 
+from agent0.ports.models import GenerateRequest
 from agent0.settings import ActorConfig
 
 TEMPLATED = ("llama.cpp", "sglang", "vllm")
@@ -18,6 +20,13 @@ def template_arguments(actor: ActorConfig) -> dict[str, Any]:
 def level_of(actor: ActorConfig) -> dict[str, Any]:
     """``reasoning_effort``, where a level is set."""
     return {"reasoning_effort": actor.thinking} if actor.thinking not in ("", "off", "on") else {}
+
+
+def heeding(request: GenerateRequest, thinks: bool) -> GenerateRequest:
+    """``request`` as it goes to a model that ``thinks``: without stop texts, which would end its thoughts, too."""
+    if not thinks or not request.sampling.stop:
+        return request
+    return replace(request, sampling=replace(request.sampling, stop=()))
 
 
 def chat_fields(actor: ActorConfig, kind: str) -> dict[str, Any]:

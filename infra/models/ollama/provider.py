@@ -24,6 +24,7 @@ from infra.models.calls.counts import count_of, logprob
 from infra.models.calls.margins import margin
 from infra.models.calls.slots import BusyError, Slots
 from infra.models.calls.streams import UNREADABLE, Patience, timely
+from infra.models.calls.thinking import heeding
 from infra.models.llama_server import authorities
 from infra.models.ollama.errors import FAILURES, elsewhere, named, refusal, said
 from infra.models.ollama.facts import ModelFacts, look, think, window_of
@@ -213,7 +214,7 @@ class Ollama:
             stream=True,
             think=thinks,
             format=request.schema,
-            options=self._options(request, facts),
+            options=self._options(heeding(request, thinks is not False), facts),
             logprobs=True if self._tells else None,
             top_logprobs=2 if request.margins and self._tells else None,
             keep_alive=KEEP_ALIVE,

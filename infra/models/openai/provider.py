@@ -19,7 +19,7 @@ from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
 from events.values import Artifact, Turn, Usage
 from infra.models.calls.refusals import unset
-from infra.models.calls.thinking import chat_fields, template_arguments
+from infra.models.calls.thinking import chat_fields, heeding, template_arguments
 from infra.models.calls.trial import ATTEMPT
 from infra.models.llama_adapters import LlamaAdapters
 from infra.models.openai.connection import Answered, Connection
@@ -34,6 +34,8 @@ PROBE = GenerateRequest(
     Sampling(max_tokens=8),
 )
 """The short request that shows which way of asking a server takes."""
+THOUGHT = ("<think", "<|channel|>", "[THINK]", "<seed:think", "<|START_THINKING|>")
+"""How models begin a thought that a server leaves in the text."""
 LACKS = (OperationError, OtherServerError)
 """What is raised where a server has no such path: some answer with a page."""
 HOTTEST = 2.0
@@ -60,13 +62,15 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a server: its model, the way to ask it, the encoder of its tokens, and its kind."""
+    """What was found out about a server: its model, the way to ask it, the encoder of its tokens, its kind,
+    and whether it began with a thought."""
 
     model: str
     way: Way
     chat: Encoder | None
     adapters: LlamaAdapters | VllmAdapters | None = None
     kind: str = ""
+    thinks: bool = False
 
 
 class OpenAIServer:
@@ -192,7 +196,8 @@ class OpenAIServer:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
-                return replace(found, adapters=self._adapters(found))
+                thinks = bool(reply.thinking) or reply.text.lstrip().startswith(THOUGHT)
+                return replace(found, adapters=self._adapters(found), thinks=thinks)
         raise refused or RefusedError(f"The server at {self._root} writes nothing.")
 
     def _adapters(self, found: Found) -> LlamaAdapters | VllmAdapters | None:
@@ -274,7 +279,8 @@ class OpenAIServer:
         count: int = 1,
     ) -> Answered:
         stops = found.chat.stops if found.chat else ()
-        content = body(found.way, request, found.model, prompt, stops, count) | dict(fields)
+        thinks = found.thinks or self._actor.thinking not in ("", "off")
+        content = body(found.way, heeding(request, thinks), found.model, prompt, stops, count) | dict(fields)
         content |= {} if found.way.ids else chat_fields(self._actor, found.kind)
         private = [turn.content for turn in request.turns]
         answered = await self._connection.written(
