@@ -11,11 +11,15 @@ from agent0.evaluation.benchmark_scores import grouped, results, tally
 from agent0.evaluation.checkpoint_score import Item, score
 from agent0.evaluation.item_events import items_of
 from agent0.report.answers import run_answer, truncation_line
+from agent0.report.html.benchmark_page import bench_page
+from agent0.report.markdown.baseline import baseline_page
 from agent0.settings import EvaluationConfig
 from events.benchmarks import BenchmarkStarted, ItemScored
 from events.checkpoints import EvaluationItemScored, EvaluationRequested
 from events.values import Artifact
 from tests.memory import MemoryArtifacts
+from tests.test_baseline import MADE, findings
+from tests.test_bench_report import scored
 
 ACTOR = {"provider": "openai", "max_tokens": 512}
 BEGAN = BenchmarkStarted(
@@ -154,3 +158,13 @@ def test_the_first_lines_of_a_run_name_evaluations_that_were_cut_off() -> None:
     assert "max_tokens" not in " ".join(run_answer(overview()))
     old = overview(truncated=cut, config={"student": {"max_tokens": 96}, "evaluation": {}, "curriculum": {}})
     assert run_answer(old)[1] == line
+
+
+def test_the_pages_of_a_benchmark_run_begin_with_what_was_cut_off() -> None:
+    whole = [scored("tools", number, True) for number in range(8)]
+    cut = [scored("plain", number, False, answer=None, end="length") for number in range(8)]
+    line = f"{NO_SCORE}8 of 8 replies of gsm8k without tools met max_tokens"
+    for items_of_run, named in (([*whole, *cut], True), (whole, False)):
+        found = findings(*items_of_run)
+        pages = [baseline_page(found, {}, {}, MADE), bench_page(found)]
+        assert [line in " ".join(page.split()) for page in pages] == [named, named]

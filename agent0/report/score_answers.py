@@ -17,12 +17,8 @@ PUBLISHED = "a comparison with published numbers made under other prompts or ite
 
 def benchmark_answer(found: Row) -> list[str]:
     """Sum a benchmark run up: which replies were cut off, its scores, and what tools change; ``found["provider"]`` made
-    the replies, in ``found["max_tokens"]`` each, of which the share ``found["max_truncated"]`` may be cut off."""
-    counts = [
-        (f"{one['benchmark']} {NAMES[one['mode']]}", one["truncated"] or 0, one["n"] * one["samples"])
-        for one in found["scores"]
-    ]
-    cut = truncation_line(counts, found["max_tokens"], found["max_truncated"])
+    the replies."""
+    cut = cut_off_line(found)
     scored = [one for one in found["scores"] if one["accuracy"] is not None]
     shown = [
         f"{one['benchmark']} {NAMES[one['mode']]} {one['accuracy']:.1%} "
@@ -37,6 +33,16 @@ def benchmark_answer(found: Row) -> list[str]:
     if found["provider"] == "scripted":
         limits = ["anything of a model: the scripted student replays references"]
     return [*filter(None, [cut]), *told, f"Not to be claimed: {'; '.join(limits)}."]
+
+
+def cut_off_line(found: Row) -> str:
+    """Say which replies of a benchmark run met its ``max_tokens``, which the share ``max_truncated`` of them may; empty
+    where none did."""
+    counts = [
+        (f"{score['benchmark']} {NAMES[score['mode']]}", score["truncated"] or 0, score["n"] * score["samples"])
+        for score in found["scores"]
+    ]
+    return truncation_line(counts, found["max_tokens"], found["max_truncated"])
 
 
 def compared_answer(rows: Sequence[Row], before: str, after: str) -> list[str]:

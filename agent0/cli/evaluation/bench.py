@@ -119,13 +119,13 @@ def run(
     else:
         names = _named(benchmarks, data)
         plan = Plan(names, data, samples=samples, limit=limit, seed=seed, **trained(settings, checkpoint))
-    found, answer = _run(settings, plan, resume, as_json)
+    results, answer = _run(settings, plan, resume, as_json)
     if as_json:
-        console.data({**found, "answer": answer})
+        console.data({**results, "answer": answer})
         return
     console.print_lines(answer)
     if full:
-        show(found)
+        show(results)
 
 
 def _run(settings: "Settings", plan: "Plan", resume: str, quiet: bool) -> tuple[dict[str, Any], list[str]]:
@@ -140,14 +140,14 @@ def _run(settings: "Settings", plan: "Plan", resume: str, quiet: bool) -> tuple[
         console.say("The scripted student replays reference replies: this checks everything but a model.")
     report, begun = _Reporter(quiet), bool(resume)
     try:
-        found = console.run_async(
+        results = console.run_async(
             lambda: run_benchmarks(settings, plan, identity, report, begun=begun, say=console.say),
             stopping=f"Stopped; nothing is lost. Go on: {command}",
         )
     except* DependencyError:
         console.say(f"What is scored is kept. Go on: {command}")
         raise
-    return found, _answer(console.run_async(lambda: scored_items(settings, identity))[0], settings)
+    return results, _answer(console.run_async(lambda: scored_items(settings, identity))[0], settings)
 
 
 def _answer(items: "Sequence[ItemScored]", settings: "Settings") -> list[str]:

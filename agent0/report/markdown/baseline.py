@@ -7,6 +7,7 @@ from agent0.evaluation.benchmark_scores import NAMES
 from agent0.report.conclusions import conclusion
 from agent0.report.html.rendering import NOTHING, number, p_value, points, share
 from agent0.report.markdown.rendering import render
+from agent0.report.score_answers import cut_off_line
 from agent0.report.tables import failure_mode_rows
 
 Row = dict[str, Any]
@@ -27,6 +28,7 @@ def baseline_page(found: Mapping[str, Any], verified: Mapping[str, Row], skipped
         "baseline.md.jinja",
         made=made,
         settings=found["settings"],
+        cut_off=cut_off_line(found),
         accuracy=", ".join(f"{_cell(one['domain'] or 'other')} {share(one['accuracy'])}" for one in domains),
         counts=", ".join(f"{word} on {words.count(word)}" for word in dict.fromkeys(words)),
         most=_cells(failure_mode_rows([modes[0][0]] if modes else [])),

@@ -31,17 +31,17 @@ def _answer(row: Row, answer: Any) -> Row:
     answer = _text(answer)
     if not isinstance(answer, str):
         return {"answer": answer}
-    found = one_answer(answer)
-    solution = {} if found == answer or row.get("solution") else {"solution": answer}
-    return {"answer": found, **solution}
+    alone = one_answer(answer)
+    solution = {} if alone == answer or row.get("solution") else {"solution": answer}
+    return {"answer": alone, **solution}
 
 
 def gsm8k(row: Row, file: str, number: int) -> Row:
     """Convert GSM8K: the answer is what follows the hashes, without commas."""
-    told = _answer(row, row["answer"])
-    if re.fullmatch(r"[-$\d,. ]+", str(told["answer"])):
-        told = {**told, "answer": told["answer"].replace(",", "")}
-    return {"id": f"gsm8k/test/{number}", **row, **told, **_id(row)}
+    fields = _answer(row, row["answer"])
+    if re.fullmatch(r"[-$\d,. ]+", str(fields["answer"])):
+        fields = {**fields, "answer": fields["answer"].replace(",", "")}
+    return {"id": f"gsm8k/test/{number}", **row, **fields, **_id(row)}
 
 
 def _id(row: Row) -> dict[str, str]:
@@ -57,8 +57,8 @@ def math(row: Row, file: str, number: int) -> Row:
     level = str(row.get("level", "")).removeprefix("Level ")
     facts = {"subject": row.get("subject", row.get("type")), "solution": row.get("solution")}
     name = row["unique_id"] if "unique_id" in row else f"test5000/{row['idx']}" if "idx" in row else str(number)
-    told = {"question": row["problem"], **facts, **_answer(row, answer)}
-    return {"id": f"math/{name}", **told, **({"level": int(level)} if level.isdigit() else {})}
+    fields = {"question": row["problem"], **facts, **_answer(row, answer)}
+    return {"id": f"math/{name}", **fields, **({"level": int(level)} if level.isdigit() else {})}
 
 
 def _given_or_boxed(row: Row) -> Any:
@@ -77,8 +77,8 @@ def svamp(row: Row, file: str, number: int) -> Row:
     body = row["Body"].strip()
     question = f"{body}{'' if body.endswith(('.', '?', '!')) else '.'} {row['Question'].strip()}"
     name = row.get("idx", row.get("ID", number))
-    told = {"question": question, "answer": _text(float(row["Answer"])), "subject": row.get("Type")}
-    return {"id": f"svamp/{name}", **told}
+    fields = {"question": question, "answer": _text(float(row["Answer"])), "subject": row.get("Type")}
+    return {"id": f"svamp/{name}", **fields}
 
 
 def aime(row: Row, file: str, number: int) -> Row:
@@ -119,20 +119,20 @@ def arc(row: Row, file: str, number: int) -> Row:
         question, choices = question["stem"], question["choices"]
     if not isinstance(choices, Mapping):
         choices = {name: [choice[name] for choice in choices or ()] for name in ("text", "label")}
-    told = {"question": question, "choices": list(choices["text"]), "labels": list(choices["label"])}
-    return {"id": str(row.get("id", f"arc/{number}")), **told, "answer": row["answerKey"]}
+    fields = {"question": question, "choices": list(choices["text"]), "labels": list(choices["label"])}
+    return {"id": str(row.get("id", f"arc/{number}")), **fields, "answer": row["answerKey"]}
 
 
 def _instructed(row: Row, file: str, number: int) -> Row:
-    found = _instruction.match(row["instruction"])
-    if found is None:
+    instruction = _instruction.match(row["instruction"])
+    if instruction is None:
         raise ValueError("it is no instruction with answers")
-    choices = [choice.strip() for choice in _next.split(found[2])]
+    choices = [choice.strip() for choice in _next.split(instruction[2])]
     labels = list("ABCDEFGH"[: len(choices)])
     answer = labels[int(row["answer"].removeprefix("answer")) - 1]
     name = "arc_challenge" if "challenge" in file.casefold() else "arc_easy"
-    told = {"question": found[1].strip(), "choices": choices, "labels": labels, "answer": answer}
-    return {"id": f"{name}/test/{number}", **told}
+    fields = {"question": instruction[1].strip(), "choices": choices, "labels": labels, "answer": answer}
+    return {"id": f"{name}/test/{number}", **fields}
 
 
 def hellaswag(row: Row, file: str, number: int) -> Row:
@@ -145,10 +145,10 @@ def hellaswag(row: Row, file: str, number: int) -> Row:
     label = str(row["label"])
     if not label.isdecimal() or int(label) >= len(labels):
         raise ValueError(f"its label {label!r} is the number of no ending")
-    kept = {name: row[name] for name in ("activity_label", "split_type", "source_id") if name in row}
+    facts = {name: row[name] for name in ("activity_label", "split_type", "source_id") if name in row}
     question = (f"{activity}: {story}" if activity else story).strip()
-    told = {"question": question, "choices": endings, "labels": labels, "answer": labels[int(label)]}
-    return {"id": f"hellaswag/ind/{row.get('ind', number)}", **told, **kept}
+    fields = {"question": question, "choices": endings, "labels": labels, "answer": labels[int(label)]}
+    return {"id": f"hellaswag/ind/{row.get('ind', number)}", **fields, **facts}
 
 
 def mbpp(row: Row, file: str, number: int) -> Row:
@@ -156,6 +156,6 @@ def mbpp(row: Row, file: str, number: int) -> Row:
     if "id" in row:
         return row
     imports = row["test_imports"] if "test_imports" in row else str(row.get("test_setup_code") or "").splitlines()
-    told = {"prompt": row["prompt"] if "prompt" in row else row["text"], "code": row["code"]}
+    fields = {"prompt": row["prompt"] if "prompt" in row else row["text"], "code": row["code"]}
     name = row["task_id"]
-    return {"id": f"mbpp/{name}", "task_id": name, **told, "test_imports": imports, "test_list": row["test_list"]}
+    return {"id": f"mbpp/{name}", "task_id": name, **fields, "test_imports": imports, "test_list": row["test_list"]}
