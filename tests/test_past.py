@@ -84,6 +84,16 @@ def test_its_own_rules_give_its_own_rewards(home: Path) -> None:
     assert said.json["receipts"] > 0
 
 
+def test_an_exported_run_is_read_back_with_the_same_rewards_and_decisions(home: Path, tmp_path: Path) -> None:
+    for words in (("export", "run.tar"), ("import", "run.tar")):
+        at = home if words[0] == "export" else tmp_path / "other"
+        said = call("events", words[0], str(tmp_path / words[1]), home=at)
+        assert said.code == 0, said.err
+    rewards = call("experiment", "rescore", name_of(home), "--rewards", "as-run", "--json", home=tmp_path / "other")
+    assert rewards.json["identical"] and rewards.json["receipts"] > 0
+    assert call("run", "check", name_of(home), "--json", home=tmp_path / "other").json["same"]
+
+
 def test_other_rules_are_shown_first_and_written_down_once(home: Path, tmp_path: Path) -> None:
     rules = tmp_path / "bold.toml"
     rules.write_text('set = "agent0"\n[weights]\nnovelty = 0.4\n')

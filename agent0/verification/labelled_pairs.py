@@ -12,6 +12,7 @@ from agent0.grading.answer_types import VALUE, kinds
 from agent0.grading.golds import one_answer
 from agent0.grading.math.symbolic import compared, settle, warm
 from agent0.ports.sandbox import Sandbox
+from agent0.provenance.foreign_files import require_own
 from agent0.stats.intervals import wilson
 from agent0.verification.programs import Problem, check
 
@@ -41,8 +42,9 @@ def read_pairs(text: str, name: str) -> list[dict[str, Any]]:
     """Read and check the rows of a file of pairs, of answers or of programs.
 
     Raises:
-        ConfigError: a line that is no row, with file, line and field; or no row at all.
+        ConfigError: a line that is no row, with file, line and field; no row at all; or a file of another framework.
     """
+    require_own(text, name)
     rows = list(_rows(text, name))
     if not rows:
         raise ConfigError(f"{name} has no rows.", "It is read as one JSON object a line.")

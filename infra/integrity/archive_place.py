@@ -8,11 +8,12 @@ import os
 import re
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Protocol
 
 from agent0.errors import ConfigError, LogError, NotFoundError
+from agent0.provenance.foreign_files import HEAD, require_own
 from infra.storage.files import IrregularError, open_regular, parts_of, size_of
 
 MANIFEST = "manifest.json"
@@ -156,10 +157,15 @@ def open_archive(path: Path) -> Place:
 
     Raises:
         NotFoundError: there is none. DamagedError: it is no tar, or has what no archive has.
-        ConfigError: it cannot be opened.
+        ConfigError: it cannot be opened, or is a file of another framework.
     """
     if path.is_dir():
         return _Folder(path)
     if not path.exists():
         raise NotFoundError(f"There is no archive {path}.")
-    return _Tar(path)
+    try:
+        return _Tar(path)
+    except DamagedError:
+        with suppress(OSError), open_regular(path) as file:
+            require_own(file.read(HEAD).decode(errors="replace"), f"{path}")
+        raise
