@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -147,7 +148,11 @@ def _run(settings: "Settings", plan: "Plan", resume: str, quiet: bool) -> tuple[
     except* DependencyError:
         console.say(f"What is scored is kept. Go on: {command}")
         raise
-    return results, _answer(console.run_async(lambda: scored_items(settings, identity))[0], settings)
+    items = console.run_async(lambda: scored_items(settings, identity))[0]
+    console.say(
+        f"Each reply can be read: agent0 trajectory list {identity} --evaluation {shlex.quote(items[0].benchmark)}"
+    )
+    return results, _answer(items, settings)
 
 
 def _answer(items: "Sequence[ItemScored]", settings: "Settings") -> list[str]:
