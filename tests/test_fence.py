@@ -141,3 +141,20 @@ def test_examples_of_a_prompt_are_written_in_its_form() -> None:
     assert '```sympy\n{"operation": "solve", "expression": "x"}\n```' in system.content and user.content == call
     assert "[tool_call]\n{" in shown(turns, SPECS, "brackets")[0].content
     assert shown(turns, SPECS, "template") is turns and requested(SPECS, "fence") == ()
+
+
+def test_a_form_of_blocks_has_no_example_in_json_where_python_is_there() -> None:
+    def example(name: str, arguments: str) -> tuple[Turn, ...]:
+        call = f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
+        turns = (("user", "Q"), ("assistant", call), ("tool", "3"), ("assistant", f"It is {name}."))
+        return tuple(Turn(role=role, content=content) for role, content in turns)  # type: ignore[arg-type]
+
+    sympy, python = example("sympy", '{"operation": "solve", "expression": "x"}'), example("python", '{"code": "1"}')
+    last = Turn(role="user", content="The question")
+    both = (Turn(role="system", content="Be brief."), *sympy, *python, last)
+    system, *rest = shown(both, specs_of(("python", "sympy")), "fence")
+    assert "sympy:" not in system.content and "Example:" not in system.content
+    assert [turn.content for turn in rest] == ["Q", "```python\n1\n```", "3", "It is python.", "The question"]
+    alone = shown(both, specs_of(("sympy",)), "fence")
+    assert "- sympy:" in alone[0].content and len(alone) == len(both)
+    assert len(shown(both, specs_of(("python", "sympy")), "actions")) == len(both)

@@ -125,7 +125,7 @@ def test_more_calls_than_are_read_is_an_error() -> None:
         ("\\boxed{1} or rather \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"),
         ("\\boxed{\\boxed{3}}", "3"),
         ("{ never closed \\boxed{4}", "4"),
-        ("\\boxed{5} \\boxed{6", "5"),
+        ("\\boxed{5} \\boxed{6", None),
         ("\\boxed{\\{1, 2\\}}", "\\{1, 2\\}"),
         ("so\nFinal Answer: 7\nAnswer: 8", "8"),
         ("**Answer:** 9", "9"),

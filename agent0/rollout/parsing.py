@@ -31,10 +31,12 @@ MOST_CALLS = 16
 """Calls read of one turn."""
 
 _final_action = re.compile(rf"\{{\s*[\"']action[\"']\s*:\s*[\"']{FINAL_ACTION}[\"']", re.IGNORECASE)
+_output = re.compile(r"\s*```output\b")
 _almost = (
     (re.compile(r"[\"'](?:name|function|tool)[\"']\s*:.{0,200}?[\"'](?:arguments|parameters)[\"']\s*:", re.DOTALL),
      "what looks like a call cannot be read as one"),
     (re.compile(r"^[ \t*]*action input[* \t]*:", re.IGNORECASE | re.MULTILINE), "an Action Input without an Action"),
+    (re.compile(r"<\|im_start\|>\s*\Z"), "an opening mark and nothing after it"),
     (re.compile(r"</(?:tool_call|function|parameter|invoke)>"), "the end of a call without its beginning"),
 )  # fmt: skip
 """What only a call is written with, and what is wrong where none was read."""
@@ -83,7 +85,15 @@ def _calls(text: str, tools: Toolbox, form: str) -> tuple[list[ToolCall], str]:
         calls, prose = read(text, tools)
         if calls:
             return calls, prose
+    if block := _block_with_output(text, tools):
+        return _block_calls(block, tools), text[: block.start]
     return acted_calls(text, tools)
+
+
+def _block_with_output(text: str, tools: Toolbox) -> FencedBlock | None:
+    """The first block in a tool's name, where the text goes on with an output that it makes up itself."""
+    block = first_block(text, languages(tools.names))
+    return block if block and block.closed and _output.match(text, block.end) else None
 
 
 def _block_calls(block: FencedBlock, tools: Toolbox) -> list[ToolCall]:

@@ -8,7 +8,7 @@ examples of our prompts are written likewise. Whatever a prompt asks for, ``roll
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -20,6 +20,9 @@ from agent0.turns.toolbox import Toolbox
 from events.values import Turn
 
 TEMPLATE, FENCE = "template", "fence"
+_example = re.compile(r"\s*Example: \{.*\}", re.DOTALL)
+IN_PYTHON = frozenset(("sympy",))
+"""Tools that a program of Python has, too: where there are blocks of Python, none in JSON is needed."""
 Write = Callable[[str, Mapping[str, object], str], str]
 """From a tool's name, its arguments and the name of its one text argument ("": none) to the call's text."""
 _call = re.compile(rf"{OPEN}\n(.*?)\n{CLOSE}", re.DOTALL)
@@ -75,8 +78,13 @@ def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], form: str) -> tupl
     taught = FORMS.get(form)
     if taught is None or not tools:
         return turns
+    if taught.blocks and any(tool.name == "python" for tool in tools):
+        tools = [tool for tool in tools if tool.name not in IN_PYTHON]
+        turns = _without_calls(turns, IN_PYTHON)
     arguments = text_arguments(tools)
-    described = "\n".join(["You may use these tools:", *map(_described, tools), "", taught.introduction])
+    described = "\n".join(
+        ["You may use these tools:", *(_described(tool, arguments, taught) for tool in tools), "", taught.introduction]
+    )
 
     def rewritten(text: str) -> str:
         return _call.sub(lambda call: _written(call[1], taught, arguments), text)
@@ -90,6 +98,17 @@ def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], form: str) -> tupl
         turn.model_copy(update={"content": rewritten(turn.content)}) if turn.role == "assistant" else turn
         for turn in turns
     )
+
+
+def _without_calls(turns: tuple[Turn, ...], names: Collection[str]) -> tuple[Turn, ...]:
+    """``turns`` without the examples, from a question to the next, in which one of the tools ``names`` is called."""
+    starts = [place for place, turn in enumerate(turns) if turn.role == "user"]
+    kept = list(turns[: starts[0]] if starts else turns)
+    for start, end in zip(starts, [*starts[1:], len(turns)], strict=True):
+        texts = [turn.content for turn in turns[start:end] if turn.role == "assistant"]
+        if not any(json.loads(body)["name"] in names for text in texts for body in _call.findall(text)):
+            kept += turns[start:end]
+    return tuple(kept)
 
 
 def requested(tools: tuple[ToolSpec, ...], form: str) -> tuple[ToolSpec, ...]:
@@ -155,7 +174,10 @@ def _types(properties: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(schema.get("type", "any")) for name, schema in properties.items() if isinstance(schema, dict)}
 
 
-def _described(tool: ToolSpec) -> str:
+def _described(tool: ToolSpec, text_arguments: Mapping[str, str], form: ToolForm) -> str:
+    """A tool in a line; one that a block of text calls needs no JSON."""
+    if form.blocks and tool.name in text_arguments:
+        return f"- {tool.name}: {_example.sub('', tool.description).strip()}"
     arguments = tool.parameters.get("properties", {})
     return f"- {tool.name}: {tool.description} Arguments: {json.dumps(arguments, ensure_ascii=False)}"
 
