@@ -3,6 +3,7 @@
 import ast
 import builtins
 import itertools
+import json
 import re
 import sys
 import textwrap
@@ -12,15 +13,19 @@ from collections.abc import Iterator
 from agent0.settings import PolicyConfig
 from agent0.turns.thoughts import split_thoughts
 
-LONGEST, LONGEST_PROSE, MOST_LINES, MOST_FENCES = 200_000, 40_000, 100, 200
-MOST_PARSED = 2_000_000
-"""Characters that are parsed to find the ends of fenced blocks."""
+LONGEST, MOST_LINES, MOST_FENCES, MOST_BLOCKS = 200_000, 100, 200, 4
+MOST_PARSED, MOST_PROSE = 400_000, 100_000
+"""Characters that are parsed to find the ends of fenced blocks, and the lines of one text that are prose."""
 _fence = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
+_loose_fence = re.compile(r"`{3,}[ \t]*(?:(?:python3?|py)\b)?[ \t]*\n?(.*?)(?:`{3,}|\Z)", re.DOTALL | re.IGNORECASE)
 _PYTHON = ("", "python", "py", "python3")
-_tag = re.compile(r"^[ \t]*</?[|\w]{1,20}>|</?[|\w]{1,20}>[ \t]*$|^[ \t]*\[/?[A-Z]{1,20}\][ \t]*$", re.MULTILINE)
+_tag = re.compile(
+    r"^(?:[ \t]*</?[|\w]{1,20}>)+|(?:</?[|\w]{1,20}>[ \t]*)+$|^[ \t]*\[/?[A-Z]{1,20}\][ \t]*$", re.MULTILINE
+)
 _code_like = re.compile(r"[ \t]|(?:def|class|import|from|return|for|while|if|try|with|async|@)(?!\w)(?!.*[.:!?]\s*\Z)")
 """Begins lines that are no prose, whatever is wrong with them."""
-_SOLUTION = "Solution"
+SOLUTION = "Solution"
+"""The class of which some write the function that is asked for."""
 _BUILTINS = {*dir(builtins), "__file__"}
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)
 _KNOWN_MODULES = {*sys.stdlib_module_names, *PolicyConfig().modules, "pytest", "judged"}
@@ -30,23 +35,58 @@ _KNOWN_MODULES = {*sys.stdlib_module_names, *PolicyConfig().modules, "pytest", "
 def program_of(reply: str, setup: str, entry: str) -> str:
     """Extract the program from ``reply``, with what the prompt (``setup``) defines before it.
 
-    The last fenced block that defines ``entry`` after those that define what it uses, else all Python blocks, else the
-    reply itself without the tags and the sentences around its code; a body without its ``def`` is appended to the
-    prompt that it completes. Thoughts hold none.
+    The first reading that is a program and defines ``entry``: fenced blocks (the last that defines it, after those that
+    define what it uses), the reply itself, blocks within lines, the reply without the tags, the sentences or the marks
+    of an interpreter around its code, a text within JSON. A body without its ``def`` is appended to the prompt that it
+    completes. Thoughts hold none.
     """
-    text = split_thoughts(reply[:LONGEST].replace("\r\n", "\n")).visible
-    code = _code(text, entry).lstrip("\n")
-    if entry and not defines(code, entry) and defines(f"{setup}\n    pass\n", entry) and _SOLUTION not in classes(code):
+    text = split_thoughts(_plain(reply[:LONGEST])).visible
+    readings = _readings(text, entry)
+    first = next(readings)
+    found = next((one for one in itertools.chain([first], readings) if _answers(one, entry)), None)
+    code = (first if found is None else found).lstrip("\n")
+    if entry and found is None and defines(f"{setup}\n    pass\n", entry):
         body = setup + code if code[:1] in (" ", "\t") else f"{setup.rstrip()}\n{textwrap.indent(code, '    ')}"
         return body
     return f"{prefix(setup, entry)}\n{code}"
 
 
-def _code(reply: str, entry: str) -> str:
-    blocks = _blocks(reply)
-    if blocks:
-        return _chosen([textwrap.dedent(block) for block in blocks], entry)
-    return reply if _tree(reply) else _without_prose(reply)
+def _plain(reply: str) -> str:
+    """``reply`` with the spaces and ends of lines that Python knows."""
+    return reply.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ").removeprefix("\ufeff")
+
+
+def _answers(code: str, entry: str) -> bool:
+    """Whether ``code`` is a program that defines ``entry``, perhaps as a method of a class for solutions."""
+    tree = _tree(code) if entry in code else None
+    if tree is None:
+        return False
+    names = _bound(tree)
+    methods = [
+        node for kind in tree.body if isinstance(kind, ast.ClassDef) and kind.name == SOLUTION for node in kind.body
+    ]
+    return bool(names) if not entry else entry in names or entry in _bound(ast.Module(methods, []))
+
+
+def _readings(text: str, entry: str) -> Iterator[str]:
+    blocks = [textwrap.dedent(block) for block in _blocks(text)]
+    yield _chosen(blocks, entry) if blocks else text
+    yield text
+    yield _chosen([textwrap.dedent(found[1]) for found in _loose_fence.finditer(text)][:MOST_FENCES], entry)
+    yield textwrap.dedent(text)
+    yield from (_without_prose(code) for code in (*blocks[-MOST_BLOCKS:], text) if entry in code)
+    yield "\n".join(line[4:] for line in text.split("\n") if line[:4] in (">>> ", "... "))
+    yield from _texts(text)
+
+
+def _texts(text: str) -> Iterator[str]:
+    """The texts of a JSON object."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(found, dict):
+        yield from (value for value in found.values() if isinstance(value, str))
 
 
 def _blocks(reply: str) -> list[str]:
@@ -72,13 +112,11 @@ def _blocks(reply: str) -> list[str]:
 def _without_prose(reply: str) -> str:
     """``reply`` without tags, and without the lines at its margin for which it is no program; as it is where that does
     not make it one."""
-    if len(reply) > LONGEST_PROSE:
-        return reply
     lines = _tag.sub("", reply).split("\n")
-    for _ in range(MOST_LINES):
+    for _ in range(min(MOST_LINES, MOST_PROSE // (len(reply) + 1))):
         error = _error("\n".join(lines))
         if error is None:
-            return "\n".join(lines) if top_level("\n".join(lines)) else reply
+            return "\n".join(lines)
         if not 0 < error <= len(lines) or _code_like.match(lines[error - 1]):
             return reply
         lines[error - 1] = ""
@@ -86,7 +124,7 @@ def _without_prose(reply: str) -> str:
 
 
 def _error(code: str) -> int | None:
-    """The line at which ``code`` is no program; None where it is one."""
+    """The line at which ``code`` is no program; None where it is one. Time goes with its length."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -122,8 +160,12 @@ def defines(code: str, name: str) -> bool:
 def top_level(code: str) -> set[str]:
     """Names that ``code`` binds at its top level; none where it does not parse."""
     tree = _tree(code)
+    return _bound(tree) if tree else set()
+
+
+def _bound(tree: ast.Module) -> set[str]:
     found: set[str] = set()
-    for node in tree.body if tree else ():
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
