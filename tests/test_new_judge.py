@@ -28,6 +28,7 @@ PRICED = {f"router.prices.anthropic/{CLAUDE}.{name}": price for name, price in
 
 def asked(settings: Settings, url: str, name: str, asks: Any, commit: bool = True) -> dict[str, Any]:
     changes = {"verification.judge.provider": f"anthropic/{CLAUDE}", "verification.judge.base_url": url}
+    changes["verification.judge.max_tokens"] = "200"  # as many as the stand-in counts
     return asyncio.run(reverify(settings, Reverify("r1", name, changes, commit, asks)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.routing.billing import check_routing, vendor_billing
+from agent0.assembly.routing.billing import actors_of, check_routing, vendor_billing
 from agent0.assembly.validate.model_checks import models as model_checks
 from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError, RefusedError, UnknownPriceError
@@ -212,6 +212,26 @@ def test_an_unpriced_cloud_model_is_refused_under_a_cap() -> None:
     with pytest.raises(UnknownPriceError, match=r"ollama\.com/gpt-oss:120b-cloud"):
         check_routing(load("ollama", sets, {}))
     check_routing(load("ollama", sets | {"run.student.model": "gpt-oss:20b"}, {}))
+
+
+@pytest.mark.parametrize(
+    ("address", "vendor"),
+    [
+        ("https://ollama.com", "ollama.com"),
+        ("http://8.8.8.8:11434", "8.8.8.8"),
+        ("http://127.0.0.1:11435", ""),
+        ("http://gpu-box:11434", ""),
+        ("http://192.168.1.7:11434", ""),
+    ],
+)
+def test_a_server_on_another_network_is_remote(address: str, vendor: str) -> None:
+    settings = load("ollama", {"models.ollama_url": address, "router.caps.run": "1"}, {})
+    assert vendor_billing(actors_of(settings)["student"], settings.router) == vendor
+    if vendor:
+        with pytest.raises(UnknownPriceError, match=vendor):
+            check_routing(settings)
+    else:
+        check_routing(settings)
 
 
 @pytest.mark.parametrize("shown", [{"remote_host": "https://ollama.com:443"}, {"remote_model": "gpt-oss:120b"}])

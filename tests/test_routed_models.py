@@ -27,7 +27,7 @@ from tests.openai_server import serving as openai
 
 CLAUDE = "claude-sonnet-4-5"
 KEY = "sk-ant-test"
-ASKED = GenerateRequest((Turn(role="user", content="2+2?"),), Sampling(0.0, max_tokens=16), group="r1", task="t1")
+ASKED = GenerateRequest((Turn(role="user", content="2+2?"),), Sampling(0.0, max_tokens=200), group="r1", task="t1")
 PRICES = {f"router.prices.anthropic/{CLAUDE}.input": "3", f"router.prices.anthropic/{CLAUDE}.output": "15"}
 
 

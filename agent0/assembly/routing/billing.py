@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from agent0.assembly.routing.addresses import with_addresses
 from agent0.assembly.routing.budgets import SCOPES
 from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.routing.strategies import check_strategy
@@ -84,7 +85,7 @@ def _place(name: str, router: RouterSettings, why: str) -> dict[str, str]:
 
 def actors_of(settings: Settings) -> dict[str, ActorConfig]:
     """Every model that a run of ``settings`` may ask, by role; those that stand in are numbered."""
-    run = settings.run
+    run = with_addresses(settings)
     judge = {"judge": run.verification.judge} if run.verification.judge.provider else {}
     named: dict[str, ActorConfig] = {"student": run.student.in_rollouts(), "teacher": run.teacher, **judge}
     return {**named, **dict(_numbered(named, settings.router))}

@@ -4,6 +4,7 @@ import json
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.routing.addresses import addressed
 from agent0.assembly.routing.gate import Gates
 from agent0.assembly.runtime.providers import OpenEmbedder, embedders, named, provider_of
 from agent0.errors import ConfigError
@@ -29,6 +30,7 @@ class OpenModels:
 
     def open(self, actor: ActorConfig) -> Model:
         """The model of ``actor``; both roles share one where their weights are the same."""
+        actor = addressed(actor, self._settings)
         role = (_weights(actor), type(actor).__name__, getattr(actor, "fallback", ()), _routing(actor))
         if role not in self._gated:
             self._gated[role] = self._gates.put_before(actor)
