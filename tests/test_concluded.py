@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading import answer_in, grade
-from agent0.grading.conclusions import concluded
+from agent0.grading.extraction.conclusions import concluded
 from agent0.grading.math.symbolic import compared
 from agent0.verification.labelled_pairs import read_pairs
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from agent0.grading import answer_in, grade
 from agent0.grading.answer_types import left_undone
+from agent0.grading.comparison.words.calendar import same_time, time_of
 from agent0.grading.math.symbolic import compared
 from agent0.grading.math.units import NUMERALS
-from agent0.grading.spelling.calendar import same_time, time_of
-from agent0.grading.spelling.names import named
-from agent0.grading.spelling.numerals import figures
+from agent0.grading.notation.names import named
+from agent0.grading.notation.numerals import figures
 from agent0.verification.labelled_pairs import read_pairs
 
 PAIRS = Path(__file__).parent / "data" / "written_pairs.jsonl"

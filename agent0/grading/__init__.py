@@ -3,15 +3,28 @@
 The gold's own kind decides how to compare: exact rationals and algebra, lists without order, tuples and intervals with
 their brackets, matrices, bases, equations, units, choices, words. What cannot be read, or only by knowing more than
 algebra (the sine of a sum), is undecided here: a symbolic engine may be asked, elsewhere and under a time limit.
+
+One pipeline: ``extraction`` finds the answer in a reply, ``notation`` brings both answers to one spelling,
+``comparison`` decides by kind what is no algebra, ``math`` parses and compares the rest. ``answer_types`` are kinds
+that a task may name.
 """
 
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agent0.grading.canonical import canonical, decided
-from agent0.grading.equivalence import as_written, same_functions, surely_differ
+from agent0.grading.comparison.decisions import (
+    Decision,
+    decided_as_read,
+    decided_by_parts,
+    decided_in_one_form,
+    decided_in_words,
+    decided_without_markup,
+)
+from agent0.grading.comparison.functions import same_functions, surely_differ
+from agent0.grading.comparison.words.statements import unknown_to_engine
 from agent0.grading.extraction import answer_in
+from agent0.grading.extraction.marks import unquoted
 from agent0.grading.math.algebra import TooLargeError, rational
 from agent0.grading.math.cleaning import Clean, clean
 from agent0.grading.math.comparing import equal
@@ -21,10 +34,10 @@ from agent0.grading.math.letters import letter_of
 from agent0.grading.math.parser import UnreadableError, read
 from agent0.grading.math.undone import UNDONE, leaves_work
 from agent0.grading.math.units import one_unit
-from agent0.grading.readings import judged, other_notations
-from agent0.grading.replies.trimmed import unquoted
-from agent0.grading.rewriting import computed, last_side, resolved, rewritten
-from agent0.grading.spelling import decided_as_written, named, plain, spelled, unknown_to_engine, unmarked
+from agent0.grading.notation.markup import unmarked
+from agent0.grading.notation.names import named
+from agent0.grading.notation.sides import last_side
+from agent0.grading.notation.steps import computed, in_one_form, is_plain, other_notations, rewritten, spelled
 
 __all__ = ["Grade", "answer_in", "exactly", "grade", "guard"]
 
@@ -53,51 +66,52 @@ class Grade:
 
 def grade(gold: str, candidate: str | None) -> Grade:
     """Whether ``candidate``, an answer and nothing around it, says what ``gold`` says. Total; bounded in time."""
-    if candidate is None or guard(gold, candidate) or plain(gold, candidate):
+    if candidate is None or guard(gold, candidate) or is_plain(gold, candidate):
         return exactly(gold, candidate)
     candidate = candidate if unquoted(gold) != gold.strip() else unquoted(candidate)
-    if found := judged(gold, candidate):
-        return Grade(*found, gold[:200], candidate[:200])
+    if decision := decided_as_read(gold, candidate):
+        return _decided(decision, gold, candidate)
     first = _in_notation(gold, candidate)
     if first.correct is True:
         return first
     others = (_in_notation(*both) for both in other_notations(gold, candidate))
-    return next((one for one in others if one.correct is True), first)
+    return next((other for other in others if other.correct is True), first)
+
+
+def _decided(decision: Decision, gold: str, candidate: str) -> Grade:
+    return Grade(*decision, gold[:200], candidate[:200])
 
 
 def _in_notation(gold: str, candidate: str) -> Grade:
-    """``grade`` of both in the notation that they have."""
-    if guard(gold, candidate) or plain(gold, candidate):
+    """``grade`` of one reading of both."""
+    if guard(gold, candidate) or is_plain(gold, candidate):
         return exactly(gold, candidate)
-    gold, candidate = canonical(gold, candidate)
-    if found := decided(gold, candidate):
-        return Grade(*found, gold[:200], candidate[:200])
-    if found := as_written(unmarked(gold), unmarked(candidate)):
-        return Grade(*found, gold[:200], candidate[:200])
-    return _spelled(gold, candidate) if _lettered(gold) else _rewritten(gold, last_side(gold, candidate))
+    gold, candidate = in_one_form(gold, candidate)
+    if decision := decided_in_one_form(gold, candidate):
+        return _decided(decision, gold, candidate)
+    if decision := decided_without_markup(unmarked(gold), unmarked(candidate)):
+        return _decided(decision, gold, candidate)
+    if _CHOICE_GOLD.match(gold.strip()) or _WORDS_GOLD.match(gold.strip()):
+        return _spelled(gold, candidate)
+    candidate = last_side(gold, candidate)
+    if decision := decided_without_markup(unmarked(gold), unmarked(candidate)):
+        return _decided(decision, gold, candidate)
+    return _rewritten(*rewritten(gold, candidate))
 
 
 def _rewritten(gold: str, candidate: str) -> Grade:
-    """``grade`` of what is mathematics."""
-    if found := as_written(unmarked(gold), unmarked(candidate)):
-        return Grade(*found, gold[:200], candidate[:200])
-    gold, candidate = rewritten(gold, candidate)
+    """``grade`` of what is mathematics, both rewritten."""
     written = spelled(gold, candidate)
-    if found := resolved(gold, candidate, _alike):
-        return Grade(*found, gold[:200], candidate[:200])
+    if decision := decided_by_parts(gold, candidate, _alike):
+        return _decided(decision, gold, candidate)
     compared = _spelled(*computed(gold, candidate))
     if compared.correct is not False and leaves_work(*written):
-        return Grade(False, UNDONE, gold[:200], candidate[:200])
+        return _decided((False, UNDONE), gold, candidate)
     if compared.correct is not True and same_functions(gold, candidate, asked=compared.symbolic):
-        return Grade(True, "equal at each point", gold[:200], candidate[:200])
+        return _decided((True, "equal at each point"), gold, candidate)
     if compared.symbolic and surely_differ(gold, candidate):
-        return Grade(False, "different at a point", gold[:200], candidate[:200])
+        return _decided((False, "different at a point"), gold, candidate)
     return compared
-
-
-def _lettered(gold: str) -> bool:
-    """Whether a choice or words are wanted, which are no mathematics."""
-    return bool(_CHOICE_GOLD.match(gold.strip()) or _WORDS_GOLD.match(gold.strip()))
 
 
 def _alike(wanted: str, said: str) -> bool:
@@ -108,12 +122,12 @@ def _alike(wanted: str, said: str) -> bool:
 def _spelled(gold: str, candidate: str) -> Grade:
     """``grade`` of answers in the spelling that exact comparison reads."""
     bare = unmarked(gold), unmarked(candidate)
-    if decided := decided_as_written(*bare):
-        return Grade(*decided, bare[0][:200], bare[1][:200])
+    if decision := decided_in_words(*bare):
+        return _decided(decision, *bare)
     if not bare[1].strip() or _WORDS_GOLD.match(gold.strip()):
         return exactly(*spelled(gold, candidate))
-    wanted, said = (named(text) for text in spelled(gold, candidate))
-    return _unasked(exactly(wanted, _products(wanted, said)))
+    expected, answer = (named(text) for text in spelled(gold, candidate))
+    return _unasked(exactly(expected, _products(expected, answer)))
 
 
 def _products(wanted: str, said: str) -> str:

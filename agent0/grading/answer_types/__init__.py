@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from agent0.errors import ConfigError
 from agent0.grading import Grade, grade, guard
+from agent0.grading.comparison.decisions import decided_in_words
 from agent0.grading.normal_form import normal_form
-from agent0.grading.rewriting import rewritten, worded
-from agent0.grading.spelling import decided_as_written, spelled, unmarked
-from agent0.grading.spelling import plain as one_spelling
+from agent0.grading.notation.markup import unmarked
+from agent0.grading.notation.steps import in_one_date, is_plain, rewritten, spelled
 from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"
@@ -75,12 +75,12 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
         return compare_as(name, expected, given)
     if name == VALUE:
         return grade(expected, given)
-    if guard(expected, given) or one_spelling(expected, given):
+    if guard(expected, given) or is_plain(expected, given):
         return compare_as(name, expected, given)
     bare = unmarked(given)
     if name == "text":
-        expected, bare = worded(expected, bare)
-    if name in ("choice", "text") and (decided := decided_as_written(expected, bare)):
+        expected, bare = in_one_date(expected, bare)
+    if name in ("choice", "text") and (decided := decided_in_words(expected, bare)):
         return Grade(*decided, expected[:200], bare[:200])
     return compare_as(name, expected, bare)
 
@@ -115,7 +115,7 @@ def left_undone(name: str, expected: str, given: str) -> bool:
     if guard(expected, given) or guard(expected, expected):
         return False
     name = name or kind_of(expected)
-    if name == VALUE and not one_spelling(expected, given):
+    if name == VALUE and not is_plain(expected, given):
         expected, given = spelled(*rewritten(expected, given))
     return named(name).undone(expected, given)
 

@@ -2,7 +2,7 @@
 
 from agent0.grading import Grade
 from agent0.grading.answer_types import kind, plain
-from agent0.grading.truth_tables import SURE, NoFormulaError, tokens, truths
+from agent0.grading.comparison.truth_tables import SURE, NoFormulaError, tokens, truths
 
 
 @kind("formula", applies=lambda expected: bool(SURE.search(expected)), rank=4)

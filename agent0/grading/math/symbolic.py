@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent0.grading import Grade
 from agent0.grading.answer_types import VALUE, grade_as
 from agent0.grading.extraction import answer_of_reply, reply_of
-from agent0.grading.replies.restated import other_readings
+from agent0.grading.extraction.other_readings import other_readings
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from events.values import ToolState
 

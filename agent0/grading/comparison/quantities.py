@@ -1,0 +1,188 @@
+"""Quantities: a number and its unit, or several of one kind, in any multiple of the unit."""
+
+# ruff: noqa: RUF001 (signs as they are written)
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from agent0.grading.math import algebra
+from agent0.grading.math.algebra import Quotient
+from agent0.grading.notation.names import value_of
+from agent0.grading.notation.numerals import figures
+
+Dimension = tuple[tuple[str, Fraction], ...]
+LONGEST = 120
+_PREFIXES = {"k": 3, "M": 6, "G": 9, "c": -2, "m": -3, "d": -1, "h": 2, "μ": -6, "n": -9, r"\mu": -6}
+_NAMED_PREFIXES = {"kilo": 3, "mega": 6, "giga": 9, "centi": -2, "milli": -3, "deci": -1, "micro": -6, "nano": -9}
+_second, _metre, _gram = Fraction(1), Fraction(1), Fraction(1, 1000)
+_SI = {
+    "m": ("meter metre", {"m": 1}, Fraction(1)),
+    "g": ("gram gramme", {"kg": 1}, Fraction(1, 1000)),
+    "s": ("second sec", {"s": 1}, Fraction(1)),
+    "L": ("liter litre l", {"m": 3}, Fraction(1, 1000)),
+    "J": ("joule", {"kg": 1, "m": 2, "s": -2}, Fraction(1)),
+    "N": ("newton", {"kg": 1, "m": 1, "s": -2}, Fraction(1)),
+    "W": ("watt", {"kg": 1, "m": 2, "s": -3}, Fraction(1)),
+    "Pa": ("pascal", {"kg": 1, "m": -1, "s": -2}, Fraction(1)),
+    "V": ("volt", {"kg": 1, "m": 2, "s": -3, "A": -1}, Fraction(1)),
+    "A": ("ampere amp", {"A": 1}, Fraction(1)),
+    "C": ("coulomb", {"A": 1, "s": 1}, Fraction(1)),
+    "Hz": ("hertz", {"Hz": 1}, Fraction(1)),
+    "mol": ("mole", {"mol": 1}, Fraction(1)),
+    "K": ("kelvin", {"K": 1}, Fraction(1)),
+    "ohm": (r"Ω \Omega", {"kg": 1, "m": 2, "s": -3, "A": -2}, Fraction(1)),
+    "cal": ("calorie", {"cal": 1}, Fraction(1)),
+    "B": ("byte", {"B": 1}, Fraction(1)),
+}
+_OTHERS: dict[str, tuple[dict[str, int], Fraction]] = {
+    "min minute": ({"s": 1}, Fraction(60)),
+    "h hr hour": ({"s": 1}, Fraction(3600)),
+    "day": ({"s": 1}, Fraction(86400)),
+    "week": ({"s": 1}, Fraction(604800)),
+    "year yr": ({"year": 1}, Fraction(1)),
+    "month": ({"year": 1}, Fraction(1, 12)),
+    "t ton tonne": ({"kg": 1}, Fraction(1000)),
+    "in inch inche": ({"m": 1}, Fraction(254, 10000)),
+    "ft foot feet": ({"m": 1}, Fraction(3048, 10000)),
+    "yd yard": ({"m": 1}, Fraction(9144, 10000)),
+    "mi mile": ({"m": 1}, Fraction(1609344, 1000)),
+    "lb pound": ({"lb": 1}, Fraction(1)),
+    "oz ounce": ({"lb": 1}, Fraction(1, 16)),
+    "° degree deg": ({"degree": 1}, Fraction(1)),
+    "'": ({"degree": 1}, Fraction(1, 60)),
+    "''": ({"degree": 1}, Fraction(1, 3600)),
+    "cent": ({"dollar": 1}, Fraction(1, 100)),
+    "dollar USD": ({"dollar": 1}, Fraction(1)),
+    "euro EUR": ({"euro": 1}, Fraction(1)),
+    "pence penny p": ({"pound": 1}, Fraction(1, 100)),
+}
+_UNITS: dict[str, tuple[dict[str, int], Fraction]] = {
+    name: unit for names, unit in _OTHERS.items() for name in names.split()
+}
+for _sign, (_names, _dimension, _scale) in _SI.items():
+    _UNITS |= dict.fromkeys((_sign, *_names.split()), (_dimension, _scale))
+_wordy = [word for _, (names, _, _) in _SI.items() for word in names.split() if len(word) > 2]
+for _sign, (_names, _dimension, _scale) in _SI.items():
+    for _prefix, _power in _PREFIXES.items():
+        _UNITS.setdefault(_prefix + _sign, (_dimension, _scale * Fraction(10) ** _power))
+    for _word in _names.split():
+        for _prefix, _power in _NAMED_PREFIXES.items():
+            _UNITS.setdefault(_prefix + _word, (_dimension, _scale * Fraction(10) ** _power))
+_text = re.compile(r"\\(?:text(?:bf|rm|normal)?|mathrm|mbox|operatorname|rm|unit|si)\s*\{([^{}]*)\}|\\rm(?![A-Za-z])")
+_gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|~|[{}$]")
+_degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegrees?\b")
+_name = re.compile(r"^\s*(?:\\?[A-Za-zα-ω∠]+(?:_\{?\w+\}?)?|\\angle\s*[A-Z]+|m\s*\\angle\s*[A-Z]+)\s*=\s*")
+_number = (
+    r"[-+]?(?:\\frac\s*\d+ \d+|\d+\s+\d+/\d+|\d+/\d+|\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times"
+    r"|\\cdot|\*)\s*10\s*\^\s*-?\d+)?|\.\d+)"
+)
+_part = re.compile(
+    rf"\s*(?:(?:,|and)\s+)?({_number})\s*((?:square |cubic )?(?:[A-Za-zΩμ°'][A-Za-zΩμ°']*|\\Omega"
+    rf"|\\mu\s?[A-Za-z])(?:[^\d,]|(?<=\^)[-\d]|(?<=\^-)\d|(?<=[A-Za-z])[23](?!\d))*?)"
+    rf"(?=\s*$|[,\s]\s*(?:and\s+)?{_number}\s*[A-Za-z°']|(?<![\^-])\s*\d)"
+)
+_factor = re.compile(
+    r"\s*(/|per\b|\\cdot|\*|·)?\s*(square |cubic )?(\\?[A-Za-zΩμ°']+)\s*(squared|cubed)?(?:\s*\^\s*(-?\d)|([23]))?\s*"
+)
+_related = re.compile(r"^\s*~|[<>≈≠≤≥]|\\(?:not|neq?|approx|simeq|sim|leq?|geq?|lt|gt)(?![A-Za-z])")
+_half = re.compile(r"\b(?:an?|one) (hour|minute|day|week|year)s?\b|\b(\w+) and a half (\w+)", re.IGNORECASE)
+
+
+def same_quantity(gold: str, said: str) -> bool | None:
+    """Whether both are one quantity; of a gold without unit, whether ``said`` has its number before a unit of physics.
+    None where ``gold`` has no known unit and no figures alone, or ``said`` none."""
+    if max(len(gold), len(said)) > LONGEST or not re.search(r"[A-Za-z°']", said):
+        return None
+    if _related.search(said):
+        return None
+    heads = [_name.match(text) for text in (gold, said)]
+    if all(heads) and len({"".join(head[0].split()) for head in heads if head}) > 1:
+        return None
+    found = _quantity(said)
+    if found is None:
+        return None
+    wanted = _quantity(gold)
+    if wanted is None:
+        return _without_unit(gold, said)
+    return wanted[1] == found[1] and algebra.same(wanted[0], found[0])
+
+
+def _without_unit(gold: str, said: str) -> bool | None:
+    """Whether the number of ``said`` is the gold's, which has no unit; None where either is none."""
+    parts = list(_parts(said)) if not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold)) else []
+    if (
+        len(parts) != 1
+        or not re.search(r"[A-Za-z]{1,}", parts[0][1])
+        or (wanted := value_of(gold)) is None
+        or (found := value_of(parts[0][0])) is None
+    ):
+        return None
+    return True if algebra.same(wanted, found) else None
+
+
+def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
+    """(value in units of the system, dimension); None where ``text`` is no quantity with known units."""
+    total: Quotient | None = None
+    dimension: Dimension | None = None
+    for number, unit in _parts(text):
+        known, value = _unit(unit), value_of(number)
+        if known is None or value is None or (dimension is not None and known[0] != dimension):
+            return None
+        dimension, part = known[0], algebra.multiply(value, algebra.number(known[1]))
+        total = part if total is None else algebra.add(total, part)
+    return (total, dimension) if total is not None and dimension is not None else None
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Numbers and their units, one after the other; nothing where anything else is there."""
+    bare = _degrees.sub(" ° ", _text.sub(lambda f: f" {f[1] or ''} ", text.strip(" .")))
+    bare = re.sub(r"\\[dt]?frac\s*\{?(\d+)\}?\s*\{?(\d+)\}?", r" \1/\2", bare)
+    bare = _name.sub("", re.sub(r"\s*\^\s*", "^", _gap.sub(" ", bare)))
+    bare = _half.sub(lambda f: f"1 {f[1]}" if f[1] else f"{_figure(f[2])}.5 {f[3]}", bare.replace("′′", "''"))
+    bare = re.sub(r"\band a half\b", "and 30 minutes", bare) if re.search(r"\bhours?\b", bare) else bare
+    bare = re.sub(
+        r"[A-Za-z]+(?:-[a-z]+)?(?= (?:hours?|minutes?|seconds?|days?|weeks?)\b)", lambda f: figures(f[0]), bare
+    )
+    bare, found, place = bare.strip(), [], 0
+    while place < len(bare):
+        if (part := _part.match(bare, place)) is None or part.end() == place:
+            return
+        found.append((part[1].replace(",", ""), part[2].strip()))
+        place = part.end()
+    yield from found
+
+
+def known_unit(text: str) -> bool:
+    """Whether ``text`` is a unit of physics, money or time."""
+    return _unit(text) is not None
+
+
+def _figure(word: str) -> str:
+    return word if word.isdigit() else figures(word.lower())
+
+
+def _unit(text: str) -> tuple[Dimension, Fraction] | None:
+    """(dimension, how many units of the system) of ``km/h``, ``m s^{-2}``, ``square meters``; None for others."""
+    exponents: dict[str, Fraction] = {}
+    scale, below, place = Fraction(1), False, 0
+    text = re.sub(r"\\(Omega|mu)\s*", r"\\\1", text).strip(" .")
+    while place < len(text):
+        found = _factor.match(text, place)
+        if found is None or found.end() == place:
+            return None
+        place = found.end()
+        unit = _UNITS.get(found[3]) or _UNITS.get(found[3].lower().removesuffix("s") if len(found[3]) > 3 else "")
+        if unit is None:
+            return None
+        below = found[1] in ("/", "per") or (below and found[1] is not None and "/" not in text[: found.start()])
+        power = int(
+            found[5]
+            or found[6]
+            or {"square ": 2, "cubic ": 3}.get(found[2] or "")
+            or {"squared": 2, "cubed": 3}.get(found[4] or "", 1)
+        )
+        power = -power if below else power
+        scale *= unit[1] ** power
+        for name, exponent in unit[0].items():
+            exponents[name] = exponents.get(name, Fraction(0)) + exponent * power
+    return tuple(sorted((n, e) for n, e in exponents.items() if e)), scale

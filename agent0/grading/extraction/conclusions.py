@@ -1,0 +1,395 @@
+"""What the last statement of a reply says, where the reply marks no answer: "So the probability is $\\frac{7}{12}$."
+
+Only a statement counts that says one thing: what hedges, rejects, compares or lists apart from one another says none.
+"""
+
+# ruff: noqa: RUF001 (signs and dashes as they are written)
+import itertools
+import re
+
+from agent0.grading.extraction.claims import (
+    CLAUSE,
+    HEDGE,
+    REFUTED,
+    TRUTH,
+    claim,
+    said_of_subject,
+    taken_choice,
+    verdict,
+)
+from agent0.grading.extraction.sentences import BOLD, FORMULA, Text, sentences, set_off
+from agent0.grading.extraction.values import (
+    COUNTED,
+    NUMERAL,
+    NUMERALS,
+    follows_verb,
+    last_run,
+    stands_apart,
+    value_runs,
+)
+
+LONGEST, MOST_WORDS = 4_000, 60
+"""Characters from the end that are looked at, words of a statement."""
+_heading = re.compile(
+    r"(?:final |short |full |detailed )?(?:solution|results?|answers?|explanation|conclusion|summary|reasoning"
+    r"|analysis|given"
+    r"|proof|approach|calculations?|derivation|details|work|steps|verification|check|method|setup|problem|overview)",
+    re.IGNORECASE,
+)
+_small_talk = re.compile(
+    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note"
+    r"|feel)|happy to"
+    r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d"
+    r"|this completes"
+    r"|(?:we are |and we're )?done|cheers|any questions|(?:just )?ask\b|glad to|that['’]s (?:it|all)"
+    r"|there you (?:go|have it)|(?:great|nice|perfect|awesome|voil[aà]|hooray|yay|excellent|easy|simple|cool)\W*\Z)",
+    re.IGNORECASE,
+)
+_remark = re.compile(
+    r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)?|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check"
+    r"|proof check|comment|side note"
+    r"|fun fact)\b.*"
+    r"|(?:to (?:check|verify|double-check)|(?:we can|let's|let us) (?:check|verify|double-check)|as a check"
+    r"|this (?:matches|agrees|confirms|checks))\b.*"
+    r"|(?:(?:by |we )?(?:substitut|plug|check|verif|test|confirm|insert|put)\w*|indeed)\b"
+    r"(?!.*\b(?:wait|actually|but|not|oops|hmm|instead|fails?|wrong)\b).*(?:\b(?:match\w*|agrees?|checks? out"
+    r"|confirm\w*"
+    r"|verif\w*|satisf\w*|holds?|works|as (?:expected|required|desired)|(?:is|are) (?:correct|consistent|true|right))\b"
+    r"|[\u2713\u2714]).*"
+    r"|[^\w\ue000-\uf8ff]*)[.!]?",
+    re.IGNORECASE | re.DOTALL,
+)
+_concludes = re.compile(
+    r"(?:^|[\s,;:])(?:so|therefore|thus|hence|consequently|in conclusion|finally|altogether|in total"
+    r"|in the end|overall)\b",
+    re.IGNORECASE,
+)
+_revises = re.compile(r"\b(?:wait|actually|however|oops|hmm|correction|but (?:then|this|that))\b", re.IGNORECASE)
+_opinion = re.compile(
+    r"(?:[Mm]y|[Tt]he) (?:choice|answer|pick|selection) would be (?=(?:option |choice )?\(?[A-J]\b)"
+    r"|I (?:believe|think|am confident)(?: that)?,? (?=(?:it|the (?:\w+ ){0,2}(?:answer|option|choice))(?:['’]s| is)"
+    r" (?:option |choice )?\(?[A-J]\b)"
+)
+_label = re.compile(
+    r"(?:(?:step|case|part) \w+|conclusion|result|answer|final answer|solution|total"
+    r"|[A-Z][a-z]+(?: [a-z]+){0,3})\s*:\s*(?=\S)",
+    re.IGNORECASE,
+)
+_connector = re.compile(
+    r"(?:^|[\s,;:.])(?:and\s+)?(?:so(?: that)?|therefore|thus|hence|consequently|whence|conclude(?:s)?(?: that)?"
+    r"|it follows that|follows that|we (?:now |can |then |therefore )?(?:find|get|obtain|see|deduce"
+    r"|have)(?: that)?|that leaves"
+    r"|which (?:leaves|gives|yields|makes|means)"
+    r"|(?<!by )(?<!after )(?<!before )(?<!for )(?<!of )(?:leaving(?: only| us with)?|giving"
+    r"|yielding|obtaining|meaning(?: that)?|implying(?: that)?)|that is|and (?:keep|retain|accept)"
+    r"|(?<=, )(?:(?:covering|earning|saving|making|producing|reaching|bringing|totall?ing|resulting in|amounting to)"
+    r"|for)(?: (?:a|the) total (?:of|to))?(?= [$\d\ue000])"
+    r"|leaves(?: only| us)*(?: with)?(?: only)?(?= (?:option |choice |answer )?\(?[A-J]\)?$)"
+    r"|(?:which )?(?:simplifies|reduces|evaluates|works out|rounds)(?: down| up)? to"
+    r"|implies(?: that)?|if and only if|iff|but (?:it|this|that|the \w+)(?:['’]s| is| are| was)(?= (?:actually"
+    r"|really|in fact)\b)"
+    r"|(?:it|this) (?:seems|appears)(?: that)?|my (?:best )?guess is|i(?: would|['’]d) say(?: that)?)\b,?:?\s*"
+    r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*|\s—+\s+(?=[*$(]*[^\s()]+[*$)]*$)|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )",
+    re.IGNORECASE,
+)
+_behind = re.compile(
+    r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
+    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,7}?(?:\s+(?:is|are|was"
+    r"|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
+    r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made"
+    r"|remaining|empty|red|blue"
+    r"|girls|boys|students)\b.*)?)?|\s*of (?:the|all|these|those|his|her|its|their)\b[^,;:]{1,80}"
+    r"|(?:\s+[a-z]+){0,3} (?:is|are|was|were|have been|has been|will be|must be|can be)"
+    r"(?: (?!(?:a|an|the|not)\b)[a-z]+){1,4}",
+    re.IGNORECASE,
+)
+_subordinate = re.compile(
+    r"(?:as|since|because|by|for|with|from|using|when|while|after|before|on|in|at|if|[a-z]+ing)\b[^,]{0,200},\s+",
+    re.IGNORECASE,
+)
+_among = re.compile(
+    r"(?:(?:[Oo]ut )?[Oo]f|[Aa]mong|amongst|from) (?:all )?(?:the|these|those) [^,]{1,60}, ", re.IGNORECASE
+)
+_intro = re.compile(
+    r"(?:together|combined|overall|in total|altogether|finally|now|clearly|indeed|in the end|in all|as a result"
+    r"|in summary"
+    r"|ultimately|in conclusion|to summarize|to sum up),\s+",
+    re.IGNORECASE,
+)
+_afternoon = re.compile(r"\s*(?:in the (?:morning|afternoon|evening)|at night)\b", re.IGNORECASE)
+_relation = re.compile(r"[=<>≤≥≠≈≡∈]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx)(?![A-Za-z])")
+_all_but = re.compile(
+    r"(?:all|every|any|the set of all) (?:non-?zero )?(?:real|integer|complex|natural|positive)[^,.]{0,30} except ",
+    re.I,
+)
+_circumstance = re.compile(
+    r",?\s+(?:before|after|until|once|by) (?:(?:he|she|they|it|we|you|the|his|her|their)\b(?! first)|[a-z]+ing\b)"
+    r"|,\s+(?:when|whenever|at|if)\s|\s+(?:when|at) (?=[a-z] ?=)"
+)
+_apposition = re.compile(r",\s+(?:the|an?|its|their|our|one of)\s", re.IGNORECASE)
+_copula = re.compile(
+    r"(?:\b(?:is|are|was|were|be|equals|get|find|obtain|gives|yields)|=)\s+(?:the |an? )?$", re.IGNORECASE
+)
+_of_two_things = re.compile(
+    r"\bthe (?:larger|smaller|greater|lesser|bigger|lower|higher|longer|shorter|older|younger)"
+    r"(?: (?:of (?:the two|them|these)(?: [a-z]+)?|one|number|value|root|solution|angle|integer|side"
+    r"|part|piece))(?= (?:is|was|=))",
+    re.IGNORECASE,
+)
+_ruled_out = re.compile(
+    r"(?:option |choice |answer )?\(?[A-J]\)? (?:is|was|would be|can(?:not|['’]t)|isn['’]t|fails)\b"
+)
+_PAIRS = ("()", "[]", "{}")
+_alone = re.compile(r"\(?[A-J]\)?")
+_one_of_many = re.compile(r"\b(?:a|an) $")
+_reason = re.compile(r"(?:since|because|as)\b[^,]{0,200},\s+", re.IGNORECASE)
+_group = re.compile(r"\(([^()]*)\)")
+_functions = re.compile(r"sin|cos|tan|log|sqrt|exp")
+_word = re.compile(r"[A-Za-z]{3,}")
+_bold = re.compile(f"{BOLD}(.)")
+_valued = re.compile(rf"[\d\ue000\W](?<![\s,'’-])|^{NUMERALS}\b|^[A-Z]$|^(?:yes|no|true|false)$", re.IGNORECASE)
+_nearly = re.compile(r"(?<=[\ue010-\uf8ff\d)])((?:\s[A-Za-z]+)?)\s*≈\s*[\d.,]+(?:\s[A-Za-z]+)?$")
+_as_large = re.compile(r" times as (?:large|big|tall|long|many|much|heavy|fast|old|great|likely|wide|high)(?: as .*)?$")
+_times = re.compile(r"(?<=\w) times$", re.IGNORECASE)
+_equation = re.compile(r"\s*([A-Za-z](?:_\{?\w\}?)?)\s*=\s*([^=<>]+)")
+
+_condition = re.compile(r"\b(?:if|for|when|otherwise|else)\b", re.IGNORECASE)
+_consequence = re.compile(
+    r"(?<=[\d\ue010-\uf8ff)%]),\s+(?:so|and so|thus|hence|therefore|which means)\s+([a-z][a-z'’ -]*)\Z"
+)
+_by_cases = re.compile(
+    "\ue000[^\ue000]{0,3}(?:if|for|when) \ue000"
+    r"|\S+,? (?:if|for|when) [a-z] ?[<>≤≥=] ?\S+(?:,? and|[,;]) \S+,? (?:if|for|when) [a-z] ?[<>≤≥=]"
+)
+_ended = re.compile(
+    r"\s+(?:is|are|was|were|have|has|had|remain|remains|needed|each|left|in total|altogether|of|for"
+    r"|per cent of|full|will|on|at|from|by|to|in|as)\b.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)
+
+
+def concluded(reply: str) -> str | None:
+    """Return what the last statement of ``reply`` says, or its first one where that is a value alone ("Seven. The
+    primes are …") and nothing is concluded below; None where neither says one thing. Linear time."""
+    said, held = _statements(reply)
+    return (_headline(said, held) or _statement(said[-1], held)) if said else None
+
+
+def last_statement(reply: str) -> tuple[str, Text]:
+    """Return the last sentence of ``reply`` that is no remark, empty where there is none, and what is set off in it."""
+    said, held = _statements(reply)
+    return said[-1] if said else "", held
+
+
+def _statements(reply: str) -> tuple[list[str], Text]:
+    held = set_off(reply[-LONGEST:])
+    said = [one for one in sentences(held.text) if not _small_talk.match(one.lstrip("*_ "))]
+    while len(said) > 1 and _remark.fullmatch(said[-1].strip()):
+        said.pop()
+    return said, held
+
+
+def _headline(statements: list[str], held: Text) -> str | None:
+    """The first sentence where it is a value alone and nothing below concludes or revises."""
+    if len(statements) < 2 or any(_concludes.search(said) or _revises.search(said) for said in statements[1:]):
+        return None
+    said = held.shown(statements[0]).strip().rstrip(".!:").strip()
+    first = statements[0].strip(" .!")
+    if (found := TRUTH.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
+        return found[1]
+    words = first.split()
+    alone = len(words) <= 3 and bool(words) and (NUMERAL.fullmatch(words[0]) or first[:1] == BOLD or words[0].isdigit())
+    alone = alone and not _heading.fullmatch(said)
+    return said if alone and not first.endswith(":") and not re.match(r"(?i)step|case|part|\w+:", said) else None
+
+
+def _statement(said: str, held: Text) -> str | None:
+    """What one sentence states."""
+    said = _opinion.sub("", said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip(), count=1)
+    if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
+        return None
+    if letter := taken_choice(said):
+        return letter
+    said = _before_consequence(said)
+    if (_by_cases.search(said) and len(_condition.findall(said)) > 1) or _all_but.match(said) or _alone.fullmatch(said):
+        return held.shown(said)
+    if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(BOLD) + said.count(FORMULA) == 1:
+        return _whole(said, held)
+    if (parts := _parted(said)) is not None:
+        return _of_two(*parts, held)
+    said = _unbolded(said, held)
+    if (bold := _emphasised(said, held)) is not None:
+        return bold or None
+    if (found := verdict(said)) is not None:
+        return found
+    said = _label.sub("", said, count=1) if _label.match(said) else said
+    main = _joined(said[_last_end(_connector, said) :])
+    among = _among.match(main) or _intro.match(main)
+    return _main_clause(main[among.end() :] if among else main, held)
+
+
+def _before_consequence(said: str) -> str:
+    """``said`` up to a last clause that concludes nothing of its own: "she sold 72, so the farmer earns that much"."""
+    found = _consequence.search(said)
+    tail = found[1] if found else ""
+    states = HEDGE.search(tail) or COUNTED.search(tail) or NUMERAL.search(tail) or claim(tail) or verdict(tail)
+    return said[: found.start()] if found and not states else said
+
+
+def main_clause(said: str) -> str:
+    """Return the last clause of a sentence that its connectors part, with brackets as words."""
+    main = _joined(said.strip().rstrip(".!。").strip())
+    main = main[_last_end(_connector, main) :]
+    among = _among.match(main) or _intro.match(main)
+    return main[among.end() :] if among else main
+
+
+def _parted(said: str) -> tuple[str, str] | None:
+    """What a sentence says before and behind its last semicolon outside of brackets; None where it has none."""
+    before, _, behind = said.rpartition("; ")
+    return (
+        (before, behind) if before and all(before.count(pair[0]) == before.count(pair[1]) for pair in _PAIRS) else None
+    )
+
+
+def _of_two(before: str, behind: str, held: Text) -> str | None:
+    """What two main clauses state: the one that concludes, or the only one that states anything."""
+    one = _statement(before, held)
+    if _remark.fullmatch(behind) or REFUTED.search(behind) or _ruled_out.match(behind):
+        return one
+    other = _statement(behind, held)
+    if one is None or _connector.match(behind) or one == other:
+        return other
+    return one if other is None or _alone.fullmatch(one) else None
+
+
+def _unbolded(said: str, held: Text) -> str:
+    """``said`` with bold words as words where none of them says a value and something beside them does."""
+    bold = [held.pieces[ord(found[1]) - 0xE010] for found in _bold.finditer(said)]
+    if (
+        not bold
+        or follows_verb(_bold.split(said)[0])
+        or not re.search(f"[\\d{FORMULA}]", _bold.sub("", said))
+        or any(map(_valued.search, bold))
+    ):
+        return said
+    return _bold.sub(lambda found: held.pieces[ord(found[1]) - 0xE010], said)
+
+
+def _main_clause(main: str, held: Text) -> str | None:
+    """What the main clause of a sentence states."""
+    if (claimed := claim(main)) is not None:
+        return claimed
+    return _system(main, held) or _value(main, held) or _value(_cut(main), held) or said_of_subject(main)
+
+
+def _cut(main: str) -> str:
+    """``main`` up to a comma behind which no value stands."""
+    before, _, after = main.partition(", ")
+    return "" if not after or HEDGE.search(main) or re.search("[\\d\ue000\ue001]", after) else before
+
+
+def _joined(text: str) -> str:
+    """``text`` with each bracket without words as one word."""
+    return _group.sub(
+        lambda found: found[0] if _word.search(_functions.sub("", found[1])) else found[0].replace(" ", "\u2060"), text
+    )
+
+
+def _system(main: str, held: Text) -> str | None:
+    """Values of several names, each in a formula of its own: ``b = -3`` and ``a = 1``."""
+    places = [ord(letter) - 0xE010 for letter in main if ord(letter) >= 0xE010 and ord(letter) <= 0xF8FF]
+    found = [_equation.fullmatch(held.pieces[place]) for place in places if place < len(held.pieces)]
+    names = {one[1] for one in found if one}
+    if len(found) < 2 or len(names) < len(found) or _subordinate.match(main) or HEDGE.search(main):
+        return None
+    bare = {name[0] for name in names} if all("_" in name for name in names) else names
+    return ", ".join((one[2] if len(bare) == 1 else one[0]).strip() for one in found if one)
+
+
+def _last_end(pattern: re.Pattern[str], text: str) -> int:
+    """Where the last match that something follows ends, 0 where there is none."""
+    return max((m.end() for m in pattern.finditer(text) if re.search(r"[\w\ue000-\uf8ff]", text[m.end() :])), default=0)
+
+
+def _whole(said: str, held: Text) -> str | None:
+    """The only piece of a statement: a formula, or a statement in bold."""
+    place = ord(said[1]) - 0xE010
+    if not held.bold[place]:
+        return held.pieces[place]
+    inner = held.pieces[place].strip()
+    found = _statement(inner, held) if re.search(r"[a-z]{3,} |: ", inner) else None
+    return found or (None if HEDGE.search(inner) else held.shown(inner).rstrip(" .!"))
+
+
+def _emphasised(said: str, held: Text) -> str | None:
+    """What stands in bold, or in several bold pieces that only commas and joints part; empty where that is rejected or
+    stands apart, None where nothing does."""
+    places = [n for n, letter in enumerate(said) if letter == BOLD]
+    if not places:
+        return None
+    before, last = said[: places[0]], places[-1] + 2
+    between = [said[one + 2 : other] for one, other in itertools.pairwise(places)]
+    if not all(_listed.fullmatch(gap) for gap in between):
+        return ""
+    main = before[_last_end(_connector, before + "x") :] if _connector.search(before) else before
+    after = said[last:]
+    cut = CLAUSE.search(after)
+    tail = after[: cut.start()] if cut else after
+    if HEDGE.search(main) or stands_apart(main) or HEDGE.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
+        return ""
+    inner = said[places[0] : last]
+    if len(places) > 1:
+        return held.shown(inner)
+    return _whole(inner, held) or ""
+
+
+def _value(main: str, held: Text) -> str | None:
+    """The value that the main clause of a statement ends in or is about."""
+    reason = _reason.match(main)
+    main = main[reason.end() :] if reason else main
+    cut = CLAUSE.search(main, 1)
+    main = _as_large.sub("", _nearly.sub(r"\1", main[: cut.start()] if cut else main))
+    main = _subordinate.sub("", main, count=1) if _subordinate.match(main) else main
+    main = _before_circumstance(main)
+    main = _before_apposition(_of_two_things.sub("it", main) if len(_of_two_things.findall(main)) == 1 else main)
+    if HEDGE.search(main):
+        return None
+    words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", main)]
+    run = last_run(words)
+    if run is None:
+        return None
+    start, end = run
+    before, value, after = main[: words[start][1]], main[words[start][1] : words[end - 1][2]], main[words[end - 1][2] :]
+    if noted := _afternoon.match(after):
+        return held.shown(value + noted[0])
+    if len(after.split()) > 8 or not _stands_alone(before, value, after):
+        return None
+    return _times.sub("", held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")).replace("\u2060", " ")) or None
+
+
+def _before_circumstance(main: str) -> str:
+    """``main`` up to what says when, behind a value: "42 after giving away 8", "-50, when x = 5"."""
+    found = _circumstance.search(main)
+    return main[: found.start()] if found and value_runs(main[: found.start()]) else main
+
+
+def _before_apposition(main: str) -> str:
+    """``main`` up to a noun that explains the value that the verb states: "is 5, the middle one of 3, 5 and 7"."""
+    found = _apposition.search(main)
+    runs = value_runs(main[: found.start()]) if found else []
+    states = runs and _copula.search(runs[-1][0]) and not runs[-1][2].strip()
+    return main[: found.start()] if found and states else main
+
+
+def _stands_alone(before: str, value: str, after: str) -> bool:
+    """Whether ``value`` is what the clause says: a verb or nothing of its kind stands before it."""
+    if value.isdigit() and after.strip() and _one_of_many.search(before):
+        return False
+    if re.search(r"[\d\ue000]", after) or stands_apart(before) or not _behind.fullmatch(after):
+        return False
+    if follows_verb(before):
+        return True
+    apart = not re.search(r"[\d\ue000]", before) and not COUNTED.search(before)
+    return apart or (not after.strip() and bool(_relation.search(value)))

@@ -1,0 +1,187 @@
+"""Figures, money, ratios, points and matrices in the spelling that is read."""
+
+# ruff: noqa: RUF001 (signs as they are written)
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+from agent0.grading.math import algebra
+from agent0.grading.notation.names import value_of
+from agent0.grading.notation.numerals import figures
+from agent0.grading.notation.sets import vector
+
+LONGEST = 400
+_raised = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "01234567890123456789")
+_unicode_fraction = re.compile(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)[⁄/]([₀₁₂₃₄₅₆₇₈₉]+)")
+_latex_fraction = re.compile(r"\^\{(\d{1,6})\}\s*/\s*_\{(\d{1,6})\}")
+_SIGNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"\+\s*/\s*-|\+-"), r"\\pm "),
+    (re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))"), ""),
+    (
+        re.compile(
+            r"(?<=\d)\s*(?:\\[ ,;]|~)*\s*\\(?:text|mathrm)\s*\{\s*(hundred|thousand|million|billion|trillion)\s*\}"
+        ),
+        r" \1",
+    ),
+    (re.compile(r"^\d{1,3}(?: \d{3})+(?= [A-Za-z]|$)"), lambda found: found[0].replace(" ", "")),
+    (re.compile(r"^(\s*([a-z])\s*=[^=<>]*?)\s(?:or|and)\s(?=\s*\2\s*=[^=<>]*$)"), r"\1, "),
+    (re.compile(r"\\lg(?![A-Za-z])"), r"\\log_{10}"),
+    (re.compile(r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)"), r"\1"),
+    (re.compile(r"^(?:All|Every|Any|The set of all)(?= )"), lambda found: found[0].lower()),
+    (re.compile(r"^\s*([a-z])\s*\\in\s*\\mathbb\s*\{?R\}?\s*,\s*(?=\1\s*\\ne)"), ""),
+    (re.compile(r"^\s*[A-Z]\s*=\s*(?=[\[\]][^\[\]]*[\[\]]$)"), ""),
+    (re.compile(r"(?<=[\d\w])\\[,;!:]\s*(?=;)|(?<=;)\s*\\[,;!:]"), ""),
+    (re.compile(r"\ball reals\b"), "all real numbers"),
+)
+_MONEY: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"^\s*(?:USD|US\s?\\?\$)\s*(?=[\d.])"), r"\\$"),
+    (re.compile(r"^\s*(?:EUR|€)\s*([\d.,]+)\s*$"), r"\1 euros"),
+    (re.compile(r"^\s*(?:GBP|£)\s*([\d.,]+)\s*$"), r"\1 pounds"),
+    (re.compile(r"^\s*(?:Rs\.?|INR|₹|¥|JPY|CHF|CAD|AUD)\s*([\d.,]+)\s*$"), r"\1 currency"),
+)
+_to = re.compile(r"\s+(?:is\s+)?to\s+")
+_clock = re.compile(r"\d{1,2}:[0-5]\d(?!\d)")
+_numbered = re.compile(r"(?<![A-Za-z\\])([a-z])_\s*\{?\d\}?\s*=")
+_numeral = re.compile(r"[a-z]+(?:-[a-z]+)?|\d[\d.]*")
+_ratio = re.compile(r"([^:=<>]{1,30}):([^:=<>]{1,30})")
+_plain_fraction = re.compile(r"-?(?:\\[dt]?frac\s*\{[^{}]+\}\s*\{[^{}]+\}|\d+\s*/\s*\d+)")
+_point = re.compile(r"^\s*[A-Z]\s*(?:=\s*)?(?=\()")
+_barred = re.compile(r"\(([^()|]+(?:\s*(?:\||\\mid)\s*[^()|]+)+)\)")
+_bar = re.compile(r"\||\\mid")
+_named = re.compile(r"^\s*(?:[A-Z](?:\^\s*\{?\s*-?\s*[1T]\s*\}?)?|\\mathbf\s*\{\s*[A-Z]\s*\})\s*=\s*")
+_block = r"\\begin\s*\{([bp]?matrix)\}(.*?)\\end\s*\{\2\}"
+_scaled = re.compile(
+    rf"\s*((?:[-+]?\s*(?:\\[dt]?frac\s*(?:\d\s*\d|\{{[^{{}}]+\}}\s*\{{[^{{}}]+\}})|[\d./]+"
+    rf"|\([^()]+\))?)?)\s*(?:\\cdot|\\times|\*|\\,)?\s*{_block}\s*",
+    re.DOTALL,
+)
+_turned = re.compile(
+    rf"\s*()(?:\\left)?\s*{_block}\s*\^\s*\{{?\s*(?:T|\\top|\\intercal|\\(?:mathsf|mathrm|text)\s*\{{?\s*T\s*\}}?)\s*\}}?\s*",
+    re.DOTALL,
+)
+_diagonal = re.compile(
+    r"\s*\\?(?:operatorname\*?|mathrm"
+    r"|text)?\s*\{?\s*diag\s*\}?\s*[({]\s*(?:\\?[{(\[])?([^()\[\]{}]+(?:\{[^()]*\})?[^()\[\]]*?)[\])}]*\s*",
+    re.IGNORECASE,
+)
+_unit = re.compile(r"\s*(-?[\d./]*)\s*(?:\\(?:mathbf|mathrm)\s*\{\s*I\s*\}|I)\s*(?:_\s*\{?\s*(\d)\s*\}?)?\s*")
+_polar = re.compile(r"e\s*\^\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|e\s*\^\s*\(([^()]*)\)")
+_turns = re.compile(r"-?\s*(?:\d|\\pi|\\[dt]?frac|i|[{}/\s()]|\\cdot|\\,|π)+")
+
+
+def respelled(gold: str, said: str) -> tuple[str, str]:
+    """Return both with these in one spelling; the gold decides what is a ratio, a point or a matrix."""
+    if max(len(gold), len(said)) > LONGEST:
+        return gold, said
+    gold, said = _signs(gold), _signs(said)
+    gold, said = _polars(gold, said)
+    if (":" in gold and not _clock.search(gold)) or _plain_fraction.fullmatch(gold.strip()):
+        gold, said = _ratios(gold, said)
+    if "_" not in gold and "_1" in said.replace("{", ""):
+        said = _numbered.sub(r"\1 =", said)
+    if "matrix" in gold:
+        gold, said = matrix(gold, gold), matrix(said, gold)
+    elif "(" in gold and "," in gold and "(" in said:
+        said = _points(said)
+    return gold, said
+
+
+def _signs(text: str) -> str:
+    text = _latex_fraction.sub(
+        r"\\frac{\1}{\2}",
+        _unicode_fraction.sub(lambda f: rf"\frac{{{f[1].translate(_raised)}}}{{{f[2].translate(_raised)}}}", text),
+    )
+    for pattern, sign in (*_SIGNS, *_MONEY):
+        text = pattern.sub(sign, text)
+    return text
+
+
+def _ratios(gold: str, said: str) -> tuple[str, str]:
+    """``3 to 4`` and ``three to four`` as ``3:4``; a ratio of two as the fraction, where one side is one."""
+    parts = _to.split(said.strip().strip("."))
+    if len(parts) > 1 and all(_numeral.fullmatch(part.lower()) for part in parts):
+        said = ":".join(figures(part) for part in parts)
+    sides = [_ratio.fullmatch(text.strip()) for text in (gold, said)]
+    if bool(sides[0]) == bool(sides[1]) or "," in said:
+        return gold, said
+    made = [
+        rf"\frac{{{side[1].strip()}}}{{{side[2].strip()}}}" if side else text
+        for side, text in zip(sides, (gold, said), strict=True)
+    ]
+    return made[0], made[1]
+
+
+def _points(said: str) -> str:
+    """``S(1 | 0 | -2)`` and ``P = (1, 0)`` as tuples."""
+    bare = _point.sub("", said)
+    if found := _barred.fullmatch(bare.strip()):
+        return f"({','.join(part.strip() for part in _bar.split(found[1]))})"
+    return bare if bare.strip().startswith("(") and bare.strip().endswith(")") and "," in bare else said
+
+
+def matrix(text: str, gold: str) -> str:
+    r"""Return ``\frac{1}{2}`` times a matrix, its transpose, ``diag(1,2)`` and ``2I`` as a matrix of entries."""
+    body = _named.sub("", text)
+    if found := _diagonal.fullmatch(body):
+        return _square([cell.strip() for cell in found[1].split(",")])
+    if (found := _unit.fullmatch(body)) and (rows := len([row for row in gold.split(r"\\") if row.strip()])) > 1:
+        return _square([{"": "1", "-": "-1"}.get(found[1], found[1])] * rows) if found[2] in (None, str(rows)) else text
+    turned = _turned.fullmatch(body)
+    found = turned or _scaled.fullmatch(body)
+    if found is None or not (turned or found[1].strip()):
+        return _column(text, gold)
+    cells = [
+        [cell.strip() for cell in row.split("&")] for row in re.split(r"\\\\(?:\[[^\]]*\])?", found[3]) if row.strip()
+    ]
+    if turned:
+        return _block_of([list(row) for row in zip(*cells, strict=True)]) if len({*map(len, cells)}) == 1 else text
+    factor = {"-": "-1", "+": "1"}.get(found[1].strip(), found[1].strip())
+    return _block_of([[f"({factor})\\cdot({cell})" for cell in row] for row in cells])
+
+
+def _column(text: str, gold: str) -> str:
+    """A list in brackets as a column, where the gold is one."""
+    bare = text.strip()
+    if "&" in gold or not bare.startswith("[") or not bare.endswith("]") or "[" in bare[1:]:
+        return text
+    return vector(bare, bare=True) or text
+
+
+def _square(cells: list[str]) -> str:
+    return _block_of([[cell if n == place else "0" for n in range(len(cells))] for place, cell in enumerate(cells)])
+
+
+def _block_of(rows: list[list[str]]) -> str:
+    body = r"\\ ".join("&".join(row) for row in rows)
+    return rf"\begin{{pmatrix}}{body}\end{{pmatrix}}"
+
+
+def _polars(gold: str, said: str) -> tuple[str, str]:
+    r"""``e^{i\pi/3}`` by its cosine and sine, where it is a part of a turn."""
+    if "e" not in gold + said or "i" not in said + gold or re.search(r"e\s*\^|exp", gold):
+        return gold, said
+    return _polar.sub(_turn, gold), _polar.sub(_turn, said)
+
+
+def _turn(found: re.Match[str]) -> str:
+    inside = (found[1] or found[2]).replace("π", r"\pi ")
+    if "i" not in re.sub(r"\\[A-Za-z]+", "", inside) or not re.search(r"\\pi", inside) or not _turns.fullmatch(inside):
+        return found[0]
+    angle = _turned_by(inside)
+    if angle is None or angle.denominator not in (1, 2, 3, 4, 6, 12):
+        return found[0]
+    degrees = int(angle * 180) % 360
+    return rf"(\cos({degrees}^\circ) + i \cdot \sin({degrees}^\circ))"
+
+
+def _turned_by(inside: str) -> Fraction | None:
+    r"""The multiple of pi that ``\frac{2\pi i}{3}`` is."""
+    value = value_of(inside)
+    if value is None:
+        return None
+    turned = (
+        algebra.multiply(value, algebra.inverse(algebra.multiply(algebra.symbol("i"), algebra.symbol("pi"))))
+        if value.above
+        else value
+    )
+    return algebra.rational(turned)

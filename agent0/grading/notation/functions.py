@@ -1,0 +1,159 @@
+"""Functions that language models write in several ways: expectations, compositions, binomials, whole parts, exact
+sines."""
+
+import re
+from fractions import Fraction
+
+from agent0.grading.math.operators import evaluated
+from agent0.grading.notation.names import arguments, bracketed, key_of, name, named
+from agent0.grading.notation.sets import vector
+
+MOST = 20
+_left = re.compile(r"\\(?:left|right)(?![A-Za-z])")
+_expected = re.compile(
+    r"\\mathbb\s*\{?\s*[EP]|\\operatorname\*?\s*\{\s*(?:E|P|Pr|Var|Cov)\s*\}|\\Pr(?![A-Za-z])"
+    r"|(?<![A-Za-z\\])(?:E\s*\[|(?:Var|Cov)\s*[\[(]|P\s*\([^()]*\\c[au]p)"
+)
+_operator = re.compile(
+    r"(?:\\(?:mathbb|operatorname\*?|mathrm|text)\s*\{?\s*(E|Pr?|Var|Cov)\s*\}?|\\(Pr)|(?<![A-Za-z\\])(E|P|Var"
+    r"|Cov))\s*([\[(])"
+)
+_composed = re.compile(r"\(?\s*(?<![A-Za-z\\])([A-Za-z])\s*(?:\\circ|∘)\s*([A-Za-z])\s*\)?\s*\(")
+_respelled = (
+    (re.compile(r"(?<![A-Za-z\\])(GCD|LCM|MAX|MIN)(?=\s*[({])"), lambda found: found[0].lower()),
+    (re.compile(r"\\?(?<![A-Za-z])(max|min)\s*\\\{([^{}]*)\\\}"), r"\\\1(\2)"),
+    (re.compile(r"(?<![A-Za-z\\])floor\s*\(([^()]*)\)"), r"\\lfloor \1\\rfloor"),
+    (re.compile(r"(?<![A-Za-z\\])ceil(?:ing)?\s*\(([^()]*)\)"), r"\\lceil \1\\rceil"),
+    (re.compile(r"⌊([^⌊⌋]*)⌋"), r"\\lfloor \1\\rfloor"),
+    (re.compile(r"⌈([^⌈⌉]*)⌉"), r"\\lceil \1\\rceil"),
+    (re.compile(r"(?<![A-Za-z\\])(?:abs|Abs)\s*\(([^()]*)\)"), r"|\1|"),
+    (re.compile(r"\\[lr]?Vert(?![A-Za-z])|\|\|"), r"\\|"),
+    (re.compile(r"\\\|([^|]{1,60}?)\\\|"), lambda found: name(f"norm {key_of(found[1])}")),
+    (re.compile(r"\\(?:bar|overline)\s*\{?\s*([a-z])(?![A-Za-z])\s*\}?"), lambda found: name(f"bar {found[1]}")),
+    (re.compile(r"\\(?:vec|mathbf|hat)\s*\{\s*(\w)\s*\}\s*('+)"), lambda found: name(f"vector {found[1]}{found[2]}")),
+    (re.compile(r"\\log_\s*\{?\s*e\s*\}?(?![A-Za-z])"), r"\\ln "),
+)  # fmt: skip
+_known = re.compile(r"bar|overline|Vert|\\?\||\'|GCD|LCM|MAX|MIN|max|min|floor|ceil|abs|Abs|log_|⌊|⌈")
+_whole = re.compile(r"\\l(floor|ceil)(?![A-Za-z])([^\\]{1,60})\\r\1(?![A-Za-z])")
+_choose = (
+    re.compile(r"(?<![A-Za-z\\\d_^.])(\d{1,6}|[nmNk])\s*C\s*(\d{1,6}|[rkm])(?![A-Za-z\d_]|\s*\()"),
+    re.compile(
+        r"(?<![A-Za-z\\\d])(\w{1,6}|\([^()]{1,20}\))\s+(?:\\text\s*\{\s*)?choose\s*\}?\s+(\w{1,6}|\([^()]{1,20}\))"
+    ),
+)
+_own_c = re.compile(r"(?<![A-Za-z\\\d ])C|\dC(?!\s*\d)")
+_pair = re.compile(r"\s*[\[(<].*,.*[\])>]\s*|.*\\(?:begin|langle).*", re.DOTALL)
+_states = re.compile(r"\\?(?:gcd|lcm|binom|max|min)(?![A-Za-z])")
+_one_unit = re.compile(r"\s*(-?[\d./]*)\s*\\(?:mathbf|hat|vec)\s*\{\s*\\?([ijk])(?:math)?\s*\}\s*")
+_number = re.compile(r"[\s(){}]*(-?\d+)[\s(){}]*")
+_modulo = re.compile(r"\s*(\d{1,9})(?:\s*\^\s*\{?(\d{1,6})\}?)?\s*\\b?mod\s*\{?\s*(\d{1,9})\s*\}?\s*")
+_angle = re.compile(
+    r"\\?(?<![A-Za-z])(sin|cos|tan)\s*(?P<open>\(|\{)?\s*(?:(\d{1,4})\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree"
+    r"|\s?degrees)"
+    r"|\\[dt]?frac\s*\{\s*(\d*)\s*\\pi\s*\}\s*\{?\s*(\d{1,2})\s*\}?|(\d*)\s*\\pi\s*/\s*(\d{1,2}))\s*(?(open)[)}])"
+)
+_r2, _r3, _r6 = r"\sqrt{2}", r"\sqrt{3}", r"\sqrt{6}"
+_SINES = {0: "0", 15: rf"\frac{{{_r6}-{_r2}}}{{4}}", 30: r"\frac{1}{2}", 45: rf"\frac{{{_r2}}}{{2}}",
+          60: rf"\frac{{{_r3}}}{{2}}", 75: rf"\frac{{{_r6}+{_r2}}}{{4}}", 90: "1"}  # fmt: skip
+_TANGENTS = {0: "0", 15: f"2-{_r3}", 30: rf"\frac{{{_r3}}}{{3}}", 45: "1", 60: _r3, 75: f"2+{_r3}"}
+
+
+def applied(gold: str, said: str) -> tuple[str, str]:
+    """Return both with functions in one notation, work that is left to be done still to be done."""
+    if _expected.search(gold) or _expected.search(said):
+        gold, said = _operators(gold), _operators(said)
+    if "C" in said + gold or "choose" in said + gold:
+        own = bool(_own_c.search(gold)) and r"\binom" not in gold
+        gold, said = (_chosen(text, own) for text in (gold, said))
+    gold, said = _in_one_way(gold), _in_one_way(said)
+    if (unit := _one_unit.fullmatch(said)) and _pair.fullmatch(gold):
+        said = rf"{said} + 0\mathbf{{{'j' if unit[2] == 'i' else 'i'}}}"
+    return _in_plane(gold, said), said
+
+
+def _in_one_way(text: str) -> str:
+    if r"\circ" in text or "∘" in text:
+        text = _compositions(text)
+    if _known.search(text):
+        for pattern, made in _respelled:
+            text = pattern.sub(made, text)
+    return _whole.sub(_part, text) if r"\l" in text else text
+
+
+def _part(found: re.Match[str]) -> str:
+    """A whole part of what is no number is a name of its own."""
+    return (
+        found[0]
+        if _number.fullmatch(found[2]) or re.search(r"\d\s*[./]\s*\d", found[2])
+        else name(f"{found[1]}({key_of(found[2])})")
+    )
+
+
+def _operators(text: str) -> str:
+    """Expectation, probability, variance of something as a name of its own."""
+    text, place = _left.sub(" ", text), 0
+    for _ in range(MOST):
+        if (found := _operator.search(text, place)) is None or (end := bracketed(text, found.end() - 1)) < 0:
+            return text
+        what = {"Pr": "P"}.get(word := found[1] or found[2] or found[3], word)
+        inside = re.sub(r"\\(?:mid|[lr]?vert)(?![A-Za-z])", "|", text[found.end() : end])
+        made = name(f"{what} of {','.join(map(key_of, arguments(named(inside))))}")
+        text, place = text[: found.start()] + made + text[end + 1 :], found.start() + len(made)
+    return text
+
+
+def _compositions(text: str) -> str:
+    r"""``(f \circ g)(x)`` as ``f(g(x))``."""
+    for _ in range(MOST):
+        if (found := _composed.search(text)) is None or (end := bracketed(text, found.end() - 1)) < 0:
+            return text
+        text = f"{text[: found.start()]}{found[1]}({found[2]}({text[found.end() : end]})){text[end + 1 :]}"
+    return text
+
+
+def _chosen(text: str, own: bool) -> str:
+    r"""``5C2`` and ``5 choose 2`` as ``\binom{5}{2}``; not where C is a name of the gold's, or a digit."""
+    if not own and "_{" not in text:
+        text = _choose[0].sub(r"\\binom{\1}{\2}", text)
+    return _choose[1].sub(r"\\binom{\1}{\2}", text)
+
+
+def _in_plane(gold: str, said: str) -> str:
+    r"""``3\mathbf{i} - 4\mathbf{j}`` as a tuple of two, where two are said."""
+    if not re.search(r"[ij]", gold) or not _pair.fullmatch(said) or (plane := vector(gold, 2, bare=False)) is None:
+        return gold
+    given = vector(said, 2, bare=True) or said
+    return plane if plane.count(",") == 1 == given.count(",") and "(" in plane else gold
+
+
+def computed_functions(text: str) -> str:
+    """Return ``text`` with exact sines, binomials of large factorials, remainders and stated values in figures."""
+    text = evaluated(text)
+    if found := _modulo.fullmatch(text) if "mod" in text else None:
+        return str(pow(int(found[1]), int(found[2] or 1), int(found[3]))) if int(found[3]) else text
+    if "=" in text and _states.search(text):
+        text = _stated(text)
+    return _angle.sub(_exact, text) if re.search("sin|cos|tan", text) else text
+
+
+def _stated(text: str) -> str:
+    r"""``6`` of ``\gcd(12,18)=6``."""
+    sides = [_number.fullmatch(named(side)) for side in text.split("=")]
+    values = {side[1] for side in sides if side}
+    return values.pop() if len(sides) == 2 and all(sides) and len(values) == 1 else text
+
+
+def _exact(found: re.Match[str]) -> str:
+    r"""The value at a multiple of 15 degrees."""
+    below = found[5] or found[7]
+    angle = Fraction(found[3]) if found[3] else Fraction(180 * int(found[4] or found[6] or 1), int(below) or 1)
+    if angle.denominator != 1 or angle % 15 or (below and not int(below)):
+        return found[0]
+    turn = int(angle) + (90 if found[1] == "cos" else 0)
+    if found[1] == "tan":
+        turn %= 180
+        sign, value = ("", turn) if turn < 90 else ("-", 180 - turn)
+        return f"({sign}({_TANGENTS[value]}))" if value in _TANGENTS else found[0]
+    turn %= 360
+    sign, turn = ("-", turn - 180) if turn > 180 else ("", turn)
+    return f"({sign}({_SINES[min(turn, 180 - turn)]}))"

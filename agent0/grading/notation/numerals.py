@@ -1,0 +1,110 @@
+"""Numerals: in words (``one hundred and twenty``, ``two thirds``), and of other bases that a word names."""
+
+import re
+from fractions import Fraction
+
+from agent0.grading.math.units import NUMERALS
+
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+_PARTS = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7,
+          "eighth": 8, "ninth": 9, "tenth": 10, "twelfth": 12, "hundredth": 100}  # fmt: skip
+_PARTS |= {f"{name}s": part for name, part in _PARTS.items() if name not in ("half", "halves")}
+_DIGITS = {word: n for word, n in NUMERALS.items() if n < 10}
+_markup = re.compile(r"^\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}$")
+_ANY = {*NUMERALS, *_SCALES, *_PARTS, "a", "an", "minus", "negative"}
+LONGEST = 120
+
+
+def in_figures(gold: str, said: str) -> tuple[str, str]:
+    """Return both with a number in words written in figures, where the other side has figures."""
+    if re.search(r"\d", gold):
+        return gold, figures(said)
+    return (figures(gold), said) if re.search(r"\d", said) else (gold, said)
+
+
+def figures(text: str) -> str:
+    """Return ``text`` with the number that it begins with in figures, where at most two words of a unit follow."""
+    found = _markup.match(text.strip())
+    bare = (found[1] if found else text).strip().rstrip(".").lower()
+    first = re.match(r"[a-z]+|\d+(?= and a )", bare)
+    if len(bare) > LONGEST or not first or not (first[0] in _ANY or first[0].isdigit()):
+        return text
+    words = re.sub(r"(?<=[a-z])-(?=[a-z])|,(?=\s)", " ", bare).split()
+    for end in range(len(words), max(0, len(words) - 3), -1):
+        value = _value(words[:end])
+        unit = " ".join(words[end:])
+        if value is not None and re.fullmatch(
+            r"(?!(?:or|of|and|to|is|more|less|than|point)\b)[a-z%]*(?: [a-z]+)?", unit
+        ):
+            number = str(value.numerator) if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+            return f"{number} {unit}".strip()
+    return text
+
+
+def _value(words: list[str]) -> Fraction | None:
+    if words and words[0] in ("minus", "negative"):
+        inner = _value(words[1:])
+        return None if inner is None else -inner
+    if "point" in words:
+        place = words.index("point")
+        whole, digits = _whole(words[:place]), [_DIGITS.get(word) for word in words[place + 1 :]]
+        if whole is None or not digits or None in digits:
+            return None
+        return whole + Fraction(int("".join(map(str, digits))), 10 ** len(digits))
+    if len(words) > 2 and words[-2:] in (["a", "half"], ["a", "third"], ["a", "quarter"]) and words[-3] == "and":
+        whole = int(words[0]) if len(words) == 4 and words[0].isdigit() else _whole(words[:-3])
+        return None if whole is None else whole + Fraction(1, _PARTS[words[-1]])
+    if words and words[-1] in _PARTS:
+        above = 1 if words[:-1] in ([], ["a"]) and words[-1] in ("half", "third", "quarter") else _whole(words[:-1])
+        return Fraction(above, _PARTS[words[-1]]) if above else None
+    value = _whole(words)
+    return None if value is None else Fraction(value)
+
+
+def _whole(words: list[str]) -> int | None:
+    """A whole number in words, None where they are none."""
+    total = group = 0
+    last = 10**15  # the scale before, each smaller than the one before it
+    small = 100  # below it a numeral may stand
+    for place, word in enumerate(words):
+        if word == "and" and 0 < place < len(words) - 1 and small == 100:
+            continue
+        if word in ("a", "an") and place == 0 and len(words) > 1 and words[1] in _SCALES:
+            group, small = 1, 0
+        elif (number := NUMERALS.get(word)) is not None and (number < small):
+            group, small = group + number, 10 if number >= 20 and number % 10 == 0 else 0
+        elif word in ("hundred", "dozen") and 0 < group < 100:
+            group, small = group * _SCALES[word], 100
+        elif (scale := _SCALES.get(word, 0)) > 100 and scale < last and group:
+            total, group, small, last = total + group * scale, 0, 100, scale
+        else:
+            return None
+    return total + group if words else None
+
+
+_BASES = {"binary": 2, "ternary": 3, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}
+_names = "|".join(_BASES)
+_before = re.compile(rf"(?:in\s+)?({_names})\s*:?\s*(?:number\s+)?([0-9A-Fa-f]+)", re.IGNORECASE)
+_behind = re.compile(
+    rf"\(?([0-9A-Fa-f]+)\)?\s*,?\s*(?:\(|in\s+|as\s+)?\s*({_names})\s*(?:notation|number)?\s*\)?", re.IGNORECASE
+)
+_suffix = re.compile(r"\(?([0-9A-Fa-f]+)\)?\s*_\s*\{?\s*(?:\\(?:text|mathrm)\s*\{\s*)?(bin|oct|dec|hex|b|o|d|h)\s*\}*")
+_SUFFIXES = {"b": 2, "o": 8, "d": 10, "h": 16}
+_fonts = re.compile(r"\\(?:text(?:bf|rm|it|tt)?|math(?:rm|bf|it|tt)|mbox)\s*\{([^{}]*)\}")
+_based = re.compile(r"_|\bbase\b|^0[bxo]", re.IGNORECASE)
+
+
+def in_one_base(gold: str, said: str) -> tuple[str, str]:
+    """Return ``110_{2}`` of ``binary 110``, where the gold is a numeral of a base."""
+    return (_subscript(gold), _subscript(said)) if _based.search(gold) else (gold, said)
+
+
+def _subscript(text: str) -> str:
+    bare = _fonts.sub(r"\1", text).strip(" .$`")
+    if found := _before.fullmatch(bare):
+        return f"{found[2]}_{{{_BASES[found[1].lower()]}}}"
+    if found := _behind.fullmatch(bare):
+        return f"{found[1]}_{{{_BASES[found[2].lower()]}}}"
+    if found := _suffix.fullmatch(bare):
+        return f"{found[1]}_{{{_SUFFIXES[found[2][0]]}}}"
+    return text

@@ -1,0 +1,117 @@
+"""An answer without what stands beside it: notes in brackets, struck-out values, blanks that do not break, its value
+again in words or figures."""
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from agent0.grading.comparison.quantities import same_quantity
+from agent0.grading.math.algebra import Quotient, multiply, number, rational, same
+from agent0.grading.math.sampling import NoValueError, value_at
+from agent0.grading.notation.names import named, value_of
+from agent0.grading.notation.numerals import figures
+
+_struck = re.compile(
+    r"~~[^~\n]+~~|<(s|del|strike)>.*?</\1>|\\(?:cancel|xcancel|bcancel|sout|st)\s*\{[^{}]*\}", re.DOTALL | re.IGNORECASE
+)
+_blank = re.compile(r"^\s*~(.*)~\s*$", re.DOTALL)
+_aligned = re.compile(r"\\begin\{(aligned|align\*?|gathered|split)\}((?:(?!\\\\).)*)\\end\{\1\}", re.DOTALL)
+"""One row of a display."""
+_per_cent = re.compile(r"\bper cent\b", re.IGNORECASE)
+_note = re.compile(
+    r"(?P<value>.+?)(?:\\[ ,;:!]|\\quad|~|\s)*(?:\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{\s*)?"
+    r"[(\[]\s*(?P<note>[^()\[\]]{1,80})\s*[)\]]\s*\}?(?P<unit>\s+[a-z]+)?\s*\.?",
+    re.DOTALL,
+)
+_TELLING = re.compile(
+    r"\b(?:not|no|or|and|if|mod|base|less|more|wrong|only|to|each|either|unless|incorrect|false|per|times|squared"
+    r"|cubed|minus"
+    r"|negative|radians?|degrees?|percent|dollars?|cents?|factorial|approximately|rounded|am|pm|bc|ad)\b|[=<>]"
+)
+_again = re.compile(r"(?:i\.e\.|that is|equivalently|≈|\\approx|about|approx\w*|roughly|which is)[,:]? ?\S")
+_same_as = re.compile(
+    r"^(?:or|i\.e\.|that is|equivalently|or equivalently|about|approx\w*\.?|roughly|exactly|just|which is"
+    r"|also)[,:]? |^\s*(?:=|≈|~|\\approx)\s*",
+    re.IGNORECASE,
+)
+_sides = re.compile(r"\s*(?:=|≈|\\approx)\s*|,? or |;\s")
+_percent = re.compile(r"\s*(?:\\?%|percent)\s*\Z")
+_decimal = re.compile(r"-?\d*\.?\d+")
+MOST_ROUNDED = 0.005
+_prose = re.compile(r"[A-Za-z][a-z'-]*(?:[ -][a-z'-]+){0,7}")
+
+
+def without_notes(gold: str, said: str) -> Iterator[str]:
+    """Yield ``said`` without notes, as far as the gold has none of the kind."""
+    bare = _per_cent.sub(
+        "percent", _blank.sub(r"\1", _struck.sub(" ", said) if not _struck.search(gold) else said)
+    ).strip()
+    if rows := _aligned.fullmatch(bare):
+        bare = rows[2].replace("&", " ").strip()
+    if bare != said.strip():
+        yield bare
+    if "(" in gold or "[" in gold:
+        return
+    found = _note.fullmatch(bare)
+    if found is None or found["value"].count("(") != found["value"].count(")"):
+        return
+    yield from _without_note(found)
+
+
+def _without_note(found: re.Match[str]) -> Iterator[str]:
+    value, note = found["value"].strip(" $"), found["note"].strip(" $")
+    if _again.match(note) or _says_again(value, note):
+        yield f"{value}{found['unit'] or ''}"
+    if found["unit"]:
+        return
+    if _repeats(value, note):
+        yield _figures(value)
+    elif _prose.fullmatch(note) and not _TELLING.search(note) and figures(note.lower()) == note.lower():
+        yield value
+
+
+def _says_again(value: str, note: str) -> bool:
+    """Whether each side of ``note`` is ``value`` once more: as a percentage, rounded, or still to compute."""
+    sides = [side for side in _sides.split(_same_as.sub("", note)) if side.strip(" $")]
+    return bool(sides) and all(_is_same(value, side.strip(" $")) for side in sides)
+
+
+def _is_same(value: str, other: str) -> bool:
+    one, two = (_share(text) for text in (value, other))
+    if one is None or two is None:
+        return same_quantity(value, other) is True
+    if same(one, two):
+        return True
+    exact, rounded = rational(one), rational(two)
+    if exact is None or rounded is None or not _decimal.fullmatch(other.rstrip("%\\ ")):
+        near = _decimal.fullmatch(other) and rounded is not None and _close(one, rounded)
+        return bool(near)
+    places = len(other.rstrip("%\\ ").partition(".")[2]) + 2 * ("%" in other)
+    return abs(exact - rounded) <= Fraction(1, 10**places)
+
+
+def _close(value: Quotient, rounded: Fraction) -> bool:
+    """Whether an irrational number is ``rounded`` but for its last digits."""
+    try:
+        number = value_at(value, {})
+    except NoValueError:
+        return False
+    return abs(number - float(rounded)) <= MOST_ROUNDED * abs(number)
+
+
+def _share(text: str) -> Quotient | None:
+    """The value of ``text``, of a percentage the share that it is."""
+    bare = _percent.sub("", text)
+    found = value_of(named(bare))
+    return multiply(found, number(Fraction(1, 100))) if found and bare != text else found
+
+
+def _repeats(value: str, note: str) -> bool:
+    """Whether both are one number, one of them in words."""
+    one, other = _figures(value), _figures(note)
+    return one == other and bool(re.search(r"\d", one)) and (one != value or other != note)
+
+
+def _figures(text: str) -> str:
+    number = figures(text.lower()) if not re.search(r"\d", text) else text
+    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", number).strip(" .")

@@ -1,0 +1,92 @@
+"""Chains of equations: the last side is what the others come to."""
+
+import re
+
+from agent0.grading.math.algebra import same
+from agent0.grading.notation.names import named, value_of
+
+LONGEST = 400
+_sign = re.compile(r"(?<![<>!:=\\])=(?![=>])")
+_relation = re.compile(
+    r"[<>=≤≥≠≈≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|approx|cases|to|rightarrow)(?![A-Za-z])|\\begin\{cases\}"
+)
+_other = re.compile(
+    r"[<>≤≥≠≡]|\\(?:le|ge|leq|geq|ne|neq|lt|gt|in|equiv|leqslant|geqslant|bmod|pmod|mod|not)(?![A-Za-z])"
+    r"|[A-Za-z]{3,}\s+[A-Za-z]{2,}\s"
+)
+_nearly = re.compile(r"\s*(?:\\approx(?![A-Za-z])|≈|\\simeq(?![A-Za-z]))\s*")
+_rounded = re.compile(r"10\s*\^|\d[eE][-+]?\d")
+_text = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{[^{}]*\}")
+_named = re.compile(r"[A-Za-z]|\\[A-Za-z]+|…")
+_operators = re.compile(
+    r"\\(?:frac|dfrac|tfrac|cdot|times|div|left|right|sqrt|binom|pm|over|quad|qquad|begin|end)(?![A-Za-z])"
+)
+_thousands = re.compile(r"(?<=\d)(?:\{,\}|,(?=\d{3}(?!\d)))")
+_partial = re.compile(r"\\partial\s*(\w?)\s*/\s*\\partial\s*(\w)")
+_second = re.compile(r"(?:(?<!\\)[,;]|\band\b|\bor\b|\})\s*(?:\\q?quad\s*)?[A-Za-z]\w?\s*$")
+_based, _ratio = re.compile(r"_\s*\{?\d+\}?\s*\)?$"), re.compile(r"^[^:a-z]+(?::[^:a-z]+)+$")
+_counted = re.compile(r"\\[dt]?binom(?![A-Za-z])")
+_gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
+
+
+def last_side(gold: str, said: str) -> str:
+    """Return what ``said`` comes to where it is a chain ``f(x) = a = b`` and the gold is a value; the gold's own name
+    with the last side where the gold is an equation. Else ``said``: arithmetic alone (``3 + 3 = 7``) is compared step
+    by step elsewhere."""
+    if len(said) > LONGEST or ("=" not in said and not _nearly.search(said)):
+        return said
+    if _rounded.search(gold) and not _nearly.search(gold) and len(parts := _nearly.split(said)) == 2:
+        said = f"{parts[0]} = {parts[1]}" if parts[0] else said
+    ends = [0, *(place for sign in _sides_of(said) for place in sign), len(said)]
+    sides = [said[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
+    if len(sides) < 2 or _other.search(said) or r"\begin{cases}" in said:
+        return said
+    if _relation.search(gold):
+        return _of_equation(gold, sides, said)
+    if not all(sides) or not _steady(gold, sides):
+        return said
+    if any(sign.search(gold) and sign.search(sides[-1]) for sign in (_based, _ratio)):
+        return sides[-1]
+    if (_lettered(sides[0]) or _counted.search(sides[0])) and not _second.search(sides[-2]):
+        return sides[-1].rstrip(". ")
+    return _thousands.sub("", said) if "," in sides[-1] else said
+
+
+def _steady(gold: str, sides: list[str]) -> bool:
+    """Whether no step of it is wrong as far as it can be read, and the first side is no variable of the gold."""
+    if len(sides[0]) == 1 and re.search(rf"(?<![A-Za-z\\]){re.escape(sides[0])}(?![A-Za-z])", gold):
+        return False
+    values = [value_of(named(_thousands.sub("", side))) for side in sides[1:]]
+    if None in values or any(name.startswith("N_") for value in values if value for name in value.names):
+        return True
+    return len(values) < 2 or all(same(one, values[-1]) for one in values if one and values[-1])
+
+
+def _sides_of(text: str) -> list[tuple[int, int]]:
+    """Places of the equality signs outside of all brackets."""
+    depth, out = 0, []
+    for place, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "=" and depth == 0 and _sign.match(text, place):
+            out.append((place, place + 1))
+    return out
+
+
+def _lettered(side: str) -> bool:
+    """Whether ``side`` names something, so that it is no arithmetic."""
+    return bool(_named.search(_operators.sub(" ", _text.sub(" x ", side))))
+
+
+def _of_equation(gold: str, sides: list[str], said: str) -> str:
+    """``L = c`` of ``a = L = c`` where the gold is ``L = ...``."""
+    left, _, right = gold.partition("=")
+    if not right or "=" in right or len(sides) < 2:
+        return said
+    wanted = _tight(left)
+    if wanted in map(_tight, sides[:-1]):
+        return f"{left.strip()} = {sides[-1].rstrip('. ')}"
+    return said
+
+
+def _tight(text: str) -> str:
+    return _gap.sub("", _partial.sub(r"\\frac{\\partial \1}{\\partial \2}", text.replace("∂", r"\partial ")))

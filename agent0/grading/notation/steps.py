@@ -1,0 +1,94 @@
+"""The rules of notation in their order. The expected answer decides what an ambiguous sign means."""
+
+import re
+from collections.abc import Iterator
+
+from agent0.grading.comparison.congruences import bare_residue
+from agent0.grading.comparison.piecewise import named_values
+from agent0.grading.comparison.words.clocks import dated, timed
+from agent0.grading.notation.figures import respelled
+from agent0.grading.notation.functions import applied, computed_functions
+from agent0.grading.notation.intervals import bounded
+from agent0.grading.notation.layout import laid_out, turned_alike
+from agent0.grading.notation.markup import unmarked
+from agent0.grading.notation.measures import measured
+from agent0.grading.notation.numerals import in_figures, in_one_base
+from agent0.grading.notation.readings.kinds import of_kind
+from agent0.grading.notation.readings.notes import without_notes
+from agent0.grading.notation.readings.spoken import in_notation
+from agent0.grading.notation.sets import noted
+from agent0.grading.notation.signs import one_figure, one_sign
+from agent0.grading.notation.vectors import one_vector
+from agent0.grading.notation.wording import without_words
+
+LONGEST, LONGEST_SPELLED = 400, 2_000
+"""Characters of an answer that is rewritten; a longer one is compared as it is."""
+_number = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)")
+_words = re.compile(r"(?=.*[A-Za-z]{4})[A-Za-z][A-Za-z' -]*")
+_gap = re.compile(r"\s{2,}")
+Answers = tuple[str, str]
+"""The expected answer and the one that is judged."""
+
+
+def is_plain(gold: str, answer: str) -> bool:
+    """Whether both have one spelling only: numbers in figures, or more text than is looked at."""
+    too_long = max(len(gold), len(answer)) > LONGEST_SPELLED
+    return too_long or bool(_number.fullmatch(answer) and _number.fullmatch(gold))
+
+
+def in_one_form(gold: str, answer: str) -> Answers:
+    """Return both with signs, bases, units and vectors in one form; unchanged where they are long."""
+    if max(len(gold), len(answer)) > LONGEST:
+        return gold, answer
+    gold, answer = one_figure(gold, answer)
+    gold, answer = one_sign(gold), without_words(one_sign(answer), gold)
+    return one_vector(*measured(*in_one_base(gold, answer)))
+
+
+def rewritten(gold: str, answer: str) -> Answers:
+    """Return both with other spellings of the same thing; nothing is computed: ``5C2`` stays a binomial coefficient."""
+    gold, answer = respelled(gold, answer)
+    gold, answer = unmarked(laid_out(gold, gold)), unmarked(laid_out(answer, gold))
+    gold, answer = in_one_date(gold, answer)
+    if _words.fullmatch(gold):
+        return gold, answer
+    gold, answer = bounded(gold, bare_residue(gold, answer))
+    gold, answer = applied(gold, answer)
+    gold, answer = named_values(gold, answer)
+    return turned_alike(gold, answer)
+
+
+def spelled(gold: str, answer: str) -> Answers:
+    """Return both without markup, numbers in figures, sets and vectors in LaTeX."""
+    if is_plain(gold, answer):
+        return gold, answer
+    return noted(*in_figures(unmarked(gold), unmarked(answer)))
+
+
+def in_one_date(gold: str, answer: str) -> Answers:
+    """Return both dates, days and times of day in one spelling, where the expected answer is one."""
+    return timed(*dated(gold, answer))
+
+
+def computed(gold: str, answer: str) -> Answers:
+    """Return both with values of functions that exact comparison does not know, where they are numbers."""
+    return computed_functions(gold), computed_functions(answer)
+
+
+def without_gaps(text: str) -> str:
+    """Return ``text`` with each run of blanks as one, of lines as one where it has any: no run takes a pattern long."""
+    return _gap.sub(lambda gap: "\n" if "\n" in gap[0] else " ", text)
+
+
+def other_notations(gold: str, answer: str) -> Iterator[Answers]:
+    """Yield both in another notation, where one of them has one: without notes, then as formulas for spoken words."""
+    if max(len(gold), len(answer)) > LONGEST:
+        return
+    tried = {(gold, answer)}
+    gold, answer = without_gaps(gold), without_gaps(answer)
+    for bare in dict.fromkeys((answer, *without_notes(gold, answer))):
+        one, other = of_kind(gold, bare)
+        for both in ((gold, bare), (gold, other), (one, other), (in_notation(one), in_notation(other))):
+            if both not in tried:
+                tried.add(both)
+                yield both

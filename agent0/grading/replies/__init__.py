@@ -1,1 +1,0 @@
-"""Whole replies of language models, brought into the form in which their last statement can be read."""
