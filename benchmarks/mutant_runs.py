@@ -48,7 +48,7 @@ TESTS = {
     "rewriting readings",
     "training": "same_seed chat_format climb conventions dataset diet making objectives rewards_sets run searching "
     "seeding splits training writing_teacher training_rules reviewing",
-    "rewards": "edges same_seed hacking repetition reviewing rewards rewards_editions rewards_majority rewards_sets "
+    "rewards": "edges same_seed hacking repetition reviewing rewards rewards_majority rewards_sets "
     "rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
     "run_failure state_digest teacher_gate uncomputable ladder_faults flow training_rules panel writing_teacher "
@@ -56,7 +56,7 @@ TESTS = {
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
     "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting scores "
     "benchmark_scores contamination skill rejudge ladder_costs study_gains",
-    "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing rewards_editions "
+    "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing "
     "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill "
     "panel stated_rules grids experiment_tables study_tables study_refusals study_gains",
 }

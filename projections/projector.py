@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from agent0.errors import LogError, OperationError
-from events.base import Recorded, decode, sha256
+from agent0.errors import EarlierLogError, LogError, OperationError
+from events.base import EarlierVersionError, Recorded, decode, sha256
 from projections.base import Row, Table, as_json
 
 BATCH = 500
@@ -130,6 +130,8 @@ class Projector:
     def _apply_one(self, one: Stored) -> None:
         try:
             self._apply([one])
+        except EarlierVersionError as error:
+            raise EarlierLogError from error
         except _UNFIT as error:
             raise StoppedError(*one, error) from error
 

@@ -52,7 +52,7 @@ def test_its_log_is_refused(before: tuple[Path, Path], words: tuple[str, ...]) -
     assert answer.code != 0 and f"This log was {REFUSED}" in answer.err and answer.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [("events", "import"), ("events", "verify")], ids=" ".join)
+@pytest.mark.parametrize("words", [("events", "import"), ("events", "verify"), ("view",)], ids=" ".join)
 def test_its_archive_is_refused_and_nothing_is_made(before: tuple[Path, Path], tmp_path: Path, words: Any) -> None:
     path = shutil.copy(before[1], tmp_path / "given.tar")
     answer = agent0(*words, str(path), home=tmp_path / "home")

@@ -23,13 +23,16 @@ from agent0.assembly.log.restore import bring_artifacts, require_whole
 from agent0.assembly.replay.tables_at import Build, build
 from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
 from agent0.assembly.runtime.model_ports import OpenModels
-from agent0.assembly.runtime.read_models import catch_up, live_path, run_projector
+from agent0.assembly.runtime.read_models import catch_up, live_path, reading, run_projector
 from agent0.assembly.telemetry.followers import followers
-from agent0.errors import AuthError, NotFoundError, OperationError
+from agent0.errors import AuthError, EarlierLogError, NotFoundError, OperationError
 from agent0.ports.models import Models
 from agent0.settings import Settings
+from events.runs import RunStarted
+from infra.log.decoder import is_earlier
 from infra.storage.artifacts import FileArtifacts
 from infra.telemetry.json_logs import json_logs
+from projections.events import newest_events
 
 if TYPE_CHECKING:
     from infra.log.event_log import Log
@@ -89,11 +92,14 @@ async def view(settings: Settings, say: Say) -> None:
     """Serve the tables of a data folder as they are until cancelled: no server of a log is started, nothing is written.
 
     Raises:
-        NotFoundError: the folder holds no tables.
+        NotFoundError: the folder holds no tables. EarlierLogError: those of a log that was written before 0.1.0.
     """
     if not live_path(settings).exists():
         why = f"{settings.home} holds no tables."
         raise NotFoundError("There is nothing to view.", why, "Name a data folder, an archive or a run.")
+    with reading(settings) as db:
+        if any(is_earlier(body) for _, body in newest_events(db, type=RunStarted.__name__, limit=1)):
+            raise EarlierLogError
     with listening(settings) as sock:
         async with _opening(settings) as models:
             say(address_of(sock))

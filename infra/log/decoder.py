@@ -3,7 +3,6 @@ Logs that were written before 0.1.0 are refused."""
 
 from collections import OrderedDict
 
-from agent0.errors import LogError
 from events.base import EarlierVersionError, Recorded, decode
 from events.runs import RunStarted
 
@@ -41,15 +40,6 @@ class Decoder:
         while self._size > self._most:
             _, (oldest, _) = self._held.popitem(last=False)
             self._size -= len(oldest)
-
-
-class EarlierLogError(LogError):
-    """A log, or an archive of one, that a version before 0.1.0 wrote."""
-
-    def __init__(self, what: str = "This log") -> None:
-        why = "Its events have other fields, and its runs are under rules that are gone."
-        fix = "Begin anew in an empty data folder (AGENT0_HOME=…), or read it with the Agent0 that wrote it."
-        super().__init__(f"{what} was written before 0.1.0.", why, fix)
 
 
 def is_earlier(body: bytes) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from agent0.errors import EarlierLogError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
 
 async def _require_present(log: "Log") -> None:
     """Raises EarlierLogError where the first run of ``log`` was begun before 0.1.0."""
-    from infra.log.decoder import STARTS, EarlierLogError, is_earlier
+    from infra.log.decoder import STARTS, is_earlier
 
     seq, body = await log.next(STARTS, 0)
     if seq and is_earlier(body):
