@@ -45,7 +45,7 @@ def said(*scored: ItemScored, share: float = 0.1) -> list[str]:
     return _answer(scored, settings.model_copy(update={"run": run}))
 
 
-NO_SCORE = "Not a score of the model: "
+NO_SCORE = ": not a score of the model ("
 MANY = [(6, 6), (1, 1), (2, 6), (3, 20), (50, 50), (11, 100), (6, 50), (100, 900), (5, 9), (9, 10)]
 FEW = [(0, 6), (0, 1), (1, 10), (1, 50), (5, 50), (90, 900), (0, 900), (1, 100), (2, 20), (1, 11)]
 
@@ -53,8 +53,9 @@ FEW = [(0, 6), (0, 1), (1, 10), (1, 50), (5, 50), (90, 900), (0, 900), (1, 100),
 @pytest.mark.parametrize(("cut", "n"), MANY)
 def test_many_replies_that_were_cut_off_are_no_score(cut: int, n: int) -> None:
     first, right, *_ = said(*items("plain", cut, n))
-    assert first.startswith(NO_SCORE) and right.startswith("Right: ")
-    assert f"{cut} of {n} repl{'ies' if n > 1 else 'y'} of gsm8k without tools met max_tokens (512)" in first
+    assert right.startswith("Right: ")
+    replies = f"{cut} of {n} repl{'ies' if n > 1 else 'y'}"
+    assert first.startswith(f"{replies} met max_tokens (512){NO_SCORE}gsm8k without tools). ")
     assert first.endswith("--set run.student.max_tokens=2048")
 
 
@@ -64,23 +65,24 @@ def test_few_are_counted_and_none_are_not_spoken_of(cut: int, n: int) -> None:
     if not cut:
         assert first.startswith("Right: ") and "max_tokens" not in first + second
         return
-    assert first == f"{cut} of {n} replies of gsm8k without tools met max_tokens (512)."
+    assert first == f"{cut} of {n} replies met max_tokens (512): gsm8k without tools."
     assert second.startswith("Right: ")
 
 
 def test_what_was_cut_off_is_named_by_benchmark_and_mode() -> None:
     scored = [*items("tools", 0, 6, right=6), *items("plain", 6, 6), *items("plain", 1, 20, benchmark="math")]
     first = said(*scored)[0]
-    assert first.startswith(f"{NO_SCORE}6 of 6 replies of gsm8k without tools met max_tokens (512)")
-    assert "math" not in first.partition("met max_tokens")[0] and "with tools" not in first
-    assert "1 of 20 replies of math without tools" in first
-    assert said(*items("plain", 3, 10, samples=4))[0].startswith(f"{NO_SCORE}12 of 40 replies")
+    assert first.startswith(f"6 of 6 replies met max_tokens (512){NO_SCORE}gsm8k without tools). ")
+    assert "So did 1 of 20 replies of math without tools." in first and "with tools" not in first
+    assert said(*items("plain", 3, 10, samples=4))[0].startswith("12 of 40 replies met max_tokens (512): not a score")
+    both = said(*items("tools", 5, 6), *items("plain", 6, 6))[0]
+    assert "11 of 12 replies" in both and "(gsm8k without tools 6 of 6, gsm8k with tools 5 of 6)" in both
 
 
 def test_the_share_is_a_setting() -> None:
     scored = items("plain", 3, 10)
-    assert said(*scored, share=0.5)[0] == "3 of 10 replies of gsm8k without tools met max_tokens (512)."
-    assert said(*scored, share=0.0)[0].startswith(NO_SCORE)
+    assert said(*scored, share=0.5)[0] == "3 of 10 replies met max_tokens (512): gsm8k without tools."
+    assert NO_SCORE in said(*scored, share=0.0)[0]
     assert said(*items("plain", 0, 10), share=0.0)[0].startswith("Right: ")
     assert EvaluationConfig().max_truncated == 0.1
 
@@ -98,7 +100,7 @@ def test_results_and_scores_have_the_count() -> None:
 
 def test_no_limit_is_named_where_it_is_not_known() -> None:
     line = truncation_line([("b1", 3, 4)], None, 0.1)
-    assert line == f"{NO_SCORE}3 of 4 replies of b1 met max_tokens. Ask again with more: run.student.max_tokens"
+    assert line == f"3 of 4 replies met max_tokens{NO_SCORE}b1). Ask again with more: run.student.max_tokens"
 
 
 # --- evaluations of a run --------------------------------------------------------------------------------------------
@@ -152,7 +154,7 @@ def test_the_first_lines_of_a_run_name_evaluations_that_were_cut_off() -> None:
     state, line, *_ = run_answer(overview(truncated=cut))
     assert state.startswith("Run r1")
     assert line.startswith(
-        f"{NO_SCORE}290 of 300 replies of base-test met max_tokens (96), and 1 of 60 replies of v-0. "
+        f"290 of 300 replies met max_tokens (96){NO_SCORE}base-test). So did 1 of 60 replies of v-0."
     )
     assert line.endswith("Ask again with more: --set run.student.max_tokens=384")
     assert "max_tokens" not in " ".join(run_answer(overview()))
@@ -163,7 +165,7 @@ def test_the_first_lines_of_a_run_name_evaluations_that_were_cut_off() -> None:
 def test_the_pages_of_a_benchmark_run_begin_with_what_was_cut_off() -> None:
     whole = [scored("tools", number, True) for number in range(8)]
     cut = [scored("plain", number, False, answer=None, end="length") for number in range(8)]
-    line = f"{NO_SCORE}8 of 8 replies of gsm8k without tools met max_tokens"
+    line = f"8 of 8 replies met max_tokens{NO_SCORE}gsm8k without tools)"
     for items_of_run, named in (([*whole, *cut], True), (whole, False)):
         found = findings(*items_of_run)
         pages = [baseline_page(found, {}, {}, MADE), bench_page(found)]

@@ -79,23 +79,30 @@ def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
 def truncation_line(counts: Sequence[Counted], max_tokens: int | None, most: float) -> str:
     """Say which replies met ``max_tokens`` (None: not known); empty where none did. Where they are a larger share than
     ``most``, say that this is no score of the model, and how to give it more."""
-    cut = sorted((one for one in counts if one[1]), key=lambda one: -one[1] / max(one[2], 1))
-    if not cut:
-        return ""
+    cut = [one for one in counts if one[1]]
+    many = [one for one in cut if one[1] > most * one[2]]
+    few = [one for one in cut if one not in many]
     limit = f" ({max_tokens})" if max_tokens else ""
-    named = [f"{cut_off} of {n} repl{'ies' if n != 1 else 'y'} of {name}" for name, cut_off, n in cut]
-    many = sum(cut_off > most * n for _, cut_off, n in cut)
     if not many:
-        return f"{_listed(named)} met max_tokens{limit}."
+        return f"{_replies(few)} met max_tokens{limit}: {_listed(few)}." if few else ""
     setting = "run.student.max_tokens"
     mend = f"--set {setting}={4 * max_tokens}" if max_tokens else setting
-    rest = f", and {_listed(named[many:])}" if named[many:] else ""
-    return f"Not a score of the model: {_listed(named[:many])} met max_tokens{limit}{rest}. Ask again with more: {mend}"
+    others = f" So did {_replies(few)} of {_listed(few)}." if few else ""
+    what = f"{_replies(many)} met max_tokens{limit}: not a score of the model ({_listed(many)})."
+    return f"{what}{others} Ask again with more: {mend}"
 
 
-def _listed(named: Sequence[str]) -> str:
-    more = f" and of {len(named) - MOST} others" if len(named) > MOST else ""
-    return ", ".join(named[:MOST]) + more
+def _replies(cut: Sequence[Counted]) -> str:
+    n = sum(one[2] for one in cut)
+    return f"{sum(one[1] for one in cut)} of {n} repl{'ies' if n != 1 else 'y'}"
+
+
+def _listed(cut: Sequence[Counted]) -> str:
+    """Names of what was scored, with a count each where they are several."""
+    if len(cut) == 1:
+        return cut[0][0]
+    named = [f"{name} {truncated} of {n}" for name, truncated, n in cut[:MOST]]
+    return ", ".join(named) + (f" and {len(cut) - MOST} others" if len(cut) > MOST else "")
 
 
 def claim_words(row: Row) -> str:
