@@ -112,7 +112,9 @@ async def anthropic(_: bool, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[t
 
 
 @pytest.mark.parametrize(
-    ("opened", "stream"), [(openai, True), (openai, False), (ollama, True), (anthropic, True)], ids=str
+    ("opened", "stream"),
+    [(openai, True), (openai, False), (ollama, True), (anthropic, True)],
+    ids=["openai-stream", "openai", "ollama", "anthropic"],
 )
 async def test_no_provider_gives_half_a_character(opened: Any, stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever way it comes, in one piece or a character a part."""
