@@ -106,18 +106,7 @@ async def check(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
 
 async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
     """The outcome of one run."""
-    names = stands(problem.test, problem.setup, problem.entry)
-    setup = prefix(problem.setup, problem.entry)
-    known = classes(program_of(problem.reference, problem.setup, problem.entry))
-    own = [name for name in names if name[:1].isupper() or name in known]
-    both = {"names": names, "own": own, "shared": sorted(classes(setup))}
-    tests = {
-        "setup": "\n".join([setup, *(f"import {name}" for name in modules(problem.test))]),
-        "test": problem.test,
-        "entry": problem.entry if "check" in top_level(problem.test) else "",
-        "modules": own_modules(problem.test),
-        "wall_s": problem.wall_s,
-    }
+    both, tests = _requests(problem)
     program = {"source": program_of(reply, problem.setup, problem.entry)}
     result = await sandbox.call(
         SandboxCall(
@@ -130,6 +119,24 @@ async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
         )
     )
     return _read(result)
+
+
+@functools.lru_cache(maxsize=256)
+def _requests(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What both processes are told, and what the tests alone are."""
+    names, setup = stands(problem.test, problem.setup, problem.entry), prefix(problem.setup, problem.entry)
+    known = (
+        classes(program_of(problem.reference, problem.setup, problem.entry)) if "class" in problem.reference else set()
+    )
+    own = [name for name in names if name[:1].isupper() or name in known]
+    tests = {
+        "setup": "\n".join([setup, *(f"import {name}" for name in modules(problem.test))]),
+        "test": problem.test,
+        "entry": problem.entry if "check" in top_level(problem.test) else "",
+        "modules": own_modules(problem.test),
+        "wall_s": problem.wall_s,
+    }
+    return {"names": names, "own": own, "shared": sorted(classes(setup))}, tests
 
 
 def _root(text: str) -> Root:

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import functools
 import itertools
 import json
 import re
@@ -14,6 +15,7 @@ from agent0.settings import PolicyConfig
 from agent0.turns.thoughts import split_thoughts
 
 LONGEST, MOST_LINES, MOST_FENCES, MOST_BLOCKS = 200_000, 100, 200, 4
+LONGEST_KEPT = 20_000
 MOST_PARSED, MOST_PROSE = 400_000, 100_000
 """Characters that are parsed to find the ends of fenced blocks, and the lines of one text that are prose."""
 _fence = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
@@ -257,9 +259,17 @@ def classes(code: str) -> set[str]:
 
 
 def _tree(code: str) -> ast.Module | None:
+    return _parsed(code) if len(code) > LONGEST_KEPT else _recent(code)
+
+
+def _parsed(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of strangers' escapes and comparisons
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+_recent = functools.lru_cache(maxsize=8)(_parsed)
+"""Trees of texts of at most ``LONGEST_KEPT`` characters: the same text is looked at several times in a row."""

@@ -18,6 +18,7 @@ import threading
 import types
 from typing import Any
 
+from . import values
 from .lending import Message
 from .link import EndedError, Link
 
@@ -68,6 +69,8 @@ class CandidateLink(Link):
     def answer(self, message: Message) -> Message:
         """See ``Link``."""
         self.asked_for_input = bool(message.get("input"))
+        for seed in message.get("seed", ()):
+            random.seed(*values.unpack(seed))
         return super().answer(message)
 
     def send(self, message: Message) -> None:

@@ -31,6 +31,7 @@ def main(request: dict[str, Any]) -> None:
     warnings.simplefilter("ignore")
     random.seed(0)
     link = JudgeLink(channel, request["own"], request["wall_s"])
+    random.seed = link.seed  # type: ignore[assignment]
     verdict = _judged(request, link)
     data = json.dumps({"calls": link.calls, **verdict}).encode()
     while data:

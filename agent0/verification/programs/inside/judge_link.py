@@ -3,6 +3,7 @@ asked what plain data they equal, and it reaches nothing of the tests but what t
 
 import builtins
 import io
+import random
 import re
 import socket
 import sys
@@ -31,7 +32,7 @@ _SERVED = {
     "__enter__", "__exit__", "__aenter__", "__aexit__", "__aiter__", "__anext__", "__reversed__", "__bool__",
     "__hash__", "__repr__", "__str__", "__format__", *COMPARED, *ARITHMETIC, *CONVERTED,
 }  # fmt: skip
-_INPUT, _STDIN = builtins.input, sys.stdin
+_INPUT, _STDIN, _SEED = builtins.input, sys.stdin, random.seed
 
 
 class ExpiredError(BaseException):
@@ -50,6 +51,7 @@ class JudgeLink(Link):
         self.deadline = time.monotonic() + wall_s
         self._steps: set[int] = set()
         self._differences: set[int] = set()
+        self._seed: list[str] = []
         self._turn = threading.RLock()
 
     def ask(self, op: str, target: Any, *positional: Any, **named: Any) -> Any:
@@ -86,9 +88,16 @@ class JudgeLink(Link):
         except values.OpaqueError as error:
             raise values.UndecidedError(f"an argument of the tests is {error}") from error
 
+    def seed(self, *given: Any) -> None:
+        """In the place of ``random.seed``: the program draws from there on, too."""
+        _SEED(*given)
+        self._seed = [values.pack(list(given))]
+
     def send(self, message: Message) -> None:
-        """See ``Link``; says whether tests have put something in the place of standard input."""
-        super().send({**message, "input": builtins.input is not _INPUT or sys.stdin is not _STDIN})
+        """See ``Link``; says what tests have seeded, and whether something is in the place of standard input."""
+        seed, self._seed = self._seed, []
+        asked = builtins.input is not _INPUT or sys.stdin is not _STDIN
+        super().send({**message, "seed": seed, "input": asked})
 
     def receive(self) -> Message:
         """See ``Link``. What was printed is printed here, where tests may look at it."""

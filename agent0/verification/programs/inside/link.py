@@ -259,6 +259,7 @@ class Link(Lender):
         import asyncio  # takes long, and is seldom needed
 
         task = self.ask("start", there)
+        await asyncio.sleep(0)  # others begin as well before the first goes on
         while not self.ask("poll", task):
             await asyncio.sleep(0)
         return self.ask("result", task)

@@ -14,6 +14,10 @@ from .proxies import SPECIAL
 POLL_S = 0.001
 
 
+def _derived(name: str, bases: list[Any], members: dict[str, Any]) -> type:
+    return types.new_class(name, tuple(bases), {}, lambda held: held.update(members))
+
+
 def special(target: Any, name: str, positional: list[Any]) -> Any:
     if name == "__getitem__":
         return target[positional[0]]
@@ -47,6 +51,7 @@ def _set(link: Any, target: Any, positional: list[Any], named: dict[str, Any]) -
 OPERATIONS: dict[str, Callable[[Any, Any, list[Any], dict[str, Any]], Any]] = {
     "call": lambda link, target, positional, named: target(*positional, **named),
     "make": lambda link, target, positional, named: link.exported(positional[0])(*positional[1:], **named),
+    "derive": lambda link, target, positional, named: _derived(*positional),
     "get": lambda link, target, positional, named: getattr(target, *positional),
     "set": _set,
     "del": lambda link, target, positional, named: delattr(target, *positional),

@@ -41,6 +41,7 @@ SPECIAL = (
     "__format__",
 )
 """Names of special methods that are asked for."""
+_OF_CLASSES = ("__module__", "__qualname__", "__classcell__")
 _ALWAYS = ("__eq__", "__ne__", "__bool__", "__hash__", "__repr__", "__str__", "__format__")
 
 
@@ -51,7 +52,13 @@ class Proxy:
     __slots__ = ("__weakref__", "_about_", "_link_", "_number_")
 
     def __new__(cls, *positional: Any, **named: Any) -> Any:
-        """Make another object of the class, there."""
+        """Make another object of the class there; a class where a class statement derives from what stands for one."""
+        if len(positional) == 3 and isinstance(positional[2], dict) and "__qualname__" in positional[2]:
+            name, bases, members = positional
+            kept = {
+                key: one for key, one in members.items() if key not in ("__module__", "__qualname__", "__classcell__")
+            }
+            return cls._home_.ask("derive", None, name, list(bases), kept)  # type: ignore[attr-defined]
         return cls._home_.ask("make", None, cls._type_, *positional, **named)  # type: ignore[attr-defined]
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -116,6 +123,10 @@ def _forwarder(name: str) -> Any:
     return forward
 
 
+def _getter(name: str) -> Any:
+    return lambda self: self._link_.ask("get", self, name)
+
+
 _forwarders = {name: _forwarder(name) for name in SPECIAL}
 _forwarders["__await__"] = lambda self: self._link_.later(self).__await__()
 _classes: dict[Any, type] = {}
@@ -130,6 +141,7 @@ def proxy(link: Any, number: int, about: dict[str, Any]) -> Any:
         members: dict[str, Any] = {name: _forwarders[name] for name in names}
         if fields := about.get("fields"):
             members["__dataclass_fields__"] = vars(dataclasses.make_dataclass("Fields", fields))["__dataclass_fields__"]
+        members |= {name: property(_getter(name)) for name in ("__doc__", "__module__")}
         members |= {"__slots__": (), "_type_": about.get("type"), "_home_": link}
         kind = _classes[key] = type(about["name"], (Proxy,), members)
     made: Any = object.__new__(kind)

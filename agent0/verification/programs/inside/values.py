@@ -103,7 +103,8 @@ class Encoder:
             return [_TEXTS[type(value)], str(value)]
         if self.keeps(value) or isinstance(value, enum.Enum):
             return self.refer(value)
-        return self._timed(value) or self._collection(value, depth) or self._scalar(value, depth)
+        plain = self._timed(value) or self._collection(value, depth) or self._array(value, depth)
+        return plain or self._scalar(value, depth)
 
     def _timed(self, value: Any) -> Any:
         kind = type(value)
@@ -133,6 +134,12 @@ class Encoder:
                 items = [self.encode(item, depth + 1) for item in _some(kind.__iter__(value))]  # type: ignore[attr-defined]
                 return [name, sorted(items, key=json.dumps) if name in ("set", "frozenset") else items]
         return None
+
+    def _array(self, value: Any, depth: int) -> Any:
+        """An array of numpy, of numbers or texts."""
+        if type(value).__name__ != "ndarray" or type(value).__module__ != "numpy" or value.dtype.kind not in "biufcUS":
+            return None
+        return ["array", value.dtype.str, list(value.shape), self.encode(value.ravel().tolist(), depth + 1)]
 
     def _scalar(self, value: Any, depth: int) -> Any:
         if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
@@ -188,6 +195,8 @@ class Decoder:
             return _MAPPINGS[kind]({self.decode(key): self.decode(item) for key, item in content})
         if kind in _VIEWED:
             return _VIEWED[kind](map(self.decode, content))
+        if kind == "array":
+            return sys.modules["numpy"].array(self.decode(rest[2]), dtype=rest[0]).reshape(rest[1])
         if kind == "named":
             name, fields, items = rest[0]
             return namedtuple(name, fields, rename=True)(*map(self.decode, items))
