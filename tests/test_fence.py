@@ -1,5 +1,9 @@
 """Calls as fenced blocks: what is a call, where its turn ends, and how its output comes back."""
 
+import io
+from contextlib import redirect_stdout
+from typing import Literal
+
 import pytest
 
 from agent0.ports.models import Generation
@@ -7,6 +11,7 @@ from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import specs_of
 from agent0.rollout.tool_prompts import delivered, requested, shown, stops, toolbox, until_call
 from agent0.settings import StudentConfig
+from agent0.turns.programs import with_last_value
 from events.values import Turn
 from tests.test_student import Playback, play
 
@@ -72,13 +77,13 @@ def test_only_the_first_block_is_called_and_only_where_the_form_is_fence() -> No
     ]
 
 
-def written(text: str, finish: str = "stop", tokens: bool = True) -> Generation:
+def written(text: str, finish: Literal["stop", "length"] = "stop", tokens: bool = True) -> Generation:
     pieces = text.split(" ")
     texts = [*(f"{piece} " for piece in pieces[:-1]), pieces[-1]]
     ends = tuple(len("".join(texts[: n + 1])) for n in range(len(texts)))
     ids = tuple(range(len(texts))) if tokens else ()
     chances = tuple(-0.5 for _ in ids)
-    return Generation(text, ids, chances, (9,), finish, ends=ends if tokens else ())  # type: ignore[arg-type]
+    return Generation(text, ids, chances, (9,), finish, ends=ends if tokens else ())
 
 
 def test_a_turn_ends_with_its_first_block_and_no_token_is_taken_apart() -> None:
@@ -147,7 +152,7 @@ def test_a_form_of_blocks_has_no_example_in_json_where_python_is_there() -> None
     def example(name: str, arguments: str) -> tuple[Turn, ...]:
         call = f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
         turns = (("user", "Q"), ("assistant", call), ("tool", "3"), ("assistant", f"It is {name}."))
-        return tuple(Turn(role=role, content=content) for role, content in turns)  # type: ignore[arg-type]
+        return tuple(Turn(role=role, content=content) for role, content in turns)
 
     sympy, python = example("sympy", '{"operation": "solve", "expression": "x"}'), example("python", '{"code": "1"}')
     last = Turn(role="user", content="The question")
@@ -158,3 +163,32 @@ def test_a_form_of_blocks_has_no_example_in_json_where_python_is_there() -> None
     alone = shown(both, specs_of(("sympy",)), "fence")
     assert "- sympy:" in alone[0].content and len(alone) == len(both)
     assert len(shown(both, specs_of(("python", "sympy")), "actions")) == len(both)
+
+
+@pytest.mark.parametrize(
+    ("program", "output"),
+    [
+        ("2+3", "5"),
+        ("x = 6\nx * 7", "42"),
+        ("def f(a):\n    return a + 1\n\nf(\n    41\n)  # so", "42"),
+        ("[1, 2][:: -1]", "[2, 1]"),
+        ("a = 'größe'; a.upper()", "GRÖSSE"),
+        ("None", ""),
+        ("[].sort()", ""),
+        ("x = 1", ""),
+        ("print(1)\n2", "1"),
+        ("'a text'", ""),
+        ("import sys\nsys.stdout.write('3')\n4", "3"),
+        ("x = 1\nif x:\n    5", ""),
+    ],
+)
+def test_a_program_that_prints_nothing_shows_its_last_value(program: str, output: str) -> None:
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        exec(with_last_value(program), {})
+    assert shown.getvalue().strip() == output
+
+
+@pytest.mark.parametrize("program", ["", "2+", "raise SystemExit('a')\n3", "await x", "\ud800", "((" * 5000])
+def test_what_is_no_such_program_stays_as_it_is(program: str) -> None:
+    assert with_last_value(program) == program

@@ -62,6 +62,9 @@ def test_an_iteration_in_numbers() -> None:
     assert found["surprise"] == pytest.approx((4 * 0.5 + 3 * 1.5) / 7, abs=1e-6)
     assert found["variety"] == pytest.approx((2 / 5 + 1 / 2) / 2)
     assert found["families"] == pytest.approx(2.0)
+    assert found["unread"] == 0
+    slipped = {"t0": task(right, attempt(None, None, parse_errors=2), attempt("4", True, parse_errors=1))}
+    assert measure(replace(after(), tasks=slipped))["unread"] == 2
     assert "validation" not in found  # nobody scored this student: unknown is not 0
 
 

@@ -13,7 +13,7 @@ from agent0.config.loading import fields
 from agent0.errors import Agent0Error, sentence
 from agent0.report.diagnosis.findings import diagnosis, observation_lines, why_lines
 from agent0.run.diagnosis import diagnose, registered_causes
-from agent0.run.diagnosis.case import Case, Held, Iteration, Setting, Training
+from agent0.run.diagnosis.case import Case, Held, Iteration, Observation, Setting, Training
 from agent0.settings import RunConfig
 from events.alarms import DependencyRestored, ReactionFailed
 from events.base import Recorded
@@ -110,7 +110,7 @@ def test_the_tries_of_a_handler_that_fails_are_the_evidence() -> None:
 
 RUN = RunConfig()
 FEW = st.integers(0, 9)
-COUNTS = dict.fromkeys(("accepted", "cut_off", "attempts", "answered", "right", "wrong", "undecided"), FEW)
+COUNTS = dict.fromkeys(("accepted", "cut_off", "attempts", "answered", "unread", "right", "wrong", "undecided"), FEW)
 MORE = dict.fromkeys(("misjudged", "all_right", "all_wrong", "mixed", "repeated", "alike", "given_up"), FEW)
 KINDS = st.dictionaries(st.sampled_from(["malformed", "similar", "ok", "unknown", "timeout", "length"]), FEW)
 PARTS = st.fixed_dictionaries({**COUNTS, **MORE, "refused": KINDS, "calls": KINDS, "ends": KINDS})
@@ -146,6 +146,17 @@ def test_a_diagnosis_is_total(
     first = [one.fatal or one.explained for one in found]
     assert first == sorted(first, reverse=True)
     assert bool(found) or status in ("running", "finished")
+
+
+@pytest.mark.parametrize(("unread", "told"), [(0, False), (1, False), (2, False), (3, True), (8, True)])
+def test_calls_that_cannot_be_read_are_told_with_another_form(unread: int, told: bool) -> None:
+    seen = Observation("wrote a call that cannot be read", attempt="t0-000-a0")
+    counted = Iteration(0, attempts=8, unread=unread, examples={"unread": seen}, calls={"ok": 9}, right=4, wrong=4)
+    found = [one for one in diagnose(Case("r1", "tiny", "finished", RUN, iterations=(counted,))) if one.name == "tools"]
+    assert bool(found) is told
+    if told:
+        assert f"the student's calls cannot be read in {unread} of 8 attempts" in found[0].conclusion
+        assert found[0].observations == (seen,) and "run.student.tool_form=fence" in str(found[0].mend)
 
 
 def test_evidence_names_task_and_event_and_says_what_was_written() -> None:

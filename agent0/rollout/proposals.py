@@ -12,7 +12,9 @@ from typing import Any
 
 from agent0.grading.answer_types import kinds
 from agent0.rollout.labelled_fields import read_fields
+from agent0.turns.marks import own_turn
 from agent0.turns.object_spellings import read_object
+from agent0.turns.thoughts import split_thoughts
 
 LONGEST_QUESTION = 2_000
 LONGEST_PROGRAM = 8_000
@@ -25,7 +27,6 @@ MOST_UNREAD = 8
 DEEPEST = 4
 """How deep a task lies in other objects."""
 
-_thought = re.compile(r"</?(?:think|thinking|thought|reasoning)>")
 _opening = re.compile(r"\{\s*(?:[\"'“}#]|/[/*]|[A-Za-z_]\w*\s*:)|\[\s*\{")
 _question = re.compile(r"[\"'“\u2018]question[\"'”\u2019]\s*:|[{,]\s*question\s*:", re.I)
 _named = re.compile(r"question\S{0,8}\s*:", re.I)
@@ -53,10 +54,10 @@ def read_parts(text: str) -> Written | str:
 
     A reply without an object or fields is a bare question.
     """
-    thoughts = [*_thought.finditer(text)]
-    if thoughts and not thoughts[-1][0].startswith("</"):
+    reply = split_thoughts(own_turn(text))
+    if reply.unclosed:
         return "the reply ends inside its thoughts"
-    body = _unfenced(text[thoughts[-1].end() if thoughts else 0 :].replace("\r\n", "\n").strip())
+    body = _unfenced(reply.visible.replace("\r\n", "\n").strip())
     if not body:
         return "nothing was written"
     if len(body) > LONGEST:

@@ -16,6 +16,7 @@ MEANING = {
     "tokens": "mean tokens an attempt",
     "variety": "mean share of distinct answers among a task's answers",
     "tool_use": "share of attempts with a successful tool call",
+    "unread": "attempts in which a call could not be read",
     "student_reward": "mean total of the student's rewards",
     "validation": "accuracy of the student that made the attempts",
     "written_level": "mean level of the tasks that a teacher wrote, which chooses it (so in the next five)",

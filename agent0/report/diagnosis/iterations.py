@@ -56,7 +56,8 @@ def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
     rows = select(
         db,
         "SELECT iteration, end, status, correct, max(student) AS student, count(*) AS n, min(attempt) AS attempt,"
-        " min(attempted_seq) AS seq, sum(answer IS NOT NULL) AS answered FROM attempts"
+        " min(attempted_seq) AS seq, sum(answer IS NOT NULL) AS answered, sum(coalesce(parse_errors, 0) > 0) AS unread,"
+        " min(CASE WHEN parse_errors > 0 THEN attempt END) AS unread_attempt FROM attempts"
         " WHERE run = ? AND iteration IS NOT NULL GROUP BY iteration, end, status, correct",
         (run,),
     )
@@ -69,6 +70,10 @@ def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
             continue
         _add(held, "attempts", row["n"])
         _add(held, "answered", row["answered"])
+        _add(held, "unread", row["unread"])
+        if row["unread"]:
+            unread = Observation("wrote a call that cannot be read", attempt=row["unread_attempt"])
+            held["examples"].setdefault("unread", unread)
         held["ends"][row["end"]] = held["ends"].get(row["end"], 0) + row["n"]
         kind = _verdict(row)
         if kind:

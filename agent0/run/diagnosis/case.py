@@ -99,6 +99,8 @@ class Iteration:
     """Texts of the teacher that ended at its limit of tokens."""
     attempts: int = 0
     ends: Mapping[str, int] = field(default_factory=dict)
+    unread: int = 0
+    """Attempts in which a call could not be read."""
     answered: int = 0
     right: int = 0
     wrong: int = 0

@@ -79,6 +79,7 @@ def _attempts(tried: list[AttemptState]) -> dict[str, float | None]:
         "surprise": None if logprob is None else -logprob,
         "tokens": _mean(float(a.tokens) for a in tried),
         "tool_use": _share(a.tool_ok > 0 for a in tried),
+        "unread": float(sum(a.parse_errors > 0 for a in tried)) if tried else None,
         "student_reward": _mean(a.reward for a in tried),
     }
 

@@ -6,6 +6,7 @@ from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
+from agent0.turns.programs import with_last_value
 from events.values import ToolResult, ToolState
 
 
@@ -25,4 +26,4 @@ async def python(work: Workspace, code: Annotated[str, "a whole program"]) -> To
     """Run a Python program and get back what it prints. The standard library, sympy and numpy are there. Files you
     write are kept for later calls; variables are not. Example: {"code": "print(6 * 7)"}
     """
-    return answer(await work.python(code))
+    return answer(await work.python(with_last_value(code)))

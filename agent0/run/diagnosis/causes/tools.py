@@ -11,15 +11,18 @@ USUAL = RunConfig().student.tools
 NAMED = 4
 """Missing tools that are named, at most."""
 WRONG = "the list of tools is wrong"
+FORM = "run.student.tool_form"
 KEYS = ("run.student.tools", "run.student.tool_form", "run.student.max_calls", "run.policy.")
 
 
 @cause(51)
 def tools(case: Case) -> Cause | None:
-    """Report the first iteration in which many tool calls were of tools that are not there, or were refused; or in
-    which no call was made, under tools other than elsewhere."""
+    """Report the first iteration in which many calls could not be read, were of tools that are not there, or were
+    refused; or in which no call was made, under tools other than elsewhere."""
     settings = case.changed(*KEYS)
     for one in case.iterations:
+        if one.unread >= max(LEAST, SHARE * one.attempts):
+            return _unread(case, one)
         if found := _seen(one, bool(settings)):
             state, share = found
             settings = (_limits(case) if state == "refused" else ()) or settings
@@ -31,6 +34,17 @@ def tools(case: Case) -> Cause | None:
             mend = case.again(settings, values=None if settings else {KEYS[0]: _needed(case, one)})
             return Cause("tools", one.number, told, seen, mend, fatal=state != "none", settings=settings)
     return None
+
+
+def _unread(case: Case, one: Iteration) -> Cause:
+    """Calls in a form that is not read, or with slips that leave nothing to read."""
+    settings = case.changed(FORM)
+    told = f"the student's calls cannot be read in {of(one.unread, one.attempts)} attempts"
+    told += f" ({blamed(case, settings, FORM, 'run.student.prompts')})"
+    seen = (one.examples["unread"],) if "unread" in one.examples else ()
+    other = "template" if case.config.student.form == "fence" else "fence"
+    mend = case.again(settings) if settings else case.again(values={FORM: other})
+    return Cause("tools", one.number, told, seen, mend, fatal=not case.recovered(one.number), settings=settings)
 
 
 def _seen(one: Iteration, differs: bool) -> tuple[str, str] | None:
