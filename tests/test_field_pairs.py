@@ -13,7 +13,7 @@ PAIRS = Path(__file__).parent / "data" / "field_pairs.jsonl"
 BY_KIND: dict[str, list[dict[str, Any]]] = defaultdict(list)
 for _row in read_pairs(PAIRS.read_text(encoding="utf-8"), PAIRS.name):
     BY_KIND[_row["category"]].append(_row)
-ASKED = {"evaluated-forms": 5, "complex-polar": 1}
+ASKED = {"evaluated-forms": 5, "complex-polar": 1, "mixed": 3}
 """Pairs that only the symbolic engine decides: integrals and limits of functions, logarithms."""
 
 

@@ -173,7 +173,9 @@ def concluded(reply: str) -> str | None:
     """Return what the last statement of ``reply`` says, or its first one where that is a value alone ("Seven. The
     primes are …") and nothing is concluded below; None where neither says one thing. Linear time."""
     said, held = _statements(reply)
-    return (_headline(said, held) or _statement(said[-1], held)) if said else None
+    if not said:
+        return None
+    return _headline(said, held) or taken_choice(" ".join(said[-2:])) or _statement(said[-1], held)
 
 
 def last_statement(reply: str) -> tuple[str, Text]:

@@ -64,7 +64,7 @@ def _value(form: Form) -> Form:
 def _settled(aim: Form, found: Form) -> bool:
     """Whether exact comparison has the last word: both were read and hold no function, or one is words alone."""
     if isinstance(aim, Words) and isinstance(found, Expression):
-        return not _BUILT.search(aim.text) or not found.literal
+        return not _BUILT.search(aim.text)
     if isinstance(aim, Words):
         return not isinstance(found, Words) or not re.search(r"[\\^_=+*/\d]", aim.text)
     if isinstance(found, Words):

@@ -214,17 +214,43 @@ def _limit_value(operator: re.Match[str], body: str) -> Quotient | None:
         exponent = f"{found[1].replace('+', '')}({rate})({found[6] or 1})"
         return algebra.power(algebra.symbol("e"), _value(exponent)) if names == {variable} else None
     if "infty" not in target:
-        return _put(body, variable, target.rstrip("+-^{}"))
-    value = _value(body)
-    above, below = (
-        _polynomial(Quotient(terms, {algebra.ONE: Fraction(1)}), variable) for terms in (value.above, value.below)
-    )
+        return _limit_at(body, variable, target.rstrip("+-^{}"))
+    above, below = _as_polynomials(_value(body), variable)
     tops = [max((power for power, factor in terms.items() if factor.above), default=None) for terms in (above, below)]
     if tops[0] is None or tops[1] is None or tops[0] > tops[1]:
         return algebra.number(0) if tops[0] is None else None
     if tops[0] < tops[1]:
         return algebra.number(0)
     return algebra.multiply(above[tops[0]], algebra.inverse(below[tops[1]]))
+
+
+def _as_polynomials(value: Quotient, variable: str) -> list[dict[Fraction, Quotient]]:
+    """Both sides of a quotient by powers of ``variable``."""
+    return [_polynomial(Quotient(terms, {algebra.ONE: Fraction(1)}), variable) for terms in (value.above, value.below)]
+
+
+def _limit_at(body: str, variable: str, target: str) -> Quotient | None:
+    """The value at ``target``; of a quotient of polynomials that are 0 there that of their derivatives (l'Hôpital)."""
+    try:
+        return _put(body, variable, target)
+    except (UnreadableError, UndefinedError):
+        above, below = _as_polynomials(_value(body), variable)
+    place = _value(target)
+    for _ in range(HIGHEST):
+        values = [_at(terms, place) for terms in (above, below)]
+        if values[1].above:
+            return algebra.multiply(values[0], algebra.inverse(values[1]))
+        if values[0].above:
+            return None
+        above, below = (
+            {p - 1: algebra.multiply(c, algebra.number(p)) for p, c in terms.items() if p} for terms in (above, below)
+        )
+    return None
+
+
+def _at(terms: dict[Fraction, Quotient], place: Quotient) -> Quotient:
+    parts = [algebra.multiply(factor, algebra.power(place, algebra.number(power))) for power, factor in terms.items()]
+    return reduce(algebra.add, parts, algebra.number(0))
 
 
 def _slope(operator: re.Match[str], body: str) -> Quotient:

@@ -8,7 +8,7 @@ from agent0.grading.math.cleaning import clean
 from agent0.grading.math.forms import Expression, Form, Group, Relation, Words, form_of
 
 UNDONE = "work left undone where a value is wanted"
-_WORK = re.compile(r"[\\^*/+!]|\d\s*-")
+_WORK = re.compile(r"[\\^*/+!]|\d\s*-|[A-Za-z]\(\s*-?\d")
 _DETERMINANT = re.compile(r"\\det(?![A-Za-z])|vmatrix")
 _CONSTANTS = frozenset({"pi", "e"})
 
