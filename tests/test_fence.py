@@ -9,7 +9,7 @@ import pytest
 from agent0.ports.models import Generation
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import specs_of
-from agent0.rollout.tool_prompts import delivered, requested, shown, stops, toolbox, until_call
+from agent0.rollout.tool_prompts import delivered, opening, requested, shown, stops, toolbox, until_call
 from agent0.settings import StudentConfig
 from agent0.turns.programs import with_last_value
 from events.values import Turn
@@ -192,3 +192,10 @@ def test_a_program_that_prints_nothing_shows_its_last_value(program: str, output
 @pytest.mark.parametrize("program", ["", "2+", "raise SystemExit('a')\n3", "await x", "\ud800", "((" * 5000])
 def test_what_is_no_such_program_stays_as_it_is(program: str) -> None:
     assert with_last_value(program) == program
+
+
+@pytest.mark.parametrize("form", ["template", "fence", "actions", "brackets"])
+def test_a_turn_that_is_made_to_call_begins_as_its_forms_calls_do(form: str) -> None:
+    call = '<tool_call>\n{"name": "python", "arguments": {"code": "1"}}\n</tool_call>'
+    example = shown((Turn(role="user", content="Q"), Turn(role="assistant", content=call)), SPECS, form)[-1]
+    assert example.content.startswith(opening(form))

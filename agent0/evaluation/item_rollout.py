@@ -15,6 +15,7 @@ from agent0.ports.sandbox import Sandbox
 from agent0.ports.web import Web
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.student import Conditions, solve, student_prompt
+from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
 from agent0.state.run_state import RunState
 from agent0.tasks.families import families
@@ -26,9 +27,6 @@ from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict, verifier_for
 from events.checkpoints import EvaluationRequested
 from events.values import Artifact, Task
-
-FORCED = "<tool_call>"
-"""What every answer must begin with in the forced-tool control."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,9 @@ async def solve_item(request: EvaluationRequested, number: int, run: RunState, p
         TransientError: the sandbox failed through no fault of the code.
     """
     task = suite(request, run.config)[number]
-    given = _conditions(request.adapter, number, run, ports, FORCED if request.forced_tool else "")
+    given = _conditions(
+        request.adapter, number, run, ports, opening(run.config.student.form) if request.forced_tool else ""
+    )
     verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
     attempt = _item_attempt(task, *await _solved(task, replace(given, temperature=0.0), verify))
     checked = run.config.evaluation.checked
@@ -82,7 +82,7 @@ async def solve_benchmark_item(
     """Attempt item ``number`` of a benchmark greedily, as the run's student attempts tasks; the benchmark's own judge
     decides. Errors as for ``solve_item``."""
     entry, asked = held.entry, held.items[number]
-    forced = FORCED if request.forced_tool else ""
+    forced = opening(run.config.student.form) if request.forced_tool else ""
     given = replace(_conditions(request.adapter, number, run, ports, forced), temperature=0.0)
     if asked.files and given.config.max_calls:
         given = replace(given, start=save(asked.files, given.artifacts))

@@ -130,6 +130,11 @@ def delivered(turns: tuple[Turn, ...], form: str) -> tuple[Turn, ...]:
     return tuple(out)
 
 
+def opening(form: str) -> str:
+    """What a call in ``form`` begins with, for a turn that is made to call; of Python where it names the tool."""
+    return {FENCE: "```python\n", "actions": "Action: ", "brackets": "[tool_call]\n"}.get(form, OPEN)
+
+
 def stops(form: str) -> tuple[str, ...]:
     """Texts that only follow a whole call in ``form``."""
     return FORMS[form].stop if form in FORMS else ()

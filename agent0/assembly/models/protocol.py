@@ -17,7 +17,6 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.curriculum import check_levels
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.errors import ConfigError
-from agent0.evaluation.item_rollout import FORCED
 from agent0.evaluation.protocol import (
     OWN_SETS,
     EvaluationProtocol,
@@ -29,6 +28,7 @@ from agent0.evaluation.protocol import (
 from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, as_row, of_row, run_protocol
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
+from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
@@ -58,7 +58,7 @@ class ProtocolSession:
         """Run ``exam`` on the tasks that are not finished; returns all of them."""
         given, at_once = self.given, self.player.state.config.evaluation.at_once
         if exam.forced_tool:
-            given = replace(given, prefill=FORCED, config=_lent(given.config))
+            given = replace(given, prefill=opening(given.config.form), config=_lent(given.config))
         with self.kept.opened(self.key(exam)) as (rows, add):
             known = {place: of_row(row) for place, row in rows.items()}
             return await run_protocol(
