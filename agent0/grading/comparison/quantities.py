@@ -14,7 +14,6 @@ Dimension = tuple[tuple[str, Fraction], ...]
 LONGEST = 120
 _PREFIXES = {"k": 3, "M": 6, "G": 9, "c": -2, "m": -3, "d": -1, "h": 2, "μ": -6, "n": -9, r"\mu": -6}
 _NAMED_PREFIXES = {"kilo": 3, "mega": 6, "giga": 9, "centi": -2, "milli": -3, "deci": -1, "micro": -6, "nano": -9}
-_second, _metre, _gram = Fraction(1), Fraction(1), Fraction(1, 1000)
 _SI = {
     "m": ("meter metre", {"m": 1}, Fraction(1)),
     "g": ("gram gramme", {"kg": 1}, Fraction(1, 1000)),
@@ -61,7 +60,6 @@ _UNITS: dict[str, tuple[dict[str, int], Fraction]] = {
 }
 for _sign, (_names, _dimension, _scale) in _SI.items():
     _UNITS |= dict.fromkeys((_sign, *_names.split()), (_dimension, _scale))
-_wordy = [word for _, (names, _, _) in _SI.items() for word in names.split() if len(word) > 2]
 for _sign, (_names, _dimension, _scale) in _SI.items():
     for _prefix, _power in _PREFIXES.items():
         _UNITS.setdefault(_prefix + _sign, (_dimension, _scale * Fraction(10) ** _power))

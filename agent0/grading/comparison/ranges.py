@@ -8,7 +8,6 @@ from agent0.grading.notation.names import value_of
 
 _endless = re.compile(r"\\?\{(.*(?:\\[lc]?dots|…|\.\.\.).*)\\?\}")
 _integers = re.compile(r"\\mathbb\s*\{?\s*Z\s*\}?|(?:the set of )?(?:all )?(?:the )?integers", re.IGNORECASE)
-_naturals = re.compile(r"\\mathbb\s*\{?\s*N\s*\}?")
 _value = r"[^\[\](){},;<>=]{1,40}?"
 _interval = re.compile(rf"([\[(])\s*({_value})\s*,\s*({_value})\s*([\])])")
 _removed = re.compile(r"(.+?)\s*(?:\\setminus|\\backslash)\s*\\?\{(.+?)\\?\}\s*")

@@ -83,7 +83,6 @@ _MARKUP = re.compile(
     r"|[{}$]|\\(?![A-Za-z])"
 )
 _NUMBER = re.compile(r"^[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?$")
-_SIGNS = (r"\le", r"\ge", r"\ne", "<", ">", "=")
 _sign = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|\\in(?![A-Za-z])|<=|>=|!=|[<>=]")
 _JOIN = re.compile(r"\\cup(?![A-Za-z])|\\cap(?![A-Za-z])")
 _OPEN, _CLOSE = "([{", ")]}"

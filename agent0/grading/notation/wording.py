@@ -39,7 +39,6 @@ _part = re.compile(
 _joint = re.compile(
     r"\s*(?:[;\n]|,\s*(?:and\b)?|\band\b|\\text\s*\{\s*,?\s*and\s*\})\s*(?=\S[^,;]*\b(?:for|if|when|whenever)\b)"
 )
-_of = re.compile(r"[a-zA-Z]\s*\(\s*[a-z]\s*\)\s*=")
 
 
 def without_words(said: str, gold: str) -> str:

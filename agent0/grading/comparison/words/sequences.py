@@ -8,7 +8,6 @@ _fonts = re.compile(
     r"\\(?:text(?:tt|bf|rm|it)?|math(?:tt|rm)|mbox|verb)\s*(?=\{)|\\[ ,;:!]|[$`\s,'\"]|\\(?=[{}\[\]()<>])"
 )
 _brackets = re.compile(r"[()\[\]{}<>]+")
-_balanced = re.compile(r"\(\)|\[\]|\{\}|<>")
 _words = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
 _marks = re.compile(
     r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{|[\[\]{}()\"'“”‘’`*_$]|(?:^|\s)(?:[-•+*]|\d{1,2}[.)])\s+", re.MULTILINE

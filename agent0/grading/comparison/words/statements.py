@@ -7,7 +7,6 @@ _STATED = re.compile(
     r"|gets|begin\s*\{cases\}|notin)(?![A-Za-z])|[A-Za-z}]\s*\^\s*\{?\s*(?:T(?![a-z])|\\(?:top|intercal|(?:text|mathrm|mathsf)\s*\{?\s*T))"
     r"|[A-Z]\s*\^\s*\{?\s*-\s*1\s*\}?\s*[A-Z]|[A-Z]\s*[A-Z]\s*\^\s*\{?\s*-\s*1|^\s*\w+\s*\|\s*\w+\s*$"
 )
-_chain = re.compile(r"\s*([A-Za-z]\w*)\s*(?:<|\\lt\s)\s*([A-Za-z]\w*)\s*(?:<|\\lt\s)\s*([A-Za-z]\w*)\s*")
 _SPELLINGS = (
     (r"\\left(?![a-z])|\\right(?![A-Za-z])|(?<!\\)\\[,;:! ]|\\q?quad|\\hfill|[$~]", " "),
     (r"\\(?:text|mathrm|operatorname|mbox)\s*\{\s*([^{}]*?)\s*\}", r" \1 "),
