@@ -170,8 +170,60 @@ def calls(task: Fields) -> Iterator[Spelling]:
     yield json.dumps({"function": {"name": "submit", "arguments": json.dumps(task)}}), task
     yield json.dumps({"task": task}), task
     yield f"[{json.dumps(task)}]", task
-    yield f"<tool_call>\n{json.dumps(wrapped)[:-1]}", None
+    yield f"<tool_call>\n{json.dumps(wrapped)[:-1]}", task
+    yield f"<tool_call>\n{json.dumps(wrapped)[:-3]}", None
     yield f'{{"name": "python", "arguments": {{"code": {json.dumps(task["program"])}}}}}', None
+
+
+def tagged(
+    task: Fields, call: str = '<invoke name="propose">', tag: str = "parameter name", end: str = "</invoke>"
+) -> str:
+    """``task`` as a call whose arguments stand in tags."""
+    quote, kind = ('"', tag.partition(" ")[0]) if " " in tag else ("", tag)
+    inner = "\n".join(f"<{tag}={quote}{key}{quote}>{text}</{kind}>" for key, text in task.items())
+    return f"{call}\n{inner}\n{end}"
+
+
+@style
+def forms_of_calls(task: Fields) -> Iterator[Spelling]:
+    """The task as the arguments of a call, in the forms that models are taught for their tools."""
+    body = json.dumps(task)
+    call, other = (json.dumps({"name": "propose", "arguments": one}) for one in (task, OTHER))
+    xml = tagged(task, "<function=propose>", "parameter", "</function>")
+    yield f"<tool_call>\n{xml}\n</tool_call>", task
+    yield f"Here is one.\n{xml}", task
+    yield tagged(task), task
+    yield f"<function_calls>\n{tagged(task)}\n</function_calls>", task
+    keyed = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{text}</arg_value>\n" for key, text in task.items())
+    yield f"<tool_call>propose\n{keyed}</tool_call>", task
+    yield f"[TOOL_CALLS][{call}]", task
+    yield f"[TOOL_CALLS]propose[ARGS]{body}", task
+    yield f"<|python_tag|>{json.dumps({'name': 'propose', 'parameters': task})}<|eom_id|>", task
+    channel = "<|channel|>{} to=functions.propose <|constrain|>json<|message|>{}<|call|>"
+    yield (
+        "<|channel|>analysis<|message|>One of primes?<|end|><|start|>assistant" + channel.format("commentary", body),
+        task,
+    )
+    deepseek = "<\uff5ctool\u2581calls\u2581begin\uff5c><\uff5ctool\u2581call\u2581begin\uff5c>"
+    yield f"{deepseek}propose<\uff5ctool\u2581sep\uff5c>{body}<\uff5ctool\u2581call\u2581end\uff5c>", task
+    kimi = "<|tool_call_begin|>functions.propose:0<|tool_call_argument_begin|>"
+    yield f"<|tool_calls_section_begin|>{kimi}{body}<|tool_call_end|><|tool_calls_section_end|>", task
+    arguments = ", ".join(f"{key}={text!r}" for key, text in task.items())
+    yield f"[propose({arguments})]", task
+    yield f"Thought: one of primes.\nAction: propose\nAction Input: {body}", task
+    yield f"[tool_call]\n{call}\n[/tool_call]", task
+    yield f"{call}\n{call}", task
+    yield f"<tool_call>{call}</tool_call>\nI hope you like {task['question']}", task
+    shown = {**OTHER, "program": f"print({f'<tool_call>{call}</tool_call>'!r})"}
+    yield json.dumps(shown), shown
+    yield f"<tool_call>{call}</tool_call><tool_call>{other}</tool_call>", None
+    yield f"<tool_call>{call}</tool_call>\n{json.dumps(OTHER)}", None
+    yield f"**Question:** {OTHER['question']}\n\n{tagged(task)}", None
+    yield f"<think>Perhaps <tool_call>{call}</tool_call></think>", None
+    yield f"<tool_call>{call}</tool_call><tool_call>{other[:-9]}", None
+    yield tagged(task).replace("</invoke>", '<parameter name="question">And twice that?</parameter></invoke>'), None
+    yield f"[TOOL_CALLS]propose[ARGS]{body[:-9]}", None
+    yield f"<tool_call>{json.dumps({'name': 'propose', 'arguments': {**task, 'question': 7}})}</tool_call>", None
 
 
 @style

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from agent0.chat_format import LONGEST_ANSWER, boxed
 from agent0.rollout.tool_prompts import FENCE
-from agent0.turns.actions import acted_calls, labelled_answer
-from agent0.turns.call_objects import DEEPEST, FINAL_ACTION, call_of, calls_of, is_call, object_in
-from agent0.turns.fence import FencedBlock, first_block, languages
-from agent0.turns.marked_calls import marked_calls
+from agent0.turns.actions import labelled_answer
+from agent0.turns.call_objects import DEEPEST, FINAL_ACTION
+from agent0.turns.calls import read_calls
+from agent0.turns.fence import first_block, languages
 from agent0.turns.marks import own_turn
 from agent0.turns.object_spellings import read_or_why
-from agent0.turns.plain_calls import bare_calls, channel_calls, fenced_calls
 from agent0.turns.thoughts import split_thoughts
 from agent0.turns.toolbox import Toolbox
 from events.values import ToolCall
@@ -31,7 +30,6 @@ MOST_CALLS = 16
 """Calls read of one turn."""
 
 _final_action = re.compile(rf"\{{\s*[\"']action[\"']\s*:\s*[\"']{FINAL_ACTION}[\"']", re.IGNORECASE)
-_output = re.compile(r"\s*```output\b")
 _almost = (
     (re.compile(r"[\"'](?:name|function|tool)[\"']\s*:.{0,200}?[\"'](?:arguments|parameters)[\"']\s*:", re.DOTALL),
      "what looks like a call cannot be read as one"),
@@ -66,49 +64,13 @@ def parse_turn(
     text = text[:LONGEST].encode(errors="replace").decode()
     reply = split_thoughts(own_turn(text), opened=opened)
     tools = toolbox if isinstance(toolbox, Toolbox) else Toolbox(text_arguments=toolbox or {})
-    calls, prose = _calls(reply.visible, tools, form)
+    calls, prose = read_calls(reply.visible, tools, blocks=form == FENCE)
     answer = _answer(prose)
     if len(calls) > MOST_CALLS:
         errors.append(f"{len(calls)} calls, {MOST_CALLS} read")
     if not calls and answer is None:
         errors += ["it ends within its thoughts"] if reply.unclosed else _unread(prose, tools)
     return ParsedTurn(tuple(calls[:MOST_CALLS]), answer, tuple(errors))
-
-
-def _calls(text: str, tools: Toolbox, form: str) -> tuple[list[ToolCall], str]:
-    """The calls of a reply without thoughts, and the text around them."""
-    if form == FENCE and (block := first_block(text, languages(tools.names))):
-        return _block_calls(block, tools), text[: block.start]
-    if channels := channel_calls(text, tools):
-        return channels[0], text[: channels[1]]
-    for read in (marked_calls, fenced_calls, bare_calls):
-        calls, prose = read(text, tools)
-        if calls:
-            return calls, prose
-    if block := _block_with_output(text, tools):
-        return _block_calls(block, tools), text[: block.start]
-    return acted_calls(text, tools)
-
-
-def _block_with_output(text: str, tools: Toolbox) -> FencedBlock | None:
-    """The first block in a tool's name, where the text goes on with an output that it makes up itself."""
-    block = first_block(text, languages(tools.names))
-    return block if block and block.closed and _output.match(text, block.end) else None
-
-
-def _block_calls(block: FencedBlock, tools: Toolbox) -> list[ToolCall]:
-    """The call that a block is: its text is the one text argument, or an object of all arguments, or of a call."""
-    if not block.closed:
-        return [ToolCall(name=block.tool, raw=block.body, error="the block is not closed")]
-    value = object_in(block.body)
-    argument = tools.text_arguments.get(block.tool, "")
-    if value is not None and is_call(value, tools):
-        return calls_of(value, block.body, tools)
-    if value is None or (argument and list(value) != [argument]):
-        if not argument:
-            return [ToolCall(name=block.tool, raw=block.body, error="the block is no JSON object of arguments")]
-        value = {argument: block.body}
-    return [call_of(block.tool, value, block.body, tools)]
 
 
 def _answer(prose: str) -> str | None:

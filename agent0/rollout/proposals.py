@@ -1,8 +1,9 @@
 """Reads the parts of a task from what a teacher wrote, in the spellings of language models.
 
-Read is what is unambiguous: one object with a ``question`` among prose, fences, thoughts and other objects, also as the
-arguments of a call; or fields in Markdown, YAML blocks or tags. Two different tasks in one reply, a reply that ends in
-the middle and an object that cannot be read are refused with the reason. What is looked at is bounded.
+Read is what is unambiguous: one object with a ``question`` among prose, fences, thoughts and other objects, or as the
+arguments of a call in any form that a student's may have (``turns.calls``); or fields in Markdown, YAML blocks or tags.
+Two different tasks in one reply, a reply that ends in the middle and an object that cannot be read are refused with the
+reason. What is looked at is bounded.
 """
 
 import re
@@ -12,9 +13,12 @@ from typing import Any
 
 from agent0.grading.answer_types import kinds
 from agent0.rollout.labelled_fields import read_fields
+from agent0.turns.call_objects import object_in
+from agent0.turns.calls import read_calls
 from agent0.turns.marks import own_turn
 from agent0.turns.object_spellings import read_object
 from agent0.turns.thoughts import split_thoughts
+from agent0.turns.toolbox import Toolbox
 
 LONGEST_QUESTION = 2_000
 LONGEST_PROGRAM = 8_000
@@ -76,8 +80,11 @@ def _bare(body: str) -> Written | str:
 
 def _of_objects(body: str) -> Written | str | None:
     """The one task among the objects of ``body``, or what is wrong; None where no object is or should be a task."""
-    values, rest = _objects(body)
-    tasks = [task for value in values for task in _tasks(value)]
+    called, prose = _called(body)
+    if isinstance(called, str):
+        return called
+    values, rest = _objects(prose)
+    tasks = [task for value in (*called, *values) for task in _tasks(value)]
     if _question.search(rest) or _list.search(rest):
         return "broken JSON"
     if not tasks:
@@ -89,6 +96,19 @@ def _of_objects(body: str) -> Written | str | None:
     if len(found) > 1:
         return f"{len(found)} different tasks"
     return "different tasks in fields and object" if _asks_another(rest, str(real[0]["question"])) else found[0]
+
+
+def _called(body: str) -> tuple[list[Any] | str, str]:
+    """The arguments of the calls that hand over tasks, or what is wrong with one, and the text around them. Where no
+    call does, that is all of ``body``."""
+    whole = object_in(body)
+    if whole is not None and next(_tasks(whole, 0), None):
+        return [], body
+    calls, prose = read_calls(body, Toolbox())
+    if not any(next(_tasks(call.arguments), None) for call in calls):
+        return [], body
+    problem = next((call.error for call in calls if call.error), None)
+    return f"a call that cannot be read: {problem}" if problem else [call.arguments for call in calls], prose
 
 
 def _no_task(read: bool) -> str:
@@ -118,16 +138,14 @@ def _objects(body: str) -> tuple[list[Any], str]:
 
 
 def _tasks(value: Any, room: int = DEEPEST) -> Iterator[dict[str, Any]]:
-    """The objects in ``value`` that have a question, those in calls' arguments that are JSON text among them."""
+    """The objects in ``value`` that have a question."""
     if isinstance(value, dict):
         named = {_key(key): inner for key, inner in value.items()}
         if "question" in named:
             yield named if len(named) == len(value) else {"question": None}
         value = named
-    inner = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
-    for key, item in inner if room else ():
-        if key in ("arguments", "parameters") and isinstance(item, str) and _question.search(item):
-            item, _ = read_object(item.strip(), 0) or (None, 0)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inner if room else ():
         yield from _tasks(item, room - 1)
 
 
