@@ -186,10 +186,12 @@ class LogError(Agent0Error):
 class EarlierLogError(LogError):
     """A log, or an archive of one, that a version before 0.1.0 wrote."""
 
-    def __init__(self, what: str = "This log") -> None:
+    @classmethod
+    def of(cls, subject: str = "This log") -> "EarlierLogError":
+        """Make the error that refuses ``subject``, with what can be done about it."""
         why = "Its events have other fields, and its runs are under rules that are gone."
         fix = "Begin anew in an empty data folder (AGENT0_HOME=…), or read it with the Agent0 that wrote it."
-        super().__init__(f"{what} was written before 0.1.0.", why, fix)
+        return cls(f"{subject} was written before 0.1.0.", why, fix)
 
 
 class TransientError(Agent0Error):

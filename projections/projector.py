@@ -131,7 +131,7 @@ class Projector:
         try:
             self._apply([one])
         except EarlierVersionError as error:
-            raise EarlierLogError from error
+            raise EarlierLogError.of() from error
         except _UNFIT as error:
             raise StoppedError(*one, error) from error
 

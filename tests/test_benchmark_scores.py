@@ -58,7 +58,8 @@ def test_items_are_grouped_in_order_and_shared_by_their_samples() -> None:
 def test_a_tally_has_all_fields() -> None:
     low, high = wilson(0, 2)  # a quarter of two items, to the nearest count
     assert tally(ANSWERS, (1.0, 10.0)).model_dump() == {
-        "benchmark": "b", "mode": "tools", "n": 2, "samples": 2, "correct": 1, "undecided": 1, "accuracy": 0.25,
+        "benchmark": "b", "mode": "tools", "n": 2, "samples": 2, "correct": 1, "undecided": 1, "truncated": 0,
+        "accuracy": 0.25,
         "lower95": low, "upper95": high, "pass_at": {"1": 0.25, "2": 0.5}, "wall_s": 15.0,
         "metrics": {
             "latency_p50_s": 2.0, "latency_p95_s": 8.0, "prompt_tokens": 60.0, "completion_tokens": 12.0,
@@ -82,7 +83,8 @@ def test_a_results_file_has_all_that_lm_eval_writes() -> None:
     assert found == {
         "results": {
             "b": {
-                "alias": "b", "acc,tools": 0.25, "acc_stderr,tools": pytest.approx((0.25 * 0.75) ** 0.5),
+                "alias": "b", "truncated,tools": 0, "truncated,plain": 0,
+                    "acc,tools": 0.25, "acc_stderr,tools": pytest.approx((0.25 * 0.75) ** 0.5),
                 "acc_lower95,tools": one.lower95, "acc_upper95,tools": one.upper95, "pass@1,tools": 0.25,
                 "pass@2,tools": 0.5, "cost,tools": 0.5, "items_per_s,tools": 2.0, "acc,likelihood": 0.75,
                 "acc,plain": 0.75, "acc_stderr,plain": pytest.approx((0.25 * 0.75) ** 0.5),

@@ -142,7 +142,12 @@ async def test_without_a_summary_an_output_is_cut_and_stays_so(said: str | BaseE
 
 @pytest.mark.parametrize(
     ("written", "stands"),
-    [("\ud800 half", "? half"), ("\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 110, ""), ('"' * 90, ""), ("x" * 900, "x" * 75)],
+    [
+        ("\ud800 half", "\ufffd half"),
+        ("\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 110, ""),
+        ('"' * 90, ""),
+        ("x" * 900, "x" * 75),
+    ],
     ids=["half a character", "more bytes", "more bytes when quoted", "too long"],
 )
 async def test_a_summary_is_text_and_takes_no_more_bytes(written: str, stands: str) -> None:

@@ -99,7 +99,7 @@ async def view(settings: Settings, say: Say) -> None:
         raise NotFoundError("There is nothing to view.", why, "Name a data folder, an archive or a run.")
     with reading(settings) as db:
         if any(is_earlier(body) for _, body in newest_events(db, type=RunStarted.__name__, limit=1)):
-            raise EarlierLogError
+            raise EarlierLogError.of()
     with listening(settings) as sock:
         async with _opening(settings) as models:
             say(address_of(sock))

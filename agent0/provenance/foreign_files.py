@@ -1,4 +1,4 @@
-"""Files of other frameworks, told by the names of their fields: they are sound, and are not ours."""
+"""Files of other frameworks, recognised by the names of their fields: they are sound, and are not ours."""
 
 import json
 import re

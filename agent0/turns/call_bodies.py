@@ -142,7 +142,7 @@ def _end_of_parameter(text: str, start: int) -> tuple[int, int]:
 
 
 def braced_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
-    """``call:name{key:<|"|>text<|"|>}``: Gemma 4."""
+    """Read calls as Gemma 4 writes them: ``call:name{key:<|"|>text<|"|>}``."""
     head = _braced.match(text, place)
     if not head:
         return None

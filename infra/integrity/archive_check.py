@@ -49,7 +49,7 @@ def _events(found: _Found, place: Place, manifest: Manifest) -> None:
             found.wrong.append(f"events {found.due} to {segment.first - 1} are in no segment")
         held, wrong = bodies_of(place, segment)
         if any(is_earlier(body) for _, body in held):
-            raise EarlierLogError(f"The archive {place.path}")
+            raise EarlierLogError.of(f"The archive {place.path}")
         found.wrong += wrong or [str(one) for seq, body in held for one in found.chain.feed(seq, body)]
         failed += bool(wrong)
         if wrong:

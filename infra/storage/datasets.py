@@ -1,5 +1,5 @@
 """Files of rows in a folder that the user names: found by name, read whole as text, known by digest. What a file is
-(packed, Parquet, UTF-16) is told by its first bytes."""
+(packed, Parquet, UTF-16) is recognised by its first bytes."""
 
 import hashlib
 import io

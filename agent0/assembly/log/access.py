@@ -59,7 +59,7 @@ async def _require_present(log: "Log") -> None:
 
     seq, body = await log.next(STARTS, 0)
     if seq and is_earlier(body):
-        raise EarlierLogError
+        raise EarlierLogError.of()
 
 
 async def provision(settings: Settings) -> None:

@@ -10,7 +10,7 @@ LEAST_THINKING = 2048
 
 
 def none(actor: ActorConfig) -> str:
-    """Of a provider that has neither switch."""
+    """Say what a provider that has neither switch cannot do."""
     return no_template(actor) or _no_thoughts(actor)
 
 
@@ -25,7 +25,7 @@ def _no_thoughts(actor: ActorConfig) -> str:
 
 
 def all_of_them(_: ActorConfig) -> str:
-    """Of a provider that has every switch."""
+    """Say nothing: a provider that has every switch can do all of it."""
     return ""
 
 

@@ -27,7 +27,7 @@ async def with_tool_form(actor: StudentConfig, models: Models) -> tuple[StudentC
 
 
 async def begun_with_form(begin: Recorded, models: Models) -> tuple[Recorded, str]:
-    """``begin`` with the student's form settled where it begins a run, and a notice; errors as for
+    """Resolve the student's form in ``begin`` where that begins a run, with a notice; errors as for
     ``with_tool_form``."""
     if not isinstance(begin.event, RunStarted):
         return begin, ""

@@ -18,7 +18,7 @@ def template_arguments(actor: ActorConfig) -> dict[str, Any]:
 
 
 def level_of(actor: ActorConfig) -> dict[str, Any]:
-    """``reasoning_effort``, where a level is set."""
+    """Make the field ``reasoning_effort`` of a request, where a level is set."""
     return {"reasoning_effort": actor.thinking} if actor.thinking not in ("", "off", "on") else {}
 
 

@@ -21,7 +21,7 @@ MOST_NAMES = 20
 
 
 class MissingModelError(DependencyError):
-    """The server does not have the model."""
+    """Raised where the server does not have the model that is asked for."""
 
 
 async def named(error: Agent0Error, url: str, model: str) -> Agent0Error:

@@ -84,7 +84,7 @@ async def names(url: str) -> list[str]:
 
 
 def think(setting: str, facts: ModelFacts, model: str) -> bool | str:
-    """What the field ``think`` says, which a server that is not told sets by itself: by default off, and of a family
+    """What the field ``think`` says, which a server sets by itself where it is missing: by default off, and of a family
     that cannot but think its lowest level.
 
     Raises:

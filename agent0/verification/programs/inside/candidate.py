@@ -74,7 +74,7 @@ class CandidateLink(Link):
         return super().answer(message)
 
     def send(self, message: Message) -> None:
-        """See ``Link``; tells what was printed."""
+        """See ``Link``; adds what was printed."""
         super().send({**message, "printed": self._out.take()})
 
 

@@ -36,7 +36,7 @@ _INPUT, _STDIN, _SEED = builtins.input, sys.stdin, random.seed
 
 
 class ExpiredError(BaseException):
-    """There is no more time."""
+    """Raised where the tests and the candidate have used up their time."""
 
 
 class JudgeLink(Link):
@@ -153,9 +153,9 @@ class JudgeLink(Link):
             raise self._unknown(target)
 
     def _doubt(self, target: Any, name: str, positional: tuple[Any, ...], value: Any) -> None:
-        """A difference to a number says what the candidate was told, and so does what is computed from it."""
-        told = name in ("__sub__", "__rsub__") and _is_number(positional[0])
-        if not told and target._number_ not in self._differences:
+        """A difference to a number repeats what the candidate was given, and so does what is computed from it."""
+        is_repeated = name in ("__sub__", "__rsub__") and _is_number(positional[0])
+        if not is_repeated and target._number_ not in self._differences:
             return
         if _is_number(value):
             raise self._unknown(target)

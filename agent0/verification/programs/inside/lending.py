@@ -1,4 +1,4 @@
-"""Lists, dictionaries, sets and objects that cross by value and are known at both ends: messages tell what became of
+"""Lists, dictionaries, sets and objects that cross by value and are known at both ends: messages report what became of
 them."""
 
 import json
@@ -51,7 +51,7 @@ class Lender(values.Encoder, values.Decoder):
         return super()._collection(value, 0)
 
     def changed(self) -> list[Any]:
-        """What is lent and has changed since it was told of."""
+        """What is lent and has changed since the last message."""
         out = []
         for key, value in list(self._lent.items()):
             try:
@@ -91,8 +91,8 @@ class Lender(values.Encoder, values.Decoder):
         self._texts[key] = json.dumps(content)
         return made
 
-    def settled(self, reply: Message, value: Any, before: set[str]) -> Message:
-        """``reply`` with what became of what was lent; what nobody holds any more is not told of again."""
+    def with_changes(self, reply: Message, value: Any, before: set[str]) -> Message:
+        """``reply`` with what became of what was lent; what nobody holds any more is left out from now on."""
         reply["lent"] = self.changed()
         own = self._keys.get(id(value), "")
         reply["drop"] = [key for key in self._lent.keys() - before if key != own and not self._held(key)]

@@ -2,7 +2,7 @@
 there, and does here what the other end asks for meanwhile.
 
 Plain data crosses by value. Anything else stays where it is and a ``Proxy`` crosses. Lists, dictionaries and objects of
-classes that both ends have are lent: they cross by value, and later messages tell what became of them.
+classes that both ends have are lent: they cross by value, and later messages report what became of them.
 """
 
 import json
@@ -96,13 +96,13 @@ class Link(Lender):
             named = {name: self.decode(one) for name, one in message["named"].items()}
             value = self.perform(message["op"], target, positional, named)
             del target, positional, named
-            return self.settled({"value": self.expressed(value)}, value, before)
+            return self.with_changes({"value": self.expressed(value)}, value, before)
         except EndedError:
             raise
         except BaseException as error:
             reply = {"error": self.errors.encode(error)}
             error.__traceback__ = None
-        return self.settled(reply, None, before)
+        return self.with_changes(reply, None, before)
 
     def send(self, message: Message) -> None:
         """Send one message.

@@ -19,6 +19,7 @@ def _derived(name: str, bases: list[Any], members: dict[str, Any]) -> type:
 
 
 def special(target: Any, name: str, positional: list[Any]) -> Any:
+    """Call the special method ``name`` of ``target``, as the language would."""
     if name == "__getitem__":
         return target[positional[0]]
     if name == "__bool__":

@@ -46,7 +46,7 @@ _ALWAYS = ("__eq__", "__ne__", "__bool__", "__hash__", "__repr__", "__str__", "_
 
 
 class Proxy:
-    """An object of the other process, number ``_number_`` of those that ``_link_`` was told of; ``_about_`` describes
+    """An object of the other process, number ``_number_`` of those that ``_link_`` knows; ``_about_`` describes
     it."""
 
     __slots__ = ("__weakref__", "_about_", "_link_", "_number_")

@@ -37,7 +37,7 @@ class Raises:
 
 
 def raises(kinds: Any, *call: Any, match: str | None = None, **named: Any) -> Any:
-    """As pytest's."""
+    """Expect an error of ``kinds``, as the function of pytest does."""
     expected = Raises(kinds, match)
     if not call:
         return expected

@@ -39,7 +39,7 @@ class OpaqueError(Exception):
 
 
 class UndecidedError(Exception):
-    """Raised by tests that cannot tell; the message says why."""
+    """Raised by tests that cannot decide; the message says why."""
 
 
 def pack(value: Any) -> str:
@@ -167,7 +167,7 @@ def named_class(value: Any) -> Any:
 
 
 class Decoder:
-    """Reads back what ``Encoder`` wrote."""
+    """Reads the values back that an ``Encoder`` wrote as JSON."""
 
     def resolve(self, kind: str, content: list[Any]) -> Any:
         """The object that a reference stands for.
