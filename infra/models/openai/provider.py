@@ -100,7 +100,7 @@ class OpenAIServer:
         self._connection = Connection(actor, self._root, key or key_of(actor), patient)
         self._gathered, self._draws = Gatherer(self._written), dict[int, bool]()
         self._found: Found | None = None
-        self._finding = asyncio.Lock()
+        self._finding, self._refuses_stops = asyncio.Lock(), False
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """Write one turn; a busy server is waited for.
@@ -278,16 +278,29 @@ class OpenAIServer:
         fields: Mapping[str, Any] = NOTHING,
         count: int = 1,
     ) -> Answered:
-        stops = found.chat.stops if found.chat else ()
+        """Ask; where stop texts are refused, again without them, and from then on."""
         thinks = found.thinks or self._actor.thinking not in ("", "off")
-        content = body(found.way, heeding(request, thinks), found.model, prompt, stops, count) | dict(fields)
+        request = heeding(request, thinks or self._refuses_stops)
+        try:
+            return await self._sent(found, request, prompt, fields, count)
+        except RefusedError:
+            if not request.sampling.stop:
+                raise
+        answered = await self._sent(found, heeding(request, True), prompt, fields, count)
+        self._refuses_stops = True
+        return answered
+
+    async def _sent(
+        self, found: Found, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any], count: int
+    ) -> Answered:
+        stops = found.chat.stops if found.chat else ()
+        content = body(found.way, request, found.model, prompt, stops, count) | dict(fields)
         content |= {} if found.way.ids else chat_fields(self._actor, found.kind)
-        private = [turn.content for turn in request.turns]
         answered = await self._connection.written(
             PATHS[found.way.dialect],
             content,
             partial(Reading, found.way, count),
-            private,
+            [turn.content for turn in request.turns],
             None if found.way.ids else request.listen,  # the text of ids is ours, not the server's
         )
         if not found.way.ids:
