@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, in_mode, score_sample
+from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, score_sample
 from agent0.chat_format import format_call
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, make_items, read_items
 from agent0.grading import Grade
-from agent0.ports.models import Likely
-from agent0.rollout.student import student_prompt
+from agent0.ports.models import GenerateRequest, Generation, Likely
 from agent0.settings import PolicyConfig, StudentConfig
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback
@@ -77,27 +76,50 @@ async def test_files_lie_in_the_work_folder_where_there_are_tools() -> None:
     assert (lost.correct, lost.error, lost.tool_calls) == (False, "no_answer", 0)
 
 
-def behind_examples(replies: list[str], domain: str, mode: Any) -> Playback:
-    """Says ``replies`` in turn behind the examples of the prompt that a language model gets."""
-    config = in_mode(StudentConfig(provider="openai"), mode)
-    return Playback([""] * student_prompt(config, domain).text.count("@assistant\n") + replies)
+class BehindExamples(Playback):
+    """Says its texts in turn behind the examples of the prompt that a language model gets."""
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        if not self.asked:
+            self.texts = [""] * sum(turn.role == "assistant" for turn in request.turns) + list(self.texts)
+        return await super().generate(request)
 
 
 PROGRAM = "def add_one(x):\n    return x + 1"
 MBPP_ROW = {"task_id": 9, "text": "Write add_one.", "code": PROGRAM, "test_list": ["assert add_one(1) == 2"]}
 
 
+BLOCK = f"```python\n{PROGRAM}\n```"
+WRONG = "```python\ndef add_one(x):\n    return x\nprint(add_one(1))\n```"
+CHECK = "```python\nprint(1 + 1)\n```"
+
+
 @pytest.mark.parametrize(
     ("replies", "mode", "judged"),
     [
-        ([f"```python\n{PROGRAM}\n```", "It works. \\boxed{add_one}"], "tools", [PROGRAM, "It works."]),
-        ([f"```python\n{PROGRAM}\n```", "It returns the next number."], "tools", [PROGRAM, "It returns"]),
-        ([f"```python\n{PROGRAM}\n```"], "plain", [PROGRAM]),
-        (["I do not know."], "plain", ["I do not know."]),
+        ([BLOCK, "It works. \\boxed{add_one}"], "tools", BLOCK),
+        ([BLOCK, "It returns the next number."], "tools", BLOCK),
+        ([BLOCK, "Done."], "tools", BLOCK),
+        ([BLOCK, CHECK, "Done."], "tools", BLOCK),
+        ([CHECK, BLOCK, "```\n2\n```"], "tools", BLOCK),
+        ([WRONG, BLOCK, "Done."], "tools", BLOCK),
+        ([WRONG, PROGRAM], "tools", PROGRAM),
+        ([BLOCK, "It holds.</think>Done."], "tools", BLOCK),
+        (
+            [f"<think>{WRONG}\n</think>\n{BLOCK}", f"<think>Or\n{WRONG}\n</think>Done."],
+            "tools",
+            f"<think>{WRONG}\n</think>\n{BLOCK}",
+        ),
+        ([BLOCK, "The end is ```python\ndef add_one("], "tools", BLOCK),
+        ([CHECK, "Done."], "tools", f"{CHECK}\n\nDone."),
+        (["```python\n    return x + 1\n```", "Done."], "tools", "```python\n    return x + 1\n```\n\nDone."),
+        ([BLOCK], "plain", BLOCK),
+        (["I do not know."], "plain", "I do not know."),
     ],
 )
+@pytest.mark.parametrize("form", ["fence", "actions"])
 async def test_a_program_that_was_run_is_judged_although_the_last_turn_only_speaks_of_it(
-    replies: list[str], mode: Any, judged: list[str]
+    replies: list[str], mode: Any, judged: str, form: str
 ) -> None:
     seen: list[str] = []
 
@@ -107,14 +129,13 @@ async def test_a_program_that_was_run_is_judged_although_the_last_turn_only_spea
 
     (item,) = read_items(entry("mbpp"), json.dumps(MBPP_ROW), "rows")
     own = replace(entry("mbpp"), judge=judge)
-    held = bench(behind_examples(replies, "code", mode), provider="openai", tools=("python",))
+    held = bench(BehindExamples(replies), provider="openai", tools=("python",), tool_form=form)
     await score_sample(held, own, item, mode, 0)
-    assert all(text in seen[0] for text in judged)
-    assert "PLANET" not in seen[0] and "TENALP" not in seen[0], "the prompt's examples are nobody's program"
+    assert seen == [judged]
 
 
 async def test_where_no_program_is_asked_for_the_last_turn_alone_is_judged() -> None:
-    model = behind_examples(["```python\nprint('B')\n```", "It is \\boxed{A}"], "text", "tools")
+    model = BehindExamples(["```python\nprint('B')\n```", "It is \\boxed{A}"])
     held = bench(model, provider="openai", tools=("python",))
     found = await score_sample(held, entry("arc_challenge"), CHOICE, "tools", 0)
     assert (found.answer, found.correct, found.tool_calls) == ("A", False, 1)

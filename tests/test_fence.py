@@ -103,6 +103,23 @@ def test_a_turn_ends_with_its_first_block_and_no_token_is_taken_apart() -> None:
     assert stopped.text == "```python\nprint(1)\n```", "a server leaves out what it stopped at"
 
 
+@pytest.mark.parametrize(
+    ("thought", "rest"),
+    [
+        ("<think>\n```python\nprint(1)\n```\nOr not.\n</think>\n", "\\boxed{2}"),
+        ("So:\n```python\nprint(1)\n```\nOr not.\n</think>\n", "\\boxed{2}"),
+        ("<think>\n```python\nprint(1)\n```\nOr not.", ""),
+        ("[THINK]```python\nprint(1)\n```[/THINK]", "I run it.\n```python\nprint(2)\n```"),
+    ],
+)
+def test_a_block_in_a_thought_ends_no_turn(thought: str, rest: str) -> None:
+    whole = written(thought + rest)
+    assert until_call(whole, SPECS, "fence") == whole
+    if "```" in rest:
+        cut = until_call(written(f"{thought}{rest}\nIt prints 2."), SPECS, "fence")
+        assert cut.text == f"{thought}{rest}\nIt ", "the last token that is begun is kept"
+
+
 def test_no_text_that_opens_a_block_is_one_to_stop_at() -> None:
     openings = ("```python\nprint(1)", "```\nprint(1)", "```py title=a\n\nx", "I compute:\n\n```python\n\nx = 1")
     assert all(stop not in opening for stop in stops("fence") for opening in openings)

@@ -24,6 +24,7 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
+from agent0.verification.programs.source import holds_program
 from agent0.verification.verifiers import Verdict, verifier_for
 from events.checkpoints import EvaluationRequested
 from events.values import Artifact, Task
@@ -94,9 +95,13 @@ async def solve_benchmark_item(
 
 def judged_reply(item: BenchmarkItem, solved: AttemptResult) -> str:
     """Return what a benchmark's judge reads: the last turn that the student wrote, empty where there is none. Where a
-    program is asked for, all of its turns, since a block of code may be a call and the last turn speak of it only."""
-    written = [turn.content for turn in solved.transcript if turn.role == "assistant"]
-    return "\n\n".join(written[-max(solved.turns, 1) :] if item.problem else written[-1:])
+    program is asked for, the last turn that holds it, since a block of code may be a call and the turn after it speak
+    of it only; where none holds all of it, all turns."""
+    written = [turn.content for turn in solved.transcript if turn.role == "assistant"][-max(solved.turns, 1) :]
+    if item.problem is None:
+        return "".join(written[-1:])
+    entry = item.problem.entry
+    return next((text for text in reversed(written) if holds_program(text, entry)), "\n\n".join(written))
 
 
 async def attempt_all(

@@ -16,6 +16,7 @@ from typing import Any
 from agent0.chat_format import CLOSE, OPEN, format_action
 from agent0.ports.models import Generation, ToolSpec
 from agent0.turns.fence import STOPS, first_block, languages, output_block
+from agent0.turns.thoughts import split_thoughts
 from agent0.turns.toolbox import Toolbox
 from events.values import Turn
 
@@ -142,19 +143,21 @@ def stops(form: str) -> tuple[str, ...]:
 
 def until_call(written: Generation, tools: Sequence[ToolSpec], form: str) -> Generation:
     """Return ``written`` up to the end of its first block that calls one of ``tools``, where ``form`` has such: what
-    follows was written before the output was known. No token is taken apart."""
-    block = first_block(written.text, languages([tool.name for tool in tools])) if form == FENCE else None
-    if block is None:
+    follows was written before the output was known. No token is taken apart, and a block in a thought ends nothing."""
+    visible = split_thoughts(written.text).visible if form == FENCE else ""
+    block = first_block(visible, languages([tool.name for tool in tools]))
+    if block is None or not written.text.endswith(visible):
         return written
+    end = len(written.text) - len(visible) + block.end
     if not block.closed:  # a server leaves out what it stopped at
         is_whole = written.token_ids or written.finish == "length"
         return written if is_whole else replace(written, text=f"{written.text.rstrip()}\n```")
-    if not written.text[block.end :].strip():
+    if not written.text[end:].strip():
         return written
-    kept = bisect_left(written.ends, block.end) + 1 if written.ends else 0
+    kept = bisect_left(written.ends, end) + 1 if written.ends else 0
     return replace(
         written,
-        text=written.text[: written.ends[kept - 1] if kept else block.end],
+        text=written.text[: written.ends[kept - 1] if kept else end],
         token_ids=written.token_ids[:kept],
         logprobs=written.logprobs[:kept],
         ends=written.ends[:kept],

@@ -53,6 +53,12 @@ def program_of(reply: str, setup: str, entry: str) -> str:
     return f"{prefix(setup, entry)}\n{code}"
 
 
+def holds_program(reply: str, entry: str) -> bool:
+    """Return whether ``reply`` has a program that defines ``entry``, or where that is empty any name."""
+    text = split_thoughts(_plain(reply[:LONGEST])).visible
+    return any(_answers(one, entry) for one in _readings(text, entry))
+
+
 def _plain(reply: str) -> str:
     """``reply`` with the spaces and ends of lines that Python knows."""
     return reply.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ").removeprefix("\ufeff")
