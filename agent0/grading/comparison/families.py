@@ -15,8 +15,7 @@ MOST = 720
 """Numbers in one period that are listed."""
 _whole = re.compile(
     r"(?:,|;|\\q?quad|\\[,;:! ]|\s|\(|\\text\s*\{\s*(?:,|where|for|with)?\s*\}|\b(?:where|for|with|any|all"
-    r"|integers?)\b)*"
-    r"[a-zA-Z]\s*(?:\\in|∈)\s*(?:\\(?:mathbb|mathbf|Bbb)\s*\{?\s*Z\s*\}?|ℤ|Z)\s*\)?\s*\.?\s*$"
+    r"|integers?)\b)*[a-zA-Z]\s*(?:\\in|∈)\s*(?:\\(?:mathbb|mathbf|Bbb)\s*\{?\s*Z\s*\}?|ℤ|Z)\s*\)?\s*\.?\s*$"
     r"|,?\s*(?:\\text\s*\{)?\s*(?:where|for|with)\s+[$]?[a-z][$]?\s+(?:is )?(?:an? |any |all )?integers?\s*\}?\s*$"
 )
 _joint = re.compile(

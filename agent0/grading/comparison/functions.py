@@ -28,8 +28,8 @@ _beyond = re.compile(r"\||vert|cases|max|min|\bif\b")
 _extremes = re.compile(r"\\?(max|min)\s*(?:\\?\{|\()([^(){},]{1,40}),([^(){},]{1,40})(?:\\?\}|\))")
 _cases = re.compile(r".*?\\begin\s*\{d?cases\}(.*)\\end\s*\{d?cases\}\s*", re.DOTALL)
 _if = re.compile(
-    r"(?:.*?\b(?:is|equals|are)\s+)?(.+?)\s+(?:if|for|when)\s+(.+?)\s*(?:,\s*and|,|\band\b"
-    r"|;)\s*(.+?)\s+(?:(?:if|for|when)\s+(.+?)|otherwise)\s*"
+    r"(?:.*?\b(?:is|equals|are)\s+)?(.+?)\s+(?:if|for|when)\s+(.+?)\s*(?:,\s*and|,|\band\b|;)\s*(.+?)\s+(?:(?:if|for"
+    r"|when)\s+(.+?)|otherwise)\s*"
 )
 _name = re.compile(r"^\s*(?:[A-Za-z](?:_\{?\w+\}?)?(?:\([a-z](?:,\s*[a-z])?\))?|\\int[^=]*)\s*=\s*(?!=)")
 _text = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}")

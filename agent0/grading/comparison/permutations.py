@@ -13,8 +13,7 @@ _described = re.compile(
 _other = re.compile(r"\b(?:or|not|and|wrong|false|incorrect|either|neither|unless)\b", re.IGNORECASE)
 _truth = re.compile(r"(?:\\text\s*\{\s*)?(yes|no|true|false)\b\s*\}?", re.IGNORECASE)
 _reason = re.compile(
-    r"\s*(?:[.!]?|(?:[,.;:!-]|because|since|as)(?!\s*(?:yes|no|or|and|true"
-    r"|false)\b)\s.*)\s*",
+    r"\s*(?:[.!]?|(?:[,.;:!-]|because|since|as)(?!\s*(?:yes|no|or|and|true|false)\b)\s.*)\s*",
     re.IGNORECASE | re.DOTALL,
 )
 

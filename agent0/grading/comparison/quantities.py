@@ -71,8 +71,8 @@ _gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|~|[{}$]")
 _degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegrees?\b")
 _name = re.compile(r"^\s*(?:\\?[A-Za-zα-ω∠]+(?:_\{?\w+\}?)?|\\angle\s*[A-Z]+|m\s*\\angle\s*[A-Z]+)\s*=\s*")
 _number = (
-    r"[-+]?(?:\\frac\s*\d+ \d+|\d+\s+\d+/\d+|\d+/\d+|\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times"
-    r"|\\cdot|\*)\s*10\s*\^\s*-?\d+)?|\.\d+)"
+    r"[-+]?(?:\\frac\s*\d+ \d+|\d+\s+\d+/\d+|\d+/\d+|\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot"
+    r"|\*)\s*10\s*\^\s*-?\d+)?|\.\d+)"
 )
 _part = re.compile(
     rf"\s*(?:(?:,|and)\s+)?({_number})\s*((?:square |cubic )?(?:[A-Za-zΩμ°'][A-Za-zΩμ°']*|\\Omega"

@@ -13,9 +13,8 @@ _interval = re.compile(rf"([\[(])\s*({_value})\s*,\s*({_value})\s*([\])])")
 _removed = re.compile(r"(.+?)\s*(?:\\setminus|\\backslash)\s*\\?\{(.+?)\\?\}\s*")
 _bounds = re.compile(
     r"\\?\{?\s*(?:([a-z])\s*(?:\\in\s*\\mathbb\s*\{?R\}?\s*)?(?::|\\mid|\||\\vert)\s*)?([^<>=]{1,30}?)\s*(<"
-    r"|\\leq?(?:slant)?(?![a-z]))\s*([a-z])\s*(<|\\leq?(?:slant)?(?![a-z]))\s*([^<>=,]{1,30}?)"
-    r"\s*(?:,|\\text\s*\{\s*,?\s*and\s*\}|\band\b|\\land"
-    r"|\\wedge)?\s*\4\s*\\neq?(?![a-z])\s*([^<>=,{}]{1,30}?)\s*\\?\}?\s*"
+    r"|\\leq?(?:slant)?(?![a-z]))\s*([a-z])\s*(<|\\leq?(?:slant)?(?![a-z]))\s*([^<>=,]{1,30}?)\s*(?:,"
+    r"|\\text\s*\{\s*,?\s*and\s*\}|\band\b|\\land|\\wedge)?\s*\4\s*\\neq?(?![a-z])\s*([^<>=,{}]{1,30}?)\s*\\?\}?\s*"
 )
 _infinite = re.compile(r"([-+]?)\s*\\?(?:infty|infinity|oo)")
 _name = re.compile(r"^\s*[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*")

@@ -8,19 +8,20 @@ A hat is no sign here: some mean "and" by it, others "either, not both".
 import re
 from collections.abc import Sequence
 
+from agent0.grading.rules import rewrite, rules
+
 MOST_VARIABLES, MOST_TOKENS, DEEPEST = 10, 400, 60
-_SPELLINGS = (
-    (r"\\(?:leftrightarrow|Leftrightarrow|iff)(?![A-Za-z])|<->|<=>|↔|⇔|≡|\biff\b", " <-> "),
-    (r"\\(?:rightarrow|Rightarrow|to|implies)(?![A-Za-z])|(?<!<)->|=>|→|⇒|⊃|\bimplies\b", " -> "),
-    (r"\\(?:land|wedge)(?![A-Za-z])|&&?|∧|\band\b", " & "),
-    (r"\\(?:lor|vee)(?![A-Za-z])|\|\|?|∨|\bor\b", " | "),
-    (r"\\(?:oplus)(?![A-Za-z])|⊕|\bxor\b", " % "),
-    (r"\\(?:lnot|neg)(?![A-Za-z])|[~!¬]|\bnot\b", " ~ "),
-    (r"\\top(?![A-Za-z])|⊤|\btrue\b", " 1 "),
-    (r"\\bot(?![A-Za-z])|⊥|\bfalse\b", " 0 "),
+_SPELLINGS = rules(
+    (r"(?i)\\(?:leftrightarrow|Leftrightarrow|iff)(?![A-Za-z])|<->|<=>|↔|⇔|≡|\biff\b", " <-> "),
+    (r"(?i)\\(?:rightarrow|Rightarrow|to|implies)(?![A-Za-z])|(?<!<)->|=>|→|⇒|⊃|\bimplies\b", " -> "),
+    (r"(?i)\\(?:land|wedge)(?![A-Za-z])|&&?|∧|\band\b", " & "),
+    (r"(?i)\\(?:lor|vee)(?![A-Za-z])|\|\|?|∨|\bor\b", " | "),
+    (r"(?i)\\(?:oplus)(?![A-Za-z])|⊕|\bxor\b", " % "),
+    (r"(?i)\\(?:lnot|neg)(?![A-Za-z])|[~!¬]|\bnot\b", " ~ "),
+    (r"(?i)\\top(?![A-Za-z])|⊤|\btrue\b", " 1 "),
+    (r"(?i)\\bot(?![A-Za-z])|⊥|\bfalse\b", " 0 "),
     (r"\\(?:left|right)(?![A-Za-z])|[$]|\\[()\[\]]", " "),
 )
-_spellings = [(re.compile(pattern, re.I if pattern.endswith(r"\b") else 0), sign) for pattern, sign in _SPELLINGS]
 _token = re.compile(r"\s*(<->|->|[&|%~()01]|[A-Za-z](?:_?\w{1,8})?)(?!\w)\s*|\s*(<->|->|[&|%~()])\s*")
 _command = re.compile(r"\\[A-Za-z]+|\b(?:and|or|not|implies|iff|xor)\b")
 _letters = re.compile(r"[\sp-tP-TAB()\[\]{}$~!&|<>=¬∧∨→↔⇒⇔⊕-]+")
@@ -41,8 +42,7 @@ def tokens(text: str) -> list[str]:
     Raises:
         ValueError: something else, or too much.
     """
-    for pattern, sign in _spellings:
-        text = pattern.sub(sign, text)
+    text = rewrite(text, _SPELLINGS)
     out: list[str] = []
     place = 0
     while text[place:].strip():

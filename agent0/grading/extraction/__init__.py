@@ -31,9 +31,8 @@ _escaped_tag = re.compile(r"&lt;/(?:final_?)?answer&gt;", re.IGNORECASE)
 _gaps = re.compile(r"\s{9,}")
 """Runs that take patterns long and mean no more than one blank line."""
 _taken_back = re.compile(
-    r"[\s$,.)\\\]]{0,6}(?:but |and |however,? )?(?:(?:that|this|it|which) )?(?:is|was|would be) (?:\w+ )?"
-    r"(?:wrong|incorrect|false|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b"
-    r"[^.\n]*(?:\.\s|\n|\Z|\.\Z)",
+    r"[\s$,.)\\\]]{0,6}(?:but |and |however,? )?(?:(?:that|this|it|which) )?(?:is|was|would be) (?:\w+ )?(?:wrong"
+    r"|incorrect|false|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b[^.\n]*(?:\.\s|\n|\Z|\.\Z)",
     re.IGNORECASE,
 )
 _one_option = re.compile(
@@ -50,15 +49,13 @@ _says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=-]+>|[=:→⇒�
 _head = re.compile(
     rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option"
     rf"|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
-    r"|(?<![A-Za-z])ans\.\s+(?=[-\d$\\(])"
-    r"|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*"
+    r"|(?<![A-Za-z])ans\.\s+(?=[-\d$\\(])|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*"
     r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
     re.IGNORECASE | re.MULTILINE,
 )
 _taken = re.compile(
-    r"(?:(?:so|thus|hence|therefore),?\s+)?(?:it(?: is|'s)\s+\(([A-J])\)"
-    r"|(?:option|choice|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer"
-    r"|option|choice))?)\.?",
+    r"(?:(?:so|thus|hence|therefore),?\s+)?(?:it(?: is|'s)\s+\(([A-J])\)|(?:option|choice"
+    r"|answer)\s+\(?([A-J])\)?\s+is\s+(?:the\s+)?(?:correct|right|best)(?:\s+(?:one|answer|option|choice))?)\.?",
     re.IGNORECASE,
 )
 """The one sentence that takes a choice without a word for it."""
@@ -68,29 +65,25 @@ _comment = re.compile(r"(?:correct|right|wrong|incorrect|verified|as follows|bel
 _display = re.compile(r"\s*(\$\$(.+?)\$\$|\\\[(.+?)\\\])", re.DOTALL)
 _clause = re.compile(
     r",?\s+(?:which|because|since|as|so|where|whereas|while|whose|that is|i\.e\.|meaning|rather than|instead of"
-    r"|and (?:we|this|that|it|thus|hence|so|therefore)|(?:and )?not)\b"
-    r"|,\s+(?:given|provided|assuming|obtained|found|confirming|giving|making|using|based|namely|after|thus|hence"
-    r"|therefore|in other words)\b|\s+if\s+(?:we|you|they|one|rounded)\b"
-    r"|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})"
-    r"|\s+\((?:see|which|since|because|as|i\.e\.|not|that is|in other words|given|approx\w*|about|roughly|or about"
-    r"|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))"
-    r"|,?\s+(?:with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))"
-    r"|,?\s+(?:even )?(?:though|although)\s|\s+\((?=[a-z]+:\s)|,\s+(?:i\.e\.|or (?:about|roughly"
-    r"|approximately)|leaving)\s",
+    r"|and (?:we|this|that|it|thus|hence|so|therefore)|(?:and )?not)\b|,\s+(?:given|provided|assuming|obtained|found"
+    r"|confirming|giving|making|using|based|namely|after|thus|hence|therefore|in other words)\b|\s+if\s+(?:we|you"
+    r"|they|one|rounded)\b|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?:see|which|since|because|as|i\.e\.|not|that is"
+    r"|in other words|given|approx\w*|about|roughly|or about|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))"
+    r"|,?\s+(?:with|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))|,?\s+(?:even )?(?:though|although)\s|\s+\((?=[a-z]+:\s)"
+    r"|,\s+(?:i\.e\.|or (?:about|roughly|approximately)|leaving)\s",
     re.IGNORECASE,
 )
 _doubted = re.compile(
     r"(?:whether|not (?:yet )?(?:clear|sure|certain|true|obvious|known|the case)(?: (?:if|that))?"
-    r"|doubt(?:ful)?(?: that| if)?"
-    r"|n['\u2019]t (?:think|believe|know|say|tell|mean)(?: that| if)?|cannot (?:say|tell)(?: that| if)?"
-    r"|(?:false|wrong|incorrect|untrue) (?:that|to say)|(?:suppose|assume|pretend|if)(?: that)?)"
+    r"|doubt(?:ful)?(?: that| if)?|n['\u2019]t (?:think|believe|know|say|tell|mean)(?: that| if)?|cannot (?:say"
+    r"|tell)(?: that| if)?|(?:false|wrong|incorrect|untrue) (?:that|to say)|(?:suppose|assume|pretend|if)(?: that)?)"
     r"[,:]?\s+(?:(?:the|my|our|this|that|its?|your|first|final|correct|right|best)\s+){0,3}\Z",
     re.IGNORECASE,
 )
 """What stands before "the answer is" in a sentence that does not say so."""
 _either_way = re.compile(
-    r"[*$]*(?:option |choice )?\(?[A-J]\)?[*$]* (?:if|when|unless|or else)\b[^.\n]*(?:\botherwise\b"
-    r"|\([A-J]\)|\belse\b)",
+    r"[*$]*(?:option |choice )?\(?[A-J]\)?[*$]* (?:if|when|unless|or else)\b[^.\n]*(?:\botherwise\b|\([A-J]\)"
+    r"|\belse\b)",
     re.IGNORECASE,
 )
 MOST_DOUBT = 80

@@ -25,33 +25,24 @@ _wrong = re.compile(
 )
 _text = re.compile(r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}|([A-Za-z][A-Za-z' -]*)")
 _settings = re.compile(
-    r"\s+(?:over|in|for|during|within|across|among|between|out of|of|after|by|on) (?:all )?(?:the"
-    r"|these|those|all|both|his|her"
-    r"|their|its|our|my|your) (?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve)(?:-"
+    r"\s+(?:over|in|for|during|within|across|among|between|out of|of|after|by|on) (?:all )?(?:the|these|those|all"
+    r"|both|his|her|their|its|our|my|your) (?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve)(?:-"
     r"| )[a-z-]+(?: [a-z]+){0,2}(?=$|,)",
     re.IGNORECASE,
 )
 """What says where and when, with a number of its own: over the 2 days."""
 _CLASSES = (
-    frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
-    frozenset(
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ]
-    ),
-    frozenset(["north", "south", "east", "west", "northeast", "northwest", "southeast", "southwest"]),
-)
+    frozenset([
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"
+    ]),
+    frozenset([
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december"
+    ]),
+    frozenset([
+    "north", "south", "east", "west", "northeast", "northwest", "southeast", "southwest"
+    ]),
+)  # fmt: skip
 _bracket = re.compile(r"\([^()]*\)")
 _logic = re.compile(r"[\s()]*(?:(?:not|and|or|True|False)\b[\s()]*)+", re.IGNORECASE)
 _WORDS = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
@@ -62,48 +53,11 @@ _measured = re.compile(
 _further = re.compile(r"\s*(?:and|then|next|followed|while|whereas|but)\b", re.IGNORECASE)
 _second_one = re.compile(r"[,;]|\b(?:or|and)\b")
 _beside = re.compile(r"\b(?:before|after|until|since|from|than)\b", re.IGNORECASE)
-_STATES = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "becomes",
-        "became",
-        "remains",
-        "called",
-        "named",
-        "facing",
-        "faces",
-        "to",
-        "in",
-        "on",
-        "at",
-        "the",
-        "a",
-        "an",
-        "as",
-        "it's",
-        "that's",
-        "he's",
-        "she's",
-        "definitely",
-        "clearly",
-        "therefore",
-        "thus",
-        "indeed",
-        "simply",
-        "exactly",
-        "logically",
-        "deductively",
-        "say",
-        "says",
-        "argument",
-        "answer",
-    ]
-)
+_STATES = frozenset([
+    "is", "are", "was", "were", "be", "been", "becomes", "became", "remains", "called", "named", "facing", "faces",
+    "to", "in", "on", "at", "the", "a", "an", "as", "it's", "that's", "he's", "she's", "definitely", "clearly",
+    "therefore", "thus", "indeed", "simply", "exactly", "logically", "deductively", "say", "says", "argument", "answer"
+])  # fmt: skip
 """Words before a term that state it."""
 _marked = re.compile(rf"<answer|{BOX}|####")
 _second = re.compile(r"\b(?:and|or|then|versus|vs)\s*(?:\w+\s+){0,3}$", re.IGNORECASE)

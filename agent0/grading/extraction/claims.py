@@ -5,78 +5,62 @@ import re
 
 CLAUSE = re.compile(
     r",?\s+(?:which|because|since|where|whereas|while|whose|whom|rather than|instead of|(?:down|up) from"
-    r"|with(?<!left with)(?<!up with)"
-    r"|for (?:all|some|any|every)"
-    r"|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"
-    r"|when (?:it is |we )?(?:divided|divide|rounded|round|simplified|expressed|written|reduced))\b"
-    r"|,?\s+i\.e\."
-    r"|,\s+(?:who|attained|achieved|reached|occurring|taken|realized"
-    r"|as|of whom|of which|given|provided|assuming|obtained"
-    r"|found|confirming|making|using|based|namely"
-    r"|after|in other words|or (?:about|roughly|approximately|around)"
-    r"|as required|as desired|as claimed|not|and not|meaning|since|up to|it|this"
-    r"|they|he|she|we)\b"
+    r"|with(?<!left with)(?<!up with)|for (?:all|some|any|every)|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"
+    r"|when (?:it is |we )?(?:divided|divide|rounded|round|simplified|expressed|written|reduced))\b|,?\s+i\.e\."
+    r"|,\s+(?:who|attained|achieved|reached|occurring|taken|realized|as|of whom|of which|given|provided|assuming"
+    r"|obtained|found|confirming|making|using|based|namely|after|in other words|or (?:about|roughly|approximately"
+    r"|around)|as required|as desired|as claimed|not|and not|meaning|since|up to|it|this|they|he|she|we)\b"
     r"|;\s(?![^()\[\]{}]*[)\]}])|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?!mod\b|[^()]{0,3}\))(?=[^()]*[A-Za-z]{2})",
     re.IGNORECASE,
 )
 HEDGE = re.compile(
-    r"\?|n['’]t\b|n['’]est\b|不|\b(?:pas|nicht|kein\w*|sondern|non|no (?:es|son|está)|minore"
-    r"|maggiore|moins|plus de|не|нет"
-    r"|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear"
-    r"|cannot|unless|if"
-    r"|doubt\w*|den(?:y|ies|ied)|disagree|depend\w*|either|neither|nor|suppose|assume|otherwise|would"
-    r"|wrong|incorrect|impossible to|mistake|error"
-    r"|try|wait"
-    r"|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer|greater|larger|smaller|than"
-    r"|exceeds?|between"
-    r"|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?|unknown|exclud\w*|discard\w*|rul(?:e|es"
-    r"|ed|ing) out|ruled|remov\w*|except|other than|but"
-    r"|however|although|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first(?! (?:\w+ )?(?:terms?"
-    r"|digits?|primes?|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?|times(?=[\s,]+\S)"
-    r"|twice|too"
-    r"|misconceptions?|misleading|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous"
-    r"|tempting|candidates?"
-    r"|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
+    r"\?|n['’]t\b|n['’]est\b|不|\b(?:pas|nicht|kein\w*|sondern|non|no (?:es|son|está)|minore|maggiore|moins|plus de|не"
+    r"|нет|maybe|perhaps|probably|possibly|likely|might|may|could|not|never|unsure|guess|unclear|cannot|unless|if"
+    r"|doubt\w*|den(?:y|ies|ied)|disagree|depend\w*|either|neither|nor|suppose|assume|otherwise|would|wrong|incorrect"
+    r"|impossible to|mistake|error|try|wait|e\.g\.|for (?:example|instance)|such as|at (?:least|most)|more|less|fewer"
+    r"|greater|larger|smaller|than|exceeds?|between|differs?|reject\w*|eliminate[sd]?|think|believe|seems?|appears?"
+    r"|unknown|exclud\w*|discard\w*|rul(?:e|es|ed|ing) out|ruled|remov\w*|except|other than|but|however|although"
+    r"|though|compared?|versus|vs|almost|nearly|let|initial(?:ly)?|first(?! (?:\w+ )?(?:terms?|digits?|primes?"
+    r"|numbers?|elements?|multiples?|values?|positive))|start(?:s|ed)?|times(?=[\s,]+\S)|twice|too|misconceptions?"
+    r"|misleading|lowers?|raises?|fails?|cancels?|contradict\w*|violat\w*|dubious|invalid|extraneous|tempting"
+    r"|candidates?|distractors?|decoy|trap|out of|option [a-j] (?:and|or)|correct to)\b",
     re.IGNORECASE,
 )
 _chooses = re.compile(
     r"(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)?(?: is (?:the )?(?:correct|right|best|true|one that (?:works"
-    r"|fits|holds)"
-    r"|only)\b[^A-J]*|: [^A-J]*"
-    r"| (?:makes the most sense|fits best|works best"
-    r"|best (?:fits|describes|matches|explains|answers|completes)\b[^A-J]*))"
+    r"|fits|holds)|only)\b[^A-J]*|: [^A-J]*| (?:makes the most sense|fits best|works best|best (?:fits|describes"
+    r"|matches|explains|answers|completes)\b[^A-J]*))"
 )
 _only = re.compile(r"(?i:only|just) (?:option |choice |statement |answer )?\(?([A-J])\)? [a-z]+")
 _picked = re.compile(
     r"(?i:(?:i(?:['’]d| would|['’]ll| will)? |we |my )?(?:choose|pick|select|go with|chose|opt for|vote for))"
     r" (?i:option |choice |answer |letter )?(?:\(?([A-J])\)?$|(?:\((?=[A-J]\))|(?=[A-J]\)))([A-J])\) \S.*)"
-    r"|(?i:(?:i(?:['’]d| would|['’]ll| will)? |we )?(?:choose|pick|select|go with|chose|opt for)"
-    r" (?:option|choice|answer|letter) \(?)([a-j])\)?$"
+    r"|(?i:(?:i(?:['’]d| would|['’]ll| will)? |we )?(?:choose|pick|select|go with|chose|opt for) (?:option|choice"
+    r"|answer|letter) \(?)([a-j])\)?$"
 )
 _seems = re.compile(
-    r"(?:.*, )?(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)? (?:seems|appears)(?: to be)? (?:the )?"
-    r"(?:most \w+|best|correct|right|only)\b[^A-J]*"
+    r"(?:.*, )?(?:[Oo]ption |[Cc]hoice |[Aa]nswer )?\(?([A-J])\)? (?:seems|appears)(?: to be)? (?:the )?(?:most \w+"
+    r"|best|correct|right|only)\b[^A-J]*"
 )
 _it_is = re.compile(r"(?i:so,? |then,? )?\(?([A-J]|-?\d[\d.,]*)\)? it is|(?i:i['’]m going with) \(?([A-J])\)?")
 _after_word = re.compile(
-    r"(?<!ncorrect )(?<!wrong )(?<!Wrong )\b(?i:choice|option|answer|letter|selection)"
-    r"\s*(?:is|:|→|=|->|-)\s*\(?([A-J])\)?$"
+    r"(?<!ncorrect )(?<!wrong )(?<!Wrong )\b(?i:choice|option|answer|letter|selection)\s*(?:is|:|→|=|->"
+    r"|-)\s*\(?([A-J])\)?$"
 )
 _true = re.compile(r"\b(?:is|are) (true|false)$", re.IGNORECASE)
 _CHOICE = r"(?:(?:[Oo]ption|[Cc]hoice|[Aa]nswer|[Ss]tatement) )?\(?([A-J])\)?"
 _holds = (
-    r"(?:holds|works|fits|matches|applies|it is|stands|is it"
-    r"|(?:is|must be) (?:the )?(?:\w+ )?(?:correct|right|best|true|valid|one|only|answer|choice|option)\b.*)"
+    r"(?:holds|works|fits|matches|applies|it is|stands|is it|(?:is|must be) (?:the )?(?:\w+ )?(?:correct|right|best"
+    r"|true|valid|one|only|answer|choice|option)\b.*)"
 )
 _fails = (
     r"(?:(?:is|are|does|do|can|was|would|will)(?:n['’]t|not| not)|fails?|can(?:no|['’])t|cannot|is (?:too|wrong"
-    r"|incorrect|false|ruled|out|impossible|invalid)"
-    r"|are (?:too|wrong|incorrect|false|ruled|out|impossible|invalid|both wrong))\b.*"
+    r"|incorrect|false|ruled|out|impossible|invalid)|are (?:too|wrong|incorrect|false|ruled|out|impossible|invalid"
+    r"|both wrong))\b.*"
 )
 _taken_clause = re.compile(
     rf"(?:(?:so|thus|hence|therefore|then|and|but|because|since|only|just|that leaves|it(?: is|['’]s| must be)"
-    rf"|i(?:['’]d| would) (?:go with|choose|pick|take|say)),?\s+)*{_CHOICE}"
-    rf"(?: {_holds})?(?: over {_CHOICE})?",
+    rf"|i(?:['’]d| would) (?:go with|choose|pick|take|say)),?\s+)*{_CHOICE}(?: {_holds})?(?: over {_CHOICE})?",
     re.IGNORECASE,
 )
 _ruled_out_clause = re.compile(
@@ -93,8 +77,8 @@ _clauses = re.compile(
 _letters = re.compile(r"(?<![A-Za-z'’])[A-J](?![A-Za-z'’])")
 _verdict = re.compile(
     r"(?:^|.*\b)(?:statement|claim|assertion|proposition|conjecture|converse|inequality|identity|it|this|that|answer)"
-    r" (?:is|must be) (?:therefore |thus |indeed |clearly )?(true|false)\b\s*"
-    r"(?:[:,;(]|[-–—]\s|$|because\b|since\b|as\b)",
+    r" (?:is|must be) (?:therefore |thus |indeed |clearly )?(true|false)\b\s*(?:[:,;(]|[-–—]\s|$|because\b|since\b"
+    r"|as\b)",
     re.IGNORECASE,
 )
 REFUTED = re.compile(
@@ -111,9 +95,8 @@ _none = re.compile(
 )
 _said_of = re.compile(
     r"(?:.*\b(?:is|are|was|were|becomes?|equals?|be|called|namely|prints?|returns?|outputs?|displays?|(?:falls?"
-    r"|lands?(?: us)?|occurs?|happens?|takes place) on)"
-    r"|.*['’]s|[^:]*:)\s+(?:(?:always|therefore|thus|also|simply|exactly)\s+)?"
-    r"(?:(?:a|an|the)\s+)?(\S.*)",
+    r"|lands?(?: us)?|occurs?|happens?|takes place) on)|.*['’]s|[^:]*:)\s+(?:(?:always|therefore|thus|also|simply"
+    r"|exactly)\s+)?(?:(?:a|an|the)\s+)?(\S.*)",
     re.IGNORECASE,
 )
 _next_one = re.compile(r"\band (?:next|then|second|after)\b")

@@ -32,43 +32,37 @@ LONGEST, MOST_WORDS = 4_000, 60
 """Characters from the end that are looked at, words of a statement."""
 _heading = re.compile(
     r"(?:final |short |full |detailed )?(?:solution|results?|answers?|explanation|conclusion|summary|reasoning"
-    r"|analysis|given"
-    r"|proof|approach|calculations?|derivation|details|work|steps|verification|check|method|setup|problem|overview)",
+    r"|analysis|given|proof|approach|calculations?|derivation|details|work|steps|verification|check|method|setup"
+    r"|problem|overview)",
     re.IGNORECASE,
 )
 _small_talk = re.compile(
-    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note"
-    r"|feel)|happy to"
-    r"|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d"
-    r"|this completes"
-    r"|(?:we are |and we're )?done|cheers|any questions|(?:just )?ask\b|glad to|that['’]s (?:it|all)"
+    r"(?:i hope|hope (?:this|that)|let me know|feel free|if you (?:have|need|want|would)|please (?:let|note|feel)"
+    r"|happy to|good luck|great question|does (?:this|that)|is there anything|would you like|thanks|thank you|q\.?e\.?d"
+    r"|this completes|(?:we are |and we're )?done|cheers|any questions|(?:just )?ask\b|glad to|that['’]s (?:it|all)"
     r"|there you (?:go|have it)|(?:great|nice|perfect|awesome|voil[aà]|hooray|yay|excellent|easy|simple|cool)\W*\Z)",
     re.IGNORECASE,
 )
 _remark = re.compile(
     r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)?|[*_]{0,2}(?:note|remark|check|checking|verification|sanity check"
-    r"|proof check|comment|side note"
-    r"|fun fact)\b.*"
-    r"|(?:to (?:check|verify|double-check)|(?:we can|let's|let us) (?:check|verify|double-check)|as a check"
-    r"|this (?:matches|agrees|confirms|checks))\b.*"
-    r"|(?:(?:by |we )?(?:substitut|plug|check|verif|test|confirm|insert|put)\w*|indeed)\b"
-    r"(?!.*\b(?:wait|actually|but|not|oops|hmm|instead|fails?|wrong)\b).*(?:\b(?:match\w*|agrees?|checks? out"
-    r"|confirm\w*"
-    r"|verif\w*|satisf\w*|holds?|works|as (?:expected|required|desired)|(?:is|are) (?:correct|consistent|true|right))\b"
-    r"|[\u2713\u2714]).*"
+    r"|proof check|comment|side note|fun fact)\b.*|(?:to (?:check|verify|double-check)|(?:we can|let's"
+    r"|let us) (?:check|verify|double-check)|as a check|this (?:matches|agrees|confirms|checks))\b.*|(?:(?:by "
+    r"|we )?(?:substitut|plug|check|verif|test|confirm|insert|put)\w*|indeed)\b(?!.*\b(?:wait|actually|but|not|oops"
+    r"|hmm|instead|fails?|wrong)\b).*(?:\b(?:match\w*|agrees?|checks? out|confirm\w*|verif\w*|satisf\w*|holds?|works"
+    r"|as (?:expected|required|desired)|(?:is|are) (?:correct|consistent|true|right))\b|[\u2713\u2714]).*"
     r"|[^\w\ue000-\uf8ff]*)[.!]?",
     re.IGNORECASE | re.DOTALL,
 )
 _concludes = re.compile(
-    r"(?:^|[\s,;:])(?:so|therefore|thus|hence|consequently|in conclusion|finally|altogether|in total"
-    r"|in the end|overall)\b",
+    r"(?:^|[\s,;:])(?:so|therefore|thus|hence|consequently|in conclusion|finally|altogether|in total|in the end"
+    r"|overall)\b",
     re.IGNORECASE,
 )
 _revises = re.compile(r"\b(?:wait|actually|however|oops|hmm|correction|but (?:then|this|that))\b", re.IGNORECASE)
 _opinion = re.compile(
-    r"(?:[Mm]y|[Tt]he) (?:choice|answer|pick|selection) would be (?=(?:option |choice )?\(?[A-J]\b)"
-    r"|I (?:believe|think|am confident)(?: that)?,? (?=(?:it|the (?:\w+ ){0,2}(?:answer|option|choice))(?:['’]s| is)"
-    r" (?:option |choice )?\(?[A-J]\b)"
+    r"(?:[Mm]y|[Tt]he) (?:choice|answer|pick|selection) would be (?=(?:option |choice )?\(?[A-J]\b)|I (?:believe"
+    r"|think|am confident)(?: that)?,? (?=(?:it|the (?:\w+ ){0,2}(?:answer|option|choice))(?:['’]s| is) (?:option "
+    r"|choice )?\(?[A-J]\b)"
 )
 _label = re.compile(
     r"(?:(?:step|case|part) \w+|conclusion|result|answer|final answer|solution|total"
@@ -77,30 +71,25 @@ _label = re.compile(
 )
 _connector = re.compile(
     r"(?:^|[\s,;:.])(?:and\s+)?(?:so(?: that)?|therefore|thus|hence|consequently|whence|conclude(?:s)?(?: that)?"
-    r"|it follows that|follows that|we (?:now |can |then |therefore )?(?:find|get|obtain|see|deduce"
-    r"|have)(?: that)?|that leaves"
-    r"|which (?:leaves|gives|yields|makes|means)"
-    r"|(?<!by )(?<!after )(?<!before )(?<!for )(?<!of )(?:leaving(?: only| us with)?|giving"
-    r"|yielding|obtaining|meaning(?: that)?|implying(?: that)?)|that is|and (?:keep|retain|accept)"
-    r"|(?<=, )(?:(?:covering|earning|saving|making|producing|reaching|bringing|totall?ing|resulting in|amounting to)"
-    r"|for)(?: (?:a|the) total (?:of|to))?(?= [$\d\ue000])"
-    r"|leaves(?: only| us)*(?: with)?(?: only)?(?= (?:option |choice |answer )?\(?[A-J]\)?$)"
-    r"|(?:which )?(?:simplifies|reduces|evaluates|works out|rounds)(?: down| up)? to"
-    r"|implies(?: that)?|if and only if|iff|but (?:it|this|that|the \w+)(?:['’]s| is| are| was)(?= (?:actually"
-    r"|really|in fact)\b)"
-    r"|(?:it|this) (?:seems|appears)(?: that)?|my (?:best )?guess is|i(?: would|['’]d) say(?: that)?)\b,?:?\s*"
-    r"|\s*(?:→|⇒|⟹|=>|-->|∴)\s*|\s—+\s+(?=[*$(]*[^\s()]+[*$)]*$)|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )",
+    r"|it follows that|follows that|we (?:now |can |then |therefore )?(?:find|get|obtain|see|deduce|have)(?: that)?"
+    r"|that leaves|which (?:leaves|gives|yields|makes|means)"
+    r"|(?<!by )(?<!after )(?<!before )(?<!for )(?<!of )(?:leaving(?: only| us with)?|giving|yielding|obtaining"
+    r"|meaning(?: that)?|implying(?: that)?)|that is|and (?:keep|retain|accept)|(?<=, )(?:(?:covering|earning|saving"
+    r"|making|producing|reaching|bringing|totall?ing|resulting in|amounting to)|for)(?: (?:a|the) total (?:of"
+    r"|to))?(?= [$\d\ue000])|leaves(?: only| us)*(?: with)?(?: only)?(?= (?:option |choice |answer )?\(?[A-J]\)?$)"
+    r"|(?:which )?(?:simplifies|reduces|evaluates|works out|rounds)(?: down| up)? to|implies(?: that)?|if and only if"
+    r"|iff|but (?:it|this|that|the \w+)(?:['’]s| is| are| was)(?= (?:actually|really|in fact)\b)|(?:it|this) (?:seems"
+    r"|appears)(?: that)?|my (?:best )?guess is|i(?: would|['’]d) say(?: that)?)\b,?:?\s*|\s*(?:→|⇒|⟹|=>|-->|∴)\s*"
+    r"|\s—+\s+(?=[*$(]*[^\s()]+[*$)]*$)|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )",
     re.IGNORECASE,
 )
 _behind = re.compile(
-    r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)"
-    r"(?:\s*(?!(?:is|are|was|were|has|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,7}?(?:\s+(?:is|are|was"
-    r"|were|have|has|will be|must be)(?:\s+(?:needed|required|left|full|possible|there|in"
-    r"|of|correct|right|best|the (?:answer|solution|result|(?:right|correct|best) \w+)|used|sold|made"
-    r"|remaining|empty|red|blue"
-    r"|girls|boys|students)\b.*)?)?|\s*of (?:the|all|these|those|his|her|its|their)\b[^,;:]{1,80}"
-    r"|(?:\s+[a-z]+){0,3} (?:is|are|was|were|have been|has been|will be|must be|can be)"
-    r"(?: (?!(?:a|an|the|not)\b)[a-z]+){1,4}",
+    r"(?!.*\b(?:out|away|off|short|long|apart|each other|removed|large|small|big)\b)(?:\s*(?!(?:is|are|was|were|has"
+    r"|have|had|will|must|can|do|does)\b)[^\s,;:.]+){0,7}?(?:\s+(?:is|are|was|were|have|has|will be"
+    r"|must be)(?:\s+(?:needed|required|left|full|possible|there|in|of|correct|right|best|the (?:answer|solution"
+    r"|result|(?:right|correct|best) \w+)|used|sold|made|remaining|empty|red|blue|girls|boys|students)\b.*)?)?"
+    r"|\s*of (?:the|all|these|those|his|her|its|their)\b[^,;:]{1,80}|(?:\s+[a-z]+){0,3} (?:is|are|was|were|have been"
+    r"|has been|will be|must be|can be)(?: (?!(?:a|an|the|not)\b)[a-z]+){1,4}",
     re.IGNORECASE,
 )
 _subordinate = re.compile(
@@ -112,8 +101,7 @@ _among = re.compile(
 )
 _intro = re.compile(
     r"(?:together|combined|overall|in total|altogether|finally|now|clearly|indeed|in the end|in all|as a result"
-    r"|in summary"
-    r"|ultimately|in conclusion|to summarize|to sum up),\s+",
+    r"|in summary|ultimately|in conclusion|to summarize|to sum up),\s+",
     re.IGNORECASE,
 )
 _afternoon = re.compile(r"\s*(?:in the (?:morning|afternoon|evening)|at night)\b", re.IGNORECASE)
@@ -131,9 +119,8 @@ _copula = re.compile(
     r"(?:\b(?:is|are|was|were|be|equals|get|find|obtain|gives|yields)|=)\s+(?:the |an? )?$", re.IGNORECASE
 )
 _of_two_things = re.compile(
-    r"\bthe (?:larger|smaller|greater|lesser|bigger|lower|higher|longer|shorter|older|younger)"
-    r"(?: (?:of (?:the two|them|these)(?: [a-z]+)?|one|number|value|root|solution|angle|integer|side"
-    r"|part|piece))(?= (?:is|was|=))",
+    r"\bthe (?:larger|smaller|greater|lesser|bigger|lower|higher|longer|shorter|older|younger)(?: (?:of (?:the two"
+    r"|them|these)(?: [a-z]+)?|one|number|value|root|solution|angle|integer|side|part|piece))(?= (?:is|was|=))",
     re.IGNORECASE,
 )
 _ruled_out = re.compile(
@@ -162,8 +149,8 @@ _by_cases = re.compile(
     r"|\S+,? (?:if|for|when) [a-z] ?[<>≤≥=] ?\S+(?:,? and|[,;]) \S+,? (?:if|for|when) [a-z] ?[<>≤≥=]"
 )
 _ended = re.compile(
-    r"\s+(?:is|are|was|were|have|has|had|remain|remains|needed|each|left|in total|altogether|of|for"
-    r"|per cent of|full|will|on|at|from|by|to|in|as)\b.*$",
+    r"\s+(?:is|are|was|were|have|has|had|remain|remains|needed|each|left|in total|altogether|of|for|per cent of|full"
+    r"|will|on|at|from|by|to|in|as)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
 _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNORECASE)

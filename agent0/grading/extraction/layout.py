@@ -49,27 +49,10 @@ _LETTERS = str.maketrans({"ₙ": "_n", "ₖ": "_k", "ᵢ": "_i", "ⱼ": "_j", "�
 
 
 _paired = re.compile(r"<([a-z][\w-]{2,30})>((?:(?!<[/a-z]).)*)</\1>", re.IGNORECASE | re.DOTALL)
-_KEPT = frozenset(
-    [
-        "answer",
-        "final_answer",
-        "finalanswer",
-        "sup",
-        "sub",
-        "strong",
-        "span",
-        "div",
-        "code",
-        "think",
-        "mark",
-        "big",
-        "small",
-        "center",
-        "font",
-        "del",
-        "strike",
-    ]
-)
+_KEPT = frozenset([
+    "answer", "final_answer", "finalanswer", "sup", "sub", "strong", "span", "div", "code", "think", "mark", "big",
+    "small", "center", "font", "del", "strike"
+])  # fmt: skip
 _keycap = re.compile("([0-9])\ufe0f?\u20e3")
 _no_words = re.compile(r" ?\(\s*\)")
 _quoted_value = re.compile(

@@ -11,20 +11,16 @@ _closing = re.compile(r"(?:[\s.;,!…~]|\\[!,;: ]|\(!+\)|\.{2,}|\s+[-–—]|[�
 _dots = re.compile(r"(?:[,+]\s*|\.\d+\s*|\\[a-z]*\s*)(?:\.{3}|…)\Z")
 _PARTS = ("()", "[]", "{}")
 _aside = re.compile(
-    r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+"
-    r"(?P<words>(?:I (?:believe|think|am sure|am certain|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none"
-    r"|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
+    r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+(?P<words>(?:I (?:believe|think|am sure|am certain"
+    r"|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
 )
 _alters = re.compile(
-    r"\b(?:or|and|nor|plus|minus|times|percent|per cent|thousand|million|billion|hundred|dozen|maybe|perhaps"
-    r"|possibly|probably"
-    r"|presumably|wait|no|not|never|unless|if|either|otherwise|else|rather|double[ds]?|halved|twice|half|thirds?"
-    r"|quarters?"
-    r"|wrong|incorrect|mistake\w*|but|except|unsure|guess|approximately|about|roughly (?!speaking)|nearly|almost"
-    r"|more|less"
-    r"|fewer|hmm|actually|squared|cubed|negative|positive|respectively|degrees?|radians?|cents?|minutes?|seconds?"
-    r"|could|might|may|would|should|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
-    r"|forty|fifty|sixty|seventy|eighty|ninety)\b|n['’]t\b",
+    r"\b(?:or|and|nor|plus|minus|times|percent|per cent|thousand|million|billion|hundred|dozen|maybe|perhaps|possibly"
+    r"|probably|presumably|wait|no|not|never|unless|if|either|otherwise|else|rather|double[ds]?|halved|twice|half"
+    r"|thirds?|quarters?|wrong|incorrect|mistake\w*|but|except|unsure|guess|approximately|about|roughly (?!speaking)"
+    r"|nearly|almost|more|less|fewer|hmm|actually|squared|cubed|negative|positive|respectively|degrees?|radians?"
+    r"|cents?|minutes?|seconds?|could|might|may|would|should|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
+    r"|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\b|n['’]t\b",
     re.IGNORECASE,
 )
 """Words that make another answer of what stands before them, or none."""

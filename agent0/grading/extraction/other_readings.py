@@ -46,8 +46,7 @@ _named_option = re.compile(r"(?i:choice|option|answer|statement|graph|figure|in)
 _capital = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z])")
 _subject = re.compile(
     r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes"
-    r"|arrived|arrives"
-    r"|weighs|sits|lives|owns|scored|got|gets|did) [^,;]{1,60}"
+    r"|arrived|arrives|weighs|sits|lives|owns|scored|got|gets|did) [^,;]{1,60}"
 )
 _row_gap = re.compile(r"\\\\\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]")
 _vector = re.compile(r"\s*[-−+]?\s*\d*\s*i\s*[-−+]\s*\d*\s*j(?:\s*[-−+]\s*\d*\s*k)?\s*")
@@ -60,8 +59,8 @@ _pair = re.compile(
     r"\s*([^,]+?)\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?)(?:\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?))?\s*"
 )
 _again = re.compile(
-    r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words"
-    r"|or in other words|which is(?: the same as)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
+    r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words|or in other words"
+    r"|which is(?: the same as)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
 )
 _in_other_words = re.compile(r"\b(?:i\.e\.|that is,|in other words)", re.IGNORECASE)
 _denied = re.compile(r"\b(?:not|never|if|may|might|could|wrong)\b|n['’]t\b|\?", re.IGNORECASE)

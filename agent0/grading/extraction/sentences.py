@@ -15,9 +15,8 @@ _html = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6])(?:\s[^<>]{0,80})?/?>", re.I
 _html_inline = re.compile(r"</?(?:i|em|u|span|code)(?:\s[^<>]{0,80})?>", re.IGNORECASE)
 _fence = re.compile(r"```[^\n`]*\n(?:(?!```).)*```", re.DOTALL)
 _block = re.compile(
-    r"\$\$(?P<a>(?:(?!\$\$).)+)\$\$|\\\[(?P<b>(?:(?!\\\]).)+)\\\]"
-    r"|\\begin\{(?P<n>align\*?|aligned|equation\*?|gather\*?)\}(?P<c>(?:(?!\\end)."
-    r"|\\end\{(?!(?P=n)))+)\\end\{(?P=n)\}",
+    r"\$\$(?P<a>(?:(?!\$\$).)+)\$\$|\\\[(?P<b>(?:(?!\\\]).)+)\\\]|\\begin\{(?P<n>align\*?|aligned|equation\*?"
+    r"|gather\*?)\}(?P<c>(?:(?!\\end).|\\end\{(?!(?P=n)))+)\\end\{(?P=n)\}",
     re.DOTALL,
 )
 _inline = re.compile(r"(?<!\\)\$(?P<a>[^$\n]+?)(?<!\\)\$(?!\d)|\\\((?P<b>(?:(?!\\\)).)+?)\\\)|`(?P<c>[^`\n]+)`")
@@ -26,8 +25,7 @@ _goes_on = re.compile(r"[ \t]+[a-z]")
 """What goes on with the sentence that a display stands in."""
 _stop = re.compile(
     r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)"
-    r"(?!(?<=[\w)\ue010-\uf8ff])!\s*(?:[=+*/×·÷≈−,)\ue000-]|[a-z]))[.!?。！？](?=[*_\"')]*(?:\s|\Z))"
-    r"|(?<=[。！])"
+    r"(?!(?<=[\w)\ue010-\uf8ff])!\s*(?:[=+*/×·÷≈−,)\ue000-]|[a-z]))[.!?。！？](?=[*_\"')]*(?:\s|\Z))|(?<=[。！])"
 )
 _abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|^\s*\d{1,2})\.$")
 _bullet = re.compile(r"^\s*(?:[-*+•>]\s+|#{1,6}\s+|\d{1,2}[.)]\s+(?=\D)|\([a-z]\)\s+)*")

@@ -10,8 +10,8 @@ _repeats = re.compile(
     r"(?:solutions?|roots?|values?|answers?|zeros?)\b[^.=]{0,40}?\b(?:are|is)(?: given by)?:?\s+(.+)", re.IGNORECASE
 )
 _between = re.compile(
-    r"[\s$,;]*(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*(?:\\text\s*\{\s*)?(?:and|or|,|;"
-    r"|&)?(?:\s*\})?(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*"
+    r"[\s$,;]*(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*(?:\\text\s*\{\s*)?(?:and|or|,|;|&)?(?:\s*\})?(?:\\[,;:! ()\[\]]"
+    r"|\\q?quad|[\s$,;])*"
 )
 
 

@@ -5,24 +5,21 @@ of two."""
 import re
 
 _VERBS = (
-    r"(?:is|are|was|were|be|been|being|becomes?|equals?|gives?|yields?|leaves?|contains?|has|have|had|takes?"
-    r"|costs?|pays?|paid|up with|left with"
-    r"|makes?|gets?|comes to|amounts to|totals?|sums to|remains?|measures?|holds|needs?|earns?|weighs?|reads?"
-    r"|spends?|sells?"
+    r"(?:is|are|was|were|be|been|being|becomes?|equals?|gives?|yields?|leaves?|contains?|has|have|had|takes?|costs?"
+    r"|pays?|paid|up with|left with|makes?|gets?|comes to|amounts to|totals?|sums to|remains?|measures?|holds|needs?"
+    r"|earns?|weighs?|reads?|spends?|sells?"
     r"|as|to|at|of|namely|exactly|precisely|simply|just|only|there are|ist|sind|beträgt|ergibt|est|vaut|sont|es"
     r"|son|为|是|得|等于|there is|obtains?|finds?|find|get|obtain|(?:holds|true|satisfied|works?|valid) (?:for"
     r"|when)|lies|option|choice|answer)"
 )
 _verb = re.compile(rf"(?:\b{_VERBS}|[:：=→为是得])\s*(?:a |an |the |about |approximately )?$", re.IGNORECASE)
 _apart = re.compile(
-    r"(?:\bof (?:the|these|those|his|her|their)|\b(?:multiples?|\w+est|factors?|powers?|third|quarter|half"
-    r"|divisors?|digits|out|(?<!an )(?<!a )sum"
-    r"|(?<!an )(?<!a )product|root|square|(?<!an )(?<!a )average|(?<!an )(?<!a )mean|each"
-    r"|any|both|one|some"
-    r"|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below|from|(?<!left )(?<!up )with"
-    r"|without|past|adding"
-    r"|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise|line"
-    r"|case|theorem)|(?<!dropped)(?<!increased)(?<!decreased)(?<!reduced)(?<!rose)(?<!risen)(?<!fell)(?<!fallen)"
+    r"(?:\bof (?:the|these|those|his|her|their)|\b(?:multiples?|\w+est|factors?|powers?|third|quarter|half|divisors?"
+    r"|digits|out|(?<!an )(?<!a )sum|(?<!an )(?<!a )product|root|square|(?<!an )(?<!a )average|(?<!an )(?<!a )mean"
+    r"|each|any|both|one|some|most|all|none) of(?: the)?|\b(?:and|or|nor|before|after|until|over|under|above|below"
+    r"|from|(?<!left )(?<!up )with|without|past|adding|subtracting|using|remove|drop|pages?|figure|table|chapter"
+    r"|section|step|problem|question|exercise|line|case|theorem)"
+    r"|(?<!dropped)(?<!increased)(?<!decreased)(?<!reduced)(?<!rose)(?<!risen)(?<!fell)(?<!fallen)"
     r"(?<!grew)(?<!grown)(?<!changed)(?<!shrank)(?<!satisfied)"
     r"(?<!gone up)(?<!went up)(?<!gone down)(?<!went down)\sby)\s*$",
     re.IGNORECASE,
@@ -30,10 +27,9 @@ _apart = re.compile(
 """What stands before a value that is no answer: a bound, a part, the second of two."""
 NUMERALS = (
     r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
-    r"|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million"
-    r"|billion|dozen|half"
-    r"|halves|thirds?|quarters?|fourths?|fifths|sixths|sevenths|eighths|ninths|tenths|minus|negative)"
+    r"|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million"
+    r"|billion|dozen|half|halves|thirds?|quarters?|fourths?|fifths|sixths|sevenths|eighths|ninths|tenths|minus"
+    r"|negative)"
 )
 NUMERAL = re.compile(rf"{NUMERALS}(?:-{NUMERALS})*[.,]?", re.IGNORECASE)
 _CURRENCY = r"(?:USD|EUR|GBP|US\$|[$€£])"
@@ -41,12 +37,10 @@ _mathy = re.compile(
     rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]"
     rf"|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
     r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|infinity|log_\w+|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]"
-    r"|\([A-J]\)|p\.?m\.?"
-    r"|a\.?m\.?|noon|midnight",
+    r"|\([A-J]\)|p\.?m\.?|a\.?m\.?|noon|midnight",
 )
 _joint = re.compile(
-    r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose"
-    r"|C)[,]?",
+    r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose|C)[,]?",
     re.IGNORECASE,
 )
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)

@@ -3,6 +3,8 @@
 # ruff: noqa: RUF001 (signs as they are written)
 import re
 
+from agent0.grading.rules import rewrite, rules
+
 _SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PARTS = {"half": 2, "third": 3, "quarter": 4}
 _RELATIONS = {
@@ -24,7 +26,7 @@ _COUNT = rf"(?:{'|'.join(_SMALL)}|\d{{1,3}})"
 _DIGITS = ("zero", *_SMALL[:9])
 _relation = "|".join(_RELATIONS)
 _END = r"(?=\s*(?:[.,;]?\s*$|[.,;]\s))"
-_WORDINGS = (
+_WORDINGS = rules(
     (r"\bhalf a dozen\b", "6"),
     (r"\ba dozen\b", "12"),
     (r"\b(?:exactly |just )?an? (hundred|thousand|million|billion)\b", r"one \1"),
@@ -41,8 +43,8 @@ _WORDINGS = (
     (r"\b(?:the )?(?:positive )?square root of (\d{1,9})\b", r"√\1"),
     (r"\b(\d{1,9}) (dollars?|euros?|pounds?) and (\d)(?: cents?| pence| pennies)\b", r"\1.0\3 \2"),
     (r"\b(\d{1,9}) (dollars?|euros?|pounds?) and (\d\d)(?: cents?| pence| pennies)\b", r"\1.\3 \2"),
+    flags=re.IGNORECASE,
 )
-_wordings = [(re.compile(pattern, re.IGNORECASE), text) for pattern, text in _WORDINGS]
 _dozens = re.compile(rf"\b({_COUNT}) dozen\b", re.IGNORECASE)
 _and_part = re.compile(rf"\b({_COUNT}) and (?:a|one)[ -](half|third|quarter)\b", re.IGNORECASE)
 _point = re.compile(rf"\b({'|'.join(_DIGITS)}) point ((?:(?:{'|'.join(_DIGITS)})\b ?)+)", re.IGNORECASE)
@@ -59,9 +61,7 @@ _all_bounded = re.compile(
 
 def written_out(text: str) -> str:
     """Return ``text`` with the values that it says in words as they are written."""
-    for pattern, written in _wordings:
-        text = pattern.sub(written, text)
-    text = _point.sub(_decimal, text)
+    text = _point.sub(_decimal, rewrite(text, _WORDINGS))
     text = _dozens.sub(lambda found: str(12 * _count(found[1])), text)
     text = _and_part.sub(lambda found: f"{_count(found[1])} 1/{_PARTS[found[2].lower()]}", text)
     text = _all_bounded.sub(lambda found: f"x {_RELATIONS[found[1].lower()]} {found[2].strip('$')}", text)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from agent0.chat_format import unboxed
 from agent0.grading.math.units import cut_unit, spelt
+from agent0.grading.rules import rewrite, rules
 
 _UNSEEN = (
     "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2066\u2067\u2068\u2069\ufeff"
@@ -40,7 +41,7 @@ _FONT = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|boldsymbol|bm|operatorname\*?)\s*\{"
 )
 _DEGREE = re.compile(r"\^?\{?\\circ(?![A-Za-z])\}?|\\degree(?![A-Za-z])|\^\{?\\degree\}?")
-_SIMPLE = (
+_SIMPLE = rules(
     (r"(?<=\d)(?:\{,\}|,\\!)\s*(?=\d{3}(?!\d))", ""),
     (r"\{,\}", ","),
     (r",\\!", ","),
@@ -63,7 +64,6 @@ _SIMPLE = (
     (r"\\(?:[lr]?vert|mid)(?![A-Za-z])", "|"),
     (r"\\[lr]?Vert(?![A-Za-z])", r"\\|"),
 )
-_simple = [(re.compile(pattern), text) for pattern, text in _SIMPLE]
 _DISPLAY = re.compile(r"^\s*(?:\\\[(.*)\\\]|\\\((.*)\\\)|\$\$?(.*?)\$\$?)\s*\.?\s*$", re.S)
 _DIGIT_GAP = re.compile(r"(?<=\d)(?:\\[,;:! ]|~)\s*(?=\d{3}(?!\d))")
 _GROUPED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:\.\d+)?")
@@ -84,8 +84,7 @@ def clean(raw: str) -> Clean:
     dollars = "\\$" in text or bool(re.match(r"^\s*\$\s*[-\d.]", text))
     text = spelt(_FRACTION.sub(r"\\frac", _NOISE.sub(" ", text)))
     text = _DIGIT_GAP.sub("", text)
-    for pattern, replacement in _simple:
-        text = pattern.sub(replacement, text)
+    text = rewrite(text, _SIMPLE)
     text = _SPACE.sub(" ", text)
     text = _plain_fonts(text)
     text = _DEGREE.sub(" degrees ", text)

@@ -5,8 +5,8 @@ import unicodedata
 
 _LATEX = re.compile(r"\\(?:text|mathrm|mathbf|mbox)(?:bf|rm|it)?|[${}\\*`]")
 _LETTER = re.compile(
-    r"(?:(?:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-Z])\s*\)|\[\s*([A-Z])\s*\]|([A-Z]))"
-    r"(?:[.):]\s*|\s+-\s+|(?<=[)\]])\s*|$)(.*)",
+    r"(?:(?:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-Z])\s*\)|\[\s*([A-Z])\s*\]|([A-Z]))(?:[.):]\s*|\s+-\s+"
+    r"|(?<=[)\]])\s*|$)(.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _ANOTHER = re.compile(

@@ -31,20 +31,8 @@ _mixed = re.compile(
 """Tokens of a mixed number, joined by spaces."""
 FUNCTIONS = {"sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "arcsin", "arccos", "arctan", "sinh", "cosh"}
 GREEK = {
-    "alpha",
-    "beta",
-    "gamma",
-    "delta",
-    "theta",
-    "lambda",
-    "mu",
-    "phi",
-    "varphi",
-    "omega",
-    "sigma",
-    "rho",
-    "epsilon",
-}
+    "alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "phi", "varphi", "omega", "sigma", "rho", "epsilon"
+}  # fmt: skip
 _PLAIN = {"pi": "pi", "sqrt": "sqrt", **{name: name for name in FUNCTIONS}}
 _NO_FACTORS = {"cdot", "times", "div", "over", "pm", "mp", "cup", "cap", "rfloor", "rceil"}
 Token = tuple[str, str]

@@ -2,42 +2,37 @@
 
 # ruff: noqa: RUF001 (signs as they are written)
 import re
-from collections.abc import Callable
 from fractions import Fraction
 
 from agent0.grading.math import algebra
 from agent0.grading.notation.names import value_of
 from agent0.grading.notation.numerals import figures
 from agent0.grading.notation.sets import vector
+from agent0.grading.rules import rewrite, rules
 
 LONGEST = 400
 _raised = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "01234567890123456789")
 _unicode_fraction = re.compile(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)[⁄/]([₀₁₂₃₄₅₆₇₈₉]+)")
 _latex_fraction = re.compile(r"\^\{(\d{1,6})\}\s*/\s*_\{(\d{1,6})\}")
-_SIGNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"\+\s*/\s*-|\+-"), r"\\pm "),
-    (re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))"), ""),
-    (
-        re.compile(
-            r"(?<=\d)\s*(?:\\[ ,;]|~)*\s*\\(?:text|mathrm)\s*\{\s*(hundred|thousand|million|billion|trillion)\s*\}"
-        ),
-        r" \1",
-    ),
-    (re.compile(r"^\d{1,3}(?: \d{3})+(?= [A-Za-z]|$)"), lambda found: found[0].replace(" ", "")),
-    (re.compile(r"^(\s*([a-z])\s*=[^=<>]*?)\s(?:or|and)\s(?=\s*\2\s*=[^=<>]*$)"), r"\1, "),
-    (re.compile(r"\\lg(?![A-Za-z])"), r"\\log_{10}"),
-    (re.compile(r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)"), r"\1"),
-    (re.compile(r"^(?:All|Every|Any|The set of all)(?= )"), lambda found: found[0].lower()),
-    (re.compile(r"^\s*([a-z])\s*\\in\s*\\mathbb\s*\{?R\}?\s*,\s*(?=\1\s*\\ne)"), ""),
-    (re.compile(r"^\s*[A-Z]\s*=\s*(?=[\[\]][^\[\]]*[\[\]]$)"), ""),
-    (re.compile(r"(?<=[\d\w])\\[,;!:]\s*(?=;)|(?<=;)\s*\\[,;!:]"), ""),
-    (re.compile(r"\ball reals\b"), "all real numbers"),
+_SIGNS = rules(
+    (r"\+\s*/\s*-|\+-", r"\\pm "),
+    (r"(?<=\d)['’](?=\d{3}(?!\d))", ""),
+    (r"(?<=\d)\s*(?:\\[ ,;]|~)*\s*\\(?:text|mathrm)\s*\{\s*(hundred|thousand|million|billion|trillion)\s*\}", r" \1"),
+    (r"^\d{1,3}(?: \d{3})+(?= [A-Za-z]|$)", lambda found: found[0].replace(" ", "")),
+    (r"^(\s*([a-z])\s*=[^=<>]*?)\s(?:or|and)\s(?=\s*\2\s*=[^=<>]*$)", r"\1, "),
+    (r"\\lg(?![A-Za-z])", r"\\log_{10}"),
+    (r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)", r"\1"),
+    (r"^(?:All|Every|Any|The set of all)(?= )", lambda found: found[0].lower()),
+    (r"^\s*([a-z])\s*\\in\s*\\mathbb\s*\{?R\}?\s*,\s*(?=\1\s*\\ne)", ""),
+    (r"^\s*[A-Z]\s*=\s*(?=[\[\]][^\[\]]*[\[\]]$)", ""),
+    (r"(?<=[\d\w])\\[,;!:]\s*(?=;)|(?<=;)\s*\\[,;!:]", ""),
+    (r"\ball reals\b", "all real numbers"),
 )
-_MONEY: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"^\s*(?:USD|US\s?\\?\$)\s*(?=[\d.])"), r"\\$"),
-    (re.compile(r"^\s*(?:EUR|€)\s*([\d.,]+)\s*$"), r"\1 euros"),
-    (re.compile(r"^\s*(?:GBP|£)\s*([\d.,]+)\s*$"), r"\1 pounds"),
-    (re.compile(r"^\s*(?:Rs\.?|INR|₹|¥|JPY|CHF|CAD|AUD)\s*([\d.,]+)\s*$"), r"\1 currency"),
+_MONEY = rules(
+    (r"^\s*(?:USD|US\s?\\?\$)\s*(?=[\d.])", r"\\$"),
+    (r"^\s*(?:EUR|€)\s*([\d.,]+)\s*$", r"\1 euros"),
+    (r"^\s*(?:GBP|£)\s*([\d.,]+)\s*$", r"\1 pounds"),
+    (r"^\s*(?:Rs\.?|INR|₹|¥|JPY|CHF|CAD|AUD)\s*([\d.,]+)\s*$", r"\1 currency"),
 )
 _to = re.compile(r"\s+(?:is\s+)?to\s+")
 _clock = re.compile(r"\d{1,2}:[0-5]\d(?!\d)")
@@ -91,8 +86,7 @@ def _signs(text: str) -> str:
         r"\\frac{\1}{\2}",
         _unicode_fraction.sub(lambda f: rf"\frac{{{f[1].translate(_raised)}}}{{{f[2].translate(_raised)}}}", text),
     )
-    for pattern, sign in (*_SIGNS, *_MONEY):
-        text = pattern.sub(sign, text)
+    text = rewrite(text, _SIGNS, _MONEY)
     return text
 
 

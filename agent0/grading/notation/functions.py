@@ -7,6 +7,7 @@ from fractions import Fraction
 from agent0.grading.math.operators import evaluated
 from agent0.grading.notation.names import arguments, bracketed, key_of, name, named
 from agent0.grading.notation.sets import vector
+from agent0.grading.rules import rewrite, rules
 
 MOST = 20
 _left = re.compile(r"\\(?:left|right)(?![A-Za-z])")
@@ -19,20 +20,20 @@ _operator = re.compile(
     r"|Cov))\s*([\[(])"
 )
 _composed = re.compile(r"\(?\s*(?<![A-Za-z\\])([A-Za-z])\s*(?:\\circ|∘)\s*([A-Za-z])\s*\)?\s*\(")
-_respelled = (
-    (re.compile(r"(?<![A-Za-z\\])(GCD|LCM|MAX|MIN)(?=\s*[({])"), lambda found: found[0].lower()),
-    (re.compile(r"\\?(?<![A-Za-z])(max|min)\s*\\\{([^{}]*)\\\}"), r"\\\1(\2)"),
-    (re.compile(r"(?<![A-Za-z\\])floor\s*\(([^()]*)\)"), r"\\lfloor \1\\rfloor"),
-    (re.compile(r"(?<![A-Za-z\\])ceil(?:ing)?\s*\(([^()]*)\)"), r"\\lceil \1\\rceil"),
-    (re.compile(r"⌊([^⌊⌋]*)⌋"), r"\\lfloor \1\\rfloor"),
-    (re.compile(r"⌈([^⌈⌉]*)⌉"), r"\\lceil \1\\rceil"),
-    (re.compile(r"(?<![A-Za-z\\])(?:abs|Abs)\s*\(([^()]*)\)"), r"|\1|"),
-    (re.compile(r"\\[lr]?Vert(?![A-Za-z])|\|\|"), r"\\|"),
-    (re.compile(r"\\\|([^|]{1,60}?)\\\|"), lambda found: name(f"norm {key_of(found[1])}")),
-    (re.compile(r"\\(?:bar|overline)\s*\{?\s*([a-z])(?![A-Za-z])\s*\}?"), lambda found: name(f"bar {found[1]}")),
-    (re.compile(r"\\(?:vec|mathbf|hat)\s*\{\s*(\w)\s*\}\s*('+)"), lambda found: name(f"vector {found[1]}{found[2]}")),
-    (re.compile(r"\\log_\s*\{?\s*e\s*\}?(?![A-Za-z])"), r"\\ln "),
-)  # fmt: skip
+_respelled = rules(
+    (r"(?<![A-Za-z\\])(GCD|LCM|MAX|MIN)(?=\s*[({])", lambda found: found[0].lower()),
+    (r"\\?(?<![A-Za-z])(max|min)\s*\\\{([^{}]*)\\\}", r"\\\1(\2)"),
+    (r"(?<![A-Za-z\\])floor\s*\(([^()]*)\)", r"\\lfloor \1\\rfloor"),
+    (r"(?<![A-Za-z\\])ceil(?:ing)?\s*\(([^()]*)\)", r"\\lceil \1\\rceil"),
+    (r"⌊([^⌊⌋]*)⌋", r"\\lfloor \1\\rfloor"),
+    (r"⌈([^⌈⌉]*)⌉", r"\\lceil \1\\rceil"),
+    (r"(?<![A-Za-z\\])(?:abs|Abs)\s*\(([^()]*)\)", r"|\1|"),
+    (r"\\[lr]?Vert(?![A-Za-z])|\|\|", r"\\|"),
+    (r"\\\|([^|]{1,60}?)\\\|", lambda found: name(f"norm {key_of(found[1])}")),
+    (r"\\(?:bar|overline)\s*\{?\s*([a-z])(?![A-Za-z])\s*\}?", lambda found: name(f"bar {found[1]}")),
+    (r"\\(?:vec|mathbf|hat)\s*\{\s*(\w)\s*\}\s*('+)", lambda found: name(f"vector {found[1]}{found[2]}")),
+    (r"\\log_\s*\{?\s*e\s*\}?(?![A-Za-z])", r"\\ln "),
+)
 _known = re.compile(r"bar|overline|Vert|\\?\||\'|GCD|LCM|MAX|MIN|max|min|floor|ceil|abs|Abs|log_|⌊|⌈")
 _whole = re.compile(r"\\l(floor|ceil)(?![A-Za-z])([^\\]{1,60})\\r\1(?![A-Za-z])")
 _choose = (
@@ -49,8 +50,8 @@ _number = re.compile(r"[\s(){}]*(-?\d+)[\s(){}]*")
 _modulo = re.compile(r"\s*(\d{1,9})(?:\s*\^\s*\{?(\d{1,6})\}?)?\s*\\b?mod\s*\{?\s*(\d{1,9})\s*\}?\s*")
 _angle = re.compile(
     r"\\?(?<![A-Za-z])(sin|cos|tan)\s*(?P<open>\(|\{)?\s*(?:(\d{1,4})\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree"
-    r"|\s?degrees)"
-    r"|\\[dt]?frac\s*\{\s*(\d*)\s*\\pi\s*\}\s*\{?\s*(\d{1,2})\s*\}?|(\d*)\s*\\pi\s*/\s*(\d{1,2}))\s*(?(open)[)}])"
+    r"|\s?degrees)|\\[dt]?frac\s*\{\s*(\d*)\s*\\pi\s*\}\s*\{?\s*(\d{1,2})\s*\}?"
+    r"|(\d*)\s*\\pi\s*/\s*(\d{1,2}))\s*(?(open)[)}])"
 )
 _r2, _r3, _r6 = r"\sqrt{2}", r"\sqrt{3}", r"\sqrt{6}"
 _SINES = {0: "0", 15: rf"\frac{{{_r6}-{_r2}}}{{4}}", 30: r"\frac{1}{2}", 45: rf"\frac{{{_r2}}}{{2}}",
@@ -75,8 +76,7 @@ def _in_one_way(text: str) -> str:
     if r"\circ" in text or "∘" in text:
         text = _compositions(text)
     if _known.search(text):
-        for pattern, made in _respelled:
-            text = pattern.sub(made, text)
+        text = rewrite(text, _respelled)
     return _whole.sub(_part, text) if r"\l" in text else text
 
 

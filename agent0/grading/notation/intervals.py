@@ -2,23 +2,23 @@
 
 import re
 
+from agent0.grading.rules import rewrite, rules
+
 _value = r"[^\[\](){},;<>=]{1,40}?"
 _semicolon = re.compile(rf"([\[\](])\s*({_value})\s*;\s*({_value})\s*([\[\])])")
 _turned = re.compile(
     rf"(?:(\])\s*({_value})\s*[,;]\s*({_value})\s*([\[\]])|([\[\]])\s*({_value})\s*[,;]\s*({_value})\s*(\[))"
 )
-_alike = (
+_alike = rules(
     (
-        re.compile(
-            r"(?:all |the )*non-?zero (?:real numbers|reals)|\\mathbb\s*\{?R\}?\s*\^\s*\{?(?:\*|\\ast|\\times)\}?"
-        ),
+        r"(?:all |the )*non-?zero (?:real numbers|reals)|\\mathbb\s*\{?R\}?\s*\^\s*\{?(?:\*|\\ast|\\times)\}?",
         r"\\mathbb{R}\\setminus\\{0\\}",
     ),
-    (re.compile(r"(?<=except )(?:for )?zero\b"), "0"),
-    (re.compile(r"(?<=\\mathbb\{R\})\s*,\s*\\[ ,;](?=\s*[a-z]\s*\\n)"), ", "),
-    (re.compile(r"\\leqq(?![A-Za-z])"), r"\\le "),
-    (re.compile(r"\\geqq(?![A-Za-z])"), r"\\ge "),
-    (re.compile(r"\\not\s*=|!="), r"\\ne "),
+    (r"(?<=except )(?:for )?zero\b", "0"),
+    (r"(?<=\\mathbb\{R\})\s*,\s*\\[ ,;](?=\s*[a-z]\s*\\n)", ", "),
+    (r"\\leqq(?![A-Za-z])", r"\\le "),
+    (r"\\geqq(?![A-Za-z])", r"\\ge "),
+    (r"\\not\s*=|!=", r"\\ne "),
 )
 _less, _more = r"<=|<|\\l(?:eq?(?:slant)?|t)(?![A-Za-z])", r">=|>|\\g(?:eq?(?:slant)?|t)(?![A-Za-z])"
 _sign = rf"({_less}|{_more})"
@@ -37,9 +37,7 @@ _joint = re.compile(r"\s*(?:,\s*(?:and\b)?|;|\\text\s*\{\s*,?\s*and\s*\}|\band\b
 
 def bounded(gold: str, said: str) -> tuple[str, str]:
     """Return both sets of numbers in the notation that ``spelling.notation`` reads."""
-    for pattern, sign in _alike:
-        gold, said = pattern.sub(sign, gold), pattern.sub(sign, said)
-    gold, said = _fenced(gold), _fenced(said)
+    gold, said = (_fenced(rewrite(text, _alike)) for text in (gold, said))
     gold, said = _exclusions(gold), _exclusions(said)
     if said.strip() in ("R", r"\text{R}") and re.search(r"\\infty|\\mathbb", gold):
         said = r"\mathbb{R}"

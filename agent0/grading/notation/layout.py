@@ -3,26 +3,25 @@
 import re
 
 from agent0.grading.notation.numerals import figures
+from agent0.grading.rules import rewrite, rules
 
-_words = (
-    (re.compile(r"(?<![A-Za-z\\])(angle|triangle)\s+(?=[A-Z]{1,3}(?![A-Za-z]))"), r"\\\1 "),
-    (re.compile(r"\^\s*\{\s*('+)\s*\}"), r"\1"),
-    (re.compile(r"\^\s*\{?\s*\\(?:top|intercal|(?:mathsf|mathrm|text)\s*\{?\s*T\s*\}?)\s*\}?|\^\s*\{\s*T\s*\}"), "^T"),
-    (re.compile(r"\\(?:vec|mathbf|boldsymbol|bm|overrightarrow)\s*(?:\{\s*0\s*\}|0)"), "0"),
-    (re.compile(r"(?<=\d) (Hundred|Thousand|Million|Billion|Trillion)\b"), lambda found: found[0].lower()),
-    (re.compile(r"\band one (half|third|quarter)\b", re.IGNORECASE), r"and a \1"),
-    (re.compile(r"\\bbox\s*(?:\[[^\]]*\])?\s*(?=\{)"), ""),
+_words = rules(
+    (r"(?<![A-Za-z\\])(angle|triangle)\s+(?=[A-Z]{1,3}(?![A-Za-z]))", r"\\\1 "),
+    (r"\^\s*\{\s*('+)\s*\}", r"\1"),
+    (r"\^\s*\{?\s*\\(?:top|intercal|(?:mathsf|mathrm|text)\s*\{?\s*T\s*\}?)\s*\}?|\^\s*\{\s*T\s*\}", "^T"),
+    (r"\\(?:vec|mathbf|boldsymbol|bm|overrightarrow)\s*(?:\{\s*0\s*\}|0)", "0"),
+    (r"(?<=\d) (Hundred|Thousand|Million|Billion|Trillion)\b", lambda found: found[0].lower()),
+    (r"(?i)\band one (half|third|quarter)\b", r"and a \1"),
+    (r"\\bbox\s*(?:\[[^\]]*\])?\s*(?=\{)", ""),
     (
-        re.compile(
-            r"^(?!.*\b(?:wrong|incorrect|false|if|not|never|cannot|one of|either|neither|nor|or|except|but)\b)"
-            r"\s*(?:\\text\s*\{\s*)?(?:The|the|Its|So)? ?[a-z]+(?: [a-z]+){0,4} (?:is|are|equals)"
-            r"(?:\s*\}\s*|\s+)(?=[-\d(\\$])"
-        ),
+        r"^(?!.*\b(?:wrong|incorrect|false|if|not|never|cannot|one of|either|neither|nor|or|except|but)\b)"
+        r"\s*(?:\\text\s*\{\s*)?(?:The|the|Its|So)? ?[a-z]+(?: [a-z]+){0,4} (?:is|are|equals)(?:\s*\}\s*"
+        r"|\s+)(?=[-\d(\\$])",
         "",
     ),
-    (re.compile(r"\\[lc]?dots(?![A-Za-z])[bcmio]?|…|\.{3,}"), r"\\ldots "),
-    (re.compile("∂"), r"\\partial "),
-    (re.compile("º"), "°"),
+    (r"\\[lc]?dots(?![A-Za-z])[bcmio]?|…|\.{3,}", r"\\ldots "),
+    ("∂", r"\\partial "),
+    ("º", "°"),
 )
 _wanted = re.compile(
     r"bbox|text|is|dots|…|\.\.\.|[∂º]|angle|\^|vec|mathbf|boldsymbol|bm|illion|ousand|undred|and one|overrightarrow"
@@ -49,8 +48,7 @@ def laid_out(text: str, gold: str) -> str:
     if "**" in text and ("mathbf" in gold or "vec" in gold):
         text = _starred.sub(r"\\mathbf{\1}", text)
     if _wanted.search(text):
-        for pattern, sign in _words:
-            text = pattern.sub(sign, text)
+        text = rewrite(text, _words)
     if text[:1] in "[(" and _matrix.search(gold) and (rows := _rows(text)):
         return rf"\begin{{pmatrix}}{rows}\end{{pmatrix}}"
     return _figures(_exact(text, gold))

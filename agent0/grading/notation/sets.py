@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from agent0.grading.math.units import NUMERALS
+from agent0.grading.rules import rewrite, rules
 
 _NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}
 _based = re.compile(r"_\s*(?:\{|\d)|\bbase\b|^0[bxo]|\b(?:binary|octal|hexadecimal)\b", re.IGNORECASE)
@@ -18,11 +19,11 @@ _base = re.compile(
 _base_first = re.compile(r"base[\s-]+(\w+)\s*:\s*([0-9A-Fa-f]+)", re.IGNORECASE)
 _fonts = re.compile(r"\\(?:text(?:bf|rm|it)?|math(?:rm|bf|it)|mbox)\s*\{([^{}]*)\}")
 _times = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d)")
-_chosen = (
-    (re.compile(r"\{\s*([^{}]{1,40}?)\s*\\choose\s*([^{}]{1,40}?)\s*\}"), r"\\binom{\1}{\2}"),
-    (re.compile(r"^\s*(\w{1,8})\s*\\choose\s*(\w{1,8})\s*$"), r"\\binom{\1}{\2}"),
-    (re.compile(r"(?:\{\})?[_^]\s*\{?\s*(\w{1,6})\s*\}?\s*C\s*_\s*\{?\s*(\w{1,6})\s*\}?"), r"\\binom{\1}{\2}"),
-    (re.compile(r"(?<![A-Za-z\\])(?:nCr|C)\s*\(\s*([^(),]{1,20})\s*,\s*([^(),]{1,20})\s*\)"), r"\\binom{\1}{\2}"),
+_chosen = rules(
+    (r"\{\s*([^{}]{1,40}?)\s*\\choose\s*([^{}]{1,40}?)\s*\}", r"\\binom{\1}{\2}"),
+    (r"^\s*(\w{1,8})\s*\\choose\s*(\w{1,8})\s*$", r"\\binom{\1}{\2}"),
+    (r"(?:\{\})?[_^]\s*\{?\s*(\w{1,6})\s*\}?\s*C\s*_\s*\{?\s*(\w{1,6})\s*\}?", r"\\binom{\1}{\2}"),
+    (r"(?<![A-Za-z\\])(?:nCr|C)\s*\(\s*([^(),]{1,20})\s*,\s*([^(),]{1,20})\s*\)", r"\\binom{\1}{\2}"),
 )
 _set_of = re.compile(r"((?:[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*)?)\{(.*)\}\s*\.?", re.DOTALL)
 _is_set = re.compile(r"\\\{|\\(?:emptyset|varnothing)(?![A-Za-z])|\\lbrace")
@@ -120,8 +121,7 @@ def _in_base(text: str) -> str:
 
 def _chosen_of(text: str) -> str:
     if "C" in text or "choose" in text:
-        for pattern, binomial in _chosen:
-            text = pattern.sub(binomial, text)
+        text = rewrite(text, _chosen)
     return text
 
 

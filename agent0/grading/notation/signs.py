@@ -5,6 +5,8 @@ import html
 import re
 from collections.abc import Callable
 
+from agent0.grading.rules import rewrite, rules
+
 _GREEK = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ζ": "zeta", "η": "eta", "κ": "kappa",
     "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "ρ": "rho", "σ": "sigma", "τ": "tau", "φ": "phi", "χ": "chi",
@@ -22,58 +24,62 @@ _Replacement = str | Callable[[re.Match[str]], str]
 _ORDERS = {"1": "'", "2": "''", "3": "'''", "4": "''''"}
 _SETS = {"natural": "N", "rational": "Q", "complex": "C"}
 _OTHER = {"cot": "tan", "sec": "cos", "csc": "sin"}
-_SPELLINGS: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
-    (re.compile(rf"{_FONT}(gcd|lcm|max|min)\s*\}}(?=\s*(?:\\left\s*)?[({{\\])", re.IGNORECASE),
-     lambda found: rf"\{found[1].lower()} "),
-    (re.compile(r"(?<![A-Za-z\\])([a-z])\s*\^\s*\{\s*\(\s*([1-4])\s*\)\s*\}"), lambda f: f[1] + _ORDERS[f[2]]),
+_SPELLINGS = rules(
+    (rf"(?i){_FONT}(gcd|lcm|max|min)\s*\}}(?=\s*(?:\\left\s*)?[({{\\])", lambda found: rf"\{found[1].lower()} "),
+    (r"(?<![A-Za-z\\])([a-z])\s*\^\s*\{\s*\(\s*([1-4])\s*\)\s*\}", lambda f: f[1] + _ORDERS[f[2]]),
     (
-        re.compile(
-            r"\\[dt]?frac\s*\{\s*d\s*\}\s*\{\s*d\s*x\s*\}\s*(?:\[|\(|\\left[\[(])?\s*([a-z])\s*\(\s*x\s*\)\s*[\])]?"),
+        r"\\[dt]?frac\s*\{\s*d\s*\}\s*\{\s*d\s*x\s*\}\s*(?:\[|\(|\\left[\[(])?\s*([a-z])\s*\(\s*x\s*\)\s*[\])]?",
         r"\1'(x)",
     ),
-    (re.compile(r"=\s*<(?![=>])"), r"\\le "),
-    (re.compile(r"(?<=\d)\s+\.\s+(?=10\s*\^)|(?<=\d)\s*•\s*(?=\d)"), r" \\times "),
-    (re.compile(r"(?<=\\in )\s*([ZRQN])(?![A-Za-z])|(?<=\\in)\s+([ZRQN])(?![A-Za-z])"),
-     lambda f: rf"\mathbb{{{f[1] or f[2]}}}"),
-    (re.compile(r"(?:\{\s*\})?_\s*\{?\s*(\d{1,3})\s*\}?\s*P\s*_\s*\{?\s*(\d{1,2})\s*\}?"), lambda f: _falling(f)),
-    (re.compile(r"\\(?:implies|Longrightarrow)(?![A-Za-z])"), r"\\Rightarrow "),
-    (re.compile(r"\\(?:measuredangle|sphericalangle)(?![A-Za-z])"), r"\\angle "),
-    (re.compile(r"\\Bbbk|\\(?:Reals|reals|R)(?![A-Za-z])"), r"\\mathbb{R}"),
-    (re.compile(
+    (r"=\s*<(?![=>])", r"\\le "),
+    (r"(?<=\d)\s+\.\s+(?=10\s*\^)|(?<=\d)\s*•\s*(?=\d)", r" \\times "),
+    (r"(?<=\\in )\s*([ZRQN])(?![A-Za-z])|(?<=\\in)\s+([ZRQN])(?![A-Za-z])", lambda f: rf"\mathbb{{{f[1] or f[2]}}}"),
+    (r"(?:\{\s*\})?_\s*\{?\s*(\d{1,3})\s*\}?\s*P\s*_\s*\{?\s*(\d{1,2})\s*\}?", lambda f: _falling(f)),
+    (r"\\(?:implies|Longrightarrow)(?![A-Za-z])", r"\\Rightarrow "),
+    (r"\\(?:measuredangle|sphericalangle)(?![A-Za-z])", r"\\angle "),
+    (r"\\Bbbk|\\(?:Reals|reals|R)(?![A-Za-z])", r"\\mathbb{R}"),
+    (
         r"\\(?:arc)?(sin|cos|tan)h\s*\^\s*\{\s*-1\s*\}|(?<![A-Za-z])\\operatorname\s*\{\s*arc?(sin|cos|tan)h\s*\}"
-        r"|\\operatorname\s*\{\s*ar(sin|cos|tan)h\s*\}"),
-     lambda f: rf"\operatorname{{arc{f[1] or f[2] or f[3]}h}}"),
-)  # fmt: skip
-_SPELLINGS += (
-    (re.compile(
+        r"|\\operatorname\s*\{\s*ar(sin|cos|tan)h\s*\}",
+        lambda f: rf"\operatorname{{arc{f[1] or f[2] or f[3]}h}}",
+    ),
+)
+_SPELLINGS += rules(
+    (
         r"\\?(?:operatorname|mathrm|text)?\s*\{?\s*(?<![a-z])cis(?![a-z])\s*\}?(?:\\[,;! ]"
-        r"|\s)*(\\[dt]?frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\([^()]*\)|\d+\s*(?:\^\s*\{?\s*\\circ\s*\}?|°)?|\\pi)"),
-     r"(\\cos(\1) + i \\sin(\1))"),
-    (re.compile(r"(?<=:[0-5]\d)\s*o['’]clock"), ""),
-    (re.compile(r"\\(?:vec|boldsymbol|bm|pmb|mathbf)\s*\{\s*([a-hl-z])\s*\}"), r"\\mathbf{\1}"),
-    (re.compile(r"(?<=[A-Z])\s*\|\|\s*(?=[A-Z])"), r" \\parallel "),
-    (re.compile(r"\\(overline|overleftrightarrow)\s*\{\s*([A-Z])\s*([A-Z])\s*\}"),
-     lambda f: rf"\{f[1]}{{{min(f[2], f[3])}{max(f[2], f[3])}}}"),
-    (re.compile(r"\\(?:equiv|cong)_\s*\{?\s*(\d{1,5})\s*\}?\s*(-?\d{1,6})"), r"\\equiv \2 \\pmod{\1}"),
-    (re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*\^)"), r" \\times "),
-    (re.compile(r"(?<=10)\s*\^\s*(-\d+)"), r"^{\1}"),
-    (re.compile(r"^\s*(?:the )?(?:set of )?(?:all )?(?:the )?(natural|rational|complex) numbers\s*\.?\s*$", re.I),
-     lambda found: rf"\mathbb{{{_SETS[found[1].lower()]}}}"),
-    (re.compile(
+        r"|\s)*(\\[dt]?frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\([^()]*\)|\d+\s*(?:\^\s*\{?\s*\\circ\s*\}?|°)?|\\pi)",
+        r"(\\cos(\1) + i \\sin(\1))",
+    ),
+    (r"(?<=:[0-5]\d)\s*o['’]clock", ""),
+    (r"\\(?:vec|boldsymbol|bm|pmb|mathbf)\s*\{\s*([a-hl-z])\s*\}", r"\\mathbf{\1}"),
+    (r"(?<=[A-Z])\s*\|\|\s*(?=[A-Z])", r" \\parallel "),
+    (
+        r"\\(overline|overleftrightarrow)\s*\{\s*([A-Z])\s*([A-Z])\s*\}",
+        lambda f: rf"\{f[1]}{{{min(f[2], f[3])}{max(f[2], f[3])}}}",
+    ),
+    (r"\\(?:equiv|cong)_\s*\{?\s*(\d{1,5})\s*\}?\s*(-?\d{1,6})", r"\\equiv \2 \\pmod{\1}"),
+    (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", r" \\times "),
+    (r"(?<=10)\s*\^\s*(-\d+)", r"^{\1}"),
+    (
+        r"(?i)^\s*(?:the )?(?:set of )?(?:all )?(?:the )?(natural|rational|complex) numbers\s*\.?\s*$",
+        lambda found: rf"\mathbb{{{_SETS[found[1].lower()]}}}",
+    ),
+    (
         r"(?:\\operatorname\s*\{\s*arc(?=(?:cot|sec|csc)\s*\})|\\?arc(?=cot|sec|csc))(cot|sec"
-        r"|csc)\s*\}?(?![A-Za-z])\s*\(\s*(\d+)\s*\)"),
-     lambda f: rf"\arc{_OTHER[f[1]]}\left(\frac{{1}}{{{f[2]}}}\right)"),
-    (re.compile(
+        r"|csc)\s*\}?(?![A-Za-z])\s*\(\s*(\d+)\s*\)",
+        lambda f: rf"\arc{_OTHER[f[1]]}\left(\frac{{1}}{{{f[2]}}}\right)",
+    ),
+    (
         r"\\?(?:arc(cot|sec|csc)|(cot|sec|csc)\s*\^\s*\{\s*-\s*1\s*\})(?![A-Za-z])\s*(?:\(\s*(\d+)\s*\)"
-        r"|\{\s*(\d+)\s*\}|(\d+))"),
-     lambda f: rf"\arc{_OTHER[f[1] or f[2]]}\left(\frac{{1}}{{{f[3] or f[4] or f[5]}}}\right)"),
-)  # fmt: skip
+        r"|\{\s*(\d+)\s*\}|(\d+))",
+        lambda f: rf"\arc{_OTHER[f[1] or f[2]]}\left(\frac{{1}}{{{f[3] or f[4] or f[5]}}}\right)",
+    ),
+)
 _entity = re.compile(r"&[A-Za-z]{2,8};")
 _wanted = re.compile(
     r"gcd|lcm|max|min|GCD|LCM|\^\s*\{\s*\(|\\[dt]?frac\s*\{\s*d\s*\}|=\s*<|\.\s+10|•|\\in|P\s*_|implies|Long|angle"
-    r"|Bbb|eals|\\R"
-    r"|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|cot|sec|csc|clock|vec|bold|bm"
-    r"|pmb"
+    r"|Bbb|eals|\\R|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|cot|sec|csc|clock"
+    r"|vec|bold|bm|pmb"
 )
 
 
@@ -112,8 +118,7 @@ def one_sign(text: str) -> str:
     if not text.isascii():
         text = text.translate(_TABLE).replace("∈", r"\in ").strip()
     if _wanted.search(text):
-        for pattern, sign in _SPELLINGS:
-            text = pattern.sub(sign, text)
+        text = rewrite(text, _SPELLINGS)
     return text
 
 

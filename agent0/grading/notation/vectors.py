@@ -3,8 +3,8 @@
 import re
 
 _unit = re.compile(
-    r"\s*(-?\s*(?:[\d./]+|\\[dt]?frac\s*\{\d+\}\s*\{\d+\})?)\s*(?:\\cdot\s*)?"
-    r"\\(?:mathbf|boldsymbol|bm|hat|vec)\s*\{?\s*(?:\\(?:mathbf|hat)\s*\{?\s*)?\\?([ijk])(?:math)?\s*\}*\s*"
+    r"\s*(-?\s*(?:[\d./]+|\\[dt]?frac\s*\{\d+\}\s*\{\d+\})?)\s*(?:\\cdot\s*)?\\(?:mathbf|boldsymbol|bm|hat"
+    r"|vec)\s*\{?\s*(?:\\(?:mathbf|hat)\s*\{?\s*)?\\?([ijk])(?:math)?\s*\}*\s*"
 )
 _many = re.compile(r"\s*(?:\\left\s*)?(?:\\langle|<|⟨|\(|\[|\\begin\s*\{[bp]matrix\}).*", re.DOTALL)
 _column = re.compile(r"\\begin\s*\{[bp]matrix\}((?:(?!\\end|&).)+)\\end\s*\{[bp]matrix\}\s*", re.DOTALL)

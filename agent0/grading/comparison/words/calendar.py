@@ -15,8 +15,8 @@ _DATES = (
     (re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})"), (3, 1, 2)),
 )
 _time = re.compile(
-    r"(?:at\s+)?(\d{1,2})(?::([0-5]\d))?\s*"
-    r"(a\.?m\.?|p\.?m\.?|noon|midnight|in the (?:morning|afternoon|evening)|at night)?\.?"
+    r"(?:at\s+)?(\d{1,2})(?::([0-5]\d))?\s*(a\.?m\.?|p\.?m\.?|noon|midnight|in the (?:morning|afternoon|evening)"
+    r"|at night)?\.?"
 )
 _markup = re.compile(r"\\(?:text(?:bf|rm)?|mathrm|mbox)\s*(?=\{)|\\[!,;: ]|[${}]")
 _LONGEST = 60

@@ -11,16 +11,16 @@ _clause = re.compile(
     r",?\s+(?:because|since|as|so|which|while|whereas|rather than|instead of|(?:and )?not)\b.*$", re.DOTALL | re.I
 )
 _another = re.compile(
-    r"^(?:it(?: is|'s) not \(?[A-J]\)?|\(?[A-J]\)? is (?:wrong|incorrect|false|not correct|not right))[,;.]?\s+"
-    r"(?:but|so|it|and)\b,?\s*(?:so\s+)?(?:it\b)?(?:\s*(?:is|'s)\b)?\s*",
+    r"^(?:it(?: is|'s) not \(?[A-J]\)?|\(?[A-J]\)? is (?:wrong|incorrect|false|not correct|not right))[,;.]?\s+(?:but"
+    r"|so|it|and)\b,?\s*(?:so\s+)?(?:it\b)?(?:\s*(?:is|'s)\b)?\s*",
     re.IGNORECASE,
 )
 """A choice that is ruled out before another is taken."""
 _lead = re.compile(
-    r"(?:(?:so|thus|hence|therefore),?\s+)?"
-    r"(?:(?:it(?: is|'s| must be| has to be)|i(?: would)? (?:choose|pick|select|say|go with)|i think(?: it(?: is|'s))?"
-    r"|my (?:choice|answer|pick) is|(?:the )?(?:correct |right |best |final )*(?:answer|option|choice)(?: is|:)?)\s*)?"
-    r"(?:(?:definitely|clearly|thus|therefore)\s+)?:?\s*(?=(?:option |choice )?[(\[]?\s*[A-J](?![A-Za-z]))",
+    r"(?:(?:so|thus|hence|therefore),?\s+)?(?:(?:it(?: is|'s| must be| has to be)|i(?: would)? (?:choose|pick|select"
+    r"|say|go with)|i think(?: it(?: is|'s))?|my (?:choice|answer|pick) is|(?:the )?(?:correct |right |best "
+    r"|final )*(?:answer|option|choice)(?: is|:)?)\s*)?(?:(?:definitely|clearly|thus"
+    r"|therefore)\s+)?:?\s*(?=(?:option |choice )?[(\[]?\s*[A-J](?![A-Za-z]))",
     re.IGNORECASE,
 )
 _affirmed = re.compile(

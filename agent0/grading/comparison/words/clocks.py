@@ -9,8 +9,8 @@ _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
            "december")  # fmt: skip
 _day = re.compile(
-    r"(?:(?:it|the (?:day|date|answer)) (?:is|was|will be|falls) |on |an? |the )*"
-    r"(mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?",
+    r"(?:(?:it|the (?:day|date|answer)) (?:is|was|will be|falls) |on |an? |the )*(mon|tues?|wed(?:nes)?|thu(?:rs?)?"
+    r"|fri|sat(?:ur)?|sun)(?:day)?\.?",
     re.I,
 )
 _month = re.compile(

@@ -15,9 +15,8 @@ _UNDEFINED = re.compile(
 _NONE = re.compile(
     rf"\\?emptyset|\\?varnothing|∅|\\?\{{\s*\\?\}}|(?:the )?empty set|{_lead}(?:no|not any"
     rf"|zero) {_FILL}(?:\s+{_FILL})*(?: exists?)?"
-    r"(?: (?:to|for|of) (?:this|the|these) [a-z]+)?|none|nothing|no [a-z]+ (?:solutions?|values?"
-    r"|numbers?|roots?)(?: exists?)?|(?:it is |the system is )?inconsistent"
-    r"|empty|(?:the )?(?:solution )?set is empty",
+    r"(?: (?:to|for|of) (?:this|the|these) [a-z]+)?|none|nothing|no [a-z]+ (?:solutions?|values?|numbers?"
+    r"|roots?)(?: exists?)?|(?:it is |the system is )?inconsistent|empty|(?:the )?(?:solution )?set is empty",
     re.IGNORECASE,
 )
 _holds_one = re.compile(r"\$?\\?\{\s*(?:∅|\\emptyset|\\varnothing|\\?\{\s*\\?\})\s*\\?\}\$?")

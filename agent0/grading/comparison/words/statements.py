@@ -2,12 +2,14 @@
 
 import re
 
+from agent0.grading.rules import rewrite, rules
+
 _STATED = re.compile(
-    r"\\(?:equiv|[pb]?mod|pod|n?mid|n?subset(?:eq)?|n?supset(?:eq)?|n?parallel|perp|cong|sim|simeq|to|rightarrow"
-    r"|gets|begin\s*\{cases\}|notin)(?![A-Za-z])|[A-Za-z}]\s*\^\s*\{?\s*(?:T(?![a-z])|\\(?:top|intercal|(?:text|mathrm|mathsf)\s*\{?\s*T))"
+    r"\\(?:equiv|[pb]?mod|pod|n?mid|n?subset(?:eq)?|n?supset(?:eq)?|n?parallel|perp|cong|sim|simeq|to|rightarrow|gets"
+    r"|begin\s*\{cases\}|notin)(?![A-Za-z])|[A-Za-z}]\s*\^\s*\{?\s*(?:T(?![a-z])|\\(?:top|intercal|(?:text|mathrm|mathsf)\s*\{?\s*T))"
     r"|[A-Z]\s*\^\s*\{?\s*-\s*1\s*\}?\s*[A-Z]|[A-Z]\s*[A-Z]\s*\^\s*\{?\s*-\s*1|^\s*\w+\s*\|\s*\w+\s*$"
 )
-_SPELLINGS = (
+_SPELLINGS = rules(
     (r"\\left(?![a-z])|\\right(?![A-Za-z])|(?<!\\)\\[,;:! ]|\\q?quad|\\hfill|[$~]", " "),
     (r"\\(?:text|mathrm|operatorname|mbox)\s*\{\s*([^{}]*?)\s*\}", r" \1 "),
     (r"\\rightarrow(?![A-Za-z])", r"\\to"),
@@ -20,7 +22,6 @@ _SPELLINGS = (
     (r"(?<=&)\s*(?:if|for|when)\b|[.,;]\s*(?=\\\\|\\end|&|$)", " "),
     (r"\{\s*(\w)\s*\}", r"\1"),
 )
-_spellings = [(re.compile(pattern), text) for pattern, text in _SPELLINGS]
 _degrees = re.compile(r"\\circ(?![A-Za-z])|\\degree|\N{DEGREE SIGN}|&deg;|\bdeg(?:ree)?s?\b", re.IGNORECASE)
 _pi = re.compile(r"\\pi(?![A-Za-z])|\N{GREEK SMALL LETTER PI}|\bpi\b")
 _UNASKED = re.compile(
@@ -44,9 +45,7 @@ def same_statement(gold: str, said: str) -> bool | None:
 
 def statement(text: str) -> str:
     """Return ``text`` in the one spelling that equal statements have."""
-    for pattern, spelling in _spellings:
-        text = pattern.sub(spelling, text)
-    return re.sub(r"\s+", "", text).rstrip(".")
+    return re.sub(r"\s+", "", rewrite(text, _SPELLINGS)).rstrip(".")
 
 
 def unknown_to_engine(text: str) -> bool:

@@ -10,20 +10,16 @@ _markup = re.compile(r"\\(?:text(?:bf|rm|it)?|mathrm|mathbf|mbox)\s*|[${}*`_]|\\
 _quotes = re.compile("^[\"'“”‘’«»„‹›]+|[\"'“”‘’«»„‹›]+$")
 _validity = re.compile(
     r"(?:(?:so|thus|hence|therefore),? )?(?:(?:the|this) (?:argument|reasoning|inference|conclusion"
-    r"|deduction)(?: here)?"
-    r" (?:is|must be)|it is|it's)?\s*(?:deductively|logically|therefore|thus|clearly"
-    r"|formally)?\s*(not )?(valid|invalid)"
-    r"(?: argument)?"
+    r"|deduction)(?: here)? (?:is|must be)|it is|it's)?\s*(?:deductively|logically|therefore|thus|clearly"
+    r"|formally)?\s*(not )?(valid|invalid)(?: argument)?"
 )
 _letter = re.compile(r"[A-J]")
 _small = re.compile(r"[(\[]\s*([a-j])\s*[)\]][.:]?")
 _instead = re.compile(r"\(?([A-J])\)?,? (?:and )?(?:not|rather than|instead of) \(?[A-J]\)?\.?")
 _sentence = re.compile(
     r"(?:(?:so|thus|hence|therefore),? )?(?:(?:it|this|that|the (?:answer|result|\w+))(?: is|['’]s"
-    r"| must be) )?(?:always )?"
-    r"(?:(?:an?|the|on) )?([a-z'-]+)(?: (?:functions?|numbers?|integers?|triangles?|matrix|graphs?"
-    r"|sequences?|series|angles?"
-    r"|quadrilaterals?|relations?))?"
+    r"| must be) )?(?:always )?(?:(?:an?|the|on) )?([a-z'-]+)(?: (?:functions?|numbers?|integers?|triangles?|matrix"
+    r"|graphs?|sequences?|series|angles?|quadrilaterals?|relations?))?"
 )
 _others = re.compile(
     r"\(?([A-J])\)?[,;.:] (?:and |but |while |whereas )?\(?[A-J]\)? (?:is|was|would|are|does|has|can)\b"

@@ -4,9 +4,9 @@ a base, dates, durations, lists, matrices. What the gold is decides which of the
 # ruff: noqa: RUF001 (signs as they are written)
 import re
 import unicodedata
-from collections.abc import Callable
 
-Rule = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
+from agent0.grading.rules import Replacement, Rules, rewrite, rules
+
 _sets = re.compile(r"infty|\\mathbb|\\cup|[<>]|\\(?:le|ge|ne)q?(?![a-z])|\\setminus|≤|≥|≠|∪")
 _congruence = re.compile(r"\\(?:pmod|equiv|bmod|mod)(?![a-z])|≡")
 _based = re.compile(r"_\s*\{?\s*(?:\\text\s*\{)?\s*(?:\d{1,2}|[a-z]+)\s*\}*\s*$")
@@ -31,11 +31,11 @@ _RELATIONS: tuple[tuple[str, str], ...] = (
 _ALL = r"(?:all|every|any)(?: the)?(?: real)?(?: numbers?| values?| reals?)?(?: of)?(?: [a-z])?"
 
 
-def _rules(*pairs: tuple[str, str | Callable[[re.Match[str]], str]]) -> tuple[Rule, ...]:
-    return tuple((re.compile(pattern, re.IGNORECASE), text) for pattern, text in pairs)
+def _rules(*pairs: tuple[str, Replacement]) -> Rules:
+    return rules(*pairs, flags=re.IGNORECASE)
 
 
-_TABLE: tuple[tuple[re.Pattern[str], tuple[Rule, ...]], ...] = (
+_TABLE: tuple[tuple[re.Pattern[str], Rules], ...] = (
     (
         _any,
         _rules(
@@ -151,10 +151,9 @@ def _in_notation(text: str, gold: str) -> str:
         text = _pictures.sub(" ", _raised.sub(_power, text)).replace("∶", ":").strip()
         text = "".join(unicodedata.normalize("NFKC", one) if "①" <= one <= "⓿" else one for one in text)
     text = _SHORT.get(text.strip(" .").lower(), text)
-    for applies, rules in _TABLE:
+    for applies, table in _TABLE:
         if applies.match(gold) or (applies in _SEARCHED and applies.search(gold)):
-            for pattern, written in rules:
-                text = pattern.sub(written, text)
+            text = rewrite(text, table)
     return text
 
 

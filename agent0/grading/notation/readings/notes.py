@@ -25,13 +25,13 @@ _note = re.compile(
 )
 _TELLING = re.compile(
     r"\b(?:not|no|or|and|if|mod|base|less|more|wrong|only|to|each|either|unless|incorrect|false|per|times|squared"
-    r"|cubed|minus"
-    r"|negative|radians?|degrees?|percent|dollars?|cents?|factorial|approximately|rounded|am|pm|bc|ad)\b|[=<>]"
+    r"|cubed|minus|negative|radians?|degrees?|percent|dollars?|cents?|factorial|approximately|rounded|am|pm|bc|ad)\b"
+    r"|[=<>]"
 )
 _again = re.compile(r"(?:i\.e\.|that is|equivalently|≈|\\approx|about|approx\w*|roughly|which is)[,:]? ?\S")
 _same_as = re.compile(
-    r"^(?:or|i\.e\.|that is|equivalently|or equivalently|about|approx\w*\.?|roughly|exactly|just|which is"
-    r"|also)[,:]? |^\s*(?:=|≈|~|\\approx)\s*",
+    r"^(?:or|i\.e\.|that is|equivalently|or equivalently|about|approx\w*\.?|roughly|exactly|just|which is|also)[,:]? "
+    r"|^\s*(?:=|≈|~|\\approx)\s*",
     re.IGNORECASE,
 )
 _sides = re.compile(r"\s*(?:=|≈|\\approx)\s*|,? or |;\s")

@@ -8,31 +8,13 @@ import re
 
 from agent0.grading.math.units import NUMERALS
 from agent0.grading.notation.numerals import figures
+from agent0.grading.rules import rewrite, rules
 
 LONGEST = 160
 _GREEK = [
-    "alpha",
-    "beta",
-    "gamma",
-    "delta",
-    "epsilon",
-    "zeta",
-    "eta",
-    "theta",
-    "kappa",
-    "lambda",
-    "mu",
-    "nu",
-    "xi",
-    "pi",
-    "rho",
-    "sigma",
-    "tau",
-    "phi",
-    "chi",
-    "psi",
-    "omega",
-]
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi",
+    "rho", "sigma", "tau", "phi", "chi", "psi", "omega"
+]  # fmt: skip
 _PHRASES: tuple[tuple[str, str], ...] = (
     (r"(?:the )?(?:cube|cubic|third) root of", " cuberoot "),
     (r"(?:the )?fourth root of", " fourthroot "),
@@ -56,16 +38,16 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"(?:natural log|ln) of", r" \ln "),
     (r"cuberoot|cbrt", " cuberoot "),
 )
-_phrases = [
-    (re.compile(rf"(?<![A-Za-z\\])(?:{pattern})(?![A-Za-z])", re.IGNORECASE), sign) for pattern, sign in _PHRASES
-]
+_phrases = rules(
+    *((rf"(?<![A-Za-z\\])(?:{pattern})(?![A-Za-z])", sign.replace("\\", r"\\")) for pattern, sign in _PHRASES),
+    flags=re.IGNORECASE,
+)
 _word = re.compile(r"[A-Za-z]{2,}")
 _numeral = re.compile(
     r"(?:(?:"
     + "|".join(sorted({w for w in NUMERALS if " " not in w and "-" not in w}, key=len, reverse=True))
     + r"|hundred|thousand|million|billion|half|halves|thirds?|quarters?|fourths|fifths?|sixths?"
-    r"|sevenths?|eighths?|ninths?"
-    r"|tenths?)\b[ -]?)+"
+    r"|sevenths?|eighths?|ninths?|tenths?)\b[ -]?)+"
 )
 _root = re.compile(r"(cuberoot|fourthroot|root)\s*\(?\s*(\d+(?:\.\d+)?|[a-z]|\\[a-z]+)(?![\w(])\s*\)?")
 _choose = re.compile(r"(\w+) +choose +(\w+)")
@@ -94,9 +76,7 @@ def in_notation(text: str) -> str:
         kind = found[1]
         return rf"\{_GEOMETRY[kind]}{{{found[2]}}}" if kind in _GEOMETRY else rf"\{kind} {found[2]}"
     made = _numeral.sub(lambda f: f" {figures(f[0].strip())} ", f" {text.translate(_SIGNS).strip(' .')} ")
-    for pattern, sign in _phrases:
-        made = pattern.sub(sign.replace("\\", r"\\"), made)
-    made = _greek(made)
+    made = _greek(rewrite(made, _phrases))
     if "/" in made and re.search(r"[+]|\d\s*-|\w\s+-\s", made):
         return text
     made = _root.sub(_rooted, made)
