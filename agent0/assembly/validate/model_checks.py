@@ -9,7 +9,7 @@ from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.runtime.providers import provider_of, require_folder
 from agent0.assembly.validate.check import Check
-from agent0.assembly.validate.template_check import calls_of_folder
+from agent0.assembly.validate.template_check import calls_of_model
 from agent0.errors import Agent0Error, RequirementsError
 from agent0.settings import ActorConfig, Settings, StudentConfig
 from agent0.settings.roles import is_packaged
@@ -65,9 +65,21 @@ async def _model(actor: ActorConfig, settings: Settings) -> list[Check]:
         said = await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
     except (Agent0Error, OSError) as error:
         found[_failure(error)] = None
-    is_own = is_packaged(actor.provider, actor.model)  # and was taught our form
-    taught = calls_of_folder(place) if place and place.is_dir() and not found and not is_own else ""
+    taught = "" if found else _taught(actor)
+    if isinstance(taught, Check):
+        return [taught]
     return [*found] or [Check("", "ok", f"{said}; {taught}" if taught else said)]
+
+
+def _taught(actor: ActorConfig) -> str | Check:
+    """What its chat template makes of calls; nothing where that is not at hand, or the model was taught our form."""
+    place = template_of(actor)
+    if place is None or not place.exists() or is_packaged(actor.provider, actor.model):
+        return ""
+    try:
+        return calls_of_model(place)
+    except Agent0Error as error:
+        return _failure(error)
 
 
 def _failed(look: Callable[[], object]) -> Check | None:
@@ -115,3 +127,11 @@ def weights_of(actor: ActorConfig) -> Path | None:
     place = provider_of(actor).folder
     path = place(actor) if place else Path()
     return None if path == Path() else path
+
+
+def template_of(actor: ActorConfig) -> Path | None:
+    """The folder or GGUF file that has ``actor``'s chat template on this machine; None where it names none."""
+    from infra.models.llama_cpp import is_gguf
+
+    file = Path(actor.model).expanduser()
+    return file if actor.provider == "llamacpp" and is_gguf(file) else weights_of(actor)

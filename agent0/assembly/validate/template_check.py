@@ -91,24 +91,26 @@ def report_of(render: Render) -> TemplateReport:
     return TemplateReport(form, len(CONVERSATIONS), lost)
 
 
-def calls_of_folder(folder: Path) -> str:
-    """Say in one line what the chat template of a model's folder makes of calls; nothing where it has none."""
-    report = _of_folder(folder)
+def calls_of_model(place: Path) -> str:
+    """Say in one line what the chat template of a model's folder or GGUF file makes of calls; nothing where it has
+    none."""
+    report = _of_model(place)
     return str(report) if report else ""
 
 
-def teaches_calls(folder: Path) -> bool:
-    """Whether the chat template of a model's folder teaches a form of calls."""
-    report = _of_folder(folder)
+def teaches_calls(place: Path) -> bool:
+    """Whether the chat template of a model's folder or GGUF file teaches a form of calls."""
+    report = _of_model(place)
     return bool(report and report.form)
 
 
-def _of_folder(folder: Path) -> TemplateReport | None:
+def _of_model(place: Path) -> TemplateReport | None:
     from infra.engine.folder_template import renderer, special_tokens
     from infra.weights.gguf import chat_template
+    from infra.weights.gguf_header import file_template
 
-    template = chat_template(folder)
-    return report_of(renderer(template, special_tokens(folder))) if template else None
+    template, specials = (chat_template(place), special_tokens(place)) if place.is_dir() else file_template(place)
+    return report_of(renderer(template, specials)) if template else None
 
 
 def _written(render: Render, content: str, calls: Calls) -> str | None:

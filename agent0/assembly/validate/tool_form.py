@@ -1,6 +1,6 @@
 """Part of the rim: the form in which a student calls tools is tried before a run or benchmark records anything."""
 
-from agent0.assembly.validate.model_checks import weights_of
+from agent0.assembly.validate.model_checks import template_of
 from agent0.assembly.validate.template_check import teaches_calls
 from agent0.config.loading import config_of
 from agent0.ports.models import Models
@@ -18,9 +18,9 @@ async def with_tool_form(actor: StudentConfig, models: Models) -> tuple[StudentC
     Raises:
         DependencyError, TransientError: from the model.
     """
-    folder = weights_of(actor)
+    place = template_of(actor)
     is_settled = actor.tool_form != "auto" or not actor.uses_tools or is_packaged(actor.provider, actor.model)
-    if is_settled or folder is None or not folder.is_dir() or not teaches_calls(folder):
+    if is_settled or place is None or not place.exists() or not teaches_calls(place):
         return actor, ""
     trial = await tried_form(models.open(actor), actor)
     return actor.model_copy(update={"tool_form": trial.form}), str(trial)
