@@ -161,7 +161,7 @@ class StudentConfig(ActorConfig):
         description="how it is to call tools; template: as its chat template says; fence: with a block of code in the "
         "tool's name; brackets: with JSON between [tool_call] and [/tool_call]; actions: with two lines, Action and "
         "Action Input; auto: template for packaged models, else fence, or what five probes say where a template in the "
-        "model's folder teaches a form",
+        "model's folder or file teaches a form",
     )
     max_turns: int = Field(4, ge=1, le=1000, description="assistant turns an attempt")
     max_calls: int = Field(4, ge=0, le=1000, description="tool calls an attempt")
