@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from agent0.ports.models import Generation
-from agent0.rollout.parsing import parse_turn
+from agent0.rollout.parsing import LONGEST, parse_turn
 from agent0.rollout.student import specs_of
 from agent0.rollout.tool_prompts import delivered, opening, requested, shown, stops, toolbox, until_call
 from agent0.settings import StudentConfig
@@ -46,6 +46,47 @@ def calls_of(text: str) -> list[tuple[str, dict[str, object], bool]]:
 )  # fmt: skip
 def test_a_block_in_the_name_of_a_tool_is_its_call(text: str, name: str, arguments: dict[str, object]) -> None:
     assert calls_of(text) == [(name, arguments, not arguments)]
+
+
+FENCES_IN_TEXTS = (
+    'doc = """\n```\nmath\n```\n"""\nprint(doc)',
+    "s = '''\n```\n'''\nprint(s)",
+    'def f():\n    """Shows:\n\n    ```\n    >>> f()\n    ```\n    """\n    return 1\nprint(f())',
+    'print("""```python\nx = 1\n```""")\nprint("""\n```\n""")',
+    's = """\n```python\nx = 1\n```\n"""\nprint(len(s))',
+    "a = r'''\n```\n```\n```\n'''\nprint(a.count(\"`\"))",
+)
+
+
+@pytest.mark.parametrize("code", FENCES_IN_TEXTS)
+@pytest.mark.parametrize("language", ["python", "py", ""])
+def test_a_fence_in_a_text_of_a_program_closes_no_block(code: str, language: str) -> None:
+    text = f"I compute.\n```{language}\n{code}\n```"
+    assert calls_of(text) == [("python", {"code": code}, False)]
+    assert calls_of(f"{text}\n```output\n1\n```\n```python\nprint(2)\n```") == [("python", {"code": code}, False)]
+    assert until_call(written(text), SPECS, "fence").text == text
+    stopped = until_call(written(text.removesuffix("```"), tokens=False), SPECS, "fence")
+    assert calls_of(stopped.text) == [("python", {"code": code}, False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("```python\nprint(\n```\n```python\nprint(2)\n```", "print("),
+        ("```python\nx = '''\n```\nThat is it.\n```\nNo more.", "x = '''"),
+        ("```python\nprint(1)\n```\nThen\n```\n'''\n```", "print(1)"),
+        ("```python\n# Step 1\n```\n```python\nprint(2)\n```", "# Step 1"),
+        ('```python\ns = """a\n```\n```output\n1\n```\n```python\nprint(2)\n```', 's = """a'),
+    ],
+)
+def test_what_is_no_program_ends_at_its_first_fence(text: str, code: str) -> None:
+    assert calls_of(text) == [("python", {"code": code}, False)]
+
+
+@pytest.mark.timeout(20)
+def test_many_fences_are_read_in_time() -> None:
+    for piece in ("```python\nx = '''\n", "```\n", "```\nprint(\n", "```text\n```\n", '"""\n```\n'):
+        calls_of(piece * (LONGEST // len(piece)))
 
 
 @pytest.mark.parametrize(

@@ -33,11 +33,13 @@ _named = re.compile(
 _keyed = re.compile(rf"{_name}\s*(?=<arg_key>)")
 _key = re.compile(r"\s*<arg_key>\s{0,9}([^<\s]{1,64})\s{0,9}</arg_key>\s{0,9}<arg_value>")
 _key_end = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</|\Z))|\Z")
-_space_name = "(?:[a-z]{1,20}:)?"
-_call_tag, _tag = f"{_space_name}(?:function|invoke|tool|action)", f"{_space_name}(?:parameter|param|argument)"
+SPACE = "(?:[|\uff5c]?[A-Za-z]{1,20}[:|\uff5c])?"
+"""A name space before a tag: ``minimax:``, DeepSeek's ``\uff5cDSML\uff5c``."""
+_call_tag, _tag = f"{SPACE}(?:function|invoke|tool|action)", f"{SPACE}(?:parameter|param|argument)"
 _is = r"(?:=|\s+name\s*=\s*)[\"']?"
 _function = re.compile(rf"\s*<{_call_tag}{_is}{_name}[\"']?\s*>")
-_parameter = re.compile(rf"\s*<{_tag}{_is}([\w.-]{{1,64}})[\"']?(?:\s[^<>]{{0,80}})?>")
+_parameter = re.compile(rf"\s*<{_tag}{_is}([\w.-]{{1,64}})[\"']?(?P<aside>\s[^<>]{{0,80}})?>")
+_is_text = re.compile(r"\bstring\s?=\s?[\"']?true")
 _parameter_end = re.compile(rf"</{_tag}>(?=\s*(?:<{_tag}\b|</{_call_tag}\b|\Z))")
 _function_end = re.compile(rf"\s*</{_call_tag}>")
 _expression = re.compile(r"\[?\s*(?P<name>[A-Za-z_][\w.]{0,63})\s*\(")
@@ -99,11 +101,11 @@ def keyed_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
     head = _keyed.match(text, place)
     if not head:
         return None
-    name, pairs, end = toolbox.named(head["name"]), list[tuple[str, str]](), head.end()
+    name, pairs, end = toolbox.named(head["name"]), list[tuple[str, object]](), head.end()
     while key := _key.match(text, end):
         closing = _key_end.search(text, key.end())
         assert closing  # noqa: S101 - the end of the text is one
-        pairs.append((key[1], text[key.end() : closing.start()]))
+        pairs.append((key[1], _value(name, key[1], text[key.end() : closing.start()], toolbox)))
         end = closing.end()
     return [_of_pairs(name, pairs, text[place:end], toolbox)], end
 
@@ -113,10 +115,12 @@ def parameter_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
     head = _function.match(text, place)
     if not head:
         return None
-    name, pairs, end = toolbox.named(head["name"]), list[tuple[str, str]](), head.end()
+    name, pairs, end = toolbox.named(head["name"]), list[tuple[str, object]](), head.end()
     while parameter := _parameter.match(text, end):
         inner_end, end = _end_of_parameter(text, parameter.end())
-        pairs.append((parameter[1], text[parameter.end() : inner_end]))
+        written = text[parameter.end() : inner_end]
+        is_text = bool(_is_text.search(parameter["aside"] or ""))
+        pairs.append((parameter[1], written if is_text else _value(name, parameter[1], written, toolbox)))
     start = _skipped(_space, text, end)
     value: object = None
     if not pairs and text.startswith("{", start):
@@ -210,11 +214,11 @@ def _of_node(node: ast.expr, raw: str, toolbox: Toolbox) -> ToolCall:
     return call_of(name, arguments, raw, toolbox)
 
 
-def _of_pairs(name: str, pairs: list[tuple[str, str]], raw: str, toolbox: Toolbox) -> ToolCall:
+def _of_pairs(name: str, pairs: list[tuple[str, object]], raw: str, toolbox: Toolbox) -> ToolCall:
     """The call of tool ``name`` with the arguments that tags hold."""
     if len({key for key, _ in pairs}) < len(pairs):
         return ToolCall(name=name, raw=raw, error="an argument is there twice")
-    return call_of(name, {key: _value(name, key, text, toolbox) for key, text in pairs}, raw, toolbox)
+    return call_of(name, dict(pairs), raw, toolbox)
 
 
 def _value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:

@@ -7,6 +7,7 @@ another form. A block is the tool's one text argument, or a JSON object of its a
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from agent0.turns.programs import is_python
@@ -15,6 +16,8 @@ ALIASES = {"python": ("py", "python3", "ipython"), "shell": ("bash", "sh", "cons
 """Languages that name a tool beside its own name."""
 _opening = re.compile(r"^[ \t]{0,8}(?P<sign>`{3,}|~{3,})[ \t]{0,8}(?P<language>[\w.+-]{0,20})[^\n`]*\n", re.MULTILINE)
 _printing = re.compile(r"\bprint\s*\(")
+MOST_TRIED, MOST_CLOSINGS = 16, 8
+"""Blocks whose end is looked for as that of a program, and fences at which one is tried to end."""
 STOPS = ("```\n\n", "```output")
 """What only a closed block is followed by; a bare opening is not."""
 
@@ -34,20 +37,31 @@ def first_block(text: str, tools: Mapping[str, str]) -> FencedBlock | None:
 
     A block without a language calls the tool of ``python`` where it is a program that prints.
     """
-    place = 0
+    place = tried = 0
     while opening := _opening.search(text, place):
-        sign = opening["sign"]
-        closing = re.compile(rf"^[ \t]{{0,8}}{sign[0]}{{{len(sign)},}}(?=[ \t]*$)", re.MULTILINE).search(
-            text, opening.end()
-        )
-        inner_end, place = (closing.start(), closing.end()) if closing else (len(text), len(text))
+        language = opening["language"].lower()
+        tool = tools.get(language, "")
+        is_program = tried < MOST_TRIED and (not language or tool == "python")
+        tried += is_program
+        closing = _closing_of(text, opening, is_program=is_program)
+        inner_end, place = closing.span() if closing else (len(text), len(text))
         body = text[opening.end() : inner_end].strip("\n")
-        tool = tools.get(opening["language"].lower(), "")
-        if not opening["language"] and _printing.search(body) and is_python(body):
+        if not language and _printing.search(body) and is_python(body):
             tool = tools.get("python", "")
         if tool:
             return FencedBlock(tool, body, opening.start(), place, closing is not None)
     return None
+
+
+def _closing_of(text: str, opening: re.Match[str], *, is_program: bool) -> re.Match[str] | None:
+    """What closes a block: the first fence, or of a program the first with which it is one, since its strings may hold
+    fences; None where nothing does."""
+    start = opening.end()
+    closings = list(islice(_closing(opening["sign"]).finditer(text, start), MOST_CLOSINGS))
+    if not is_program or not closings:
+        return closings[0] if closings else None
+    whole = next((one for one in closings if is_python(text[start : one.start()])), None)
+    return whole or (None if is_python(text[start:]) else closings[0])
 
 
 @lru_cache(16)

@@ -7,7 +7,7 @@ stand in one of its texts.
 import re
 from typing import NamedTuple
 
-from agent0.turns.call_bodies import Body, parameter_calls, read_body
+from agent0.turns.call_bodies import SPACE, Body, parameter_calls, read_body
 from agent0.turns.call_objects import call_of
 from agent0.turns.object_spellings import read_or_why
 from agent0.turns.toolbox import Toolbox
@@ -21,9 +21,9 @@ _WEAK = "tools?|im_start"
 _pipe = "[|\uff5c]?"
 _edge = "(?:begin|start|section|end|stop|argument|sep)"
 _opening = re.compile(
-    rf"(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_])?(?P<before>{_edge}_)?"
+    rf"(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_|\uff5c])?(?P<before>{_edge}_)?"
     rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK}))(?P<after>(?:[_\u2581]?{_edge})*)(?P<last>{_pipe})(?P<right>[>\]])"
-    r"|(?P<python><\|python_tag\|>)|(?P<function>(?=<(?:[a-z]{1,20}:)?(?:function|invoke)(?:=|\s+name\s*=)))"
+    rf"|(?P<python><\|python_tag\|>)|(?P<function>(?=<{SPACE}(?:function|invoke)(?:=|\s+name\s*=)))"
     "|(?P<sign>\u273fFUNCTION\u273f:[ \\t]*(?P<named>[\\w.-]{1,64})\\s*\u273fARGS\u273f:[ \\t]*)",
     re.IGNORECASE,
 )
