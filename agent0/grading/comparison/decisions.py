@@ -7,7 +7,7 @@ from agent0.grading.comparison.endless import same_endless
 from agent0.grading.comparison.equations import is_equation_of_unknown, is_percent_of_fraction
 from agent0.grading.comparison.families import same_families
 from agent0.grading.comparison.matrices import same_products
-from agent0.grading.comparison.permutations import same_letter, same_permutation, same_truth
+from agent0.grading.comparison.permutations import same_permutation, same_truth
 from agent0.grading.comparison.piecewise import Equal, one_or_other, same_cases
 from agent0.grading.comparison.quantities import same_quantity
 from agent0.grading.comparison.ranges import same_range
@@ -42,7 +42,6 @@ _IN_ONE_FORM: tuple[Rule, ...] = (
 _WITHOUT_MARKUP: tuple[Rule, ...] = (
     ("quantity", same_quantity),
     ("truth value", same_truth),
-    ("choice", same_letter),
     ("permutation", same_permutation),
     ("truth table", same_formula),
     ("set of solutions", same_families),
@@ -93,8 +92,8 @@ def decided_by_parts(gold: str, answer: str, equal: Equal) -> Decision | None:
     """Decide, with the rule, congruences and functions by cases, both rewritten; ``equal`` compares parts."""
     rules: tuple[Rule, ...] = (
         ("congruence", same_residues),
-        ("cases", lambda wanted, given: same_cases(wanted, given, equal)),
-        ("one or the other", lambda wanted, given: False if one_or_other(wanted, given) else None),
-        ("the same text", lambda wanted, given: spelled_alike(wanted, given) or None),
+        ("cases", lambda gold, answer: same_cases(gold, answer, equal)),
+        ("one or the other", lambda gold, answer: False if one_or_other(gold, answer) else None),
+        ("the same text", lambda gold, answer: spelled_alike(gold, answer) or None),
     )
     return _first(rules, gold, answer)

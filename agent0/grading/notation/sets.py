@@ -1,22 +1,11 @@
-"""Notation in one spelling: bases, sets, vectors, sets of numbers, times signs, binomials."""
+"""Notation in one spelling: sets, vectors, sets of numbers, times signs, binomials."""
 
 import re
 from fractions import Fraction
 from itertools import pairwise
 
-from agent0.grading.math.units import NUMERALS
 from agent0.grading.rules import rewrite, rules
 
-_NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}
-_based = re.compile(r"_\s*(?:\{|\d)|\bbase\b|^0[bxo]|\b(?:binary|octal|hexadecimal)\b", re.IGNORECASE)
-_prefix = re.compile(r"0([bxo])([0-9a-f]+)", re.IGNORECASE)
-_PREFIXES = {"b": 2, "o": 8, "x": 16}
-_base = re.compile(
-    r"\(?\s*([0-9A-Fa-f]+)\s*\)?\s*(?:,?\s*\(?\s*(?:in\s+)?(?:base[\s-]+(\w+)|(binary|octal|hexadecimal|hex))\s*\)?"
-    r"|_\s*\{?\s*\(?\s*(?:base\s*)?(\w+)\s*\)?\s*\}?)",
-    re.IGNORECASE,
-)
-_base_first = re.compile(r"base[\s-]+(\w+)\s*:\s*([0-9A-Fa-f]+)", re.IGNORECASE)
 _fonts = re.compile(r"\\(?:text(?:bf|rm|it)?|math(?:rm|bf|it)|mbox)\s*\{([^{}]*)\}")
 _times = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d)")
 _chosen = rules(
@@ -75,8 +64,6 @@ _assigned = re.compile(r"\s*(?:\\(?:vec|mathbf|boldsymbol)\s*\{?\s*)?[A-Za-z]\s*
 
 def noted(gold: str, said: str) -> tuple[str, str]:
     """Return both in one notation; the gold decides what ambiguous signs of the other mean."""
-    if _based.search(gold) or _based.search(said):
-        gold, said = _in_base(gold), _in_base(said)
     if "x" in said.lower():
         gold, said = _times.sub(r" \\times ", gold), _times.sub(r" \\times ", said)
     gold, said = _chosen_of(gold), _chosen_of(said)
@@ -102,21 +89,6 @@ def _interval(inequality: re.Match[str]) -> str:
     if inequality[2].startswith((">", r"\g")):
         return f"{'[' if closed else '('}{end},\\infty)"
     return rf"(-\infty,{end}{']' if closed else ')'}"
-
-
-def _in_base(text: str) -> str:
-    """``1011_2`` of ``0b1011``, ``1011 (base 2)`` and ``base 2: 1011``."""
-    bare = _fonts.sub(r"\1", text).strip().rstrip(".").strip("$ ")
-    if found := _prefix.fullmatch(bare):
-        return f"{found[2]}_{{{_PREFIXES[found[1].lower()]}}}"
-    if found := _base_first.fullmatch(bare):
-        digits, base = found[2], found[1]
-    elif found := _base.fullmatch(bare):
-        digits, base = found[1], str(_NAMED_BASES.get((found[3] or "").lower()) or found[2] or found[4])
-    else:
-        return text
-    number = int(base) if base.isascii() and base.isdigit() else NUMERALS.get(base.lower())
-    return f"{digits}_{{{number}}}" if number else text
 
 
 def _chosen_of(text: str) -> str:

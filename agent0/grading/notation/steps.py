@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from agent0.grading.comparison.congruences import bare_residue
 from agent0.grading.comparison.piecewise import named_values
 from agent0.grading.comparison.words.clocks import dated, timed
+from agent0.grading.notation.bases import in_one_base
 from agent0.grading.notation.figures import respelled
 from agent0.grading.notation.functions import applied, computed_functions
 from agent0.grading.notation.intervals import bounded
 from agent0.grading.notation.layout import laid_out, turned_alike
 from agent0.grading.notation.markup import unmarked
 from agent0.grading.notation.measures import measured
-from agent0.grading.notation.numerals import in_figures, in_one_base
+from agent0.grading.notation.numerals import in_figures
 from agent0.grading.notation.readings.kinds import of_kind
 from agent0.grading.notation.readings.notes import without_notes
 from agent0.grading.notation.readings.spoken import in_notation

@@ -19,7 +19,6 @@ _list = re.compile(r"[^()\[\]{}]*[,;][^()\[\]{}]*|.*\\pm.*")
 _number = re.compile(r"\s*\\?\$?\s*\d[\d,]*\s*")
 _any = re.compile("")
 _between = re.compile(r"\\?\}\s*,\s*\\?\{")
-_TURNED = {"<": ">", "<=": ">=", r"\le": r"\ge", r"\leq": r"\ge", "≤": r"\ge"}
 _INF = r"(?<![A-Za-z\\])inf(?:inity)?(?![A-Za-z])"
 _RELATIONS: tuple[tuple[str, str], ...] = (
     (r"(?:is )?(?:less than or equal to|at most|no more than|no greater than)", r" \\le "),
@@ -45,20 +44,12 @@ _TABLE: tuple[tuple[re.Pattern[str], Rules], ...] = (
             (r"\b(\d{1,9}) and (\d{1,3})/(\d{1,3})\b", r"\1 \2/\3"),
             (r"(\d*\.\d*?)(\d+) (?:repeating|recurring)", r"\1\\overline{\2}"),
             (
-                r"\\(?:operatorname|mathrm|text)\s*\{\s*cis\s*\}\s*(?:\\left)?\(?([^()]+?)(?:\\right)?\)?$",
-                r"\\cos(\1) + i \\sin(\1)",
-            ),
-            (
                 r"\\frac\s*\{\s*d\s*([a-z])\s*\}\s*\{\s*d\s*[a-z]\s*\}|(?<![a-z])d([a-z])/d[a-z](?![a-z])",
                 lambda f: f"{f[1] or f[2]}'",
             ),
             (r"(?<![a-z\\])([fgh])\[([^\[\]]*)\]", r"\1(\2)"),
             (r"(?<![A-Za-z])C_\s*\{?(\w)\}?\s*\^\s*\{?(\w)\}?", r"\\binom{\1}{\2}"),
             (r"\btwelve (noon|midnight)\b", r"12 \1"),
-            (
-                r"\\[dt]?frac\s*\{\s*\\(?:text|mathrm)\s*\{([a-z]+)\}\s*\}\s*\{\s*\\(?:text|mathrm)\s*\{([a-z]+)\}\s*\}",
-                r"\\text{\1/\2}",
-            ),
         ),
     ),
     (
@@ -76,7 +67,6 @@ _TABLE: tuple[tuple[re.Pattern[str], Rules], ...] = (
             ),
             (rf"^\s*(?:the (?:whole )?real (?:number )?line|{_ALL})\.?\s*$", r"\\mathbb{R}"),
             (r"^\s*(?:\\mathbb\s*\{?\s*R\s*\}?|ℝ|R)\s*\^?\s*\{?\s*\+\s*\}?\s*$", r"(0, \\infty)"),
-            (r"^\s*([-\d./]+)\s*(<=?|\\leq?|≤)\s*([a-z])\s*$", lambda f: f"{f[3]} {_TURNED[f[2]]} {f[1]}"),
             (
                 r"^\s*(\S+\s*(?:<=?|\\leq?|≤)\s*)([a-z])\s*(?:and|,|\\land|∧)\s*\2(\s*(?:<=?|\\leq?|≤)\s*\S+)\s*$",
                 r"\1\2\3",
@@ -98,7 +88,6 @@ _TABLE: tuple[tuple[re.Pattern[str], Rules], ...] = (
     (
         _based,
         _rules(
-            (r"^\s*base[- ](\w+)[: ]\s*([0-9a-f]+)\s*$", r"\2_{\1}"),
             (r"^\s*([0-9a-f]+)h\s*$", r"\1_{16}"),
         ),
     ),
@@ -106,7 +95,6 @@ _TABLE: tuple[tuple[re.Pattern[str], Rules], ...] = (
         _date,
         _rules(
             (r"^\s*(\d{1,2})[-.](\d{1,2})[-.](\d{4})\s*$", r"\1/\2/\3"),
-            (r"^\s*(\d{1,2})[-./](\d{1,2})[-./](\d{2})\s*$", r"\1/\2/20\3"),
         ),
     ),
     (
@@ -117,7 +105,6 @@ _TABLE: tuple[tuple[re.Pattern[str], Rules], ...] = (
     (
         _list,
         _rules(
-            (r"^\s*\\?\{(.*?)\\?\}\s*$", r"\1"),
             (r"(?<![A-Za-z\\])([a-z])_\s*\{?\d\}?\s*=", r"\1 ="),
         ),
     ),
