@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from agent0.errors import ConfigError
 from agent0.grading import Grade, grade, guard
 from agent0.grading.comparison.decisions import decided_in_words
+from agent0.grading.comparison.words.calendar import timed
 from agent0.grading.normal_form import normal_form
 from agent0.grading.notation.markup import unmarked
-from agent0.grading.notation.steps import in_one_date, is_plain, rewritten, spelled
+from agent0.grading.notation.steps import is_plain, rewritten, spelled
 from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"
@@ -79,7 +80,7 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
         return compare_as(name, expected, given)
     bare = unmarked(given)
     if name == "text":
-        expected, bare = in_one_date(expected, bare)
+        expected, bare = timed(expected, bare)
     if name in ("choice", "text") and (decided := decided_in_words(expected, bare)):
         return Grade(*decided, expected[:200], bare[:200])
     return compare_as(name, expected, bare)

@@ -60,6 +60,13 @@ _unit = re.compile(
 _bare_unit = re.compile(r"(?<![A-Za-z\\])([ijk])(?![A-Za-z])")
 _tuple = re.compile(r"\s*\([^()]*,.*\)\s*", re.DOTALL)
 _assigned = re.compile(r"\s*(?:\\(?:vec|mathbf|boldsymbol)\s*\{?\s*)?[A-Za-z]\s*\}?\s*=\s*(?=[\\<(\[])")
+_multiple = re.compile(
+    r"\s*(-?\s*(?:[\d./]+|\\[dt]?frac\s*\{\d+\}\s*\{\d+\})?)\s*(?:\\cdot\s*)?\\(?:mathbf|boldsymbol|bm|hat"
+    r"|vec)\s*\{?\s*(?:\\(?:mathbf|hat)\s*\{?\s*)?\\?([ijk])(?:math)?\s*\}*\s*"
+)
+_entries = re.compile(r"\s*(?:\\left\s*)?(?:\\langle|<|⟨|\(|\[|\\begin\s*\{[bp]matrix\}).*", re.DOTALL)
+_one_column = re.compile(r"\\begin\s*\{[bp]matrix\}((?:(?!\\end|&).)+)\\end\s*\{[bp]matrix\}\s*", re.DOTALL)
+_binomial = re.compile(r"\s*\\d?binom\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}\s*")
 
 
 def noted(gold: str, said: str) -> tuple[str, str]:
@@ -207,3 +214,26 @@ def _combined(text: str, size: int) -> str | None:
         parts[unit] = {"": "1", "-": "-1"}.get(factor, factor)
     letters = "ij" if size == 2 and "k" not in units else "ijk"
     return f"({','.join(parts.get(letter, '0') for letter in letters)})"
+
+
+def one_vector(gold: str, answer: str) -> tuple[str, str]:
+    """Return a multiple of one unit vector as the vector of as many entries as the other side has; a binomial as the
+    column of two that the gold is."""
+    if (column := _one_column.fullmatch(gold.strip())) and (match := _binomial.fullmatch(answer)):
+        two = len([row for row in column[1].split(r"\\") if row.strip()]) == len("ab")
+        return gold, rf"\begin{{pmatrix}}{match[1]}\\{match[2]}\end{{pmatrix}}" if two else answer
+    if (match := _multiple.fullmatch(gold)) and _entries.fullmatch(answer):
+        return _as_entries(match, answer) or gold, answer
+    if (match := _multiple.fullmatch(answer)) and _entries.fullmatch(gold):
+        return gold, _as_entries(match, gold) or answer
+    return gold, answer
+
+
+def _as_entries(match: re.Match[str], other: str) -> str:
+    """The vector with as many entries as ``other``."""
+    size = other.count(",") + 1 if "," in other else len([row for row in other.split(r"\\") if row.strip()])
+    if size not in (2, 3) or (size == 2 and match[2] == "k"):
+        return ""
+    factor = match[1].replace(" ", "")
+    value = {"": "1", "-": "-1"}.get(factor, factor)
+    return rf"\langle {','.join(value if letter == match[2] else '0' for letter in 'ijk'[:size])} \rangle"

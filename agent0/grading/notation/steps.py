@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from agent0.grading.comparison.congruences import bare_residue
 from agent0.grading.comparison.piecewise import named_values
-from agent0.grading.comparison.words.clocks import dated, timed
+from agent0.grading.comparison.words.calendar import timed
 from agent0.grading.notation.bases import in_one_base
 from agent0.grading.notation.figures import respelled
 from agent0.grading.notation.functions import applied, computed_functions
@@ -17,9 +17,8 @@ from agent0.grading.notation.numerals import in_figures
 from agent0.grading.notation.readings.kinds import of_kind
 from agent0.grading.notation.readings.notes import without_notes
 from agent0.grading.notation.readings.spoken import in_notation
-from agent0.grading.notation.sets import noted
+from agent0.grading.notation.sets import noted, one_vector
 from agent0.grading.notation.signs import one_figure, one_sign
-from agent0.grading.notation.vectors import one_vector
 from agent0.grading.notation.wording import without_words
 
 LONGEST, LONGEST_SPELLED = 400, 2_000
@@ -50,7 +49,7 @@ def rewritten(gold: str, answer: str) -> Answers:
     """Return both with other spellings of the same thing; nothing is computed: ``5C2`` stays a binomial coefficient."""
     gold, answer = respelled(gold, answer)
     gold, answer = unmarked(laid_out(gold, gold)), unmarked(laid_out(answer, gold))
-    gold, answer = in_one_date(gold, answer)
+    gold, answer = timed(gold, answer)
     if _words.fullmatch(gold):
         return gold, answer
     gold, answer = bounded(gold, bare_residue(gold, answer))
@@ -64,11 +63,6 @@ def spelled(gold: str, answer: str) -> Answers:
     if is_plain(gold, answer):
         return gold, answer
     return noted(*in_figures(unmarked(gold), unmarked(answer)))
-
-
-def in_one_date(gold: str, answer: str) -> Answers:
-    """Return both dates, days and times of day in one spelling, where the expected answer is one."""
-    return timed(*dated(gold, answer))
 
 
 def computed(gold: str, answer: str) -> Answers:

@@ -1,6 +1,8 @@
-"""Times of day and dates: the same minute, the same day, however they are written."""
+"""Times of day, days, months and dates: the same one, however it is written."""
 
 import re
+
+from agent0.grading.math.units import NUMERALS
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
            "december")  # fmt: skip
@@ -12,6 +14,8 @@ _DATES = (
     (re.compile(rf"{_weekday}({_month})\.?\s+{_day}(?:,?\s+(\d{{4}}))?"), (3, 1, 2)),
     (re.compile(rf"{_weekday}{_day}\s+(?:of\s+)?({_month})\.?(?:,?\s+(\d{{4}}))?"), (3, 2, 1)),
     (re.compile(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})"), (1, 2, 3)),
+    (re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})"), (3, 2, 1)),
+    (re.compile(r"(1[3-9]|2\d|3[01])/(\d{1,2})/(\d{4})"), (3, 2, 1)),
     (re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})"), (3, 1, 2)),
 )
 _time = re.compile(
@@ -20,6 +24,21 @@ _time = re.compile(
 )
 _markup = re.compile(r"\\(?:text(?:bf|rm)?|mathrm|mbox)\s*(?=\{)|\\[!,;: ]|[${}]")
 _LONGEST = 60
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_week = re.compile(
+    r"(?:(?:it|the (?:day|date|answer)) (?:is|was|will be|falls) |on |an? |the )*(mon|tues?|wed(?:nes)?|thu(?:rs?)?"
+    r"|fri|sat(?:ur)?|sun)(?:day)?\.?",
+    re.I,
+)
+_month_name = re.compile(
+    r"(?:in |it is |the month is )*(jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?", re.IGNORECASE
+)
+_clock = re.compile("\\s+o['\u2019]clock")
+_french = re.compile(r"(\d{1,2})\s*h\s*([0-5]\d)(?:\s*min(?:utes)?)?")
+_military = re.compile(r"([01]\d|2[0-3]):?([0-5]\d)\s*(?:hours|hrs|h)\.?")
+_dotted = re.compile(r"(\d{1,2})\.([0-5]\d)(?=\s*[ap]\.?\s?m)")
+_spoken = re.compile(r"(half|quarter|[a-z]+(?:[ -][a-z]+)?(?: minutes)?) (past|to|after|before) (\w+)(.*)")
+_HOURS = {"noon": 12, "midday": 12, "midnight": 0}
 
 
 def _words(text: str) -> str:
@@ -72,3 +91,57 @@ def time_of(text: str) -> tuple[int, bool] | None:
         return hour * 60 + minute, hour == 0 or hour > 12 or found[1][0] == "0"
     late = half in ("pm", "noon", "in the afternoon", "in the evening") or (half == "at night" and hour != 12)
     return (hour % 12 + 12 * late) * 60 + minute, True
+
+
+def timed(gold: str, said: str) -> tuple[str, str]:
+    """Return both times of day, and days of the week, in one spelling, where the gold is one."""
+    if len(gold) > _LONGEST or len(said) > _LONGEST:
+        return gold, said
+    if weekday(gold) is not None:
+        return gold, weekday(said) or said
+    if monthly(gold) is not None:
+        return gold, monthly(said) or said
+    wanted = clock(gold)
+    return (wanted, clock(said)) if time_of(wanted) else (gold, said)
+
+
+def weekday(text: str) -> str | None:
+    """The day of the week that ``text`` is, None where it is none."""
+    found = _week.fullmatch(" ".join(_markup.sub(" ", text).strip(" .*").split()))
+    return next(day for day in _DAYS if day.startswith(found[1].lower()[:3])) if found else None
+
+
+def monthly(text: str) -> str | None:
+    """The month that ``text`` is, None where it is none."""
+    found = _month_name.fullmatch(" ".join(_markup.sub(" ", text).strip(" .*").split()))
+    return next((month for month in _MONTHS if month.startswith(found[1].lower()[:3])), None) if found else None
+
+
+def clock(text: str) -> str:
+    """``5:15 p.m.`` of ``17h15``, ``5.15 pm``, ``1715 hours`` and ``quarter past five p.m.``; else ``text``."""
+    bare = " ".join(_markup.sub(" ", text.replace(r"\!", "")).lower().split()).strip(" .*")
+    bare = _clock.sub(":00", bare.replace("midday", "noon"))
+    if found := _french.fullmatch(bare) or _military.fullmatch(bare):
+        return _of_day(60 * int(found[1]) + int(found[2])) if int(found[1]) < 24 else text
+    if (found := _spoken.fullmatch(bare)) and (minute := _minute(found)) is not None:
+        return minute
+    bare = _dotted.sub(r"\1:\2", bare)
+    return bare if time_of(bare) else text
+
+
+def _of_day(minute: int) -> str:
+    hour = minute // 60
+    return f"{(hour - 1) % 12 + 1}:{minute % 60:02} {'p.m.' if hour >= 12 else 'a.m.'}"
+
+
+def _minute(found: re.Match[str]) -> str | None:
+    words = found[1].removesuffix(" minutes").removeprefix("a ")
+    minutes = {"half": 30, "quarter": 15}.get(words) or NUMERALS.get(words)
+    hour = _HOURS.get(found[3])
+    hour = hour if hour is not None else int(found[3]) if found[3].isdigit() else NUMERALS.get(found[3])
+    if not minutes or minutes > 59 or hour is None or hour > 12:
+        return None
+    total = (60 * hour + minutes * (1 if found[2] in ("past", "after") else -1)) % 1440
+    if found[3] in _HOURS:
+        return _of_day(total)
+    return f"{(total // 60 - 1) % 12 + 1}:{total % 60:02}{found[4]}"
