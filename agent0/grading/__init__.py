@@ -114,9 +114,9 @@ def _rewritten(gold: str, candidate: str) -> Grade:
     return compared
 
 
-def _alike(wanted: str, said: str) -> bool:
+def _alike(expected: str, answer: str) -> bool:
     """Whether two parts of answers are equal."""
-    return _spelled(wanted, said).correct is True
+    return _spelled(expected, answer).correct is True
 
 
 def _spelled(gold: str, candidate: str) -> Grade:
@@ -130,10 +130,10 @@ def _spelled(gold: str, candidate: str) -> Grade:
     return _unasked(exactly(expected, _products(expected, answer)))
 
 
-def _products(wanted: str, said: str) -> str:
-    """``said`` with its runs of letters as products, where the gold has each of the letters inside of a function."""
-    known = set(re.sub(r"\\[A-Za-z]+", "", wanted)) if "\\" in wanted and "\\text" not in wanted else set()
-    return _run.sub(lambda run: " ".join(run[0]) if set(run[0]) <= known else run[0], said)
+def _products(expected: str, answer: str) -> str:
+    """``answer`` with its runs of letters as products, where the gold has each of the letters inside of a function."""
+    known = set(re.sub(r"\\[A-Za-z]+", "", expected)) if "\\" in expected and "\\text" not in expected else set()
+    return _run.sub(lambda run: " ".join(run[0]) if set(run[0]) <= known else run[0], answer)
 
 
 def _unasked(found: Grade) -> Grade:
@@ -155,42 +155,42 @@ def exactly(gold: str, candidate: str | None) -> Grade:
 
 
 def _cleaned(gold: str, candidate: str) -> Grade:
-    wanted, said = clean(gold), clean(candidate)
-    expected, got = wanted.text[:200], said.text[:200]
-    if not said.text:
+    wanted, answer = clean(gold), clean(candidate)
+    expected, got = wanted.text[:200], answer.text[:200]
+    if not answer.text:
         return Grade(False, "no answer", expected, got)
     if letter := _CHOICE_GOLD.match(gold.strip()):
-        return _chosen(letter[1] or letter[2], said.text)
+        return _chosen(letter[1] or letter[2], answer.text)
     if _WORDS_GOLD.match(gold.strip()):
-        return Grade(fold(wanted.text) == fold(said.text), "words", expected, got)
-    if wanted.unit and said.unit and not one_unit(wanted.unit, said.unit):
-        return Grade(False, f"{said.unit} for {wanted.unit}", expected, got)
-    said = _shares(wanted, said)
-    if wanted == said:
+        return Grade(fold(wanted.text) == fold(answer.text), "words", expected, got)
+    if wanted.unit and answer.unit and not one_unit(wanted.unit, answer.unit):
+        return Grade(False, f"{answer.unit} for {wanted.unit}", expected, got)
+    answer = _shares(wanted, answer)
+    if wanted == answer:
         return Grade(True, "the same text", expected, got)
-    return _compared(wanted.text, said.text, expected, got)
+    return _compared(wanted.text, answer.text, expected, got)
 
 
-def _numbers(wanted: str, said: str) -> Grade | None:
+def _numbers(expected: str, answer: str) -> Grade | None:
     """The same of two numbers in figures as of anything, at a twentieth of the cost; None of anything else."""
-    if not (_figures.fullmatch(wanted) and _figures.fullmatch(said)):
+    if not (_figures.fullmatch(expected) and _figures.fullmatch(answer)):
         return None
-    if wanted == said:
-        return Grade(True, "the same text", wanted, said)
-    same = Fraction(wanted) == Fraction(said)
-    return Grade(same, "equal by exact comparison" if same else "different", wanted, said)
+    if expected == answer:
+        return Grade(True, "the same text", expected, answer)
+    same = Fraction(expected) == Fraction(answer)
+    return Grade(same, "equal by exact comparison" if same else "different", expected, answer)
 
 
-def _compared(wanted: str, said: str, expected: str, got: str) -> Grade:
+def _compared(wanted: str, answer: str, expected: str, got: str) -> Grade:
     try:
         aim = form_of(wanted)
         letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
-        found = form_of(_separate(said) if _many(aim) else said, letters)
+        found = form_of(_separate(answer) if _many(aim) else answer, letters)
         if equal(aim, found):
             return Grade(True, "equal by exact comparison", expected, got)
     except TooLargeError as error:
-        return Grade(False if costly(wanted, said) else None, f"too large to compare: {error}", expected, got)
-    if (asked := question(wanted, said, aim, found)) is None:
+        return Grade(False if costly(wanted, answer) else None, f"too large to compare: {error}", expected, got)
+    if (asked := question(wanted, answer, aim, found)) is None:
         return Grade(False, "different", expected, got)
     return Grade(None, "exact comparison cannot tell", *asked, symbolic=True)
 
@@ -199,21 +199,21 @@ def _many(aim: Form) -> bool:
     return isinstance(aim, Group) and aim.kind in ("list", "set")
 
 
-def _separate(said: str) -> str:
+def _separate(answer: str) -> str:
     """Where several values are wanted, a comma parts two of them, and no thousands."""
-    return re.sub(r"(?<=\d),(?=\d)", ", ", said)
+    return re.sub(r"(?<=\d),(?=\d)", ", ", answer)
 
 
-def _shares(wanted: Clean, said: Clean) -> Clean:
+def _shares(expected: Clean, answer: Clean) -> Clean:
     """``50 percent`` as the number that it is, where the gold is no percentage and no number beyond one."""
-    if said.unit != "percent" or wanted.unit:
-        return said
+    if answer.unit != "percent" or expected.unit:
+        return answer
     try:
-        value = rational(read(wanted.text))
+        value = rational(read(expected.text))
     except (UnreadableError, TooLargeError):
-        return said
+        return answer
     above = value is not None and (abs(value) > 1 or value.denominator == 1)
-    return said if above else Clean(f"({said.text})/100")
+    return answer if above else Clean(f"({answer.text})/100")
 
 
 def guard(gold: str, candidate: str) -> str:
@@ -232,6 +232,6 @@ def guard(gold: str, candidate: str) -> str:
     return "too many digits" if longest > max(MOST_DIGITS, len(gold)) else ""
 
 
-def _chosen(wanted: str, said: str) -> Grade:
-    letter = letter_of(said) or fold(said)[:20]
-    return Grade(letter == wanted, "choice", wanted, letter)
+def _chosen(expected: str, answer: str) -> Grade:
+    letter = letter_of(answer) or fold(answer)[:20]
+    return Grade(letter == expected, "choice", expected, letter)

@@ -54,8 +54,8 @@ def enclosed(text: str) -> bool:
 
 def _is_fraction(text: str) -> bool:
     """A fraction of whole numbers that is none itself. Its parts are named in pairs."""
-    found = _fraction.fullmatch(text)
-    if found is None:
+    match = _fraction.fullmatch(text)
+    if match is None:
         return False
-    top, bottom = (int(re.sub(r"[,\s]", "", part)) for part in found.groups() if part is not None)
+    top, bottom = (int(re.sub(r"[,\s]", "", part)) for part in match.groups() if part is not None)
     return bottom != 0 and top % bottom != 0

@@ -47,7 +47,7 @@ def kind(
     *,
     applies: Callable[[str], bool],
     rank: int,
-    undone: Callable[[str, str], bool] = lambda expected, given: False,
+    undone: Callable[[str, str], bool] = lambda expected, answer: False,
 ) -> Callable[[_Grader], _Grader]:
     """Register how one kind of answer is read and compared."""
     return _kinds.adding(name, lambda grade: Kind(name, grade, applies, rank, undone))
@@ -63,8 +63,8 @@ def kind_of(expected: str) -> str:
     return next(entry.name for entry in kinds().values() if entry.applies(expected))
 
 
-def grade_as(name: str, expected: str, given: str | None) -> Grade:
-    """Whether ``given`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads). Total and
+def grade_as(name: str, expected: str, answer: str | None) -> Grade:
+    """Whether ``answer`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads). Total and
     bounded in time.
 
     Raises:
@@ -72,13 +72,13 @@ def grade_as(name: str, expected: str, given: str | None) -> Grade:
     """
     expected = without_solution(expected)
     name = name or kind_of(expected)
-    if given is None:
-        return compare_as(name, expected, given)
+    if answer is None:
+        return compare_as(name, expected, answer)
     if name == VALUE:
-        return grade(expected, given)
-    if guard(expected, given) or is_plain(expected, given):
-        return compare_as(name, expected, given)
-    bare = unmarked(given)
+        return grade(expected, answer)
+    if guard(expected, answer) or is_plain(expected, answer):
+        return compare_as(name, expected, answer)
+    bare = unmarked(answer)
     if name == "text":
         expected, bare = timed(expected, bare)
     if name in ("choice", "text") and (decided := decided_in_words(expected, bare)):
@@ -93,32 +93,32 @@ def without_solution(expected: str) -> str:
     return answer.strip() if mark and answer.strip() else expected
 
 
-def compare_as(name: str, expected: str, given: str | None) -> Grade:
+def compare_as(name: str, expected: str, answer: str | None) -> Grade:
     """``grade_as`` of answers as they stand; items of an answer are compared so.
 
     Raises:
         ConfigError: there is no such kind.
     """
-    if given is None or not plain(given).strip():
+    if answer is None or not plain(answer).strip():
         return Grade(False, "no answer", expected[:200])
-    if problem := guard(expected, given):
-        return Grade(False, problem, expected[:200], given[:200])
-    return named(name or kind_of(expected)).grade(expected, given)
+    if problem := guard(expected, answer):
+        return Grade(False, problem, expected[:200], answer[:200])
+    return named(name or kind_of(expected)).grade(expected, answer)
 
 
-def left_undone(name: str, expected: str, given: str) -> bool:
-    """Whether ``given`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
+def left_undone(name: str, expected: str, answer: str) -> bool:
+    """Whether ``answer`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
     reads): ``76*26+89`` where ``2065`` is wanted. Total and bounded in time; what is out of bounds is not looked at.
 
     Raises:
         ConfigError: there is no such kind.
     """
-    if guard(expected, given) or guard(expected, expected):
+    if guard(expected, answer) or guard(expected, expected):
         return False
     name = name or kind_of(expected)
-    if name == VALUE and not is_plain(expected, given):
-        expected, given = spelled(*rewritten(expected, given))
-    return named(name).undone(expected, given)
+    if name == VALUE and not is_plain(expected, answer):
+        expected, answer = spelled(*rewritten(expected, answer))
+    return named(name).undone(expected, answer)
 
 
 def named(name: str) -> Kind:

@@ -22,19 +22,19 @@ def _pairs(text: str) -> dict[str, str] | None:
 
 def _undone(expected: str, given: str) -> bool:
     """Value by value, each as the kind of the one that is wanted."""
-    wanted, said = _pairs(expected) or {}, _pairs(given) or {}
-    return any(left_undone("", wanted[name], said[name]) for name in wanted.keys() & said.keys())
+    wanted, answer = _pairs(expected) or {}, _pairs(given) or {}
+    return any(left_undone("", wanted[name], answer[name]) for name in wanted.keys() & answer.keys())
 
 
 @kind("assignment", applies=lambda expected: bool(_DICT.fullmatch(expected)), rank=5, undone=_undone)
 def assignment(expected: str, given: str) -> Grade:
     """Every name has its value, and no name is left over."""
-    wanted, said = _pairs(expected), _pairs(given)
+    wanted, answer = _pairs(expected), _pairs(given)
     shown = expected[:200], given[:200]
     if wanted is None:
         return Grade(None, "the expected pairs cannot be read", *shown)
-    if said is None:
+    if answer is None:
         return Grade(False, "no pairs of a name and a value", *shown)
-    if wanted.keys() != said.keys():
+    if wanted.keys() != answer.keys():
         return Grade(False, "other names", *shown)
-    return Grade(all(compare_as("", wanted[name], said[name]).correct is True for name in wanted), "pairs", *shown)
+    return Grade(all(compare_as("", wanted[name], answer[name]).correct is True for name in wanted), "pairs", *shown)

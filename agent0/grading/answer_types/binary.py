@@ -38,13 +38,13 @@ def _significant(text: str) -> int:
     rank=0,
     undone=undone_by(exact),
 )
-def binary(expected: str, given: str) -> Grade:
-    """Against the exact value of ``given``, to about fifteen digits."""
-    found = compare(expected, given)
+def binary(expected: str, answer: str) -> Grade:
+    """Against the exact value of ``answer``, to about fifteen digits."""
+    found = compare(expected, answer)
     if found.correct is True:
         return found
     try:
-        value, wanted = _approximate(read(clean(given).text)), Decimal(expected)
+        value, wanted = _approximate(read(clean(answer).text)), Decimal(expected)
     except (UnreadableError, algebra.TooLargeError, ArithmeticError):
         value = None
     if value is None:

@@ -10,7 +10,9 @@ from agent0.grading.math.letters import letter_of
 @kind("choice", applies=lambda expected: bool(re.fullmatch(r"\([A-Z]\)", expected)), rank=2)
 def choice(expected: str, given: str) -> Grade:
     """``(B)``, ``b.``, ``Option B`` and ``B) the second`` are one answer."""
-    wanted, said = letter_of(plain(expected)), letter_of(plain(given))
+    wanted, answer = letter_of(plain(expected)), letter_of(plain(given))
     if not wanted:
         return Grade(None, "a letter was expected, and there is none to compare with", expected[:200], given[:200])
-    return Grade(said == wanted, "choice" if said else "no letter of a choice", wanted, said or plain(given)[:200])
+    return Grade(
+        answer == wanted, "choice" if answer else "no letter of a choice", wanted, answer or plain(given)[:200]
+    )

@@ -6,16 +6,16 @@ from agent0.grading.comparison.truth_tables import SURE, NoFormulaError, tokens,
 
 
 @kind("formula", applies=lambda expected: bool(SURE.search(expected)), rank=4)
-def formula(expected: str, given: str) -> Grade:
+def formula(expected: str, answer: str) -> Grade:
     """By truth table. What is expected and cannot be read decides nothing."""
-    shown = expected[:200], given[:200]
+    shown = expected[:200], answer[:200]
     try:
         wanted = tokens(plain(expected))
         truths([wanted])
     except NoFormulaError as error:
         return Grade(None, f"the expected formula cannot be read: {error}", *shown)
     try:
-        one, other = truths([wanted, tokens(plain(given))])
+        one, other = truths([wanted, tokens(plain(answer))])
     except NoFormulaError as error:
         too_many = "variables" in str(error)
         return Grade(False, f"{error}" if too_many else "no formula", *shown)

@@ -51,25 +51,25 @@ def _items(text: str) -> tuple[list[str], bool] | None:
 
 def _undone(expected: str, given: str) -> bool:
     """Item by item, each as the kind that its partner is: ``12-0-0`` is no date where ``12`` is wanted."""
-    wanted, said = _items(expected), _items(given)
-    if wanted is None or said is None:
+    wanted, answer = _items(expected), _items(given)
+    if wanted is None or answer is None:
         return False
-    pairs = _partners(expected, *wanted, said[0]) or ()
+    pairs = _partners(expected, *wanted, answer[0]) or ()
     return any(left_undone(_kind(expected, one), one, other) for one, other in pairs)
 
 
 @kind("listing", applies=lambda expected: bool(_LISTED.fullmatch(expected)), rank=6, undone=_undone)
 def listing(expected: str, given: str) -> Grade:
     """Item by item, each compared as its own kind."""
-    wanted, said = _items(expected), _items(given)
+    wanted, answer = _items(expected), _items(given)
     shown = expected[:200], given[:200]
     if wanted is None:
         return Grade(None, "the expected list cannot be read", *shown)
-    if said is None:
+    if answer is None:
         return Grade(False, "no list", *shown)
-    if len(wanted[0]) != len(said[0]):
-        return Grade(False, f"{len(said[0])} items for {len(wanted[0])}", *shown)
-    return Grade(_partners(expected, *wanted, said[0]) is not None, "item by item", *shown)
+    if len(wanted[0]) != len(answer[0]):
+        return Grade(False, f"{len(answer[0])} items for {len(wanted[0])}", *shown)
+    return Grade(_partners(expected, *wanted, answer[0]) is not None, "item by item", *shown)
 
 
 def _kind(expected: str, item: str) -> str:
@@ -77,12 +77,12 @@ def _kind(expected: str, item: str) -> str:
     return VALUE if item == expected else ""
 
 
-def _partners(expected: str, items: list[str], ordered: bool, said: list[str]) -> list[tuple[str, str]] | None:
+def _partners(expected: str, items: list[str], ordered: bool, answer: list[str]) -> list[tuple[str, str]] | None:
     """Each wanted item with the one that says the same: the next, or any where there is no order. None where one has
     none, or one is left over."""
-    if len(items) != len(said):
+    if len(items) != len(answer):
         return None
-    left, out = list(said), []
+    left, out = list(answer), []
     for one in items:
         name, able = _kind(expected, one), left[:1] if ordered else left
         place = next((n for n, other in enumerate(able) if compare_as(name, one, other).correct is True), -1)

@@ -33,11 +33,11 @@ def _row(text: str) -> _Row | None:
 @kind("ordering", applies=lambda expected: bool(_NAMED.fullmatch(expected)), rank=3)
 def ordering(expected: str, given: str) -> Grade:
     """``Ann < Bob < Cid`` is ``Cid > Bob > Ann``. A row without signs is in the order that was asked for."""
-    wanted, said = _row(expected), _row(given)
+    wanted, answer = _row(expected), _row(given)
     if wanted is None:
         return Grade(None, "the expected order cannot be read", expected[:200], given[:200])
-    if said is None:
+    if answer is None:
         return Grade(False, "no single order", expected[:200], given[:200])
-    turned = {wanted.sign, said.sign} == {"<", ">"}
-    names = said.names[::-1] if turned else said.names
+    turned = {wanted.sign, answer.sign} == {"<", ">"}
+    names = answer.names[::-1] if turned else answer.names
     return Grade(names == wanted.names, "order", " < ".join(wanted.names)[:200], " < ".join(names)[:200])

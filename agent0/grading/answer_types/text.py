@@ -25,5 +25,5 @@ def _applies(expected: str) -> bool:
 @kind("text", applies=_applies, rank=8)
 def text(expected: str, given: str) -> Grade:
     """Case, spaces and quotes around it do not count."""
-    wanted, said = words(expected), words(given)
-    return Grade(wanted == said, "words", wanted[:200], said[:200])
+    wanted, answer = words(expected), words(given)
+    return Grade(wanted == answer, "words", wanted[:200], answer[:200])

@@ -9,8 +9,8 @@ _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 @kind("truth", applies=lambda expected: words(expected) in _TRUTHS, rank=1)
 def truth(expected: str, given: str) -> Grade:
     """Compare truth values: true and false, yes and no, in any case."""
-    wanted, said = (_TRUTHS.get(words(one)) for one in (expected, given))
+    wanted, answer = (_TRUTHS.get(words(one)) for one in (expected, given))
     if wanted is None:
         return Grade(None, "a truth value was expected, and there is none to compare with", expected[:200], given[:200])
-    got = words(given)[:200] if said is None else str(said)
-    return Grade(said == wanted, "truth value" if said is not None else "no truth value", str(wanted), got)
+    got = words(given)[:200] if answer is None else str(answer)
+    return Grade(answer == wanted, "truth value" if answer is not None else "no truth value", str(wanted), got)

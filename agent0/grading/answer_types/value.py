@@ -27,10 +27,10 @@ def exact(one: Expression) -> bool:
 
 
 def undone_by(literal: _Literal) -> Callable[[str, str], bool]:
-    """(expected, given) -> whether more expressions of ``given`` than of ``expected`` are not ``literal``."""
+    """(expected, given) -> whether more expressions of ``answer`` than of ``expected`` are not ``literal``."""
 
-    def undone(expected: str, given: str) -> bool:
-        return (left := unevaluated(given, literal)) > 0 and left > unevaluated(expected, literal)
+    def undone(expected: str, answer: str) -> bool:
+        return (left := unevaluated(answer, literal)) > 0 and left > unevaluated(expected, literal)
 
     return undone
 
@@ -52,6 +52,6 @@ def _numeric(text: str) -> bool:
 
 
 @kind(VALUE, applies=lambda expected: True, rank=9, undone=undone_by(is_written_out))
-def value(expected: str, given: str) -> Grade:
+def value(expected: str, answer: str) -> Grade:
     """As mathematics; may ask for a symbolic engine."""
-    return compare(expected, given)
+    return compare(expected, answer)

@@ -17,25 +17,25 @@ _name = re.compile(r"[A-Za-z](?:_\{?\w+\}?)?(?:\^\{?\w+\}?)?")
 Residues = tuple[str, frozenset[int], int]
 
 
-def same_residues(gold: str, said: str) -> bool | None:
+def same_residues(gold: str, answer: str) -> bool | None:
     """Whether both are the same residues, of the same name where both have one; None where one is no congruence with
     numbers and they are not the same sides of the same modulus."""
-    if "mod" not in said or "mod" not in gold or max(len(gold), len(said)) > LONGEST:
+    if "mod" not in answer or "mod" not in gold or max(len(gold), len(answer)) > LONGEST:
         return None
-    if (wanted := residues_of(gold)) and (found := residues_of(said)):
-        names = {wanted[0], found[0]} - {""}
-        return len(names) < 2 and _same(wanted, found)
+    if (expected := residues_of(gold)) and (found := residues_of(answer)):
+        names = {expected[0], found[0]} - {""}
+        return len(names) < 2 and _same(expected, found)
     sides = _sides(gold)
-    return True if sides and sides == _sides(said) else None
+    return True if sides and sides == _sides(answer) else None
 
 
-def bare_residue(gold: str, said: str) -> str:
-    """``7`` of ``x = 7 (mod 11)`` where the gold is a number; else ``said``."""
-    if "mod" not in said or not _figures.fullmatch(gold) or len(said) > LONGEST:
-        return said
-    found, written = residues_of(said), re.search(r"(-?\d+)\s*$", _modulo.sub("", _words(said)))
+def bare_residue(gold: str, answer: str) -> str:
+    """``7`` of ``x = 7 (mod 11)`` where the gold is a number; else ``answer``."""
+    if "mod" not in answer or not _figures.fullmatch(gold) or len(answer) > LONGEST:
+        return answer
+    found, written = residues_of(answer), re.search(r"(-?\d+)\s*$", _modulo.sub("", _words(answer)))
     whole = found is not None and len(found[1]) == 1 and written is not None and 0 <= int(written[1]) < found[2]
-    return written[1] if whole and written else said
+    return written[1] if whole and written else answer
 
 
 def _words(text: str) -> str:
@@ -68,11 +68,11 @@ def _piece(text: str, modulus: int) -> tuple[str, set[int]] | None:
         left, sign, right = (
             re.split(r"(\\equiv(?![A-Za-z])|=)", part, maxsplit=1) if re.search(r"\\equiv|=", part) else ("", "", part)
         )
-        found = _residue.fullmatch(right.strip())
-        if found is None or (sign and (not _name.fullmatch(left.strip()) or (place and left.strip() != name))):
+        match = _residue.fullmatch(right.strip())
+        if match is None or (sign and (not _name.fullmatch(left.strip()) or (place and left.strip() != name))):
             return None
         name = left.strip() or name
-        values |= {int(found[2]) % modulus} | ({-int(found[2]) % modulus} if found[1] else set())
+        values |= {int(match[2]) % modulus} | ({-int(match[2]) % modulus} if match[1] else set())
     return (name, values) if values else None
 
 

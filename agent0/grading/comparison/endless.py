@@ -18,17 +18,17 @@ _gap = re.compile(r"\\[ ,;:!]|[$~]|\\(?:left|right)(?![A-Za-z])")
 Run = list[Quotient]
 
 
-def same_endless(gold: str, said: str) -> bool | None:
+def same_endless(gold: str, answer: str) -> bool | None:
     """Whether both list the same terms, where one has dots: those that are written in both agree, and those that only
     one has go on as the other's do. None where none has dots, or something in them is no term."""
-    if not (_dots.search(gold) and ("," in gold)) and not (_dots.search(said) and "," in gold):
+    if not (_dots.search(gold) and ("," in gold)) and not (_dots.search(answer) and "," in gold):
         return None
-    wanted, listed = _listed(gold), _listed(said)
-    if wanted is None or listed is None:
-        return None if "".join(gold.split()) != "".join(said.split()) else True
-    if wanted[0] != listed[0] or wanted[1] != listed[1]:
+    expected, listed = _listed(gold), _listed(answer)
+    if expected is None or listed is None:
+        return None if "".join(gold.split()) != "".join(answer.split()) else True
+    if expected[0] != listed[0] or expected[1] != listed[1]:
         return False
-    return _agree(wanted[2], listed[2])
+    return _agree(expected[2], listed[2])
 
 
 def _listed(text: str) -> tuple[str, str, list[Run]] | None:

@@ -13,13 +13,12 @@ _KNOWN = "eifgphdn"
 """Letters that are a constant, or a function's name in an answer's own words."""
 
 
-def is_equation_of_unknown(gold: str, said: str) -> bool | None:
-    """False where ``said`` gives the value of a power, multiple or sum of an unknown and the gold is no equation; None
-    for everything else."""
-    found = _unsolved.fullmatch(said)
-    if found is None or "=" in gold or _letters.search(gold) or _letters.search(found[found.re.groups]):
+def is_equation_of_unknown(gold: str, answer: str) -> bool | None:
+    """False where ``answer`` gives a power, multiple or sum of an unknown and the gold is no equation; else None."""
+    match = _unsolved.fullmatch(answer)
+    if match is None or "=" in gold or _letters.search(gold) or _letters.search(match[match.re.groups]):
         return None
-    name = next(filter(None, found.groups()[:-1]))
+    name = next(filter(None, match.groups()[:-1]))
     return None if name in _KNOWN else False
 
 
@@ -27,7 +26,7 @@ _fraction = re.compile(r"\s*[-−]?\s*(?:\\[dtc]?frac\s*(?:\{[^{}]+\}\s*\{[^{}]+
 _percent = re.compile(r"(.*?)\s*(?:\\?%|\\text\s*\{\s*(?:%|percent)\s*\}|percent|per cent)\s*\.?\s*", re.DOTALL)
 
 
-def is_percent_of_fraction(gold: str, said: str) -> bool | None:
-    """False where ``said`` is the gold's fraction as a percentage; None for everything else."""
-    found = _percent.fullmatch(said) if _fraction.fullmatch(gold) else None
-    return False if found and "".join(found[1].split()) == "".join(gold.split()) else None
+def is_percent_of_fraction(gold: str, answer: str) -> bool | None:
+    """False where ``answer`` is the gold's fraction as a percentage; None for everything else."""
+    match = _percent.fullmatch(answer) if _fraction.fullmatch(gold) else None
+    return False if match and "".join(match[1].split()) == "".join(gold.split()) else None

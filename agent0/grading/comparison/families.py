@@ -28,15 +28,15 @@ _degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegree
 _counts = re.compile(r"(?<![A-Za-z\\])[knmlt](?![A-Za-z(])|\\pi\s*[knml]|[knml]\s*\\pi")
 
 
-def same_families(gold: str, said: str) -> bool | None:
+def same_families(gold: str, answer: str) -> bool | None:
     """Whether both are the same numbers; None where one is no general solution with multiples of pi or degrees."""
     if not (_counts.search(gold) and ("pi" in gold or _degrees.search(gold))):
         return None
-    wanted = _families(gold)
-    if not wanted or not (found := _families(said)):
+    expected = _families(gold)
+    if not expected or not (found := _families(answer)):
         return None
-    whole = _common([step for _, step in (*wanted, *found)])
-    sets = [_listed(one, whole) for one in (wanted, found)]
+    whole = _common([step for _, step in (*expected, *found)])
+    sets = [_listed(one, whole) for one in (expected, found)]
     return None if None in sets else sets[0] == sets[1]
 
 
@@ -56,8 +56,8 @@ def _families(text: str) -> list[Family]:
     bare, name = _whole.sub("", text.strip(" .$")), ""
     out: list[Family] = []
     for part in filter(None, _joint.split(bare)):
-        if found := _name.match(part):
-            name, part = found[1], part[found.end() :]
+        if match := _name.match(part):
+            name, part = match[1], part[match.end() :]
         for one in [_sign.sub(sign, part) for sign in "+-"] if len(_sign.findall(part)) == 1 else [part]:
             if not (made := _family(one, name)):
                 return []

@@ -37,55 +37,57 @@ _sign = re.compile(r"<=|>=|<|>|=|\\(?:le|ge|leq|geq|leqslant|geqslant|lt|gt|neq?
 Value = Callable[[dict[str, float]], Sample]
 
 
-def same_functions(gold: str, said: str, asked: bool = False) -> bool:
+def same_functions(gold: str, answer: str, asked: bool = False) -> bool:
     """Whether both are one function at each of some points, or of an antiderivative but for a constant. Only what has
     functions, cases or absolute values is looked at, and no decimal; where a symbolic engine will be ``asked``, only
     what it does not know."""
-    both = f"{gold} {said}"
-    if max(len(gold), len(said)) > LONGEST or _decimal.search(both) or _foreign.search(both):
+    both = f"{gold} {answer}"
+    if max(len(gold), len(answer)) > LONGEST or _decimal.search(both) or _foreign.search(both):
         return False
     if not (_beyond if asked else _needed).search(both) and not _constant.search(gold):
         return False
-    if clean(gold).unit != clean(said).unit:
+    if clean(gold).unit != clean(answer).unit:
         return False
     free = bool(_constant.search(gold))
-    if free != bool(_constant.search(said)):
+    if free != bool(_constant.search(answer)):
         return False
-    wanted, found = (_function(_constant.sub("", text)) for text in _unnamed(gold, said))
-    if wanted is None or found is None or wanted[1] != found[1]:
+    expected, found = (_function(_constant.sub("", text)) for text in _unnamed(gold, answer))
+    if expected is None or found is None or expected[1] != found[1]:
         return False
-    return _agree(wanted[0], found[0], sorted(wanted[1]), free, bool(re.search(r"even|odd|\(-1\)\s*\^", gold + said)))
+    return _agree(
+        expected[0], found[0], sorted(expected[1]), free, bool(re.search(r"even|odd|\(-1\)\s*\^", gold + answer))
+    )
 
 
-def _unnamed(gold: str, said: str) -> tuple[str, str]:
+def _unnamed(gold: str, answer: str) -> tuple[str, str]:
     """Both without ``f(x) =`` before them; a name that the other one holds is none."""
-    heads = [_name.match(text) for text in (gold, said)]
+    heads = [_name.match(text) for text in (gold, answer)]
     names = [re.sub(r"\W", "", head[0])[:1] if head else "" for head in heads]
     kept = any(
         head and re.search(rf"(?<![A-Za-z\\]){name}(?![A-Za-z])", text[head.end() if head is mine else 0 :])
         for head, name in zip(heads, names, strict=True)
-        for text, mine in zip((gold, said), heads, strict=True)
+        for text, mine in zip((gold, answer), heads, strict=True)
     )
     if kept or (all(names) and names[0] != names[1]):
-        return gold, said
-    return _name.sub("", gold), _name.sub("", said)
+        return gold, answer
+    return _name.sub("", gold), _name.sub("", answer)
 
 
-def _agree(wanted: Value, found: Value, names: list[str], free: bool, whole: bool) -> bool:
-    pairs = _pairs(wanted, found, names, whole)
+def _agree(expected: Value, found: Value, names: list[str], free: bool, whole: bool) -> bool:
+    pairs = _pairs(expected, found, names, whole)
     if pairs is None or len(pairs) < (FEWEST if names else 1):
         return False
     shift = pairs[0][1].value - pairs[0][0].value if free else 0
     return all(near(one.value + shift, other.value, one.scale + other.scale + abs(shift)) for one, other in pairs)
 
 
-def _pairs(wanted: Value, found: Value, names: list[str], whole: bool) -> list[tuple[Sample, Sample]] | None:
+def _pairs(expected: Value, found: Value, names: list[str], whole: bool) -> list[tuple[Sample, Sample]] | None:
     """Both at each point where both have a real value; None where only one has."""
     pairs = []
     for n in range(len(_REALS)) if names else (0,):
         points = _WHOLES if whole else _REALS
         point = {name: points[(n + 5 * place + n * place) % len(points)] for place, name in enumerate(names)}
-        values = [_real(value, point, bool(names)) for value in (wanted, found)]
+        values = [_real(value, point, bool(names)) for value in (expected, found)]
         if (values[0] is None) != (values[1] is None):
             return None
         if values[0] is not None and values[1] is not None:
@@ -102,15 +104,19 @@ def _real(function: Value, point: dict[str, float], real: bool) -> Sample | None
     return None if value != value or (real and abs(value.imag) > 1e-9 * max(abs(value), sample.scale)) else sample
 
 
-def surely_differ(gold: str, said: str) -> bool:
+def surely_differ(gold: str, answer: str) -> bool:
     """Whether two expressions that exact algebra leaves open have different values at some point."""
-    if max(len(gold), len(said)) > LONGEST or _foreign.search(f"{gold} {said}") or _several_valued.search(gold + said):
+    if (
+        max(len(gold), len(answer)) > LONGEST
+        or _foreign.search(f"{gold} {answer}")
+        or _several_valued.search(gold + answer)
+    ):
         return False
-    wanted, found = (_function(text) for text in (gold, said))
-    if wanted is None or found is None:
+    expected, found = (_function(text) for text in (gold, answer))
+    if expected is None or found is None:
         return False
-    names = sorted(wanted[1] | found[1])
-    pairs = _pairs(wanted[0], found[0], names, whole=False) or []
+    names = sorted(expected[1] | found[1])
+    pairs = _pairs(expected[0], found[0], names, whole=False) or []
     different = [pair for pair in pairs if not near(pair[0].value, pair[1].value, pair[0].scale + pair[1].scale)]
     return len(different) >= (FEWEST if names else 1)
 
@@ -118,11 +124,11 @@ def surely_differ(gold: str, said: str) -> bool:
 def _function(text: str) -> tuple[Value, set[str]] | None:
     """(its value at a point, its variables); None where it cannot be read."""
     text = text.strip(" .$")
-    if found := _cases.fullmatch(text):
-        rows = [row.split("&") for row in re.split(r"\\\\(?:\[[^\]]*\])?", found[1]) if row.strip(" ,.")]
+    if match := _cases.fullmatch(text):
+        rows = [row.split("&") for row in re.split(r"\\\\(?:\[[^\]]*\])?", match[1]) if row.strip(" ,.")]
         return _by_cases([(row[0], row[1]) for row in rows]) if all(len(row) == 2 for row in rows) else None
-    if found := _if.fullmatch(_text.sub(r" \1 ", text)):
-        return _by_cases([(found[1], found[2]), (found[3], found[4] or "otherwise")])
+    if match := _if.fullmatch(_text.sub(r" \1 ", text)):
+        return _by_cases([(match[1], match[2]), (match[3], match[4] or "otherwise")])
     value = _quotient(text)
     return None if value is None else (partial(sample_at, value), variables(value))
 
@@ -160,8 +166,8 @@ def _test(condition: str) -> tuple[Callable[[dict[str, float]], bool], set[str]]
     bare = " ".join(re.sub(r"\b(?:if|for|when|is)\b", " ", _text.sub(r" \1 ", condition)).split()).strip(" ,.$")
     if bare in ("otherwise", "else"):
         return (lambda point: True), set()
-    if found := re.fullmatch(r"([a-z]) (even|odd)", bare):
-        return (lambda point: int(point[found[1]]) % 2 == (found[2] == "odd")), {found[1]}
+    if match := re.fullmatch(r"([a-z]) (even|odd)", bare):
+        return (lambda point: int(point[match[1]]) % 2 == (match[2] == "odd")), {match[1]}
     signs = _sign.findall(bare)
     sides = [_quotient(side) for side in _sign.split(bare)]
     if not 1 <= len(signs) <= 2 or None in sides:

@@ -25,14 +25,14 @@ class _UnreadableError(ValueError):
     """No sum of products of matrices."""
 
 
-def same_products(gold: str, said: str) -> bool | None:
+def same_products(gold: str, answer: str) -> bool | None:
     """Whether two products of capital letters are one for all matrices, or two texts with operators are one; None where
     the gold is neither."""
-    if max(len(gold), len(said)) > LONGEST:
+    if max(len(gold), len(answer)) > LONGEST:
         return None
     if _operator.search(gold):
-        return True if _gap.sub("", gold) == _gap.sub("", said) else False if _operator.search(said) else None
-    bare, other = (_fonts.sub(lambda font: f" {font[1] or ''} ", text) for text in (gold, said))
+        return True if _gap.sub("", gold) == _gap.sub("", answer) else False if _operator.search(answer) else None
+    bare, other = (_fonts.sub(lambda font: f" {font[1] or ''} ", text) for text in (gold, answer))
     if (
         not _pair.search(bare)
         or len(set(_letters.findall(bare))) < len("AB")
@@ -45,9 +45,9 @@ def same_products(gold: str, said: str) -> bool | None:
         return None
 
 
-def _crossed(gold: str, said: str) -> bool | None:
+def _crossed(gold: str, answer: str) -> bool | None:
     r"""``A \times B`` is no ``B \times A``."""
-    sides = [re.split(r"\\times|×", text) for text in (gold, said)]  # noqa: RUF001 (the sign as it is written)
+    sides = [re.split(r"\\times|×", text) for text in (gold, answer)]  # noqa: RUF001 (the sign as it is written)
     parts = [[part.strip() for part in side] for side in sides]
     named = all(len(side) == len("AB") and all(re.fullmatch(r"[A-Z]", part) for part in side) for side in parts)
     return parts[0] == parts[1] if named and parts[0][0] != parts[0][1] else None
@@ -56,11 +56,11 @@ def _crossed(gold: str, said: str) -> bool | None:
 def _value(text: str, shift: int) -> Matrix:
     tokens, place = [], 0
     while text[place:].strip():
-        found = _token.match(text, place)
-        if found is None:
+        match = _token.match(text, place)
+        if match is None:
             raise _UnreadableError
-        tokens.append((str(found.lastgroup), found[0].strip()))
-        place = found.end()
+        tokens.append((str(match.lastgroup), match[0].strip()))
+        place = match.end()
     value = _sum(tokens, shift, 0)
     if tokens:
         raise _UnreadableError

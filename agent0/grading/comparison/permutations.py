@@ -11,10 +11,10 @@ _reason = re.compile(
 )
 
 
-def same_permutation(gold: str, said: str) -> bool | None:
+def same_permutation(gold: str, answer: str) -> bool | None:
     r"""Whether both are one permutation: ``(1\ 3\ 2)`` and ``(3\ 2\ 1)``; None where the gold is none in cycles."""
-    wanted = _mapping(gold)
-    return None if wanted is None else _mapping(said.rpartition("=")[2]) == wanted
+    expected = _mapping(gold)
+    return None if expected is None else _mapping(answer.rpartition("=")[2]) == expected
 
 
 def _mapping(text: str) -> dict[str, str] | None:
@@ -30,9 +30,9 @@ def _mapping(text: str) -> dict[str, str] | None:
     return out
 
 
-def same_truth(gold: str, said: str) -> bool | None:
-    """Whether ``said`` says the gold's yes or no, with a reason behind it or not; None where the gold is neither."""
-    wanted, found = _truth.fullmatch(gold.strip(" .")), _truth.match(said.strip())
-    if wanted is None or found is None or not _reason.fullmatch(said.strip()[found.end() :]):
+def same_truth(gold: str, answer: str) -> bool | None:
+    """Whether ``answer`` says the gold's yes or no, with a reason behind it or not; None where the gold is neither."""
+    expected, found = _truth.fullmatch(gold.strip(" .")), _truth.match(answer.strip())
+    if expected is None or found is None or not _reason.fullmatch(answer.strip()[found.end() :]):
         return None
-    return wanted[1].lower() == found[1].lower()
+    return expected[1].lower() == found[1].lower()

@@ -26,11 +26,11 @@ _either = re.compile(r"\\text\s*\{\s*or\s*\}|\bor\b|\\lor|\\vee")
 
 def _rows(text: str) -> tuple[str, list[list[str]]] | None:
     r"""What stands before a block, and its rows' cells; None where ``text`` is no ``cases`` or the like."""
-    if r"\begin" not in text or (found := _block.fullmatch(text.strip().strip("$"))) is None:
+    if r"\begin" not in text or (match := _block.fullmatch(text.strip().strip("$"))) is None:
         return None
-    body = found[3] or found[4] or ""
+    body = match[3] or match[4] or ""
     rows = [row.split("&") for row in re.split(r"\\\\(?:\[[^\]]*\])?", body) if row.strip(" \n.,;")]
-    return (found[1].strip(), [[cell.strip() for cell in row] for row in rows]) if 0 < len(rows) <= MOST else None
+    return (match[1].strip(), [[cell.strip() for cell in row] for row in rows]) if 0 < len(rows) <= MOST else None
 
 
 def _is_cases(rows: Sequence[Sequence[str]]) -> bool:
@@ -38,17 +38,17 @@ def _is_cases(rows: Sequence[Sequence[str]]) -> bool:
     return all(len(row) == 2 and not _relation.match(row[1]) and not _relation.search(row[0]) for row in rows)
 
 
-def same_cases(gold: str, said: str, equal: Equal) -> bool | None:
+def same_cases(gold: str, answer: str, equal: Equal) -> bool | None:
     """Whether both are the same function by cases, in any order; None where one is none."""
-    wanted, found = _rows(gold), _rows(said)
-    if wanted is None or found is None or not _is_cases(wanted[1]) or not _is_cases(found[1]):
+    expected, found = _rows(gold), _rows(answer)
+    if expected is None or found is None or not _is_cases(expected[1]) or not _is_cases(found[1]):
         return None
-    heads = [head.rstrip("= ") for head in (wanted[0], found[0])]
+    heads = [head.rstrip("= ") for head in (expected[0], found[0])]
     if all(heads) and "".join(heads[0].split()) != "".join(heads[1].split()):
         return False
     theirs = [_case(row) for row in found[1]]
     left = []
-    for value, condition in map(_case, wanted[1]):
+    for value, condition in map(_case, expected[1]):
         place = next((n for n, other in enumerate(theirs) if _alike(condition, other[1], equal)), -1)
         if place < 0:
             left.append((value, condition))
@@ -72,22 +72,22 @@ def _alike(one: str, other: str, equal: Equal) -> bool:
     return bool(_relation.search(one) and _relation.search(other)) and equal(one, other)
 
 
-def named_values(gold: str, said: str) -> tuple[str, str]:
+def named_values(gold: str, answer: str) -> tuple[str, str]:
     """Return systems as lists of equations, and values of the same names in one form."""
-    gold, said = _listed(gold), _listed(said)
-    wanted, found = _assignments(gold), _assignments(said)
-    if wanted and found:
-        return _joined(wanted), _joined(found)
+    gold, answer = _listed(gold), _listed(answer)
+    expected, found = _assignments(gold), _assignments(answer)
+    if expected and found:
+        return _joined(expected), _joined(found)
     if found and (inside := _bare_tuple.fullmatch(gold)) and gold.count(",") == len(found) - 1:
         return f"({inside[1]})", f"({', '.join(found[name] for name in sorted(found))})"
-    if wanted and (inside := _bare_tuple.fullmatch(said)) and said.count(",") == len(wanted) - 1:
-        return f"({', '.join(wanted[name] for name in sorted(wanted))})", f"({inside[1]})"
-    return gold, said
+    if expected and (inside := _bare_tuple.fullmatch(answer)) and answer.count(",") == len(expected) - 1:
+        return f"({', '.join(expected[name] for name in sorted(expected))})", f"({inside[1]})"
+    return gold, answer
 
 
-def one_or_other(gold: str, said: str) -> bool:
-    """Whether ``said`` leaves open which of the gold's named values holds."""
-    return bool(_either.search(said) and not _either.search(gold) and _assignments(gold))
+def one_or_other(gold: str, answer: str) -> bool:
+    """Whether ``answer`` leaves open which of the gold's named values holds."""
+    return bool(_either.search(answer) and not _either.search(gold) and _assignments(gold))
 
 
 def _listed(text: str) -> str:
@@ -102,8 +102,8 @@ def _assignments(text: str) -> dict[str, str] | None:
     """Values of several different names, ``(x, y) = (2, 3)`` too; None where ``text`` is anything else."""
     if text.count("=") > MOST or "=" not in text:
         return None
-    if found := _named_tuple.fullmatch(text):
-        names, values = ([part.strip() for part in found[place].split(",")] for place in (1, 2))
+    if match := _named_tuple.fullmatch(text):
+        names, values = ([part.strip() for part in match[place].split(",")] for place in (1, 2))
         return dict(zip(names, values, strict=True)) if len(names) == len(values) == len(set(names)) else None
     parts = [_assigned.fullmatch(part) for part in _joint.split(text.strip("$ ."))]
     made = {part[1]: part[2] for part in parts if part}

@@ -86,36 +86,38 @@ _related = re.compile(r"^\s*~|[<>≈≠≤≥]|\\(?:not|neq?|approx|simeq|sim|le
 _half = re.compile(r"\b(?:an?|one) (hour|minute|day|week|year)s?\b|\b(\w+) and a half (\w+)", re.IGNORECASE)
 
 
-def same_quantity(gold: str, said: str) -> bool | None:
-    """Whether both are one quantity; of a gold without unit, whether ``said`` has its number before a unit of physics.
-    None where ``gold`` has no known unit and no figures alone, or ``said`` none."""
-    if max(len(gold), len(said)) > LONGEST or not re.search(r"[A-Za-z°']", said):
+def same_quantity(gold: str, answer: str) -> bool | None:
+    """Whether both are one quantity; of a gold without unit, whether ``answer`` has its number before a unit.
+    None where ``gold`` has no known unit and no figures alone, or ``answer`` none."""
+    if max(len(gold), len(answer)) > LONGEST or not re.search(r"[A-Za-z°']", answer):
         return None
-    if _related.search(said):
+    if _related.search(answer):
         return None
-    heads = [_name.match(text) for text in (gold, said)]
+    heads = [_name.match(text) for text in (gold, answer)]
     if all(heads) and len({"".join(head[0].split()) for head in heads if head}) > 1:
         return None
-    found = _quantity(said)
+    found = _quantity(answer)
     if found is None:
         return None
-    wanted = _quantity(gold)
-    if wanted is None:
-        return _without_unit(gold, said)
-    return wanted[1] == found[1] and algebra.same(wanted[0], found[0])
+    expected = _quantity(gold)
+    if expected is None:
+        return _without_unit(gold, answer)
+    return expected[1] == found[1] and algebra.same(expected[0], found[0])
 
 
-def _without_unit(gold: str, said: str) -> bool | None:
-    """Whether the number of ``said`` is the gold's, which has no unit; None where either is none."""
-    parts = list(_parts(said)) if not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold)) else []
+def _without_unit(gold: str, answer: str) -> bool | None:
+    """Whether the number of ``answer`` is the gold's, which has no unit; None where either is none."""
+    parts = (
+        list(_parts(answer)) if not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold)) else []
+    )
     if (
         len(parts) != 1
         or not re.search(r"[A-Za-z]{1,}", parts[0][1])
-        or (wanted := value_of(gold)) is None
+        or (expected := value_of(gold)) is None
         or (found := value_of(parts[0][0])) is None
     ):
         return None
-    return True if algebra.same(wanted, found) else None
+    return True if algebra.same(expected, found) else None
 
 
 def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
@@ -165,19 +167,19 @@ def _unit(text: str) -> tuple[Dimension, Fraction] | None:
     scale, below, place = Fraction(1), False, 0
     text = re.sub(r"\\(Omega|mu)\s*", r"\\\1", text).strip(" .")
     while place < len(text):
-        found = _factor.match(text, place)
-        if found is None or found.end() == place:
+        match = _factor.match(text, place)
+        if match is None or match.end() == place:
             return None
-        place = found.end()
-        unit = _UNITS.get(found[3]) or _UNITS.get(found[3].lower().removesuffix("s") if len(found[3]) > 3 else "")
+        place = match.end()
+        unit = _UNITS.get(match[3]) or _UNITS.get(match[3].lower().removesuffix("s") if len(match[3]) > 3 else "")
         if unit is None:
             return None
-        below = found[1] in ("/", "per") or (below and found[1] is not None and "/" not in text[: found.start()])
+        below = match[1] in ("/", "per") or (below and match[1] is not None and "/" not in text[: match.start()])
         power = int(
-            found[5]
-            or found[6]
-            or {"square ": 2, "cubic ": 3}.get(found[2] or "")
-            or {"squared": 2, "cubed": 3}.get(found[4] or "", 1)
+            match[5]
+            or match[6]
+            or {"square ": 2, "cubic ": 3}.get(match[2] or "")
+            or {"squared": 2, "cubed": 3}.get(match[4] or "", 1)
         )
         power = -power if below else power
         scale *= unit[1] ** power

@@ -21,13 +21,13 @@ _name = re.compile(r"^\s*[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*")
 Pieces = frozenset[tuple[Fraction | str, Fraction | str, str]]
 
 
-def same_range(gold: str, said: str) -> bool | None:
+def same_range(gold: str, answer: str) -> bool | None:
     r"""Whether both are the same numbers, where one removes points (``(1,3)\setminus\{2\}``) or lists endlessly; None
     for everything else."""
-    if _integers.fullmatch(gold.strip()) and (found := _endless.fullmatch(_name.sub("", said).strip())):
-        return _two_sided(found[1])
-    parts = [_without(text) or _union(text) for text in (gold, said)]
-    if parts[0] is None or parts[1] is None or not any(map(_without, (gold, said))):
+    if _integers.fullmatch(gold.strip()) and (match := _endless.fullmatch(_name.sub("", answer).strip())):
+        return _two_sided(match[1])
+    parts = [_without(text) or _union(text) for text in (gold, answer)]
+    if parts[0] is None or parts[1] is None or not any(map(_without, (gold, answer))):
         return None
     return parts[0] == parts[1]
 
@@ -43,18 +43,18 @@ def _two_sided(text: str) -> bool:
 
 
 def _end(text: str) -> Fraction | str | None:
-    if found := _infinite.fullmatch(text.strip()):
-        return "-" if found[1] == "-" else "+"
+    if match := _infinite.fullmatch(text.strip()):
+        return "-" if match[1] == "-" else "+"
     value = value_of(text)
     return None if value is None else algebra.rational(value)
 
 
 def _piece(text: str) -> tuple[Fraction | str, Fraction | str, str] | None:
-    found = _interval.fullmatch(text.strip())
-    if found is None:
+    match = _interval.fullmatch(text.strip())
+    if match is None:
         return None
-    low, high = _end(found[2]), _end(found[3])
-    return None if low is None or high is None else (low, high, found[1] + found[4])
+    low, high = _end(match[2]), _end(match[3])
+    return None if low is None or high is None else (low, high, match[1] + match[4])
 
 
 def _union(text: str) -> Pieces | None:
@@ -65,11 +65,11 @@ def _union(text: str) -> Pieces | None:
 def _without(text: str) -> Pieces | None:
     r"""The pieces that are left of an interval without some points."""
     bare = _name.sub("", text).strip()
-    if found := _removed.fullmatch(bare):
-        whole, points = _piece(found[1]), found[2]
-    elif found := _bounds.fullmatch(bare):
-        opening, closing = ("(" if found[3] == "<" else "["), (")" if found[5] == "<" else "]")
-        whole, points = _piece(f"{opening}{found[2]},{found[6]}{closing}"), found[7]
+    if match := _removed.fullmatch(bare):
+        whole, points = _piece(match[1]), match[2]
+    elif match := _bounds.fullmatch(bare):
+        opening, closing = ("(" if match[3] == "<" else "["), (")" if match[5] == "<" else "]")
+        whole, points = _piece(f"{opening}{match[2]},{match[6]}{closing}"), match[7]
     else:
         return None
     holes = [_end(point) for point in points.split(",")]

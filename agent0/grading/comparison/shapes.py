@@ -29,51 +29,51 @@ _terms = re.compile(
 )
 
 
-def same_shape(gold: str, said: str) -> bool | None:
+def same_shape(gold: str, answer: str) -> bool | None:
     """Whether both are one such thing; None where the gold is none of them."""
-    bare, given = (" ".join(_gap.sub(" ", _text.sub(r" \1 ", one)).split()) for one in (gold, said))
+    bare, given = (" ".join(_gap.sub(" ", _text.sub(r" \1 ", one)).split()) for one in (gold, answer))
     for same in (_dimensions, _times):
         if (found := same(bare, given)) is not None:
             return found
-    return _congruent(gold, said)
+    return _congruent(gold, answer)
 
 
-def same_text(gold: str, said: str) -> bool:
+def same_text(gold: str, answer: str) -> bool:
     """Whether both are one text of mathematics but for spaces, braces around single signs and, in a set given by a
     condition, the bar."""
-    return bool(_sign.search(gold)) and _tight(gold) == _tight(said)
+    return bool(_sign.search(gold)) and _tight(gold) == _tight(answer)
 
 
 def _tight(text: str) -> str:
     text = _left.sub("", _text.sub(r" \1 ", latex_signs(text))).replace(r"\{", "{").replace(r"\}", "}").strip(" .$")
     text = _bar.sub("|", text) if _builder.match(text) else text
-    text = _long.sub(lambda found: _SHORT[found[0]], _single.sub(r"\1\2", text))
+    text = _long.sub(lambda match: _SHORT[match[0]], _single.sub(r"\1\2", text))
     return _space.sub("", " ".join(text.split()))
 
 
-def _dimensions(gold: str, said: str) -> bool | None:
+def _dimensions(gold: str, answer: str) -> bool | None:
     """``3 by 4`` is ``3 x 4``, and no ``4 x 3`` where a thing is named that has rows and columns."""
-    wanted, found = _across.fullmatch(gold), _across.fullmatch(said)
-    if not (wanted and found):
+    expected, found = _across.fullmatch(gold), _across.fullmatch(answer)
+    if not (expected and found):
         return None
-    if wanted.group(1, 2, 3) == found.group(1, 2, 3) and (not wanted[4] or not found[4] or wanted[4] == found[4]):
+    if expected.group(1, 2, 3) == found.group(1, 2, 3) and (not expected[4] or not found[4] or expected[4] == found[4]):
         return True
-    return False if wanted[4] and wanted[4] in ("matrix", "grid", "board", "array", "table") else None
+    return False if expected[4] and expected[4] in ("matrix", "grid", "board", "array", "table") else None
 
 
-def _times(gold: str, said: str) -> bool | None:
+def _times(gold: str, answer: str) -> bool | None:
     """A ratio is no time of day: ``3:1`` is not ``3:01``."""
-    both = {gold, said}
+    both = {gold, answer}
     zero = any(_time.fullmatch(one) and one.partition(":")[2][0] == "0" for one in both)
     return False if zero and any(_ratio.fullmatch(one) and not _time.fullmatch(one) for one in both) else None
 
 
-def _congruent(gold: str, said: str) -> bool | None:
+def _congruent(gold: str, answer: str) -> bool | None:
     """``5k + 2`` for the residue 2 modulo 5, either way."""
-    for first, second in ((gold, said), (said, gold)):
-        if "mod" in first and (wanted := residues_of(first)) and (found := _terms.fullmatch(second)):
-            step = int(found[3] or found[5])
-            start = int(found[2]) if found[2] else int(found[8] or 0) * (-1 if found[7] == "-" else 1)
-            own = found[1] == wanted[0] and found[1] != (found[4] or found[6])
-            return own and step == wanted[2] and wanted[1] == {start % step}
+    for first, second in ((gold, answer), (answer, gold)):
+        if "mod" in first and (expected := residues_of(first)) and (match := _terms.fullmatch(second)):
+            step = int(match[3] or match[5])
+            start = int(match[2]) if match[2] else int(match[8] or 0) * (-1 if match[7] == "-" else 1)
+            own = match[1] == expected[0] and match[1] != (match[4] or match[6])
+            return own and step == expected[2] and expected[1] == {start % step}
     return None

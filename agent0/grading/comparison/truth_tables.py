@@ -46,11 +46,11 @@ def tokens(text: str) -> list[str]:
     out: list[str] = []
     place = 0
     while text[place:].strip():
-        found = _token.match(text, place)
-        if found is None or len(out) >= MOST_TOKENS:
+        match = _token.match(text, place)
+        if match is None or len(out) >= MOST_TOKENS:
             raise NoFormulaError("no formula")
-        out.append(found[1] or found[2])
-        place = found.end()
+        out.append(match[1] or match[2])
+        place = match.end()
     return out
 
 
@@ -117,14 +117,14 @@ def truths(formulas: Sequence[Sequence[str]]) -> list[int]:
     return [_Reader(signs, masks, worlds).whole() for signs in formulas]
 
 
-def same_formula(gold: str, said: str) -> bool | None:
+def same_formula(gold: str, answer: str) -> bool | None:
     """Whether both are true in the same worlds; None where the gold is no formula of single letters."""
     if not (SURE.search(gold) or r"\to" in gold) or not _letters.fullmatch(_command.sub(" ", gold)):
         return None
     try:
         if len({sign for sign in tokens(gold) if sign[0].isalpha()}) < 2:
             return None
-        one, other = truths([tokens(gold), tokens(said)])
+        one, other = truths([tokens(gold), tokens(answer)])
     except NoFormulaError:
         return None
     return one == other

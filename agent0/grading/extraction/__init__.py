@@ -118,7 +118,7 @@ def _unboxed(text: str) -> Extract:
     if fields := _field.findall(text):
         quoted = (fields[-1][0] or fields[-1][1]).replace("\\\\", "\\").replace('\\"', '"')
         return Extract(_bare(quoted or fields[-1][2]), "a JSON field")
-    text = _entity.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+    text = _entity.sub(lambda match: html.unescape(match[0]), text) if "&" in text else text
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
     if marked:
         return Extract(_bare(marked[-1]), "the mark ####")
@@ -188,8 +188,8 @@ def is_marked(reply: str) -> bool:
 def _rejected_box(text: str) -> int:
     """Where the sentence ends that takes back the last box; 0 where none does."""
     last = next((box for box in reversed(boxes(text)) if box.closed), None)
-    found = _taken_back.match(text, last.end + 1) if last else None
-    return found.end() if found else 0
+    match = _taken_back.match(text, last.end + 1) if last else None
+    return match.end() if match else 0
 
 
 def _stated(text: str) -> str | None:
@@ -202,13 +202,13 @@ def _stated(text: str) -> str | None:
         rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
         if (shown := _display.match(rest)) is not None:
             return _bare(shown[2] or shown[3])
-        if (found := _colon.match(rest)) and (shown := _display.match(rest, found.end())):
+        if (match := _colon.match(rest)) and (shown := _display.match(rest, match.end())):
             return _bare(shown[2] or shown[3])
-        if (said := _bare(sentence := _sentence(rest))) and not _comment.match(said):
+        if (answer := _bare(sentence := _sentence(rest))) and not _comment.match(answer):
             if _either_way.match(rest):
                 return None
-            marked = _marked.findall(sentence) if _sentence_like.match(said) else []
-            return _bare(marked[0]) if len(marked) == 1 else said
+            marked = _marked.findall(sentence) if _sentence_like.match(answer) else []
+            return _bare(marked[0]) if len(marked) == 1 else answer
     last = _taken.fullmatch(text.strip().rpartition("\n")[2].strip(" *"))
     return last[1] or last[2] if last else None
 

@@ -80,21 +80,21 @@ def asserted(gold: str, text: str) -> Iterator[str]:
         yield from _words_at_end(gold, text)
     if _marked.search(text):
         return
-    said, held = last_statement(text)
-    if len(said) > LONGEST_STATEMENT or "?" in said or REFUTED.search(said):
+    statement, masked = last_statement(text)
+    if len(statement) > LONGEST_STATEMENT or "?" in statement or REFUTED.search(statement):
         return
-    shown = held.shown(said)
+    shown = masked.shown(statement)
     yield from _of_class(gold, shown)
     yield from _last_side(shown)
-    if (found := _text.fullmatch(gold.strip())) and len(term := (found[1] or found[2]).strip()) <= LONGEST_TERM:
+    if (match := _text.fullmatch(gold.strip())) and len(term := (match[1] or match[2]).strip()) <= LONGEST_TERM:
         yield from _term_at_end(shown, term)
         return
-    yield from _only_value(said, held)
+    yield from _only_value(statement, masked)
 
 
-def _only_value(said: str, held: Text) -> Iterator[str]:
+def _only_value(statement: str, masked: Text) -> Iterator[str]:
     """The value behind the verb, where no other stands there; the only one where none does."""
-    clause = _settings.sub(" ", main_clause(said))
+    clause = _settings.sub(" ", main_clause(statement))
     if HEDGE.search(clause) or ";" in clause:
         return
     every = value_runs(clause)
@@ -112,7 +112,7 @@ def _only_value(said: str, held: Text) -> Iterator[str]:
     beside = _unit(behind)
     bare = [] if _measured.search(beside) or any(map(known_unit, re.findall(r"[A-Za-z°]+", beside))) else [value]
     for shown in (f"{value}{behind}", f"{value}{beside}", *bare):
-        yield held.shown(shown).replace("\u2060", " ").strip(" ,;")
+        yield masked.shown(shown).replace("\u2060", " ").strip(" ,;")
 
 
 def _unit(behind: str) -> str:
@@ -120,22 +120,22 @@ def _unit(behind: str) -> str:
     return _ending.split(behind, maxsplit=1)[0]
 
 
-def _of_class(gold: str, said: str) -> Iterator[str]:
+def _of_class(gold: str, statement: str) -> Iterator[str]:
     """The only member of the gold's class that the statement names: a day of the week, a month, a direction."""
-    bare = (found[1] or found[2]) if (found := _text.fullmatch(gold.strip())) else ""
+    bare = (match[1] or match[2]) if (match := _text.fullmatch(gold.strip())) else ""
     members = next((one for one in _CLASSES if bare.lower() in one), frozenset())
-    named = {word for word in re.findall(r"[a-z]+", said.lower()) if word in members}
-    if len(named) == 1 and not HEDGE.search(said) and not _beside.search(said):
+    named = {word for word in re.findall(r"[a-z]+", statement.lower()) if word in members}
+    if len(named) == 1 and not HEDGE.search(statement) and not _beside.search(statement):
         yield bare if named == {bare.lower()} else named.pop()
 
 
-def _last_side(said: str) -> Iterator[str]:
+def _last_side(statement: str) -> Iterator[str]:
     """The last side of the equation that the statement is, where words stand before it."""
-    before, sign, last = said.rstrip(" .!").rpartition(" = ")
-    if not sign or len(last) > LONGEST_TERM or CLAUSE.search(_bracket.sub("", said), 1):
+    before, sign, last = statement.rstrip(" .!").rpartition(" = ")
+    if not sign or len(last) > LONGEST_TERM or CLAUSE.search(_bracket.sub("", statement), 1):
         return
     bare = _bracket.sub("", before)
-    if _logic.fullmatch(before) or not (HEDGE.search(_bracket.sub("", said)) or _second_one.search(bare)):
+    if _logic.fullmatch(before) or not (HEDGE.search(_bracket.sub("", statement)) or _second_one.search(bare)):
         yield last.strip(" *$`")
 
 
@@ -156,10 +156,10 @@ def _list_at_end(text: str) -> Iterator[str]:
     """The items of the list that the text ends with."""
     items: list[str] = []
     for line in reversed([line for line in text.split("\n")[-MOST_LINES:] if line.strip()]):
-        found = _item.fullmatch(line)
-        if found is None:
+        match = _item.fullmatch(line)
+        if match is None:
             break
-        items.insert(0, found[1])
+        items.insert(0, match[1])
     if len(items) > 1:
         yield ", ".join(items)
 
@@ -171,9 +171,9 @@ def _words_at_end(gold: str, text: str) -> Iterator[str]:
     yield ", ".join(lines[-len(gold.split()) :])
 
 
-def _term_at_end(said: str, term: str) -> Iterator[str]:
+def _term_at_end(statement: str, term: str) -> Iterator[str]:
     """The expected term, where the sentence ends with it and denies nothing."""
-    bare = re.sub(r"[*_`$\"“”]", "", said).strip().rstrip(".!")
+    bare = re.sub(r"[*_`$\"“”]", "", statement).strip().rstrip(".!")
     place = len(bare) - len(term)
     before = bare[:place]
     if bare[place:].casefold() != term.casefold() or not before.strip() or before[-1:].isalnum():

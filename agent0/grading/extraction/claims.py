@@ -103,14 +103,14 @@ _next_one = re.compile(r"\band (?:next|then|second|after)\b")
 MOST_SAID = 8
 
 
-def verdict(said: str) -> str | None:
+def verdict(statement: str) -> str | None:
     """Return the choice or truth value that a whole sentence begins with or ends in: ``A`` of "Final choice → A"."""
-    if (found := _verdict.match(said)) and not HEDGE.search(found[0]):
-        return found[1]
-    if found := _it_is.fullmatch(said):
-        return found[1] or found[2]
-    found = _after_word.search(said)
-    return found[1] if found and not HEDGE.search(said) else None
+    if (match := _verdict.match(statement)) and not HEDGE.search(match[0]):
+        return match[1]
+    if match := _it_is.fullmatch(statement):
+        return match[1] or match[2]
+    match = _after_word.search(statement)
+    return match[1] if match and not HEDGE.search(statement) else None
 
 
 def taken_choice(sentence: str) -> str | None:
@@ -125,9 +125,9 @@ def taken_choice(sentence: str) -> str | None:
     for clause in clauses:
         if _ruled_out_clause.fullmatch(clause):
             ruled_out |= set(_letters.findall(clause))
-        elif found := _taken_clause.fullmatch(clause):
-            taken.add(found[1].upper())
-            ruled_out |= {found[2].upper()} if found[2] else set()
+        elif match := _taken_clause.fullmatch(clause):
+            taken.add(match[1].upper())
+            ruled_out |= {match[2].upper()} if match[2] else set()
         else:
             return None
     return taken.pop() if len(taken) == 1 and not taken & ruled_out else None
@@ -135,18 +135,18 @@ def taken_choice(sentence: str) -> str | None:
 
 def claim(main: str) -> str | None:
     """Return the choice or truth value that a clause states."""
-    if (found := TRUTH.match(main)) and main[len(found[0]) :].lstrip()[:1] in ("", ",", ";"):
-        return found[1]
+    if (match := TRUTH.match(main)) and main[len(match[0]) :].lstrip()[:1] in ("", ",", ";"):
+        return match[1]
     if picked := _picked.fullmatch(main):
         return str(next(filter(None, picked.groups()))).upper()
-    if (found := _seems.fullmatch(main)) and " not " not in main:
-        return found[1]
+    if (match := _seems.fullmatch(main)) and " not " not in main:
+        return match[1]
     if HEDGE.search(main):
         return None
-    found = _only.match(main) or _chooses.fullmatch(main)
-    if found is None and not re.search("[\\d\ue000]", main):
-        found = _true.search(main)
-    return found[1] if found else None
+    match = _only.match(main) or _chooses.fullmatch(main)
+    if match is None and not re.search("[\\d\ue000]", main):
+        match = _true.search(main)
+    return match[1] if match else None
 
 
 def said_of_subject(main: str) -> str | None:
@@ -155,8 +155,12 @@ def said_of_subject(main: str) -> str | None:
     main = (main[: cut.start()] if cut else main).strip()
     if HEDGE.search(main) or _next_one.search(main):
         return None
-    if found := _none.search(main):
-        return f"no {found[1]}" if found[1] else "no solution"
-    found = _said_of.search(main)
-    said = found[1] if found else ""
-    return None if not said or re.search("[\\d\ue000\ue001]", said) or len(said.split()) > MOST_SAID else said
+    if match := _none.search(main):
+        return f"no {match[1]}" if match[1] else "no solution"
+    match = _said_of.search(main)
+    statement = match[1] if match else ""
+    return (
+        None
+        if not statement or re.search("[\\d\ue000\ue001]", statement) or len(statement.split()) > MOST_SAID
+        else statement
+    )

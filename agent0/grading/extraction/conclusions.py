@@ -159,118 +159,126 @@ _listed = re.compile(r"[\s,;]*(?:(?:and|or|oder|et|y|,|;)\s*)?[\s,;]*", re.IGNOR
 def concluded(reply: str) -> str | None:
     """Return what the last statement of ``reply`` says, or its first one where that is a value alone ("Seven. The
     primes are …") and nothing is concluded below; None where neither says one thing. Linear time."""
-    said, held = _statements(reply)
-    if not said:
+    statement, masked = _statements(reply)
+    if not statement:
         return None
-    return _headline(said, held) or taken_choice(" ".join(said[-2:])) or _statement(said[-1], held)
+    return _headline(statement, masked) or taken_choice(" ".join(statement[-2:])) or _statement(statement[-1], masked)
 
 
 def last_statement(reply: str) -> tuple[str, Text]:
     """Return the last sentence of ``reply`` that is no remark, empty where there is none, and what is set off in it."""
-    said, held = _statements(reply)
-    return said[-1] if said else "", held
+    statement, masked = _statements(reply)
+    return statement[-1] if statement else "", masked
 
 
 def _statements(reply: str) -> tuple[list[str], Text]:
-    held = set_off(reply[-LONGEST:])
-    said = [one for one in sentences(held.text) if not _small_talk.match(one.lstrip("*_ "))]
-    while len(said) > 1 and _remark.fullmatch(said[-1].strip()):
-        said.pop()
-    return said, held
+    masked = set_off(reply[-LONGEST:])
+    statement = [one for one in sentences(masked.text) if not _small_talk.match(one.lstrip("*_ "))]
+    while len(statement) > 1 and _remark.fullmatch(statement[-1].strip()):
+        statement.pop()
+    return statement, masked
 
 
-def _headline(statements: list[str], held: Text) -> str | None:
+def _headline(statements: list[str], masked: Text) -> str | None:
     """The first sentence where it is a value alone and nothing below concludes or revises."""
-    if len(statements) < 2 or any(_concludes.search(said) or _revises.search(said) for said in statements[1:]):
+    if len(statements) < 2 or any(
+        _concludes.search(statement) or _revises.search(statement) for statement in statements[1:]
+    ):
         return None
-    said = held.shown(statements[0]).strip().rstrip(".!:").strip()
+    statement = masked.shown(statements[0]).strip().rstrip(".!:").strip()
     first = statements[0].strip(" .!")
-    if (found := TRUTH.match(said)) and (len(said) == len(found[0]) or said[len(found[0])] in ",."):
-        return found[1]
+    if (match := TRUTH.match(statement)) and (len(statement) == len(match[0]) or statement[len(match[0])] in ",."):
+        return match[1]
     words = first.split()
     alone = len(words) <= 3 and bool(words) and (NUMERAL.fullmatch(words[0]) or first[:1] == BOLD or words[0].isdigit())
-    alone = alone and not _heading.fullmatch(said)
-    return said if alone and not first.endswith(":") and not re.match(r"(?i)step|case|part|\w+:", said) else None
+    alone = alone and not _heading.fullmatch(statement)
+    return (
+        statement if alone and not first.endswith(":") and not re.match(r"(?i)step|case|part|\w+:", statement) else None
+    )
 
 
-def _statement(said: str, held: Text) -> str | None:
+def _statement(statement: str, masked: Text) -> str | None:
     """What one sentence states."""
-    said = _opinion.sub("", said.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip(), count=1)
-    if len(said.split()) > MOST_WORDS or "?" in said or REFUTED.search(said):
+    statement = _opinion.sub("", statement.strip().rstrip(".!。 \u220e\u25a0\u2713\u2714\u2705").strip(), count=1)
+    if len(statement.split()) > MOST_WORDS or "?" in statement or REFUTED.search(statement):
         return None
-    if letter := taken_choice(said):
+    if letter := taken_choice(statement):
         return letter
-    said = _before_consequence(said)
-    if (_by_cases.search(said) and len(_condition.findall(said)) > 1) or _all_but.match(said) or _alone.fullmatch(said):
-        return held.shown(said)
-    if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", said) and said.count(BOLD) + said.count(FORMULA) == 1:
-        return _whole(said, held)
-    if (parts := _parted(said)) is not None:
-        return _of_two(*parts, held)
-    said = _unbolded(said, held)
-    if (bold := _emphasised(said, held)) is not None:
+    statement = _before_consequence(statement)
+    if (
+        (_by_cases.search(statement) and len(_condition.findall(statement)) > 1)
+        or _all_but.match(statement)
+        or _alone.fullmatch(statement)
+    ):
+        return masked.shown(statement)
+    if re.fullmatch("[\ue000-\uf8ff]+[^\\w]*", statement) and statement.count(BOLD) + statement.count(FORMULA) == 1:
+        return _whole(statement, masked)
+    if (parts := _parted(statement)) is not None:
+        return _of_two(*parts, masked)
+    statement = _unbolded(statement, masked)
+    if (bold := _emphasised(statement, masked)) is not None:
         return bold or None
-    if (found := verdict(said)) is not None:
+    if (found := verdict(statement)) is not None:
         return found
-    said = _label.sub("", said, count=1) if _label.match(said) else said
-    main = _joined(said[_last_end(_connector, said) :])
+    statement = _label.sub("", statement, count=1) if _label.match(statement) else statement
+    main = _joined(statement[_last_end(_connector, statement) :])
     among = _among.match(main) or _intro.match(main)
-    return _main_clause(main[among.end() :] if among else main, held)
+    return _main_clause(main[among.end() :] if among else main, masked)
 
 
-def _before_consequence(said: str) -> str:
-    """``said`` up to a last clause that concludes nothing of its own: "she sold 72, so the farmer earns that much"."""
-    found = _consequence.search(said)
-    tail = found[1] if found else ""
+def _before_consequence(statement: str) -> str:
+    """``statement`` up to a last clause that concludes nothing: "she sold 72, so the farmer earns that much"."""
+    match = _consequence.search(statement)
+    tail = match[1] if match else ""
     states = HEDGE.search(tail) or COUNTED.search(tail) or NUMERAL.search(tail) or claim(tail) or verdict(tail)
-    return said[: found.start()] if found and not states else said
+    return statement[: match.start()] if match and not states else statement
 
 
-def main_clause(said: str) -> str:
+def main_clause(statement: str) -> str:
     """Return the last clause of a sentence that its connectors part, with brackets as words."""
-    main = _joined(said.strip().rstrip(".!。").strip())
+    main = _joined(statement.strip().rstrip(".!。").strip())
     main = main[_last_end(_connector, main) :]
     among = _among.match(main) or _intro.match(main)
     return main[among.end() :] if among else main
 
 
-def _parted(said: str) -> tuple[str, str] | None:
+def _parted(statement: str) -> tuple[str, str] | None:
     """What a sentence says before and behind its last semicolon outside of brackets; None where it has none."""
-    before, _, behind = said.rpartition("; ")
+    before, _, behind = statement.rpartition("; ")
     return (
         (before, behind) if before and all(before.count(pair[0]) == before.count(pair[1]) for pair in _PAIRS) else None
     )
 
 
-def _of_two(before: str, behind: str, held: Text) -> str | None:
+def _of_two(before: str, behind: str, masked: Text) -> str | None:
     """What two main clauses state: the one that concludes, or the only one that states anything."""
-    one = _statement(before, held)
+    one = _statement(before, masked)
     if _remark.fullmatch(behind) or REFUTED.search(behind) or _ruled_out.match(behind):
         return one
-    other = _statement(behind, held)
+    other = _statement(behind, masked)
     if one is None or _connector.match(behind) or one == other:
         return other
     return one if other is None or _alone.fullmatch(one) else None
 
 
-def _unbolded(said: str, held: Text) -> str:
-    """``said`` with bold words as words where none of them says a value and something beside them does."""
-    bold = [held.pieces[ord(found[1]) - 0xE010] for found in _bold.finditer(said)]
+def _unbolded(statement: str, masked: Text) -> str:
+    """``statement`` with bold words as words where none of them says a value and something beside them does."""
+    bold = [masked.pieces[ord(found[1]) - 0xE010] for found in _bold.finditer(statement)]
     if (
         not bold
-        or follows_verb(_bold.split(said)[0])
-        or not re.search(f"[\\d{FORMULA}]", _bold.sub("", said))
+        or follows_verb(_bold.split(statement)[0])
+        or not re.search(f"[\\d{FORMULA}]", _bold.sub("", statement))
         or any(map(_valued.search, bold))
     ):
-        return said
-    return _bold.sub(lambda found: held.pieces[ord(found[1]) - 0xE010], said)
+        return statement
+    return _bold.sub(lambda found: masked.pieces[ord(found[1]) - 0xE010], statement)
 
 
-def _main_clause(main: str, held: Text) -> str | None:
+def _main_clause(main: str, masked: Text) -> str | None:
     """What the main clause of a sentence states."""
     if (claimed := claim(main)) is not None:
         return claimed
-    return _system(main, held) or _value(main, held) or _value(_cut(main), held) or said_of_subject(main)
+    return _system(main, masked) or _value(main, masked) or _value(_cut(main), masked) or said_of_subject(main)
 
 
 def _cut(main: str) -> str:
@@ -282,14 +290,14 @@ def _cut(main: str) -> str:
 def _joined(text: str) -> str:
     """``text`` with each bracket without words as one word."""
     return _group.sub(
-        lambda found: found[0] if _word.search(_functions.sub("", found[1])) else found[0].replace(" ", "\u2060"), text
+        lambda match: match[0] if _word.search(_functions.sub("", match[1])) else match[0].replace(" ", "\u2060"), text
     )
 
 
-def _system(main: str, held: Text) -> str | None:
+def _system(main: str, masked: Text) -> str | None:
     """Values of several names, each in a formula of its own: ``b = -3`` and ``a = 1``."""
     places = [ord(letter) - 0xE010 for letter in main if ord(letter) >= 0xE010 and ord(letter) <= 0xF8FF]
-    found = [_equation.fullmatch(held.pieces[place]) for place in places if place < len(held.pieces)]
+    found = [_equation.fullmatch(masked.pieces[place]) for place in places if place < len(masked.pieces)]
     names = {one[1] for one in found if one}
     if len(found) < 2 or len(names) < len(found) or _subordinate.match(main) or HEDGE.search(main):
         return None
@@ -302,39 +310,39 @@ def _last_end(pattern: re.Pattern[str], text: str) -> int:
     return max((m.end() for m in pattern.finditer(text) if re.search(r"[\w\ue000-\uf8ff]", text[m.end() :])), default=0)
 
 
-def _whole(said: str, held: Text) -> str | None:
+def _whole(statement: str, masked: Text) -> str | None:
     """The only piece of a statement: a formula, or a statement in bold."""
-    place = ord(said[1]) - 0xE010
-    if not held.bold[place]:
-        return held.pieces[place]
-    inner = held.pieces[place].strip()
-    found = _statement(inner, held) if re.search(r"[a-z]{3,} |: ", inner) else None
-    return found or (None if HEDGE.search(inner) else held.shown(inner).rstrip(" .!"))
+    place = ord(statement[1]) - 0xE010
+    if not masked.bold[place]:
+        return masked.pieces[place]
+    inner = masked.pieces[place].strip()
+    match = _statement(inner, masked) if re.search(r"[a-z]{3,} |: ", inner) else None
+    return match or (None if HEDGE.search(inner) else masked.shown(inner).rstrip(" .!"))
 
 
-def _emphasised(said: str, held: Text) -> str | None:
+def _emphasised(statement: str, masked: Text) -> str | None:
     """What stands in bold, or in several bold pieces that only commas and joints part; empty where that is rejected or
     stands apart, None where nothing does."""
-    places = [n for n, letter in enumerate(said) if letter == BOLD]
+    places = [n for n, letter in enumerate(statement) if letter == BOLD]
     if not places:
         return None
-    before, last = said[: places[0]], places[-1] + 2
-    between = [said[one + 2 : other] for one, other in itertools.pairwise(places)]
+    before, last = statement[: places[0]], places[-1] + 2
+    between = [statement[one + 2 : other] for one, other in itertools.pairwise(places)]
     if not all(_listed.fullmatch(gap) for gap in between):
         return ""
     main = before[_last_end(_connector, before + "x") :] if _connector.search(before) else before
-    after = said[last:]
+    after = statement[last:]
     cut = CLAUSE.search(after)
     tail = after[: cut.start()] if cut else after
     if HEDGE.search(main) or stands_apart(main) or HEDGE.search(tail) or len(re.findall("[\\d\ue000]", tail)) > 0:
         return ""
-    inner = said[places[0] : last]
+    inner = statement[places[0] : last]
     if len(places) > 1:
-        return held.shown(inner)
-    return _whole(inner, held) or ""
+        return masked.shown(inner)
+    return _whole(inner, masked) or ""
 
 
-def _value(main: str, held: Text) -> str | None:
+def _value(main: str, masked: Text) -> str | None:
     """The value that the main clause of a statement ends in or is about."""
     reason = _reason.match(main)
     main = main[reason.end() :] if reason else main
@@ -352,24 +360,24 @@ def _value(main: str, held: Text) -> str | None:
     start, end = run
     before, value, after = main[: words[start][1]], main[words[start][1] : words[end - 1][2]], main[words[end - 1][2] :]
     if noted := _afternoon.match(after):
-        return held.shown(value + noted[0])
+        return masked.shown(value + noted[0])
     if len(after.split()) > 8 or not _stands_alone(before, value, after):
         return None
-    return _times.sub("", held.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")).replace("\u2060", " ")) or None
+    return _times.sub("", masked.shown(f"{value}{_ended.sub('', after)}".strip(" ,;")).replace("\u2060", " ")) or None
 
 
 def _before_circumstance(main: str) -> str:
     """``main`` up to what says when, behind a value: "42 after giving away 8", "-50, when x = 5"."""
-    found = _circumstance.search(main)
-    return main[: found.start()] if found and value_runs(main[: found.start()]) else main
+    match = _circumstance.search(main)
+    return main[: match.start()] if match and value_runs(main[: match.start()]) else main
 
 
 def _before_apposition(main: str) -> str:
     """``main`` up to a noun that explains the value that the verb states: "is 5, the middle one of 3, 5 and 7"."""
-    found = _apposition.search(main)
-    runs = value_runs(main[: found.start()]) if found else []
+    match = _apposition.search(main)
+    runs = value_runs(main[: match.start()]) if match else []
     states = runs and _copula.search(runs[-1][0]) and not runs[-1][2].strip()
-    return main[: found.start()] if found and states else main
+    return main[: match.start()] if match and states else main
 
 
 def _stands_alone(before: str, value: str, after: str) -> bool:

@@ -80,7 +80,7 @@ def laid_out(text: str) -> str:
     if "<" in text:
         text = _tags.sub("\n", _scripts.sub(r"\1/\2", text))
         for _ in range(3):
-            text = _paired.sub(lambda found: found[0] if found[1].lower() in _KEPT else f"\n{found[2]}\n", text)
+            text = _paired.sub(lambda match: match[0] if match[1].lower() in _KEPT else f"\n{match[2]}\n", text)
     if "```" in text:
         text = _printed.sub(_as_line, text)
     if "|" in text:
@@ -94,7 +94,7 @@ def _as_ticks(text: str) -> str:
     """``text`` with ``B: correct`` as ``B: ✓``, where each of several lines says so of an option."""
     if len(_worded.findall(text)) < len("ABC"):
         return text
-    return _worded.sub(lambda found: found[1] + ("✓" if found[2] else "✗"), text)
+    return _worded.sub(lambda match: match[1] + ("✓" if match[2] else "✗"), text)
 
 
 def _ticked(text: str) -> str:
@@ -108,16 +108,16 @@ def _ticked(text: str) -> str:
     return "\n".join([*others, f"The answer is {ticked[0]}."])
 
 
-def _as_line(found: re.Match[str]) -> str:
+def _as_line(match: re.Match[str]) -> str:
     """What a program printed, as code within a line; a program itself stays as it is."""
-    said = " ".join(found[1].split())
-    return found[0] if len(said) > LONGEST_OUTPUT or "`" in said or _program.search(found[1]) else f"`{said}`"
+    answer = " ".join(match[1].split())
+    return match[0] if len(answer) > LONGEST_OUTPUT or "`" in answer or _program.search(match[1]) else f"`{answer}`"
 
 
-def _totalled(found: re.Match[str]) -> str:
+def _totalled(match: re.Match[str]) -> str:
     """The last row of a table where it is its total, else the table."""
-    cells = [cell.strip(" *_") for cell in found[0].rstrip().rpartition("\n")[2].strip(" \t|").split("|")]
-    rows = [[cell.strip(" *_$") for cell in row.strip(" \t|").split("|")] for row in found[0].strip().split("\n")]
+    cells = [cell.strip(" *_") for cell in match[0].rstrip().rpartition("\n")[2].strip(" \t|").split("|")]
+    rows = [[cell.strip(" *_$") for cell in row.strip(" \t|").split("|")] for row in match[0].strip().split("\n")]
     if (
         len(rows) == len("hr1")
         and all(len(name) == 1 and name.isalpha() for name in rows[0])
@@ -125,5 +125,5 @@ def _totalled(found: re.Match[str]) -> str:
     ):
         return f"{', '.join(f'{name} = {cell}' for name, cell in zip(rows[0], cells, strict=True))}\n"
     if len(cells) < 2 or not _total.fullmatch(cells[0].rstrip(":")) or any(cells[1:-1]):
-        return found[0]
+        return match[0]
     return f"{cells[0]}: {cells[-1]}\n"

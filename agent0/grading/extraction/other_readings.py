@@ -87,47 +87,47 @@ _degrees, _pi = re.compile(r"\\circ|°|degree"), re.compile(r"\\pi(?![A-Za-z])|�
 _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\}?\s*$")
 
 
-def other_readings(gold: str, said: str | None, reply: str, alike: Alike) -> Iterator[str]:
-    """Yield what else ``reply`` says, whose answer reads as ``said``, where ``gold`` is expected; see ``reply_of``."""
-    if said is not None and len(said) <= LONGEST:
-        yield from _of_answer(gold, _row_gap.sub(r"\\\\", said), reply, alike)
+def other_readings(gold: str, answer: str | None, reply: str, alike: Alike) -> Iterator[str]:
+    """Yield what else ``reply`` (see ``reply_of``) says beside its ``answer``, where ``gold`` is expected."""
+    if answer is not None and len(answer) <= LONGEST:
+        yield from _of_answer(gold, _row_gap.sub(r"\\\\", answer), reply, alike)
     if is_marked(reply) and (boxes(reply) or not _letter.fullmatch(gold)):
         return  # what is marked as the answer is the whole of it
     text = in_sentences(reply[-LONGEST:])
     if _several.search(gold):
         yield from _assigned(text)
-    held = set_off(text)
-    said_last = (sentences(held.text) or [""])[-1]
-    yield from _in_words(gold, held.shown(said_last.rpartition("; ")[2]))
+    masked = set_off(text)
+    said_last = (sentences(masked.text) or [""])[-1]
+    yield from _in_words(gold, masked.shown(said_last.rpartition("; ")[2]))
     if _several.search(gold) and "; " in said_last and not HEDGE.search(said_last.replace(" first", "")):
-        yield from _values_of(held.shown(said_last))
-    if said is not None and _components.search(said_last) and (found := _pair.fullmatch(said)):
-        yield f"({', '.join(part for part in found.groups() if part)})"
+        yield from _values_of(masked.shown(said_last))
+    if answer is not None and _components.search(said_last) and (match := _pair.fullmatch(answer)):
+        yield f"({', '.join(part for part in match.groups() if part)})"
     yield from _twice(gold, text, alike)
     yield from asserted(gold, text)
 
 
-def _of_answer(gold: str, said: str, reply: str, alike: Alike) -> Iterator[str]:
+def _of_answer(gold: str, answer: str, reply: str, alike: Alike) -> Iterator[str]:
     """Other readings of the answer alone."""
-    if "!" in gold and "!" not in said and re.search(r"[\w)]\s*!", reply):
-        yield f"{said}!"
+    if "!" in gold and "!" not in answer and re.search(r"[\w)]\s*!", reply):
+        yield f"{answer}!"
     if _letter.fullmatch(gold):
-        if found := _small_letter.fullmatch(said):
-            yield found[1].upper()
-        if (found := _option.fullmatch(said)) and not _another.search(said, found.end(1)):
-            yield found[1]
+        if match := _small_letter.fullmatch(answer):
+            yield match[1].upper()
+        if (match := _option.fullmatch(answer)) and not _another.search(answer, match.end(1)):
+            yield match[1]
         return
-    yield from _last_of(_factorial.sub(lambda found: str(math.factorial(int(found[1]))), said), alike)
-    yield from _congruence(gold, said)
-    yield from _named_otherwise(gold, said)
-    yield from _pieces(gold, said, alike)
-    if _several.search(gold) and (listed := _values(said)):
+    yield from _last_of(_factorial.sub(lambda match: str(math.factorial(int(match[1]))), answer), alike)
+    yield from _congruence(gold, answer)
+    yield from _named_otherwise(gold, answer)
+    yield from _pieces(gold, answer, alike)
+    if _several.search(gold) and (listed := _values(answer)):
         yield listed
 
 
-def _last_of(said: str, alike: Alike) -> Iterator[str]:
+def _last_of(answer: str, alike: Alike) -> Iterator[str]:
     """The last side of a chain, or of an equation that is true or names what it writes out."""
-    sides = [side.strip(" .") for side in _sides.split(said)]
+    sides = [side.strip(" .") for side in _sides.split(answer)]
     named = len(sides) == 2 and bool(_grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0]))
     if any(_joint.search(side) for side in sides[1:-1]) or not all(sides):
         return
@@ -137,55 +137,55 @@ def _last_of(said: str, alike: Alike) -> Iterator[str]:
         or (len(sides) == 2 and ("%" in sides[1] or _both_degrees(sides) or alike(sides[1], sides[0])))
     ):
         yield _unit_vector.sub(r"\\mathbf{\1}", sides[-1]) if _vector.fullmatch(sides[-1]) else sides[-1]
-    elif _vector.fullmatch(said):
-        yield _unit_vector.sub(r"\\mathbf{\1}", said)
-    if r"\mathcal" in said:
-        yield _calligraphic.sub(r"\1", said)
+    elif _vector.fullmatch(answer):
+        yield _unit_vector.sub(r"\\mathbf{\1}", answer)
+    if r"\mathcal" in answer:
+        yield _calligraphic.sub(r"\1", answer)
 
 
 def _both_degrees(sides: list[str]) -> bool:
     return all(map(_degrees.search, sides))
 
 
-def _named_otherwise(gold: str, said: str) -> Iterator[str]:
+def _named_otherwise(gold: str, answer: str) -> Iterator[str]:
     """``y = R`` where ``f(x) = R`` is expected or the other way round, and with the gold's letter for its constant."""
-    wanted, stated = _function.fullmatch(gold), _function.fullmatch(said)
-    if wanted and stated and (wanted[1] == stated[1] or {wanted[1], stated[1]} & {"y"} or "-1" in stated[0][:12]):
-        said = f"{gold[: wanted.start(2)]}{stated[2]}"
-        yield said
-    free = set(_free.findall(said)) - set(_free.findall(gold))
-    if "C" in _free.findall(gold) and "C" not in _free.findall(said) and len(free) == 1:
-        yield re.sub(rf"(?<![A-Za-z\\]){free.pop()}(?:(?![A-Za-z(])|(?=e\s*\^))", "C", said)
+    expected, stated = _function.fullmatch(gold), _function.fullmatch(answer)
+    if expected and stated and (expected[1] == stated[1] or {expected[1], stated[1]} & {"y"} or "-1" in stated[0][:12]):
+        answer = f"{gold[: expected.start(2)]}{stated[2]}"
+        yield answer
+    free = set(_free.findall(answer)) - set(_free.findall(gold))
+    if "C" in _free.findall(gold) and "C" not in _free.findall(answer) and len(free) == 1:
+        yield re.sub(rf"(?<![A-Za-z\\]){free.pop()}(?:(?![A-Za-z(])|(?=e\s*\^))", "C", answer)
 
 
-def _pieces(gold: str, said: str, alike: Alike) -> Iterator[str]:
+def _pieces(gold: str, answer: str, alike: Alike) -> Iterator[str]:
     """A part of what is said that says it all: without a rate's unit, an adjective's noun, or its own repetition."""
-    if (found := _repeated.fullmatch(said)) and alike(found[1], found[2]):
-        yield found[2]
-    if (found := _adjective.fullmatch(said)) and gold.isalpha():
-        yield found[1]
-    if (found := _rate.fullmatch(said)) and not re.search(r"/|\bper\b|[a-z]{2}", gold):
-        yield found[1]
-    if gold.strip("-").isdigit() and (found := _remainder.fullmatch(said)) and not re.search("[A-Za-z]", found[1]):
-        yield found[2]
-    both = said.split(" or ")
+    if (match := _repeated.fullmatch(answer)) and alike(match[1], match[2]):
+        yield match[2]
+    if (match := _adjective.fullmatch(answer)) and gold.isalpha():
+        yield match[1]
+    if (match := _rate.fullmatch(answer)) and not re.search(r"/|\bper\b|[a-z]{2}", gold):
+        yield match[1]
+    if gold.strip("-").isdigit() and (match := _remainder.fullmatch(answer)) and not re.search("[A-Za-z]", match[1]):
+        yield match[2]
+    both = answer.split(" or ")
     if len(both) == len("ab") and alike(both[0], both[1]):
         yield both[0]
-    if found := _o_clock.fullmatch(said):
-        yield found[1]
-    if found := _asian.fullmatch(said):
-        yield found[1]
+    if match := _o_clock.fullmatch(answer):
+        yield match[1]
+    if match := _asian.fullmatch(answer):
+        yield match[1]
 
 
-def _values(said: str) -> str | None:
+def _values(answer: str) -> str | None:
     """The values of a list, without the names before them, each of ``\\pm`` apart."""
-    if found := _member.fullmatch(said) or _braced.fullmatch(said):
-        return found[1]
-    parts = [_name.fullmatch(part) for part in _joints.split(_chained.sub(r"\1=\3, \2=\3", said))]
+    if match := _member.fullmatch(answer) or _braced.fullmatch(answer):
+        return match[1]
+    parts = [_name.fullmatch(part) for part in _joints.split(_chained.sub(r"\1=\3, \2=\3", answer))]
     if any(part is None for part in parts):
         return None
     named = {part[1] for part in parts if part and part[1]}
-    if len({name[0] for name in named}) > 1 and _either.search(said):
+    if len({name[0] for name in named}) > 1 and _either.search(answer):
         return None
     out: list[str] = []
     for part in parts:
@@ -196,15 +196,15 @@ def _values(said: str) -> str | None:
     return ", ".join(out)
 
 
-def _congruence(gold: str, said: str) -> Iterator[str]:
+def _congruence(gold: str, answer: str) -> Iterator[str]:
     """The last step of a chain of congruences, and ``x = 5k + 2`` as one, where one is expected."""
     modulus = _modulus.search(gold)
-    if modulus and (found := _congruent.fullmatch(said)):
-        yield f"{found[1]}{found[2]}"
-    if modulus and (found := _linear.fullmatch(said)):
-        step, sign, rest = (found[2], found[3], found[4]) if found[2] else (found[7], found[6], found[5])
-        if (step == (modulus[1] or modulus[2])) and (found[2] or sign == "+"):
-            yield f"{found[1]} \\equiv {'-' if sign in '-−' and found[2] else ''}{rest} \\pmod{{{step}}}"
+    if modulus and (match := _congruent.fullmatch(answer)):
+        yield f"{match[1]}{match[2]}"
+    if modulus and (match := _linear.fullmatch(answer)):
+        step, sign, rest = (match[2], match[3], match[4]) if match[2] else (match[7], match[6], match[5])
+        if (step == (modulus[1] or modulus[2])) and (match[2] or sign == "+"):
+            yield f"{match[1]} \\equiv {'-' if sign in '-−' and match[2] else ''}{rest} \\pmod{{{step}}}"
 
 
 def _assigned(text: str) -> Iterator[str]:
@@ -225,50 +225,50 @@ def _assigned(text: str) -> Iterator[str]:
         yield ", ".join(f"{one[1]} = {one[2].strip()}" for one in found)
 
 
-def _in_words(gold: str, said: str) -> Iterator[str]:
-    """What the last statement ``said`` says where an option, a word or several values are expected."""
-    if HEDGE.search(said.replace(" first", "")) or REFUTED.search(said):
+def _in_words(gold: str, answer: str) -> Iterator[str]:
+    """What the last statement ``answer`` says where an option, a word or several values are expected."""
+    if HEDGE.search(answer.replace(" first", "")) or REFUTED.search(answer):
         return
     if _letter.fullmatch(gold):
-        named = _named_option.findall(said)
+        named = _named_option.findall(answer)
         if (
             len(set(named)) == 1
-            and not re.search(rf"\b{named[0]}\)? (?:is|are) (?:\w+ )?false\b", said)
-            and not set(_capital.findall(said)) - {*named, "A", "I"}
+            and not re.search(rf"\b{named[0]}\)? (?:is|are) (?:\w+ )?false\b", answer)
+            and not set(_capital.findall(answer)) - {*named, "A", "I"}
         ):
             yield named[0]
     if gold.isalpha():
-        yield from _words_of(gold, said)
-    parts = _so_that.split(said)
+        yield from _words_of(gold, answer)
+    parts = _so_that.split(answer)
     if len(parts) == len("ab") and not re.search(r"\d", parts[1]) and (before := concluded(parts[0])):
         yield before
     if _several.search(gold):
-        yield from _values_of(said)
+        yield from _values_of(answer)
 
 
-def _words_of(gold: str, said: str) -> Iterator[str]:
+def _words_of(gold: str, answer: str) -> Iterator[str]:
     """The subject of the statement, and what it says of it."""
-    if found := _subject.fullmatch(said):
-        yield found[1]
-    if word := said_of_subject(said.rstrip(".!")):
+    if match := _subject.fullmatch(answer):
+        yield match[1]
+    if word := said_of_subject(answer.rstrip(".!")):
         yield word
-    if gold.lower() == "none" and said.lower().startswith(("none of the", "none of these", "none of them")):
+    if gold.lower() == "none" and answer.lower().startswith(("none of the", "none of these", "none of them")):
         yield gold
 
 
-def _values_of(said: str) -> Iterator[str]:
+def _values_of(answer: str) -> Iterator[str]:
     """The values that the statement gives to names, or lists at its end."""
-    named = _assignment.findall(said)
-    if len(dict(named)) == len(named) > 1 and not _either.search(said):
+    named = _assignment.findall(answer)
+    if len(dict(named)) == len(named) > 1 and not _either.search(answer):
         yield ", ".join(f"{name} = {value}" for name, value in named)
-    if (found := _listed.search(said)) and (values := concluded(f"It is {found[1]}")):
+    if (match := _listed.search(answer)) and (values := concluded(f"It is {match[1]}")):
         yield values
 
 
 def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:
     """Both forms of a value that the last statement says twice, where they are equal."""
-    held = set_off(text)
-    last = held.shown((sentences(held.text) or [""])[-1])
+    masked = set_off(text)
+    last = masked.shown((sentences(masked.text) or [""])[-1])
     parts = _again.split(last)
     if len(parts) != 2:
         return

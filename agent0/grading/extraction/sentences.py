@@ -56,7 +56,7 @@ class Text:
         for _ in range(4):
             if not _held.search(text):
                 break
-            text = _held.sub(lambda found: self._piece(found[0]), text)
+            text = _held.sub(lambda match: self._piece(match[0]), text)
         return text
 
     def _piece(self, letter: str) -> str:
@@ -75,34 +75,34 @@ def set_off(text: str) -> Text:
     """Put signs in place of the pieces of ``text`` that are set off, and lines in place of its blocks."""
     text = _held.sub("", text)
     if "&" in text:
-        text = _entity.sub(lambda found: html.unescape(found[0]), text)
+        text = _entity.sub(lambda match: html.unescape(match[0]), text)
     if "<" in text:
         text = _html_inline.sub("", _html.sub("\n", _html_bold.sub("**", text)))
     text = _fence.sub("\n", text)
-    held = Text("")
+    masked = Text("")
     text = _block.sub(
-        lambda f: f" {held.hold(_last_row(f), False)}{' ' if _goes_on.match(f.string, f.end()) else chr(10)}", text
+        lambda f: f" {masked.hold(_last_row(f), False)}{' ' if _goes_on.match(f.string, f.end()) else chr(10)}", text
     )
     text = _inline.sub(
-        lambda f: "" if _sign_off.fullmatch((f["a"] or "").strip()) else held.hold(f["a"] or f["b"] or f["c"], False),
+        lambda f: "" if _sign_off.fullmatch((f["a"] or "").strip()) else masked.hold(f["a"] or f["b"] or f["c"], False),
         text,
     )
-    text = _date.sub(lambda f: held.hold(f[0], False), text)
-    held.text = _bold.sub(lambda f: held.hold(f["a"] or f["b"], True) + _ending(f), text)
-    return held
+    text = _date.sub(lambda f: masked.hold(f[0], False), text)
+    masked.text = _bold.sub(lambda f: masked.hold(f["a"] or f["b"], True) + _ending(f), text)
+    return masked
 
 
-def _ending(found: re.Match[str]) -> str:
+def _ending(match: re.Match[str]) -> str:
     """The stop that ends a sentence in bold."""
-    inside = (found["a"] or found["b"]).rstrip()
+    inside = (match["a"] or match["b"]).rstrip()
     return ". " if inside.endswith((".", "!")) and not _abbreviated.search(inside) else ""
 
 
-def _last_row(found: re.Match[str]) -> str:
+def _last_row(match: re.Match[str]) -> str:
     """A display's content; of several lines the last, with the first one's left side where it has none."""
-    body = (found["a"] or found["b"] or found["c"]).strip()
+    body = (match["a"] or match["b"] or match["c"]).strip()
     inner = re.fullmatch(r"\\begin\{(aligned|align\*?|gathered|split)\}(.*)\\end\{\1\}", body, re.DOTALL)
-    if not (found["c"] or inner):
+    if not (match["c"] or inner):
         return re.sub(r"(?<!\\)[.,;]$", "", body)
     rows = [row.strip() for row in re.split(r"\\\\(?:\[[^\]]*\])?", inner[2] if inner else body) if row.strip()]
     return rows[-1].replace("&", " ").strip(" ,.;") if rows else ""
@@ -118,5 +118,5 @@ def sentences(text: str) -> list[str]:
                 out.append(line[start : stop.end()])
                 start = stop.end()
         out.append(line[start:])
-    cut = [_bullet.sub("", said, count=1).strip() for said in out]
-    return [said for said in cut if re.search(r"[\w\ue000-\uf8ff]", said)]
+    cut = [_bullet.sub("", statement, count=1).strip() for statement in out]
+    return [statement for statement in cut if re.search(r"[\w\ue000-\uf8ff]", statement)]

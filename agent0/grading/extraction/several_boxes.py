@@ -43,7 +43,7 @@ def _plain(text: str) -> str:
 
 def _named_all(text: str, values: list[str]) -> bool:
     """Whether ``text`` is a list of ``values``, each once, in any order."""
-    said = [
+    answer = [
         part.rpartition("=")[2].strip() for part in re.split(r",\s*(?:and|or)\s|,|\band\b|\bor\b", text.strip(" ."))
     ]
-    return sorted(said) == sorted(values) and len(set(values)) == len(values)
+    return sorted(answer) == sorted(values) and len(set(values)) == len(values)

@@ -15,6 +15,6 @@ _stated = re.compile(rf"{BOX}|####|\banswer\b[*_]*\s*(?:is|:|=)", re.IGNORECASE)
 def own_question(text: str) -> str:
     """Return ``text`` up to another question that follows an answer, its boxes respelled."""
     stated = _stated.search(text)
-    if stated and (found := _another.search(text, stated.end())):
-        text = text[: found.start()]
+    if stated and (match := _another.search(text, stated.end())):
+        text = text[: match.start()]
     return respelled_boxes(text)

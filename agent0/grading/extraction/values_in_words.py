@@ -62,16 +62,16 @@ _all_bounded = re.compile(
 def written_out(text: str) -> str:
     """Return ``text`` with the values that it says in words as they are written."""
     text = _point.sub(_decimal, rewrite(text, _WORDINGS))
-    text = _dozens.sub(lambda found: str(12 * _count(found[1])), text)
-    text = _and_part.sub(lambda found: f"{_count(found[1])} 1/{_PARTS[found[2].lower()]}", text)
-    text = _all_bounded.sub(lambda found: f"x {_RELATIONS[found[1].lower()]} {found[2].strip('$')}", text)
-    return _bounded.sub(lambda found: f"{found[1]} {_RELATIONS[found[2].lower()]} {found[3].strip('$')}", text)
+    text = _dozens.sub(lambda match: str(12 * _count(match[1])), text)
+    text = _and_part.sub(lambda match: f"{_count(match[1])} 1/{_PARTS[match[2].lower()]}", text)
+    text = _all_bounded.sub(lambda match: f"x {_RELATIONS[match[1].lower()]} {match[2].strip('$')}", text)
+    return _bounded.sub(lambda match: f"{match[1]} {_RELATIONS[match[2].lower()]} {match[3].strip('$')}", text)
 
 
-def _decimal(found: re.Match[str]) -> str:
+def _decimal(match: re.Match[str]) -> str:
     """``one point five`` in figures."""
-    behind = "".join(str(_DIGITS.index(word)) for word in found[2].lower().split())
-    return f"{_DIGITS.index(found[1].lower())}.{behind}" + " " * found[2].endswith(" ")
+    behind = "".join(str(_DIGITS.index(word)) for word in match[2].lower().split())
+    return f"{_DIGITS.index(match[1].lower())}.{behind}" + " " * match[2].endswith(" ")
 
 
 def _count(word: str) -> int:

@@ -100,16 +100,16 @@ def clean(raw: str) -> Clean:
 
 def latex_signs(raw: str) -> str:
     """Return ``raw`` with signs in the spelling of LaTeX; runs of raised and lowered digits in braces."""
-    raw = _raised.sub(lambda found: f"^{{{found[0].translate(_plain_digits)}}}", raw)
-    raw = _lowered.sub(lambda found: f"_{{{found[0].translate(_plain_digits)}}}", raw)
+    raw = _raised.sub(lambda match: f"^{{{match[0].translate(_plain_digits)}}}", raw)
+    raw = _lowered.sub(lambda match: f"_{{{match[0].translate(_plain_digits)}}}", raw)
     return raw.translate(_UNICODE)
 
 
 def _unwrapped(text: str) -> str:
     """Without displays and boxes around the whole."""
     for _ in range(4):
-        if found := _DISPLAY.match(text):
-            inner = next(group for group in found.groups() if group is not None)
+        if match := _DISPLAY.match(text):
+            inner = next(group for group in match.groups() if group is not None)
             if "$" in inner:
                 return text
             text = inner.strip()
@@ -123,13 +123,13 @@ def _unwrapped(text: str) -> str:
 def _plain_fonts(text: str) -> str:
     r"""The inside of ``\text{...}`` and its kind, set apart by spaces."""
     for _ in range(20):
-        found = _FONT.search(text)
-        if found is None:
+        match = _FONT.search(text)
+        if match is None:
             return text
-        end = closing(text, found.end() - 1)
+        end = closing(text, match.end() - 1)
         if end < 0:
             return text
-        text = f"{text[: found.start()]} {text[found.end() : end]} {text[end + 1 :]}"
+        text = f"{text[: match.start()]} {text[match.end() : end]} {text[end + 1 :]}"
     return text
 
 

@@ -33,14 +33,14 @@ _MATRIX = re.compile(r"\\(?:begin|end)\{(?:[bp]?matrix|array)\}(?:\{[clr]+\})?")
 _PLAIN = frozenset("0123456789+-*/^_(){}[]|,&\\ ")
 
 
-def costly(wanted: str, said: str) -> bool:
-    """Whether ``said`` could keep a symbolic engine busy: what of this the gold does not have is no answer."""
-    return any(pattern.search(said) and not pattern.search(wanted) for pattern in _COSTLY)
+def costly(expected: str, answer: str) -> bool:
+    """Whether ``answer`` could keep a symbolic engine busy: what of this the gold does not have is no answer."""
+    return any(pattern.search(answer) and not pattern.search(expected) for pattern in _COSTLY)
 
 
-def question(wanted: str, said: str, aim: Form, found: Form) -> tuple[str, str] | None:
+def question(expected: str, answer: str, aim: Form, found: Form) -> tuple[str, str] | None:
     """What to ask about two texts whose forms are not equal; None where exact comparison has the last word."""
-    (name, right), (other, left) = _sides(wanted, aim), _sides(said, found)
+    (name, right), (other, left) = _sides(expected, aim), _sides(answer, found)
     if other and name not in ("", other):
         return None
     aim, found = _value(aim), _value(found)
@@ -53,8 +53,8 @@ def question(wanted: str, said: str, aim: Form, found: Form) -> tuple[str, str] 
 
 def _sides(text: str, form: Form) -> tuple[str, str]:
     """(name, what it is) of ``x = 5``; no name where it is no equation of this kind."""
-    found = _NAMED.fullmatch(text) if isinstance(form, Relation | Words) else None
-    return (found[1].replace(" ", ""), found[2].strip()) if found else ("", text)
+    match = _NAMED.fullmatch(text) if isinstance(form, Relation | Words) else None
+    return (match[1].replace(" ", ""), match[2].strip()) if match else ("", text)
 
 
 def _value(form: Form) -> Form:
@@ -74,15 +74,15 @@ def _settled(aim: Form, found: Form) -> bool:
     return not any("(" in base for form in (aim, found) for base in form.value.bases)
 
 
-def _whole(wanted: str, said: str) -> bool:
-    """Whether the engine reads all of ``said``, and no number of either in binary fractions."""
-    if _FLOAT.search(wanted) or _FLOAT.search(said) or _UNFINISHED.search(said):
+def _whole(expected: str, answer: str) -> bool:
+    """Whether the engine reads all of ``answer``, and no number of either in binary fractions."""
+    if _FLOAT.search(expected) or _FLOAT.search(answer) or _UNFINISHED.search(answer):
         return False
-    if sorted(_signs(said)) != sorted(_signs(wanted)) or (_PAIR.search(said) and not _PAIR.search(wanted)):
+    if sorted(_signs(answer)) != sorted(_signs(expected)) or (_PAIR.search(answer) and not _PAIR.search(expected)):
         return False
-    if "\\begin" in wanted and set("|'^") & (set(said) - set(wanted)):
+    if "\\begin" in expected and set("|'^") & (set(answer) - set(expected)):
         return False
-    return _known(_MATRIX.sub(" ", wanted), _MATRIX.sub(" ", said))
+    return _known(_MATRIX.sub(" ", expected), _MATRIX.sub(" ", answer))
 
 
 def _signs(text: str) -> list[str]:
@@ -91,10 +91,10 @@ def _signs(text: str) -> list[str]:
     return [turned.get(sign, sign) for sign in _SIGN.findall(_BOUND.sub("", text))]
 
 
-def _known(wanted: str, said: str) -> bool:
+def _known(expected: str, answer: str) -> bool:
     """Whether each command, word and character is one that the engine knows or the gold has."""
-    commands, theirs = (set(re.findall(r"\\([A-Za-z]+)", text)) for text in (said, wanted))
-    bare, gold = (re.sub(r"\\[A-Za-z]+", " ", text) for text in (said, wanted))
+    commands, theirs = (set(re.findall(r"\\([A-Za-z]+)", text)) for text in (answer, expected))
+    bare, gold = (re.sub(r"\\[A-Za-z]+", " ", text) for text in (answer, expected))
     words = {word for word in re.findall(r"[A-Za-z]{2,}", bare) if not set(word) <= set(gold)}
     rest = set(re.sub(r"[A-Za-z]", "", bare)) - _PLAIN - set(gold)
     return not (commands - _KNOWN - theirs) and not (words - FUNCTIONS - {"sqrt", "pi"}) and not rest

@@ -111,16 +111,16 @@ def fold(text: str) -> str:
 def _form(text: str, letters: Letters, depth: int) -> Form:
     if depth > 8 or not text:
         raise UnreadableError("nothing" if not text else "nested too deeply")
-    if found := _BASED.match(text):
-        base = found[2]
-        return Based(found[1].upper().lstrip("0") or "0", _BASES.get(base) or int(base))
+    if match := _BASED.match(text):
+        base = match[2]
+        return Based(match[1].upper().lstrip("0") or "0", _BASES.get(base) or int(base))
     if text == r"\emptyset":
         return Group("set", ())
-    if found := _MATRIX.match(text):
-        fence = _FENCES.get((found[1], found[4]))
-        if fence is None or (fence and found[2] in _BARS):
+    if match := _MATRIX.match(text):
+        fence = _FENCES.get((match[1], match[4]))
+        if fence is None or (fence and match[2] in _BARS):
             raise UnreadableError("bars or brackets that do not match")
-        return _matrix(found[3], fence or _BARS.get(found[2], ""), letters, depth)
+        return _matrix(match[3], fence or _BARS.get(match[2], ""), letters, depth)
     for reader in (_relation, _joined, _bracketed, _listed, _plus_minus, _ratio):
         if (form := reader(text, letters, depth)) is not None:
             return form

@@ -17,7 +17,7 @@ _ANOTHER = re.compile(
 def letter_of(text: str) -> str:
     """``B`` of ``(b)``, ``B.``, ``Option B`` or ``B) the second``; empty where none or more than one is named."""
     bare = " ".join(_LATEX.sub(" ", unicodedata.normalize("NFKC", text)).split())
-    found = _LETTER.fullmatch(bare)
-    if found is None or _ANOTHER.search(found[4]):
+    match = _LETTER.fullmatch(bare)
+    if match is None or _ANOTHER.search(match[4]):
         return ""
-    return (found[1] or found[2] or found[3]).upper()
+    return (match[1] or match[2] or match[3]).upper()

@@ -59,17 +59,17 @@ def _put(body: str, variable: str, value: str) -> Quotient:
 
 
 def _determinants(text: str) -> str:
-    found = _determinant.search(text)
-    if found is None:
+    match = _determinant.search(text)
+    if match is None:
         return text
     rows = [
         [_value(cell) for cell in row.split("&")]
-        for row in re.split(r"\\\\", found[1] or found[2] or found[3])
+        for row in re.split(r"\\\\", match[1] or match[2] or match[3])
         if row.strip()
     ]
     if len({len(rows), *map(len, rows)}) != 1 or len(rows) > LARGEST_MATRIX:
         return text
-    return f"{text[: found.start()]} {written(_expanded(rows))} {text[found.end() :]}"
+    return f"{text[: match.start()]} {written(_expanded(rows))} {text[match.end() :]}"
 
 
 def _expanded(rows: list[list[Quotient]]) -> Quotient:
@@ -99,8 +99,8 @@ def _last_operator(text: str) -> str:
 def _body_end(text: str, start: int, *, integral: bool) -> int:
     """Where the product ends that an operator stands before, or the differential of an integral."""
     if integral:
-        found = _differential.search(text, start)
-        return found.end() if found else start
+        match = _differential.search(text, start)
+        return match.end() if match else start
     depth = 0
     for place in range(start, len(text)):
         letter = text[place]
@@ -193,12 +193,12 @@ def _polynomial(value: Quotient, variable: str) -> dict[Fraction, Quotient]:
 
 
 def _integral_value(operator: re.Match[str], body: str) -> Quotient | None:
-    found = _differential.search(body)
-    if found is None:
+    match = _differential.search(body)
+    if match is None:
         return None
     low, high = (_value(operator[n] or operator[n + 1]) for n in (1, 3))
     total = algebra.number(0)
-    for power, factor in _polynomial(_value(body[: found.start()] or "1"), found[1]).items():
+    for power, factor in _polynomial(_value(body[: match.start()] or "1"), match[1]).items():
         if power == -1:
             return None
         ends = [algebra.power(end, algebra.number(power + 1)) for end in (high, low)]
@@ -209,9 +209,9 @@ def _integral_value(operator: re.Match[str], body: str) -> Quotient | None:
 
 def _limit_value(operator: re.Match[str], body: str) -> Quotient | None:
     variable, target = operator[1], operator[2].replace(" ", "")
-    if (found := _compound.fullmatch(body.strip())) and target.lstrip("+") == r"\infty":
-        rate, names = found[2] or found[4], {found[3] or found[5], found[7]}
-        exponent = f"{found[1].replace('+', '')}({rate})({found[6] or 1})"
+    if (match := _compound.fullmatch(body.strip())) and target.lstrip("+") == r"\infty":
+        rate, names = match[2] or match[4], {match[3] or match[5], match[7]}
+        exponent = f"{match[1].replace('+', '')}({rate})({match[6] or 1})"
         return algebra.power(algebra.symbol("e"), _value(exponent)) if names == {variable} else None
     if "infty" not in target:
         return _limit_at(body, variable, target.rstrip("+-^{}"))

@@ -169,14 +169,14 @@ class _Reader:
     def _mixed(self) -> Quotient | None:
         r"""``1\frac{4}{5}`` and ``1 4/5``: a whole number beside a fraction of whole numbers is their sum."""
         words = " ".join(word for _, word in self.left[:8])
-        found = _mixed.match(words)
-        if found is None:
+        match = _mixed.match(words)
+        if match is None:
             return None
-        above, below = (int(part) for part in found.groups()[1:] if part is not None)
+        above, below = (int(part) for part in match.groups()[1:] if part is not None)
         if below == 0:
             return None
-        del self.left[: len(found[0].split())]
-        return algebra.number(int(found[1]) + Fraction(above, below))
+        del self.left[: len(match[0].split())]
+        return algebra.number(int(match[1]) + Fraction(above, below))
 
     def _factor(self, depth: int) -> Quotient:
         base = self._atom(depth)

@@ -93,8 +93,8 @@ def _summed(products: Sequence[complex], point: Point) -> Sample:
     total, scale = sum(products, 0j), sum(map(abs, products))
     least = min(map(abs, products), default=1.0)
     lost = least < NEAR * scale or (len(products) > 1 and abs(total) < NEAR * scale)
-    held = SMALLEST < scale < LARGEST or not products or (bool(point) and not scale)
-    if not held or (not point and lost):
+    masked = SMALLEST < scale < LARGEST or not products or (bool(point) and not scale)
+    if not masked or (not point and lost):
         raise NoValueError("a magnitude that binary fractions do not hold")
     return Sample(total, scale)
 

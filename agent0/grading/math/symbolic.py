@@ -28,7 +28,7 @@ print(json.dumps(bool(gold and said and verify(gold, said, timeout_seconds=None)
 
 async def decide(
     gold: str,
-    said: str | None,
+    answer: str | None,
     sandbox: Sandbox,
     *,
     reply: bool = False,
@@ -40,14 +40,14 @@ async def decide(
     Raises:
         SandboxUnavailableError: it would have to be asked, and there is no sandbox.
     """
-    found = compared(gold, said, reply=reply, kind=kind)
+    found = compared(gold, answer, reply=reply, kind=kind)
     return await settle(found, sandbox) if found.symbolic else found
 
 
 def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE) -> Grade:
     """Compare an answer without symbolic algebra: the grade that ``decide`` starts from.
 
-    ``reply``: ``said`` is a whole reply, whose answer is extracted first.
+    ``reply``: ``answer`` is a whole reply, whose answer is extracted first.
     """
     if not reply or said is None:
         return grade_as(kind, gold, said)
@@ -75,8 +75,8 @@ async def settle(found: Grade, sandbox: Sandbox) -> Grade:
     """``found`` with the engine's decision; still undecided where that takes too long."""
     given = json.dumps([found.expected, found.got])
     result = await sandbox.call(SandboxCall("python", f"GIVEN = {given!r}\n{_PROGRAM}", wall_s=WALL_S, root=ROOT))
-    said = result.stdout.strip()
-    if result.state is ToolState.OK and said in ("true", "false"):
-        reason = "equal by symbolic comparison" if said == "true" else "different"
-        return replace(found, correct=said == "true", reason=reason, symbolic=False)
+    answer = result.stdout.strip()
+    if result.state is ToolState.OK and answer in ("true", "false"):
+        reason = "equal by symbolic comparison" if answer == "true" else "different"
+        return replace(found, correct=answer == "true", reason=reason, symbolic=False)
     return replace(found, reason=f"the symbolic engine ended {result.state.value}", symbolic=False)

@@ -71,8 +71,8 @@ def _is_value(form: Form) -> bool:
     return False
 
 
-def leaves_work(gold: str, said: str) -> bool:
-    """Whether ``gold`` is a value and ``said``, which is equal to it, is not written as one. A factor before a matrix
+def leaves_work(gold: str, answer: str) -> bool:
+    """Whether ``gold`` is a value and ``answer``, which is equal to it, is not written as one. A factor before a matrix
     is a way to write it."""
-    is_matrix = "matrix" in gold + said and not _DETERMINANT.search(said)
-    return is_value(gold) and not is_matrix and unevaluated(said) > 0
+    is_matrix = "matrix" in gold + answer and not _DETERMINANT.search(answer)
+    return is_value(gold) and not is_matrix and unevaluated(answer) > 0

@@ -52,8 +52,8 @@ _scaled = re.compile(rf"(\d|\}}) *({'|'.join(_SCALES)})\b")
 
 def spelt(text: str) -> str:
     r"""``25\text{ m}`` with its unit in letters that cannot be a variable, ``2 million`` as a product."""
-    text = _letter.sub(lambda found: f" {_LETTERS[found[1]]} ", text)
-    return _scaled.sub(lambda found: f"{found[1]} \\cdot 10^{{{_SCALES[found[2]]}}} ", text)
+    text = _letter.sub(lambda match: f" {_LETTERS[match[1]]} ", text)
+    return _scaled.sub(lambda match: f"{match[1]} \\cdot 10^{{{_SCALES[match[2]]}}} ", text)
 
 
 def cut_unit(text: str) -> tuple[str, str]:

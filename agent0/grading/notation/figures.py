@@ -18,11 +18,11 @@ _SIGNS = rules(
     (r"\+\s*/\s*-|\+-", r"\\pm "),
     (r"(?<=\d)['’](?=\d{3}(?!\d))", ""),
     (r"(?<=\d)\s*(?:\\[ ,;]|~)*\s*\\(?:text|mathrm)\s*\{\s*(hundred|thousand|million|billion|trillion)\s*\}", r" \1"),
-    (r"^\d{1,3}(?: \d{3})+(?= [A-Za-z]|$)", lambda found: found[0].replace(" ", "")),
+    (r"^\d{1,3}(?: \d{3})+(?= [A-Za-z]|$)", lambda match: match[0].replace(" ", "")),
     (r"^(\s*([a-z])\s*=[^=<>]*?)\s(?:or|and)\s(?=\s*\2\s*=[^=<>]*$)", r"\1, "),
     (r"\\lg(?![A-Za-z])", r"\\log_{10}"),
     (r"(?<![A-Za-z])(?:np\.|numpy\.)?(?:array|Matrix|matrix)\(\s*(\[.*\])\s*\)", r"\1"),
-    (r"^(?:All|Every|Any|The set of all)(?= )", lambda found: found[0].lower()),
+    (r"^(?:All|Every|Any|The set of all)(?= )", lambda match: match[0].lower()),
     (r"^\s*([a-z])\s*\\in\s*\\mathbb\s*\{?R\}?\s*,\s*(?=\1\s*\\ne)", ""),
     (r"^\s*[A-Z]\s*=\s*(?=[\[\]][^\[\]]*[\[\]]$)", ""),
     (r"(?<=[\d\w])\\[,;!:]\s*(?=;)|(?<=;)\s*\\[,;!:]", ""),
@@ -64,21 +64,21 @@ _polar = re.compile(r"e\s*\^\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|e\s*\^\s*\(([^(
 _turns = re.compile(r"-?\s*(?:\d|\\pi|\\[dt]?frac|i|[{}/\s()]|\\cdot|\\,|π)+")
 
 
-def respelled(gold: str, said: str) -> tuple[str, str]:
+def respelled(gold: str, answer: str) -> tuple[str, str]:
     """Return both with these in one spelling; the gold decides what is a ratio, a point or a matrix."""
-    if max(len(gold), len(said)) > LONGEST:
-        return gold, said
-    gold, said = _signs(gold), _signs(said)
-    gold, said = _polars(gold, said)
+    if max(len(gold), len(answer)) > LONGEST:
+        return gold, answer
+    gold, answer = _signs(gold), _signs(answer)
+    gold, answer = _polars(gold, answer)
     if (":" in gold and not _clock.search(gold)) or _plain_fraction.fullmatch(gold.strip()):
-        gold, said = _ratios(gold, said)
-    if "_" not in gold and "_1" in said.replace("{", ""):
-        said = _numbered.sub(r"\1 =", said)
+        gold, answer = _ratios(gold, answer)
+    if "_" not in gold and "_1" in answer.replace("{", ""):
+        answer = _numbered.sub(r"\1 =", answer)
     if "matrix" in gold:
-        gold, said = matrix(gold, gold), matrix(said, gold)
-    elif "(" in gold and "," in gold and "(" in said:
-        said = _points(said)
-    return gold, said
+        gold, answer = matrix(gold, gold), matrix(answer, gold)
+    elif "(" in gold and "," in gold and "(" in answer:
+        answer = _points(answer)
+    return gold, answer
 
 
 def _signs(text: str) -> str:
@@ -90,46 +90,46 @@ def _signs(text: str) -> str:
     return text
 
 
-def _ratios(gold: str, said: str) -> tuple[str, str]:
+def _ratios(gold: str, answer: str) -> tuple[str, str]:
     """``3 to 4`` and ``three to four`` as ``3:4``; a ratio of two as the fraction, where one side is one."""
-    parts = _to.split(said.strip().strip("."))
+    parts = _to.split(answer.strip().strip("."))
     if len(parts) > 1 and all(_numeral.fullmatch(part.lower()) for part in parts):
-        said = ":".join(figures(part) for part in parts)
-    sides = [_ratio.fullmatch(text.strip()) for text in (gold, said)]
-    if bool(sides[0]) == bool(sides[1]) or "," in said:
-        return gold, said
+        answer = ":".join(figures(part) for part in parts)
+    sides = [_ratio.fullmatch(text.strip()) for text in (gold, answer)]
+    if bool(sides[0]) == bool(sides[1]) or "," in answer:
+        return gold, answer
     made = [
         rf"\frac{{{side[1].strip()}}}{{{side[2].strip()}}}" if side else text
-        for side, text in zip(sides, (gold, said), strict=True)
+        for side, text in zip(sides, (gold, answer), strict=True)
     ]
     return made[0], made[1]
 
 
-def _points(said: str) -> str:
+def _points(answer: str) -> str:
     """``S(1 | 0 | -2)`` and ``P = (1, 0)`` as tuples."""
-    bare = _point.sub("", said)
-    if found := _barred.fullmatch(bare.strip()):
-        return f"({','.join(part.strip() for part in _bar.split(found[1]))})"
-    return bare if bare.strip().startswith("(") and bare.strip().endswith(")") and "," in bare else said
+    bare = _point.sub("", answer)
+    if match := _barred.fullmatch(bare.strip()):
+        return f"({','.join(part.strip() for part in _bar.split(match[1]))})"
+    return bare if bare.strip().startswith("(") and bare.strip().endswith(")") and "," in bare else answer
 
 
 def matrix(text: str, gold: str) -> str:
     r"""Return ``\frac{1}{2}`` times a matrix, its transpose, ``diag(1,2)`` and ``2I`` as a matrix of entries."""
     body = _named.sub("", text)
-    if found := _diagonal.fullmatch(body):
-        return _square([cell.strip() for cell in found[1].split(",")])
-    if (found := _unit.fullmatch(body)) and (rows := len([row for row in gold.split(r"\\") if row.strip()])) > 1:
-        return _square([{"": "1", "-": "-1"}.get(found[1], found[1])] * rows) if found[2] in (None, str(rows)) else text
+    if match := _diagonal.fullmatch(body):
+        return _square([cell.strip() for cell in match[1].split(",")])
+    if (match := _unit.fullmatch(body)) and (rows := len([row for row in gold.split(r"\\") if row.strip()])) > 1:
+        return _square([{"": "1", "-": "-1"}.get(match[1], match[1])] * rows) if match[2] in (None, str(rows)) else text
     turned = _turned.fullmatch(body)
-    found = turned or _scaled.fullmatch(body)
-    if found is None or not (turned or found[1].strip()):
+    match = turned or _scaled.fullmatch(body)
+    if match is None or not (turned or match[1].strip()):
         return _column(text, gold)
     cells = [
-        [cell.strip() for cell in row.split("&")] for row in re.split(r"\\\\(?:\[[^\]]*\])?", found[3]) if row.strip()
+        [cell.strip() for cell in row.split("&")] for row in re.split(r"\\\\(?:\[[^\]]*\])?", match[3]) if row.strip()
     ]
     if turned:
         return _block_of([list(row) for row in zip(*cells, strict=True)]) if len({*map(len, cells)}) == 1 else text
-    factor = {"-": "-1", "+": "1"}.get(found[1].strip(), found[1].strip())
+    factor = {"-": "-1", "+": "1"}.get(match[1].strip(), match[1].strip())
     return _block_of([[f"({factor})\\cdot({cell})" for cell in row] for row in cells])
 
 
@@ -150,20 +150,20 @@ def _block_of(rows: list[list[str]]) -> str:
     return rf"\begin{{pmatrix}}{body}\end{{pmatrix}}"
 
 
-def _polars(gold: str, said: str) -> tuple[str, str]:
+def _polars(gold: str, answer: str) -> tuple[str, str]:
     r"""``e^{i\pi/3}`` by its cosine and sine, where it is a part of a turn."""
-    if "e" not in gold + said or "i" not in said + gold or re.search(r"e\s*\^|exp", gold):
-        return gold, said
-    return _polar.sub(_turn, gold), _polar.sub(_turn, said)
+    if "e" not in gold + answer or "i" not in answer + gold or re.search(r"e\s*\^|exp", gold):
+        return gold, answer
+    return _polar.sub(_turn, gold), _polar.sub(_turn, answer)
 
 
-def _turn(found: re.Match[str]) -> str:
-    inside = (found[1] or found[2]).replace("π", r"\pi ")
+def _turn(match: re.Match[str]) -> str:
+    inside = (match[1] or match[2]).replace("π", r"\pi ")
     if "i" not in re.sub(r"\\[A-Za-z]+", "", inside) or not re.search(r"\\pi", inside) or not _turns.fullmatch(inside):
-        return found[0]
+        return match[0]
     angle = _turned_by(inside)
     if angle is None or angle.denominator not in (1, 2, 3, 4, 6, 12):
-        return found[0]
+        return match[0]
     degrees = int(angle * 180) % 360
     return rf"(\cos({degrees}^\circ) + i \cdot \sin({degrees}^\circ))"
 

@@ -21,7 +21,7 @@ _operator = re.compile(
 )
 _composed = re.compile(r"\(?\s*(?<![A-Za-z\\])([A-Za-z])\s*(?:\\circ|∘)\s*([A-Za-z])\s*\)?\s*\(")
 _respelled = rules(
-    (r"(?<![A-Za-z\\])(GCD|LCM|MAX|MIN)(?=\s*[({])", lambda found: found[0].lower()),
+    (r"(?<![A-Za-z\\])(GCD|LCM|MAX|MIN)(?=\s*[({])", lambda match: match[0].lower()),
     (r"\\?(?<![A-Za-z])(max|min)\s*\\\{([^{}]*)\\\}", r"\\\1(\2)"),
     (r"(?<![A-Za-z\\])floor\s*\(([^()]*)\)", r"\\lfloor \1\\rfloor"),
     (r"(?<![A-Za-z\\])ceil(?:ing)?\s*\(([^()]*)\)", r"\\lceil \1\\rceil"),
@@ -29,9 +29,9 @@ _respelled = rules(
     (r"⌈([^⌈⌉]*)⌉", r"\\lceil \1\\rceil"),
     (r"(?<![A-Za-z\\])(?:abs|Abs)\s*\(([^()]*)\)", r"|\1|"),
     (r"\\[lr]?Vert(?![A-Za-z])|\|\|", r"\\|"),
-    (r"\\\|([^|]{1,60}?)\\\|", lambda found: name(f"norm {key_of(found[1])}")),
-    (r"\\(?:bar|overline)\s*\{?\s*([a-z])(?![A-Za-z])\s*\}?", lambda found: name(f"bar {found[1]}")),
-    (r"\\(?:vec|mathbf|hat)\s*\{\s*(\w)\s*\}\s*('+)", lambda found: name(f"vector {found[1]}{found[2]}")),
+    (r"\\\|([^|]{1,60}?)\\\|", lambda match: name(f"norm {key_of(match[1])}")),
+    (r"\\(?:bar|overline)\s*\{?\s*([a-z])(?![A-Za-z])\s*\}?", lambda match: name(f"bar {match[1]}")),
+    (r"\\(?:vec|mathbf|hat)\s*\{\s*(\w)\s*\}\s*('+)", lambda match: name(f"vector {match[1]}{match[2]}")),
     (r"\\log_\s*\{?\s*e\s*\}?(?![A-Za-z])", r"\\ln "),
 )
 _known = re.compile(r"bar|overline|Vert|\\?\||\'|GCD|LCM|MAX|MIN|max|min|floor|ceil|abs|Abs|log_|⌊|⌈")
@@ -59,17 +59,17 @@ _SINES = {0: "0", 15: rf"\frac{{{_r6}-{_r2}}}{{4}}", 30: r"\frac{1}{2}", 45: rf"
 _TANGENTS = {0: "0", 15: f"2-{_r3}", 30: rf"\frac{{{_r3}}}{{3}}", 45: "1", 60: _r3, 75: f"2+{_r3}"}
 
 
-def applied(gold: str, said: str) -> tuple[str, str]:
+def applied(gold: str, answer: str) -> tuple[str, str]:
     """Return both with functions in one notation, work that is left to be done still to be done."""
-    if _expected.search(gold) or _expected.search(said):
-        gold, said = _operators(gold), _operators(said)
-    if "C" in said + gold or "choose" in said + gold:
+    if _expected.search(gold) or _expected.search(answer):
+        gold, answer = _operators(gold), _operators(answer)
+    if "C" in answer + gold or "choose" in answer + gold:
         own = bool(_own_c.search(gold)) and r"\binom" not in gold
-        gold, said = (_chosen(text, own) for text in (gold, said))
-    gold, said = _in_one_way(gold), _in_one_way(said)
-    if (unit := _one_unit.fullmatch(said)) and _pair.fullmatch(gold):
-        said = rf"{said} + 0\mathbf{{{'j' if unit[2] == 'i' else 'i'}}}"
-    return _in_plane(gold, said), said
+        gold, answer = (_chosen(text, own) for text in (gold, answer))
+    gold, answer = _in_one_way(gold), _in_one_way(answer)
+    if (unit := _one_unit.fullmatch(answer)) and _pair.fullmatch(gold):
+        answer = rf"{answer} + 0\mathbf{{{'j' if unit[2] == 'i' else 'i'}}}"
+    return _in_plane(gold, answer), answer
 
 
 def _in_one_way(text: str) -> str:
@@ -80,12 +80,12 @@ def _in_one_way(text: str) -> str:
     return _whole.sub(_part, text) if r"\l" in text else text
 
 
-def _part(found: re.Match[str]) -> str:
+def _part(match: re.Match[str]) -> str:
     """A whole part of what is no number is a name of its own."""
     return (
-        found[0]
-        if _number.fullmatch(found[2]) or re.search(r"\d\s*[./]\s*\d", found[2])
-        else name(f"{found[1]}({key_of(found[2])})")
+        match[0]
+        if _number.fullmatch(match[2]) or re.search(r"\d\s*[./]\s*\d", match[2])
+        else name(f"{match[1]}({key_of(match[2])})")
     )
 
 
@@ -93,21 +93,21 @@ def _operators(text: str) -> str:
     """Expectation, probability, variance of something as a name of its own."""
     text, place = _left.sub(" ", text), 0
     for _ in range(MOST):
-        if (found := _operator.search(text, place)) is None or (end := bracketed(text, found.end() - 1)) < 0:
+        if (match := _operator.search(text, place)) is None or (end := bracketed(text, match.end() - 1)) < 0:
             return text
-        what = {"Pr": "P"}.get(word := found[1] or found[2] or found[3], word)
-        inside = re.sub(r"\\(?:mid|[lr]?vert)(?![A-Za-z])", "|", text[found.end() : end])
+        what = {"Pr": "P"}.get(word := match[1] or match[2] or match[3], word)
+        inside = re.sub(r"\\(?:mid|[lr]?vert)(?![A-Za-z])", "|", text[match.end() : end])
         made = name(f"{what} of {','.join(map(key_of, arguments(named(inside))))}")
-        text, place = text[: found.start()] + made + text[end + 1 :], found.start() + len(made)
+        text, place = text[: match.start()] + made + text[end + 1 :], match.start() + len(made)
     return text
 
 
 def _compositions(text: str) -> str:
     r"""``(f \circ g)(x)`` as ``f(g(x))``."""
     for _ in range(MOST):
-        if (found := _composed.search(text)) is None or (end := bracketed(text, found.end() - 1)) < 0:
+        if (match := _composed.search(text)) is None or (end := bracketed(text, match.end() - 1)) < 0:
             return text
-        text = f"{text[: found.start()]}{found[1]}({found[2]}({text[found.end() : end]})){text[end + 1 :]}"
+        text = f"{text[: match.start()]}{match[1]}({match[2]}({text[match.end() : end]})){text[end + 1 :]}"
     return text
 
 
@@ -118,19 +118,19 @@ def _chosen(text: str, own: bool) -> str:
     return _choose[1].sub(r"\\binom{\1}{\2}", text)
 
 
-def _in_plane(gold: str, said: str) -> str:
+def _in_plane(gold: str, answer: str) -> str:
     r"""``3\mathbf{i} - 4\mathbf{j}`` as a tuple of two, where two are said."""
-    if not re.search(r"[ij]", gold) or not _pair.fullmatch(said) or (plane := vector(gold, 2, bare=False)) is None:
+    if not re.search(r"[ij]", gold) or not _pair.fullmatch(answer) or (plane := vector(gold, 2, bare=False)) is None:
         return gold
-    given = vector(said, 2, bare=True) or said
+    given = vector(answer, 2, bare=True) or answer
     return plane if plane.count(",") == 1 == given.count(",") and "(" in plane else gold
 
 
 def computed_functions(text: str) -> str:
     """Return ``text`` with exact sines, binomials of large factorials, remainders and stated values in figures."""
     text = evaluated(text)
-    if found := _modulo.fullmatch(text) if "mod" in text else None:
-        return str(pow(int(found[1]), int(found[2] or 1), int(found[3]))) if int(found[3]) else text
+    if match := _modulo.fullmatch(text) if "mod" in text else None:
+        return str(pow(int(match[1]), int(match[2] or 1), int(match[3]))) if int(match[3]) else text
     if "=" in text and _states.search(text):
         text = _stated(text)
     return _angle.sub(_exact, text) if re.search("sin|cos|tan", text) else text
@@ -143,17 +143,17 @@ def _stated(text: str) -> str:
     return values.pop() if len(sides) == 2 and all(sides) and len(values) == 1 else text
 
 
-def _exact(found: re.Match[str]) -> str:
+def _exact(match: re.Match[str]) -> str:
     r"""The value at a multiple of 15 degrees."""
-    below = found[5] or found[7]
-    angle = Fraction(found[3]) if found[3] else Fraction(180 * int(found[4] or found[6] or 1), int(below) or 1)
+    below = match[5] or match[7]
+    angle = Fraction(match[3]) if match[3] else Fraction(180 * int(match[4] or match[6] or 1), int(below) or 1)
     if angle.denominator != 1 or angle % 15 or (below and not int(below)):
-        return found[0]
-    turn = int(angle) + (90 if found[1] == "cos" else 0)
-    if found[1] == "tan":
+        return match[0]
+    turn = int(angle) + (90 if match[1] == "cos" else 0)
+    if match[1] == "tan":
         turn %= 180
         sign, value = ("", turn) if turn < 90 else ("-", 180 - turn)
-        return f"({sign}({_TANGENTS[value]}))" if value in _TANGENTS else found[0]
+        return f"({sign}({_TANGENTS[value]}))" if value in _TANGENTS else match[0]
     turn %= 360
     sign, turn = ("-", turn - 180) if turn > 180 else ("", turn)
     return f"({sign}({_SINES[min(turn, 180 - turn)]}))"

@@ -35,15 +35,15 @@ _excluded = re.compile(r"\s*([a-z])\s*\\neq?(?![A-Za-z])\s*([^=<>]{1,40}?)\s*")
 _joint = re.compile(r"\s*(?:,\s*(?:and\b)?|;|\\text\s*\{\s*,?\s*and\s*\}|\band\b|\\land|\\wedge)\s*(?=[a-z]\s*\\ne)")
 
 
-def bounded(gold: str, said: str) -> tuple[str, str]:
+def bounded(gold: str, answer: str) -> tuple[str, str]:
     """Return both sets of numbers in the notation that ``spelling.notation`` reads."""
-    gold, said = (_fenced(rewrite(text, _alike)) for text in (gold, said))
-    gold, said = _exclusions(gold), _exclusions(said)
-    if said.strip() in ("R", r"\text{R}") and re.search(r"\\infty|\\mathbb", gold):
-        said = r"\mathbb{R}"
-    if not ("|" in gold and "|" in said):
-        gold, said = _unsigned(gold), _unsigned(said)
-    return _between(gold), _between(said)
+    gold, answer = (_fenced(rewrite(text, _alike)) for text in (gold, answer))
+    gold, answer = _exclusions(gold), _exclusions(answer)
+    if answer.strip() in ("R", r"\text{R}") and re.search(r"\\infty|\\mathbb", gold):
+        answer = r"\mathbb{R}"
+    if not ("|" in gold and "|" in answer):
+        gold, answer = _unsigned(gold), _unsigned(answer)
+    return _between(gold), _between(answer)
 
 
 def _fenced(text: str) -> str:
@@ -56,11 +56,11 @@ def _fenced(text: str) -> str:
 
 
 def _piece(text: str) -> str | None:
-    if found := _turned.fullmatch(text):
-        first, low, high, last = found.groups()[:4] if found[1] else found.groups()[4:]
+    if match := _turned.fullmatch(text):
+        first, low, high, last = match.groups()[:4] if match[1] else match.groups()[4:]
         return f"{'(' if first == ']' else '['}{low},{high}{')' if last == '[' else ']'}"
-    if found := _semicolon.fullmatch(text):
-        return f"{found[1]}{found[2]},{found[3]}{found[4]}" if found[1] != "]" and found[4] != "[" else None
+    if match := _semicolon.fullmatch(text):
+        return f"{match[1]}{match[2]},{match[3]}{match[4]}" if match[1] != "]" and match[4] != "[" else None
     return text if re.fullmatch(r"[\[(].*[\])]", text) else None
 
 
@@ -78,23 +78,23 @@ def _exclusions(text: str) -> str:
 
 def _unsigned(text: str) -> str:
     """``|x| < 2`` as an interval, ``|x| > 2`` as a union."""
-    found = _magnitude.fullmatch(text)
-    if found is None:
+    match = _magnitude.fullmatch(text)
+    if match is None:
         return text
-    end, closed = found[3], found[2] not in ("<", ">", r"\lt", r"\gt")
-    if re.fullmatch(_less, found[2]):
+    end, closed = match[3], match[2] not in ("<", ">", r"\lt", r"\gt")
+    if re.fullmatch(_less, match[2]):
         return f"[-{end},{end}]" if closed else f"(-{end},{end})"
     return rf"(-\infty,-{end}]\cup[{end},\infty)" if closed else rf"(-\infty,-{end})\cup({end},\infty)"
 
 
 def _between(text: str) -> str:
     r"""``x \ge 1 and x \le 2`` as ``1 \le x \le 2``."""
-    found = _two.fullmatch(text)
-    if found is None or found[1] != found[4]:
+    match = _two.fullmatch(text)
+    if match is None or match[1] != match[4]:
         return text
-    upward = [bool(re.fullmatch(_more, found[place])) for place in (2, 5)]
+    upward = [bool(re.fullmatch(_more, match[place])) for place in (2, 5)]
     if upward[0] == upward[1]:
         return text
-    low, high = (found.group(3, 2), found.group(6, 5)) if upward[0] else (found.group(6, 5), found.group(3, 2))
+    low, high = (match.group(3, 2), match.group(6, 5)) if upward[0] else (match.group(6, 5), match.group(3, 2))
     below, above = ("<" if end[1] in ("<", ">", r"\lt", r"\gt") else r"\le" for end in (low, high))
-    return f"{low[0]} {below} {found[1]} {above} {high[0]}"
+    return f"{low[0]} {below} {match[1]} {above} {high[0]}"

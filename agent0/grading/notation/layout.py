@@ -10,7 +10,7 @@ _words = rules(
     (r"\^\s*\{\s*('+)\s*\}", r"\1"),
     (r"\^\s*\{?\s*\\(?:top|intercal|(?:mathsf|mathrm|text)\s*\{?\s*T\s*\}?)\s*\}?|\^\s*\{\s*T\s*\}", "^T"),
     (r"\\(?:vec|mathbf|boldsymbol|bm|overrightarrow)\s*(?:\{\s*0\s*\}|0)", "0"),
-    (r"(?<=\d) (Hundred|Thousand|Million|Billion|Trillion)\b", lambda found: found[0].lower()),
+    (r"(?<=\d) (Hundred|Thousand|Million|Billion|Trillion)\b", lambda match: match[0].lower()),
     (r"(?i)\band one (half|third|quarter)\b", r"and a \1"),
     (r"\\bbox\s*(?:\[[^\]]*\])?\s*(?=\{)", ""),
     (
@@ -68,17 +68,17 @@ def _figures(text: str) -> str:
     """The empty set, mixed numbers in words and repeating decimals."""
     if _empty.fullmatch(text):
         return r"\emptyset"
-    if " and " in text and (found := _mixed.fullmatch(text)):
-        return f"{figures(found[1])} {figures(found[2])}"
+    if " and " in text and (match := _mixed.fullmatch(text)):
+        return f"{figures(match[1])} {figures(match[2])}"
     return _repeating(text) if "." in text else text
 
 
 def _rows(text: str) -> str:
-    if found := _flat.fullmatch(text):
-        rows = found[1].split(";")
-    elif found := _nested.fullmatch(text):
-        rows = [row[1] for row in _row.finditer(found[1])]
-        if re.sub(r"[\s,;]", "", _row.sub("", found[1])):
+    if match := _flat.fullmatch(text):
+        rows = match[1].split(";")
+    elif match := _nested.fullmatch(text):
+        rows = [row[1] for row in _row.finditer(match[1])]
+        if re.sub(r"[\s,;]", "", _row.sub("", match[1])):
             return ""
     else:
         return ""
@@ -87,33 +87,33 @@ def _rows(text: str) -> str:
 
 def _repeating(text: str) -> str:
     r"""``0.\overline{3}`` of ``0.(3)`` and ``0.\dot{3}``."""
-    if found := _bracketed.fullmatch(text):
-        return rf"{found[1]}\overline{{{found[2]}}}"
-    if found := _dotted.fullmatch(text):
-        return rf"{found[1]}\overline{{{found[2]}{found[3] or ''}{found[4] or ''}}}"
+    if match := _bracketed.fullmatch(text):
+        return rf"{match[1]}\overline{{{match[2]}}}"
+    if match := _dotted.fullmatch(text):
+        return rf"{match[1]}\overline{{{match[2]}{match[3] or ''}{match[4] or ''}}}"
     return text
 
 
-def turned_alike(gold: str, said: str) -> tuple[str, str]:
+def turned_alike(gold: str, answer: str) -> tuple[str, str]:
     """Return the answer with its sides turned round where one of them is the gold's other side."""
-    wanted, found = _sides.split(gold), _sides.split(said)
-    if len(wanted) == len(found) == 2:
-        (left, right), (ours, theirs) = (["".join(side.split()) for side in sides] for sides in (wanted, found))
+    expected, found = _sides.split(gold), _sides.split(answer)
+    if len(expected) == len(found) == 2:
+        (left, right), (ours, theirs) = (["".join(side.split()) for side in sides] for sides in (expected, found))
         if ours != left and theirs != right and (ours == right or theirs == left):
             return gold, f"{found[1]} = {found[0]}"
-    return gold, said
+    return gold, answer
 
 
-def spelled_alike(gold: str, said: str) -> bool:
+def spelled_alike(gold: str, answer: str) -> bool:
     """Whether both are one sum, product, integral, endless list or transpose, but for spaces and braces."""
-    return bool(_costly.search(gold)) and _tight(gold) == _tight(said)
+    return bool(_costly.search(gold)) and _tight(gold) == _tight(answer)
 
 
 def _tight(text: str) -> str:
     text = _single.sub(
-        lambda found: (
-            f"{found[1].strip()}{{{found[2]}}}"
-            + (f"{{{found[3]}}}" if found[1][0] == "\\" and found[3] else found[3] or "")
+        lambda match: (
+            f"{match[1].strip()}{{{match[2]}}}"
+            + (f"{{{match[3]}}}" if match[1][0] == "\\" and match[3] else match[3] or "")
         ),
         text,
     )

@@ -43,16 +43,16 @@ MOST = 20
 def unmarked(text: str) -> str:
     """Return ``text`` without markup around and inside of it; a bold letter of a product of vectors stays bold."""
     if "&" in text:
-        text = _entity.sub(lambda found: html.unescape(found[0]), text)
+        text = _entity.sub(lambda match: html.unescape(match[0]), text)
     if "<" in text:
         text = _tag.sub(" ", _script.sub(lambda f: f"{'^' if f[1].lower() == 'sup' else '_'}{{{f[2]}}}", text))
     if not text.isascii():
         text = latex_signs(text.translate(_angles))
     for _ in range(3):
-        found = _formula.match(text) or _emphasis.match(text)
-        if found is None:
+        match = _formula.match(text) or _emphasis.match(text)
+        if match is None:
             break
-        text = str(found[found.lastindex or 0]).strip()
+        text = str(match[match.lastindex or 0]).strip()
     text = _unstyled(text) if "\\" in text else text
     return _spoken.sub("", text)
 
@@ -62,9 +62,9 @@ def _unstyled(text: str) -> str:
     if len(_bold.findall(text)) and re.search(r"\\times|\\cdot|[ijk]|\\[ij]math", text):
         return text
     for _ in range(MOST):
-        found = _styled.search(text)
-        end = closing(text, found.end()) if found else -1
-        if found is None or end < 0:
+        match = _styled.search(text)
+        end = closing(text, match.end()) if match else -1
+        if match is None or end < 0:
             return text
-        text = f"{text[: found.start()]}{text[found.end() + 1 : end]}{text[end + 1 :]}"
+        text = f"{text[: match.start()]}{text[match.end() + 1 : end]}{text[end + 1 :]}"
     return text

@@ -30,33 +30,33 @@ _unit = re.compile(
 _commands = re.compile(r"\\[A-Za-z]+")
 
 
-def measured(gold: str, said: str) -> tuple[str, str]:
+def measured(gold: str, answer: str) -> tuple[str, str]:
     """Return both in one unit, where the gold is money, feet and inches or hours, minutes and seconds."""
-    plain = [_text.sub(r"\1", one).strip() for one in (gold, said)]
+    plain = [_text.sub(r"\1", one).strip() for one in (gold, answer)]
     for same in (_money, _lengths, _durations):
         if found := same(*plain):
             return found
-    return gold, _without_unit(gold, said)
+    return gold, _without_unit(gold, answer)
 
 
-def _without_unit(gold: str, said: str) -> str:
-    """``said`` without a unit of physics behind it, where the gold has no words."""
-    found = _unit.search(said)
+def _without_unit(gold: str, answer: str) -> str:
+    """``answer`` without a unit of physics behind it, where the gold has no words."""
+    match = _unit.search(answer)
     if (
-        not found
-        or found[1].startswith(("deg", "rad"))
+        not match
+        or match[1].startswith(("deg", "rad"))
         or r"\text" in gold
         or re.search(r"[A-Za-z]{2}|[%°$]|circ", _commands.sub("", gold))
     ):
-        return said
-    return said[: found.start()] if known_unit(f"{found[1]}^{found[2]}" if found[2] else found[1]) else said
+        return answer
+    return answer[: match.start()] if known_unit(f"{match[1]}^{match[2]}" if match[2] else match[1]) else answer
 
 
-def _money(gold: str, said: str) -> tuple[str, str] | None:
+def _money(gold: str, answer: str) -> tuple[str, str] | None:
     """Cents for dollars or the other way round: one side of each."""
-    if (found := _both.fullmatch(said)) and _dollars.fullmatch(gold):
-        return gold, f"\\${found[1]}.{int(found[2]):02}"
-    for first, second in ((gold, said), (said, gold)):
+    if (match := _both.fullmatch(answer)) and _dollars.fullmatch(gold):
+        return gold, f"\\${match[1]}.{int(match[2]):02}"
+    for first, second in ((gold, answer), (answer, gold)):
         dollars = _dollars.fullmatch(first) or _written_dollars.fullmatch(first)
         if dollars and (cents := _cents.fullmatch(second)):
             amount = dollars[dollars.lastindex or 0].replace(",", "")
@@ -65,17 +65,17 @@ def _money(gold: str, said: str) -> tuple[str, str] | None:
     return None
 
 
-def _lengths(gold: str, said: str) -> tuple[str, str] | None:
-    found = [_feet.fullmatch(one) for one in (gold, said)]
+def _lengths(gold: str, answer: str) -> tuple[str, str] | None:
+    found = [_feet.fullmatch(one) for one in (gold, answer)]
     inches = [f"{one[1]} feet {one[2]} inches" if one else None for one in found]
-    return (inches[0], inches[1] or said) if inches[0] else None
+    return (inches[0], inches[1] or answer) if inches[0] else None
 
 
-def _durations(gold: str, said: str) -> tuple[str, str] | None:
+def _durations(gold: str, answer: str) -> tuple[str, str] | None:
     """Seconds, where one side is written with colons twice."""
-    if not (_hms.fullmatch(gold) or _hms.fullmatch(said)):
+    if not (_hms.fullmatch(gold) or _hms.fullmatch(answer)):
         return None
-    found = [_hms.fullmatch(one) or _spoken.fullmatch(one) for one in (gold, said)]
+    found = [_hms.fullmatch(one) or _spoken.fullmatch(one) for one in (gold, answer)]
     seconds = [
         sum(int(n or 0) * k for n, k in zip(one.groups(), (3600, 60, 1), strict=True)) if one else 0 for one in found
     ]

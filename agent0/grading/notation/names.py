@@ -65,9 +65,9 @@ def _tight(text: str) -> str:
     return re.sub(r"\\mathrm\{d\}", "d", re.sub(r"[\s{}]", "", text) if "mathrm" not in text else text.replace(" ", ""))
 
 
-def _corner(found: re.Match[str]) -> str:
+def _corner(match: re.Match[str]) -> str:
     """An angle is named by its vertex and two sides, in either direction."""
-    what, points = found[1], found[2] or found[3]
+    what, points = match[1], match[2] or match[3]
     if what == "angle":
         points = min(points, points[::-1])
     return name(f"{'vector' if what in ('vec', 'overrightarrow') else what} {points}")
@@ -111,38 +111,38 @@ def arguments(text: str) -> list[str]:
 def _applications(text: str, depth: int) -> str:
     place = 0
     for _ in range(MOST):
-        if (found := _applied.search(text, place)) is None or (end := bracketed(text, found.end() - 1)) < 0:
+        if (match := _applied.search(text, place)) is None or (end := bracketed(text, match.end() - 1)) < 0:
             return text
-        letter, marks, inside = found[1], found[2] + ("^-1" if found[3] else ""), text[found.end() : end]
+        letter, marks, inside = match[1], match[2] + ("^-1" if match[3] else ""), text[match.end() : end]
         simple = re.fullmatch(r"\s*(?:[a-z]|-?\d+)\s*", inside)
         given = letter == "P" and re.search(r"\||\\mid|\\[lr]?vert", inside)
         if letter in "fg" or (letter in "hFGH" and simple) or (marks and letter in "fghFGHyuvpq") or given:
-            said = re.sub(r"\\(?:mid|[lr]?vert)", "|", inside) if given else named(inside, depth + 1)
-            keys = ",".join(map(key_of, arguments(said)))
+            answer = re.sub(r"\\(?:mid|[lr]?vert)", "|", inside) if given else named(inside, depth + 1)
+            keys = ",".join(map(key_of, arguments(answer)))
             made = name(f"{letter}{marks}({keys})")
-            text, place = text[: found.start()] + made + text[end + 1 :], found.start() + len(made)
+            text, place = text[: match.start()] + made + text[end + 1 :], match.start() + len(made)
         else:
-            place = found.end()
+            place = match.end()
     return text
 
 
 def _functions(text: str, depth: int) -> str:
     """Functions of several numbers, and those that exact comparison does not know."""
     for _ in range(MOST):
-        if (found := _known.search(text)) is None:
+        if (match := _known.search(text)) is None:
             return text
-        end = found.end() - 1 if found[2] else bracketed(text, found.end() - 1)
+        end = match.end() - 1 if match[2] else bracketed(text, match.end() - 1)
         if end < 0:
             return text
-        inside = found[2] or text[found.end() : end]
+        inside = match[2] or text[match.end() : end]
         parts = [named(part, depth + 1) for part in arguments(inside)]
         values = [_integer(part) for part in parts]
-        if found[1] in _COMPUTED and len(values) > 1 and None not in values:
-            made = f" ({_COMPUTED[found[1]](*values)}) "
+        if match[1] in _COMPUTED and len(values) > 1 and None not in values:
+            made = f" ({_COMPUTED[match[1]](*values)}) "
         else:
             keys = [key_of(part) for part in parts]
-            made = name(f"{found[1]}({','.join(sorted(keys) if found[1] in _COMPUTED else keys)})")
-        text = text[: found.start()] + made + text[end + 1 :]
+            made = name(f"{match[1]}({','.join(sorted(keys) if match[1] in _COMPUTED else keys)})")
+        text = text[: match.start()] + made + text[end + 1 :]
     return text
 
 
@@ -155,9 +155,9 @@ def _integer(text: str) -> int | None:
 def _binomials(text: str, depth: int) -> str:
     r"""``\binom{n}{k}`` as a number, or by factorials."""
     for _ in range(MOST):
-        if (found := _choose.search(text)) is None:
+        if (match := _choose.search(text)) is None:
             return text
-        above, after = _group(text, found.end())
+        above, after = _group(text, match.end())
         below, end = _group(text, after)
         if not above or not below:
             return text
@@ -170,7 +170,7 @@ def _binomials(text: str, depth: int) -> str:
             made = f" ({math.comb(n, k)}) "
         else:
             made = f"\\frac{{({above})!}}{{({below})!(({above})-({below}))!}}"
-        text = text[: found.start()] + made + text[end:]
+        text = text[: match.start()] + made + text[end:]
     return text
 
 
@@ -210,8 +210,8 @@ def _operand(text: str, end: int) -> int:
             if depth == 0:
                 return place
         return -1
-    found = re.search(r"(?:\d+|(?<![A-Za-z\\])[A-Za-z]|N_\{\d+\})$", body)
-    return found.start() if found else -1
+    match = re.search(r"(?:\d+|(?<![A-Za-z\\])[A-Za-z]|N_\{\d+\})$", body)
+    return match.start() if match else -1
 
 
 def _factorial(operand: str, double: bool) -> str | None:

@@ -15,17 +15,17 @@ _ANY = {*NUMERALS, *_SCALES, *_PARTS, "a", "an", "minus", "negative"}
 LONGEST = 120
 
 
-def in_figures(gold: str, said: str) -> tuple[str, str]:
+def in_figures(gold: str, answer: str) -> tuple[str, str]:
     """Return both with a number in words written in figures, where the other side has figures."""
     if re.search(r"\d", gold):
-        return gold, figures(said)
-    return (figures(gold), said) if re.search(r"\d", said) else (gold, said)
+        return gold, figures(answer)
+    return (figures(gold), answer) if re.search(r"\d", answer) else (gold, answer)
 
 
 def figures(text: str) -> str:
     """Return ``text`` with the number that it begins with in figures, where at most two words of a unit follow."""
-    found = _markup.match(text.strip())
-    bare = (found[1] if found else text).strip().rstrip(".").lower()
+    match = _markup.match(text.strip())
+    bare = (match[1] if match else text).strip().rstrip(".").lower()
     first = re.match(r"[a-z]+|\d+(?= and a )", bare)
     if len(bare) > LONGEST or not first or not (first[0] in _ANY or first[0].isdigit()):
         return text

@@ -69,17 +69,17 @@ _one_column = re.compile(r"\\begin\s*\{[bp]matrix\}((?:(?!\\end|&).)+)\\end\s*\{
 _binomial = re.compile(r"\s*\\d?binom\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}\s*")
 
 
-def noted(gold: str, said: str) -> tuple[str, str]:
+def noted(gold: str, answer: str) -> tuple[str, str]:
     """Return both in one notation; the gold decides what ambiguous signs of the other mean."""
-    if "x" in said.lower():
-        gold, said = _times.sub(r" \\times ", gold), _times.sub(r" \\times ", said)
-    gold, said = _chosen_of(gold), _chosen_of(said)
-    gold, said = _braced(gold, said)
-    excluded = not (_differs.search(gold) and _differs.search(said))
-    gold, said = numbers(gold, excluded), numbers(said, excluded)
-    if r"\cup" in gold + said or (r"\infty" in said and r"\infty" not in gold):
-        gold, said = _rays(gold), _rays(said)
-    return _vectors(gold, said)
+    if "x" in answer.lower():
+        gold, answer = _times.sub(r" \\times ", gold), _times.sub(r" \\times ", answer)
+    gold, answer = _chosen_of(gold), _chosen_of(answer)
+    gold, answer = _braced(gold, answer)
+    excluded = not (_differs.search(gold) and _differs.search(answer))
+    gold, answer = numbers(gold, excluded), numbers(answer, excluded)
+    if r"\cup" in gold + answer or (r"\infty" in answer and r"\infty" not in gold):
+        gold, answer = _rays(gold), _rays(answer)
+    return _vectors(gold, answer)
 
 
 def _rays(text: str) -> str:
@@ -104,17 +104,17 @@ def _chosen_of(text: str) -> str:
     return text
 
 
-def _braced(gold: str, said: str) -> tuple[str, str]:
+def _braced(gold: str, answer: str) -> tuple[str, str]:
     r"""``{1, 2}`` as ``\{1, 2\}`` where a set is wanted, or where braces hold several."""
     gold = _braces(gold, "," in gold)
-    return gold, _braces(said, bool(_is_set.search(gold)))
+    return gold, _braces(answer, bool(_is_set.search(gold)))
 
 
-def _braces(text: str, wanted: bool) -> str:
-    found = _set_of.fullmatch(text.strip()) if wanted and "{" in text else None
-    if found is None or not _balanced(found[2]):
+def _braces(text: str, expected: bool) -> str:
+    match = _set_of.fullmatch(text.strip()) if expected and "{" in text else None
+    if match is None or not _balanced(match[2]):
         return text
-    return f"{found[1]}\\{{{found[2]}\\}}" if found[2].strip() else f"{found[1]}\\emptyset"
+    return f"{match[1]}\\{{{match[2]}\\}}" if match[2].strip() else f"{match[1]}\\emptyset"
 
 
 def _balanced(text: str) -> bool:
@@ -133,16 +133,16 @@ def numbers(text: str, excluded: bool) -> str:
         return text
     bare = _fonts.sub(r"\1", text) if "mathbf" not in text else text
     bare = bare.strip().rstrip(".").strip("$ ")
-    if found := _builder.fullmatch(bare):
-        bare = found[2].strip().rstrip("\\").strip()
+    if match := _builder.fullmatch(bare):
+        bare = match[2].strip().rstrip("\\").strip()
         return numbers(bare, excluded)
     for pattern, interval in _SETS:
         if pattern.fullmatch(bare):
             return interval
-    if excluded and (found := _unequal.fullmatch(bare)):
-        return _without(found[2]) or text
-    if found := _except.fullmatch(bare):
-        return _without(re.sub(r"^[a-z]\s*(?:=|\\neq?|!=)\s*", "", found[1].strip())) or text
+    if excluded and (match := _unequal.fullmatch(bare)):
+        return _without(match[2]) or text
+    if match := _except.fullmatch(bare):
+        return _without(re.sub(r"^[a-z]\s*(?:=|\\neq?|!=)\s*", "", match[1].strip())) or text
     return text
 
 
@@ -156,29 +156,29 @@ def _without(points: str) -> str:
     parts = [part.strip() for part in re.split(r",|\band\b|\bor\b", bare) if part.strip()]
     values = []
     for part in parts:
-        found = _number.fullmatch(part)
-        if found is None or (found[2] and int(found[2]) == 0) or part.endswith("/0"):
+        match = _number.fullmatch(part)
+        if match is None or (match[2] and int(match[2]) == 0) or part.endswith("/0"):
             if len(parts) > 1 or not re.fullmatch(r"[-\w\\{}^/ ]{1,40}", part):
                 return ""
             return rf"(-\infty,{part})\cup({part},\infty)"
-        value = Fraction(int(found[1]), int(found[2])) * (-1 if part[0] == "-" else 1) if found[1] else Fraction(part)
+        value = Fraction(int(match[1]), int(match[2])) * (-1 if part[0] == "-" else 1) if match[1] else Fraction(part)
         values.append((value, part))
     ends = [r"-\infty", *(part for _, part in sorted(values)), r"\infty"]
     return r"\cup".join(f"({low},{high})" for low, high in pairwise(ends)) if parts else ""
 
 
-def _vectors(gold: str, said: str) -> tuple[str, str]:
+def _vectors(gold: str, answer: str) -> tuple[str, str]:
     """A vector in any notation as a tuple, where the gold is one or a point."""
-    wanted = vector(gold, bare=False)
-    if wanted is None and not _tuple.fullmatch(gold):
-        return gold, said
-    size = (wanted or gold).count(",") + 1
-    head = _assigned.match(said)
-    body = said[head.end() :] if head else said
-    given = vector(body, size, bare=wanted is not None)
-    if given is None and wanted and _tuple.fullmatch(body):
+    expected = vector(gold, bare=False)
+    if expected is None and not _tuple.fullmatch(gold):
+        return gold, answer
+    size = (expected or gold).count(",") + 1
+    head = _assigned.match(answer)
+    body = answer[head.end() :] if head else answer
+    given = vector(body, size, bare=expected is not None)
+    if given is None and expected and _tuple.fullmatch(body):
         given = body
-    return (gold, said) if given is None else (wanted or gold, given)
+    return (gold, answer) if given is None else (expected or gold, given)
 
 
 def vector(text: str, size: int = 3, *, bare: bool) -> str | None:
@@ -186,12 +186,12 @@ def vector(text: str, size: int = 3, *, bare: bool) -> str | None:
     text = text.strip().rstrip(".").strip("$ ")
     turned = _turned.search(text)
     body = text[: turned.start()].strip() if turned else text
-    if found := (_row if turned else _column).fullmatch(body.strip("()[] ")):
-        cells = [cell.strip() for cell in re.split(r"&" if turned else r"\\\\(?:\[[^\]]*\])?", found[2])]
+    if match := (_row if turned else _column).fullmatch(body.strip("()[] ")):
+        cells = [cell.strip() for cell in re.split(r"&" if turned else r"\\\\(?:\[[^\]]*\])?", match[2])]
         cells = cells[:-1] if cells and not cells[-1] else cells
         return f"({','.join(cells)})" if len(cells) > 1 else None
-    if found := _pointed.fullmatch(body):
-        return f"({found[1].strip()})"
+    if match := _pointed.fullmatch(body):
+        return f"({match[1].strip()})"
     if bare and "," in body and re.fullmatch(r"[\[(][^\[\]()]*[\])]", body) and (turned or body[0] == "["):
         return f"({body[1:-1]})" if body[-1] == {"[": "]", "(": ")"}[body[0]] else None
     return _combined(

@@ -29,27 +29,27 @@ _counted = re.compile(r"\\[dt]?binom(?![A-Za-z])")
 _gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
 
 
-def last_side(gold: str, said: str) -> str:
-    """Return what ``said`` comes to where it is a chain ``f(x) = a = b`` and the gold is a value; the gold's own name
-    with the last side where the gold is an equation. Else ``said``: arithmetic alone (``3 + 3 = 7``) is compared step
+def last_side(gold: str, answer: str) -> str:
+    """Return what ``answer`` comes to where it is a chain ``f(x) = a = b`` and the gold is a value; the gold's own name
+    with the last side where the gold is an equation. Else ``answer``: arithmetic alone (``3 + 3 = 7``) is compared step
     by step elsewhere."""
-    if len(said) > LONGEST or ("=" not in said and not _nearly.search(said)):
-        return said
-    if _rounded.search(gold) and not _nearly.search(gold) and len(parts := _nearly.split(said)) == 2:
-        said = f"{parts[0]} = {parts[1]}" if parts[0] else said
-    ends = [0, *(place for sign in _sides_of(said) for place in sign), len(said)]
-    sides = [said[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
-    if len(sides) < 2 or _other.search(said) or r"\begin{cases}" in said:
-        return said
+    if len(answer) > LONGEST or ("=" not in answer and not _nearly.search(answer)):
+        return answer
+    if _rounded.search(gold) and not _nearly.search(gold) and len(parts := _nearly.split(answer)) == 2:
+        answer = f"{parts[0]} = {parts[1]}" if parts[0] else answer
+    ends = [0, *(place for sign in _sides_of(answer) for place in sign), len(answer)]
+    sides = [answer[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
+    if len(sides) < 2 or _other.search(answer) or r"\begin{cases}" in answer:
+        return answer
     if _relation.search(gold):
-        return _of_equation(gold, sides, said)
+        return _of_equation(gold, sides, answer)
     if not all(sides) or not _steady(gold, sides):
-        return said
+        return answer
     if any(sign.search(gold) and sign.search(sides[-1]) for sign in (_based, _ratio)):
         return sides[-1]
     if (_lettered(sides[0]) or _counted.search(sides[0])) and not _second.search(sides[-2]):
         return sides[-1].rstrip(". ")
-    return _thousands.sub("", said) if "," in sides[-1] else said
+    return _thousands.sub("", answer) if "," in sides[-1] else answer
 
 
 def _steady(gold: str, sides: list[str]) -> bool:
@@ -77,15 +77,15 @@ def _lettered(side: str) -> bool:
     return bool(_named.search(_operators.sub(" ", _text.sub(" x ", side))))
 
 
-def _of_equation(gold: str, sides: list[str], said: str) -> str:
+def _of_equation(gold: str, sides: list[str], answer: str) -> str:
     """``L = c`` of ``a = L = c`` where the gold is ``L = ...``."""
     left, _, right = gold.partition("=")
     if not right or "=" in right or len(sides) < 2:
-        return said
-    wanted = _tight(left)
-    if wanted in map(_tight, sides[:-1]):
+        return answer
+    expected = _tight(left)
+    if expected in map(_tight, sides[:-1]):
         return f"{left.strip()} = {sides[-1].rstrip('. ')}"
-    return said
+    return answer
 
 
 def _tight(text: str) -> str:

@@ -25,7 +25,7 @@ _ORDERS = {"1": "'", "2": "''", "3": "'''", "4": "''''"}
 _SETS = {"natural": "N", "rational": "Q", "complex": "C"}
 _OTHER = {"cot": "tan", "sec": "cos", "csc": "sin"}
 _SPELLINGS = rules(
-    (rf"(?i){_FONT}(gcd|lcm|max|min)\s*\}}(?=\s*(?:\\left\s*)?[({{\\])", lambda found: rf"\{found[1].lower()} "),
+    (rf"(?i){_FONT}(gcd|lcm|max|min)\s*\}}(?=\s*(?:\\left\s*)?[({{\\])", lambda match: rf"\{match[1].lower()} "),
     (r"(?<![A-Za-z\\])([a-z])\s*\^\s*\{\s*\(\s*([1-4])\s*\)\s*\}", lambda f: f[1] + _ORDERS[f[2]]),
     (
         r"\\[dt]?frac\s*\{\s*d\s*\}\s*\{\s*d\s*x\s*\}\s*(?:\[|\(|\\left[\[(])?\s*([a-z])\s*\(\s*x\s*\)\s*[\])]?",
@@ -62,7 +62,7 @@ _SPELLINGS += rules(
     (r"(?<=10)\s*\^\s*(-\d+)", r"^{\1}"),
     (
         r"(?i)^\s*(?:the )?(?:set of )?(?:all )?(?:the )?(natural|rational|complex) numbers\s*\.?\s*$",
-        lambda found: rf"\mathbb{{{_SETS[found[1].lower()]}}}",
+        lambda match: rf"\mathbb{{{_SETS[match[1].lower()]}}}",
     ),
     (
         r"(?:\\operatorname\s*\{\s*arc(?=(?:cot|sec|csc)\s*\})|\\?arc(?=cot|sec|csc))(cot|sec"
@@ -92,29 +92,29 @@ _engineers = re.compile(
 _unit = re.compile(r"(?<![A-Za-z\\])[ij](?![A-Za-z])")
 
 
-def one_figure(gold: str, said: str) -> tuple[str, str]:
+def one_figure(gold: str, answer: str) -> tuple[str, str]:
     """Return both with digits in one group, as Python and India group them, and ``j`` as ``i`` where the other side has
     that for the imaginary unit."""
-    gold, said = _groups.sub(_ungrouped, gold), _groups.sub(_ungrouped, said)
-    if "," not in gold and _lakhs.fullmatch(said):
-        said = said.replace(",", "")
-    said = _python_complex.sub(lambda f: f"{f[1]}{f[2] or '+'}{f[3]}j", said)
-    units = [set(_unit.findall(text)) for text in (gold, said)]
-    texts = [text for text in (gold, said) if not re.search(r"\d", text)]
-    is_number = texts in ([], [gold]) and not _engineers.sub("", f"{gold} {said}")
+    gold, answer = _groups.sub(_ungrouped, gold), _groups.sub(_ungrouped, answer)
+    if "," not in gold and _lakhs.fullmatch(answer):
+        answer = answer.replace(",", "")
+    answer = _python_complex.sub(lambda f: f"{f[1]}{f[2] or '+'}{f[3]}j", answer)
+    units = [set(_unit.findall(text)) for text in (gold, answer)]
+    texts = [text for text in (gold, answer) if not re.search(r"\d", text)]
+    is_number = texts in ([], [gold]) and not _engineers.sub("", f"{gold} {answer}")
     if is_number and sorted(map(sorted, units)) == [["i"], ["j"]]:
-        gold, said = (_unit.sub("i", text) for text in (gold, said))
-    return gold, said
+        gold, answer = (_unit.sub("i", text) for text in (gold, answer))
+    return gold, answer
 
 
-def _ungrouped(found: re.Match[str]) -> str:
-    return found[1].replace("_", "")
+def _ungrouped(match: re.Match[str]) -> str:
+    return match[1].replace("_", "")
 
 
 def one_sign(text: str) -> str:
     """Return ``text`` with signs as LaTeX commands and functions in one notation."""
     if "&" in text:
-        text = _entity.sub(lambda found: html.unescape(found[0]), text)
+        text = _entity.sub(lambda match: html.unescape(match[0]), text)
     if not text.isascii():
         text = text.translate(_TABLE).replace("∈", r"\in ").strip()
     if _wanted.search(text):
@@ -122,9 +122,9 @@ def one_sign(text: str) -> str:
     return text
 
 
-def _falling(found: re.Match[str]) -> str:
+def _falling(match: re.Match[str]) -> str:
     """``10P3`` as 10 * 9 * 8."""
-    above, count = int(found[1]), int(found[2])
+    above, count = int(match[1]), int(match[2])
     if not 0 < count <= min(above, 12):
-        return found[0]
+        return match[0]
     return "(" + r" \cdot ".join(str(above - step) for step in range(count)) + ")"

@@ -41,32 +41,32 @@ _joint = re.compile(
 )
 
 
-def without_words(said: str, gold: str) -> str:
-    """Return ``said`` without ``the set`` and its kind before mathematics, without a note in brackets behind it, and in
-    cases where it says them in words and the gold has them."""
-    if r"\begin{cases}" in gold.replace(" ", "") and r"\begin" not in said:
-        return _cases(said)
-    if _month.search(gold) and (found := _day_of.match(said)):
-        tens = {"twenty-": 20, "thirty-": 30}.get((found[1] or "").lower(), 0)
-        return f"{found[3]} {tens + _ORDINALS.index(found[2].lower()) + 1}{said[found.end() :]}"
-    if (found := _in_text.fullmatch(gold)) and found[1].isalpha():
-        return _worded(said, found[1])
-    if " " in said and not _lead.match(gold) and (found := _lead.match(said)):
-        rest = said[found.end() :].rstrip()
-        said = rest.removesuffix("$").lstrip("$") if rest.count("$") < len("$$$") else rest
-    note = _note.search(said)
-    return said[: note.start()] if note and not _not_note.search(note[0]) and "(" not in gold else said
+def without_words(answer: str, gold: str) -> str:
+    """Return ``answer`` without ``the set`` and its kind before mathematics and a note in brackets behind it, in cases
+    where it says them in words and the gold has them."""
+    if r"\begin{cases}" in gold.replace(" ", "") and r"\begin" not in answer:
+        return _cases(answer)
+    if _month.search(gold) and (match := _day_of.match(answer)):
+        tens = {"twenty-": 20, "thirty-": 30}.get((match[1] or "").lower(), 0)
+        return f"{match[3]} {tens + _ORDINALS.index(match[2].lower()) + 1}{answer[match.end() :]}"
+    if (match := _in_text.fullmatch(gold)) and match[1].isalpha():
+        return _worded(answer, match[1])
+    if " " in answer and not _lead.match(gold) and (match := _lead.match(answer)):
+        rest = answer[match.end() :].rstrip()
+        answer = rest.removesuffix("$").lstrip("$") if rest.count("$") < len("$$$") else rest
+    note = _note.search(answer)
+    return answer[: note.start()] if note and not _not_note.search(note[0]) and "(" not in gold else answer
 
 
-def _worded(said: str, gold: str) -> str:
-    """``said`` without a preposition where the gold is a name, and an ordinal in figures in a word where it is one."""
-    if gold.lower() in _ORDINALS and (found := _ordinal.fullmatch(said)) and 0 < int(found[1]) <= len(_ORDINALS):
-        return _ORDINALS[int(found[1]) - 1]
-    return _before.sub("", said, count=1) if gold[:1].isupper() and _before.match(said) else said
+def _worded(answer: str, gold: str) -> str:
+    """``answer`` without a preposition where the gold is a name, and an ordinal in a word where it is one."""
+    if gold.lower() in _ORDINALS and (match := _ordinal.fullmatch(answer)) and 0 < int(match[1]) <= len(_ORDINALS):
+        return _ORDINALS[int(match[1]) - 1]
+    return _before.sub("", answer, count=1) if gold[:1].isupper() and _before.match(answer) else answer
 
 
-def _cases(said: str) -> str:
-    rows = [_part.fullmatch(part) for part in _joint.split(said.strip().strip("$").rstrip("."))]
+def _cases(answer: str) -> str:
+    rows = [_part.fullmatch(part) for part in _joint.split(answer.strip().strip("$").rstrip("."))]
     if len(rows) < len("ab") or not all(rows):
-        return said
+        return answer
     return r"\begin{cases}" + r" \\ ".join(f"{row[1]} & {row[2]}" for row in rows if row) + r"\end{cases}"

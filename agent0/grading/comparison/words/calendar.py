@@ -47,33 +47,33 @@ def _words(text: str) -> str:
     )
 
 
-def same_date(gold: str, said: str) -> bool | None:
+def same_date(gold: str, answer: str) -> bool | None:
     """Whether both are the same day; None where ``gold`` is no date. 3/5/2024 is read as in the United States."""
-    wanted = date_of(gold)
-    return wanted == date_of(said) if wanted else None
+    expected = date_of(gold)
+    return expected == date_of(answer) if expected else None
 
 
 def date_of(text: str) -> tuple[int, int, int] | None:
     """Return (year, 0 where none is given, month, day); None where ``text`` is no date."""
     bare = _words(text)
     for pattern, places in _DATES:
-        if found := pattern.fullmatch(bare):
-            year, month, day = (found[place] or "0" for place in places)
+        if match := pattern.fullmatch(bare):
+            year, month, day = (match[place] or "0" for place in places)
             date = (int(year), _NUMBER.get(month) or int(month), int(day))
             return date if 1 <= date[1] <= 12 and 1 <= date[2] <= 31 else None
     return None
 
 
-def same_time(gold: str, said: str) -> bool | None:
-    """Whether both are the same minute of the day; None where ``gold`` names no half of the day, nor ``said``.
+def same_time(gold: str, answer: str) -> bool | None:
+    """Whether both are the same minute of the day; None where ``gold`` names no half of the day, nor ``answer``.
 
     Hours from 1 to 12 without one are of either half.
     """
-    wanted, given = time_of(gold), time_of(said)
-    if wanted is None or given is None or not (wanted[1] or given[1]):
+    expected, given = time_of(gold), time_of(answer)
+    if expected is None or given is None or not (expected[1] or given[1]):
         return None
-    whole = 1440 if wanted[1] and given[1] else 720
-    return wanted[0] % whole == given[0] % whole
+    whole = 1440 if expected[1] and given[1] else 720
+    return expected[0] % whole == given[0] % whole
 
 
 def time_of(text: str) -> tuple[int, bool] | None:
@@ -81,49 +81,49 @@ def time_of(text: str) -> tuple[int, bool] | None:
     bare = _words(text)
     if bare in ("noon", "midnight"):
         return (720 if bare == "noon" else 0), True
-    found = _time.fullmatch(bare)
-    if found is None or not (found[2] or found[3]):
+    match = _time.fullmatch(bare)
+    if match is None or not (match[2] or match[3]):
         return None
-    hour, minute, half = int(found[1]), int(found[2] or 0), (found[3] or "").replace(".", "")
+    hour, minute, half = int(match[1]), int(match[2] or 0), (match[3] or "").replace(".", "")
     if hour > (12 if half else 24) or (half and not hour):
         return None
     if not half:
-        return hour * 60 + minute, hour == 0 or hour > 12 or found[1][0] == "0"
+        return hour * 60 + minute, hour == 0 or hour > 12 or match[1][0] == "0"
     late = half in ("pm", "noon", "in the afternoon", "in the evening") or (half == "at night" and hour != 12)
     return (hour % 12 + 12 * late) * 60 + minute, True
 
 
-def timed(gold: str, said: str) -> tuple[str, str]:
+def timed(gold: str, answer: str) -> tuple[str, str]:
     """Return both times of day, and days of the week, in one spelling, where the gold is one."""
-    if len(gold) > _LONGEST or len(said) > _LONGEST:
-        return gold, said
+    if len(gold) > _LONGEST or len(answer) > _LONGEST:
+        return gold, answer
     if weekday(gold) is not None:
-        return gold, weekday(said) or said
+        return gold, weekday(answer) or answer
     if monthly(gold) is not None:
-        return gold, monthly(said) or said
-    wanted = clock(gold)
-    return (wanted, clock(said)) if time_of(wanted) else (gold, said)
+        return gold, monthly(answer) or answer
+    expected = clock(gold)
+    return (expected, clock(answer)) if time_of(expected) else (gold, answer)
 
 
 def weekday(text: str) -> str | None:
     """The day of the week that ``text`` is, None where it is none."""
-    found = _week.fullmatch(" ".join(_markup.sub(" ", text).strip(" .*").split()))
-    return next(day for day in _DAYS if day.startswith(found[1].lower()[:3])) if found else None
+    match = _week.fullmatch(" ".join(_markup.sub(" ", text).strip(" .*").split()))
+    return next(day for day in _DAYS if day.startswith(match[1].lower()[:3])) if match else None
 
 
 def monthly(text: str) -> str | None:
     """The month that ``text`` is, None where it is none."""
-    found = _month_name.fullmatch(" ".join(_markup.sub(" ", text).strip(" .*").split()))
-    return next((month for month in _MONTHS if month.startswith(found[1].lower()[:3])), None) if found else None
+    match = _month_name.fullmatch(" ".join(_markup.sub(" ", text).strip(" .*").split()))
+    return next((month for month in _MONTHS if month.startswith(match[1].lower()[:3])), None) if match else None
 
 
 def clock(text: str) -> str:
     """``5:15 p.m.`` of ``17h15``, ``5.15 pm``, ``1715 hours`` and ``quarter past five p.m.``; else ``text``."""
     bare = " ".join(_markup.sub(" ", text.replace(r"\!", "")).lower().split()).strip(" .*")
     bare = _clock.sub(":00", bare.replace("midday", "noon"))
-    if found := _french.fullmatch(bare) or _military.fullmatch(bare):
-        return _of_day(60 * int(found[1]) + int(found[2])) if int(found[1]) < 24 else text
-    if (found := _spoken.fullmatch(bare)) and (minute := _minute(found)) is not None:
+    if match := _french.fullmatch(bare) or _military.fullmatch(bare):
+        return _of_day(60 * int(match[1]) + int(match[2])) if int(match[1]) < 24 else text
+    if (match := _spoken.fullmatch(bare)) and (minute := _minute(match)) is not None:
         return minute
     bare = _dotted.sub(r"\1:\2", bare)
     return bare if time_of(bare) else text
@@ -134,14 +134,14 @@ def _of_day(minute: int) -> str:
     return f"{(hour - 1) % 12 + 1}:{minute % 60:02} {'p.m.' if hour >= 12 else 'a.m.'}"
 
 
-def _minute(found: re.Match[str]) -> str | None:
-    words = found[1].removesuffix(" minutes").removeprefix("a ")
+def _minute(match: re.Match[str]) -> str | None:
+    words = match[1].removesuffix(" minutes").removeprefix("a ")
     minutes = {"half": 30, "quarter": 15}.get(words) or NUMERALS.get(words)
-    hour = _HOURS.get(found[3])
-    hour = hour if hour is not None else int(found[3]) if found[3].isdigit() else NUMERALS.get(found[3])
+    hour = _HOURS.get(match[3])
+    hour = hour if hour is not None else int(match[3]) if match[3].isdigit() else NUMERALS.get(match[3])
     if not minutes or minutes > 59 or hour is None or hour > 12:
         return None
-    total = (60 * hour + minutes * (1 if found[2] in ("past", "after") else -1)) % 1440
-    if found[3] in _HOURS:
+    total = (60 * hour + minutes * (1 if match[2] in ("past", "after") else -1)) % 1440
+    if match[3] in _HOURS:
         return _of_day(total)
-    return f"{(total // 60 - 1) % 12 + 1}:{total % 60:02}{found[4]}"
+    return f"{(total // 60 - 1) % 12 + 1}:{total % 60:02}{match[4]}"

@@ -34,10 +34,10 @@ _doubted = re.compile(
 )
 
 
-def same_choice(gold: str, said: str) -> bool | None:
-    """Whether ``said`` takes the choice ``gold``; None where ``gold`` is no letter of a choice."""
-    found = _GOLD.fullmatch(gold.strip())
-    return choice_of(said) == (found[1] or found[2]) if found else None
+def same_choice(gold: str, answer: str) -> bool | None:
+    """Whether ``answer`` takes the choice ``gold``; None where ``gold`` is no letter of a choice."""
+    match = _GOLD.fullmatch(gold.strip())
+    return choice_of(answer) == (match[1] or match[2]) if match else None
 
 
 def choice_of(text: str) -> str:

@@ -24,11 +24,11 @@ _holds_one = re.compile(r"\$?\\?\{\s*(?:∅|\\emptyset|\\varnothing|\\?\{\s*\\?\
 _BARE = {"no", "none of these", "not"}
 
 
-def same_nothing(gold: str, said: str) -> bool | None:
-    """Whether ``said`` says in other words that there is nothing, as the gold does; None where the gold does not, or
-    where ``said`` says neither."""
-    wanted, found = _kind(gold), _kind(said)
-    return True if wanted and wanted == found else None
+def same_nothing(gold: str, answer: str) -> bool | None:
+    """Whether ``answer`` says in other words that there is nothing, as the gold does; None where the gold does not, or
+    where ``answer`` says neither."""
+    expected, found = _kind(gold), _kind(answer)
+    return True if expected and expected == found else None
 
 
 def _kind(text: str) -> str:

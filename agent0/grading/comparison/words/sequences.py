@@ -16,23 +16,23 @@ _joint = re.compile(r"\s*(?:,\s*(?:and\s+|then\s+)?|;|\n|→|->|=>|<|>|\|)\s*|\s
 _FUNCTION = re.compile(r"\b(?:the|a|an|is|are|was|of|to|in|on|no|not|it|there|for|with|by|that|this|all|does|do)\b")
 
 
-def same_brackets(gold: str, said: str) -> bool | None:
+def same_brackets(gold: str, answer: str) -> bool | None:
     """Whether both are one sequence of brackets; None where the gold is none, or a pair of brackets with nothing in
     it."""
-    wanted = "".join(gold.split())
-    if not _brackets.fullmatch(wanted) or wanted in ("()", "[]", "{}", "<>"):
+    expected = "".join(gold.split())
+    if not _brackets.fullmatch(expected) or expected in ("()", "[]", "{}", "<>"):
         return None
-    bare = _fonts.sub("", html.unescape(said)).rstrip(".")
-    if "\\text" in said and bare.startswith("{") and bare.endswith("}"):
+    bare = _fonts.sub("", html.unescape(answer)).rstrip(".")
+    if "\\text" in answer and bare.startswith("{") and bare.endswith("}"):
         bare = bare[1:-1]
-    return bare == wanted
+    return bare == expected
 
 
-def same_words(gold: str, said: str) -> bool | None:
+def same_words(gold: str, answer: str) -> bool | None:
     """Whether both are the same words in one order, whatever parts them; None where the gold is no list of three words
     or more."""
-    wanted = " ".join(gold.split())
-    if not _words.fullmatch(wanted) or _FUNCTION.search(wanted):
+    expected = " ".join(gold.split())
+    if not _words.fullmatch(expected) or _FUNCTION.search(expected):
         return None
-    found = [part for part in _joint.split(_marks.sub(" ", said).strip(" .\n")) if part]
-    return [part.lower() for part in found] == wanted.split()
+    found = [part for part in _joint.split(_marks.sub(" ", answer).strip(" .\n")) if part]
+    return [part.lower() for part in found] == expected.split()

@@ -30,17 +30,17 @@ _UNASKED = re.compile(
 )
 
 
-def degrees_for_radians(gold: str, said: str) -> bool | None:
+def degrees_for_radians(gold: str, answer: str) -> bool | None:
     r"""False where degrees are said and the gold is a multiple of :math:`\pi`."""
-    return False if _pi.search(gold) and not _degrees.search(gold) and _degrees.search(said) else None
+    return False if _pi.search(gold) and not _degrees.search(gold) and _degrees.search(answer) else None
 
 
-def same_statement(gold: str, said: str) -> bool | None:
+def same_statement(gold: str, answer: str) -> bool | None:
     """Whether both are the same statement but for spacing; None where the gold is none of the kind."""
     if gold.lstrip().startswith(("\\{", "{", "P(", "(")) or r"\lim" in gold or not _STATED.search(gold):
         return None
     similar = r"\sim" in gold
-    return statement(gold) == statement(said.replace("~", r"\sim ") if similar else said)
+    return statement(gold) == statement(answer.replace("~", r"\sim ") if similar else answer)
 
 
 def statement(text: str) -> str:

@@ -28,40 +28,41 @@ _others = re.compile(
 _word = re.compile(r"[A-Za-z][A-Za-z'-]{2,}(?: [A-Za-z][A-Za-z'-]*){0,3}")
 
 
-def same_validity(gold: str, said: str) -> bool | None:
-    """Whether ``said`` calls an argument what the gold calls it; None where the gold is neither valid nor invalid."""
-    wanted = _bare(gold).lower()
-    if wanted not in ("valid", "invalid"):
+def same_validity(gold: str, answer: str) -> bool | None:
+    """Whether ``answer`` calls an argument what the gold calls it; None where the gold is neither valid nor invalid."""
+    expected = _bare(gold).lower()
+    if expected not in ("valid", "invalid"):
         return None
-    found = _validity.fullmatch(_bare(said).lower())
-    if found is None:
+    match = _validity.fullmatch(_bare(answer).lower())
+    if match is None:
         return None
-    return ((found[2] == "valid") != bool(found[1])) == (wanted == "valid")
+    return ((match[2] == "valid") != bool(match[1])) == (expected == "valid")
 
 
-def same_choice_word(gold: str, said: str) -> bool | None:
-    """True where ``said`` takes the gold's bare letter in small letters and brackets, or before what it rules out; None
-    otherwise."""
-    wanted = _bare(gold)
-    if not _letter.fullmatch(wanted) and not (
-        wanted := letter_of(gold) if re.fullmatch(r"\([A-J]\)", _bare(gold)) else ""
+def same_choice_word(gold: str, answer: str) -> bool | None:
+    """True where ``answer`` takes the gold's letter in small letters, or before what it rules out; else None."""
+    expected = _bare(gold)
+    if not _letter.fullmatch(expected) and not (
+        expected := letter_of(gold) if re.fullmatch(r"\([A-J]\)", _bare(gold)) else ""
     ):
         return None
-    bare = _bare(said)
+    bare = _bare(answer)
     small, instead = _small.fullmatch(bare), _instead.fullmatch(bare)
     instead = instead or _others.fullmatch(bare)
-    letter = small[1].upper() if small else instead[1] if instead else choice_of(said) if len(bare) > len("(C)") else ""
-    return True if letter == wanted else None
+    letter = (
+        small[1].upper() if small else instead[1] if instead else choice_of(answer) if len(bare) > len("(C)") else ""
+    )
+    return True if letter == expected else None
 
 
-def same_word(gold: str, said: str) -> bool | None:
-    """True where ``said`` is the gold's words in quotation marks or with another case; None otherwise."""
-    wanted = _bare(gold)
-    if not _word.fullmatch(wanted):
+def same_word(gold: str, answer: str) -> bool | None:
+    """True where ``answer`` is the gold's words in quotation marks or with another case; None otherwise."""
+    expected = _bare(gold)
+    if not _word.fullmatch(expected):
         return None
-    bare = _quotes.sub("", _bare(said).rstrip(".")).casefold()
+    bare = _quotes.sub("", _bare(answer).rstrip(".")).casefold()
     sentence = _sentence.fullmatch(bare)
-    return True if wanted.casefold() in (bare, sentence[1] if sentence else "") else None
+    return True if expected.casefold() in (bare, sentence[1] if sentence else "") else None
 
 
 def _bare(text: str) -> str:

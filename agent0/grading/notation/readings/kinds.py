@@ -128,9 +128,9 @@ _raised = re.compile("[ʰʲˡʳˢʷˣʸᵃᵇᶜᵈᵉᵏᵐⁿᵒᵖᵗᵘᵛ�
 _pictures = re.compile("[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]+")
 
 
-def of_kind(gold: str, said: str) -> tuple[str, str]:
+def of_kind(gold: str, answer: str) -> tuple[str, str]:
     """Return both in the notation that is compared; unchanged where they have no other."""
-    return _in_notation(gold, gold), _in_notation(said, gold)
+    return _in_notation(gold, gold), _in_notation(answer, gold)
 
 
 def _in_notation(text: str, gold: str) -> str:
@@ -144,9 +144,9 @@ def _in_notation(text: str, gold: str) -> str:
     return text
 
 
-def _power(found: re.Match[str]) -> str:
+def _power(match: re.Match[str]) -> str:
     """A run of raised letters and digits."""
-    return f"^{{{unicodedata.normalize('NFKC', found[0]).replace('−', '-')}}}"
+    return f"^{{{unicodedata.normalize('NFKC', match[0]).replace('−', '-')}}}"
 
 
 _SEARCHED = frozenset({_sets, _congruence, _based, _date, _duration})

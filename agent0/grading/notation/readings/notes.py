@@ -41,28 +41,28 @@ MOST_ROUNDED = 0.005
 _prose = re.compile(r"[A-Za-z][a-z'-]*(?:[ -][a-z'-]+){0,7}")
 
 
-def without_notes(gold: str, said: str) -> Iterator[str]:
-    """Yield ``said`` without notes, as far as the gold has none of the kind."""
+def without_notes(gold: str, answer: str) -> Iterator[str]:
+    """Yield ``answer`` without notes, as far as the gold has none of the kind."""
     bare = _per_cent.sub(
-        "percent", _blank.sub(r"\1", _struck.sub(" ", said) if not _struck.search(gold) else said)
+        "percent", _blank.sub(r"\1", _struck.sub(" ", answer) if not _struck.search(gold) else answer)
     ).strip()
     if rows := _aligned.fullmatch(bare):
         bare = rows[2].replace("&", " ").strip()
-    if bare != said.strip():
+    if bare != answer.strip():
         yield bare
     if "(" in gold or "[" in gold:
         return
-    found = _note.fullmatch(bare)
-    if found is None or found["value"].count("(") != found["value"].count(")"):
+    match = _note.fullmatch(bare)
+    if match is None or match["value"].count("(") != match["value"].count(")"):
         return
-    yield from _without_note(found)
+    yield from _without_note(match)
 
 
-def _without_note(found: re.Match[str]) -> Iterator[str]:
-    value, note = found["value"].strip(" $"), found["note"].strip(" $")
+def _without_note(match: re.Match[str]) -> Iterator[str]:
+    value, note = match["value"].strip(" $"), match["note"].strip(" $")
     if _again.match(note) or _says_again(value, note):
-        yield f"{value}{found['unit'] or ''}"
-    if found["unit"]:
+        yield f"{value}{match['unit'] or ''}"
+    if match["unit"]:
         return
     if _repeats(value, note):
         yield _figures(value)

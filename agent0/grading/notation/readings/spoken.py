@@ -72,9 +72,9 @@ def in_notation(text: str) -> str:
         return text
     text = _common.sub(r"\\\1(\2, \3)", text)
     text = _applied.sub(_as_bars, text)
-    if found := _geometry.fullmatch(text.strip(" .$")):
-        kind = found[1]
-        return rf"\{_GEOMETRY[kind]}{{{found[2]}}}" if kind in _GEOMETRY else rf"\{kind} {found[2]}"
+    if match := _geometry.fullmatch(text.strip(" .$")):
+        kind = match[1]
+        return rf"\{_GEOMETRY[kind]}{{{match[2]}}}" if kind in _GEOMETRY else rf"\{kind} {match[2]}"
     made = _numeral.sub(lambda f: f" {figures(f[0].strip())} ", f" {text.translate(_SIGNS).strip(' .')} ")
     made = _greek(rewrite(made, _phrases))
     if "/" in made and re.search(r"[+]|\d\s*-|\w\s+-\s", made):
@@ -86,9 +86,9 @@ def in_notation(text: str) -> str:
     return " ".join(made.split()) if not rest.strip() else text
 
 
-def _as_bars(found: re.Match[str]) -> str:
+def _as_bars(match: re.Match[str]) -> str:
     """``floor(x)`` and ``the absolute value of x`` with the bars that they are written with."""
-    inner, kind = found[2] or found[3], found[1][0].lower()
+    inner, kind = match[2] or match[3], match[1][0].lower()
     left, right = {"f": (r"\lfloor ", r" \rfloor"), "c": (r"\lceil ", r" \rceil")}.get(kind, ("|", "|"))
     return f"{left}{inner}{right}"
 
@@ -97,6 +97,6 @@ def _greek(text: str) -> str:
     return re.sub(rf"(?<![A-Za-z\\])({'|'.join(_GREEK)})(?![A-Za-z])", r" \\\1 ", text)
 
 
-def _rooted(found: re.Match[str]) -> str:
-    order = {"cuberoot": "[3]", "fourthroot": "[4]"}.get(found[1], "")
-    return rf"\sqrt{order}{{{found[2]}}}"
+def _rooted(match: re.Match[str]) -> str:
+    order = {"cuberoot": "[3]", "fourthroot": "[4]"}.get(match[1], "")
+    return rf"\sqrt{order}{{{match[2]}}}"
