@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from agent0.experiments.ablation_results import Outcome, as_json, from_json
 from agent0.experiments.ladder_rows import ladder_rows
 from agent0.tasks.curriculum.ladder_height import added, height
@@ -39,10 +37,3 @@ def test_a_row_tells_of_the_base_the_last_student_and_its_teachers_text() -> Non
     assert (row["written_level_first"], row["written_level"], row["readable"]) == (0.0, 3.5, 1.0)
     assert row["half_solved"] is None, "unknown is not 0"
     assert ladder_rows([from_json(as_json(one))]) == [row]
-
-
-def test_outcomes_stored_before_are_read() -> None:
-    held = as_json(Outcome("ours", 0, "r", "base", 1, ()))
-    assert "measures" not in held
-    (row,) = ladder_rows([from_json(held)])
-    assert row["height"] is None and row["written_level"] == pytest.approx(None)

@@ -94,7 +94,8 @@ def test_ollama_lacks_the_model_or_has_one_that_writes_nothing(tmp_path: Path) -
     with ollama_wire.serving(MemoryArtifacts()) as server:
         own = {"provider": "ollama", "ollama": server.url}
         assert lacks(tmp_path, **own) == ""
-        assert "Run `ollama pull nobody`" in lacks(tmp_path, **own, model="nobody")
+        missing = lacks(tmp_path, **own, model="nobody")
+        assert "It has: qwen2.5:3b" in missing and "ollama pull nobody" in missing
         server.capabilities = ("embedding",)
         said = lacks(tmp_path, **own)
         assert "writes no text" in said and "It can: embedding." in said and "ollama pull" in said

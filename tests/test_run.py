@@ -52,7 +52,8 @@ def full_run() -> list[Recorded]:
 
 def brief(**changes: Any) -> RunConfig:
     """What is quick to play again and again: fewer tasks, one held-out task a domain."""
-    return small(**({"tasks": 4, "evaluation": {"validation": 3, "test": 3}} | changes))
+    plan = {"tasks": 4, "evaluation": {"validation": 3, "test": 3}, "verification": {"unchecked": "self_consistency"}}
+    return small(**(plan | changes))
 
 
 @cache

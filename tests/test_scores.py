@@ -79,7 +79,7 @@ def test_a_checkpoints_score_has_all_fields() -> None:
 
 def test_a_row_of_the_item_table_leaves_out_what_was_not_measured() -> None:
     item = attempted("math", 2, True)
-    assert set(vars(item)) - set(item.row()) == {"within", "tries", "tried"}
+    assert set(vars(item)) - set(item.row()) == {"within", "tries", "tried", "truncated"}
     assert dataclasses.replace(item, within=0).row() == {**item.row(), "within": 0, "tries": 0, "tried": ()}
 
 

@@ -314,7 +314,7 @@ def test_an_iteration_has_all_its_measures() -> None:
         "tasks": 4.0, "accepted": 0.75, "novelty": 0.416667, "families": 1.889882, "largest_family": 0.666667,
         "attempts": 6.0, "answered": 0.833333, "surprise": 0.5, "tokens": 15.0, "tool_use": 0.5,
         "student_reward": 0.125, "solve_rate": 0.5, "solved": 0.666667, "frontier": 0.333333, "label_accuracy": 1.0,
-        "variety": 1.0,
+        "variety": 1.0, "unread": 0.0,
     }  # fmt: skip
     scored_ = replace(state, promoted=(Checkpoint("base", None, Score(0.375)),))
     assert measure(scored_)["validation"] == 0.375

@@ -2,6 +2,7 @@
 fails keeps what was done."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -41,6 +42,14 @@ class Echo:
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_written() -> Iterator[None]:
+    """Programs are run as they are written here; that their last value is shown has its own tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("agent0.tools.builtin.python.with_last_value", str)
+        yield
 
 
 def python(code: str, save_as: str = "", **more: Any) -> dict[str, Any]:

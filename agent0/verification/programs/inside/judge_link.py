@@ -110,7 +110,11 @@ class JudgeLink(Link):
         return message
 
     def answer(self, message: Message) -> Message:
-        """See ``Link``. A forged request is the end."""
+        """See ``Link``. A forged request is the end: something is asked of no object that tests have handed out, as of
+        a class that only has a name."""
+        target = message.get("target")
+        if target is not None and not (isinstance(target, list) and target[:1] == ["yours"]):
+            raise EndedError("its request is to an object that it was not given")
         try:
             return super().answer(message)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
