@@ -42,10 +42,7 @@ from agent0.grading.notation.steps import computed, in_one_form, is_plain, other
 __all__ = ["Grade", "answer_in", "exactly", "grade", "guard"]
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
-_CHOICE_GOLD = re.compile(
-    r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$"
-    r"|^\\text\{([A-J])\}$"
-)
+_CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _figures = re.compile(r"-?\d{1,60}(?:\.\d{1,30})?", re.ASCII)
 _run = re.compile(r"(?<![A-Za-z\\])[a-z]{2,3}(?![A-Za-z])")

@@ -6,8 +6,7 @@ _gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|\s+")
 _cycles = re.compile(r"(?:\(\d+(?: \d+)+\))+")
 _truth = re.compile(r"(?:\\text\s*\{\s*)?(yes|no|true|false)\b\s*\}?", re.IGNORECASE)
 _reason = re.compile(
-    r"\s*(?:[.!]?|(?:[,.;:!-]|because|since|as)(?!\s*(?:yes|no|or|and|true|false)\b)\s.*)\s*",
-    re.IGNORECASE | re.DOTALL,
+    r"\s*(?:[.!]?|(?:[,.;:!-]|because|since|as)(?!\s*(?:yes|no|or|and|true|false)\b)\s.*)\s*", re.IGNORECASE | re.DOTALL
 )
 
 

@@ -17,6 +17,7 @@ from agent0.grading.extraction.objects import answer_of_object
 from agent0.grading.extraction.several_boxes import boxes_of_one_answer
 from agent0.grading.extraction.turns import own_question
 from agent0.grading.extraction.values_in_words import written_out
+from agent0.grading.rules import without_entities
 from agent0.turns.marks import own_turn
 from agent0.turns.thoughts import split_thoughts
 
@@ -43,7 +44,6 @@ _field = re.compile(
     r'["\'](?:final[_ ]?)?answer["\']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|(-?\d[\d.eE+-]*)|)',
     re.IGNORECASE,
 )
-_entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
 _hashes = re.compile(r"####[ \t]*([^\n]+)")
 _says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=-]+>|[=:→⇒⟹]|[-–—]+(?=\s))"
 _head = re.compile(
@@ -118,7 +118,7 @@ def _unboxed(text: str) -> Extract:
     if fields := _field.findall(text):
         quoted = (fields[-1][0] or fields[-1][1]).replace("\\\\", "\\").replace('\\"', '"')
         return Extract(_bare(quoted or fields[-1][2]), "a JSON field")
-    text = _entity.sub(lambda match: html.unescape(match[0]), text) if "&" in text else text
+    text = without_entities(text)
     marked = [line for line in _hashes.findall(text) if not _heading.fullmatch(line.strip())]
     if marked:
         return Extract(_bare(marked[-1]), "the mark ####")

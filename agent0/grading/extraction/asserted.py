@@ -10,13 +10,12 @@ from collections.abc import Iterator
 
 from agent0.chat_format import BOX
 from agent0.grading.comparison.quantities import known_unit
-from agent0.grading.extraction.claims import CLAUSE, HEDGE, REFUTED
+from agent0.grading.extraction.claims import CLAUSE, HEDGE, LETTER, REFUTED
 from agent0.grading.extraction.conclusions import last_statement, main_clause
 from agent0.grading.extraction.sentences import Text
 from agent0.grading.extraction.values import follows_verb, stands_apart, value_runs
 
 MOST_LINES, LONGEST_TERM, LONGEST_STATEMENT = 40, 40, 600
-_letter = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])\)?\}?\s*\$*\s*")
 _option = re.compile(r"[\s>*_`$•–-]*(?:\(([A-J])\)|([A-J])[).:])[*_`]*\s+\S.*")
 _item = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+[*_`$]*(.+?)[*_`$.,;]*\s*")
 _wrong = re.compile(
@@ -72,7 +71,7 @@ _ending = re.compile(
 
 def asserted(gold: str, text: str) -> Iterator[str]:
     """Yield what the last statement of ``text`` may say besides what its form says, where ``gold`` is expected."""
-    if letter := _letter.fullmatch(gold):
+    if letter := LETTER.fullmatch(gold):
         yield from _option_at_end(text, letter[1])
         return
     yield from _list_at_end(text)

@@ -3,6 +3,8 @@
 # ruff: noqa: RUF001 (signs and dashes as they are written)
 import re
 
+LETTER = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])\)?\}?\s*\$*\s*")
+"""The letter of a choice, as it is expected."""
 CLAUSE = re.compile(
     r",?\s+(?:which|because|since|where|whereas|while|whose|whom|rather than|instead of|(?:down|up) from"
     r"|with(?<!left with)(?<!up with)|for (?:all|some|any|every)|of (?:the|a) (?=\d+ ?%)|when (?:he|she|they|the)"

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from agent0.chat_format import boxes
 from agent0.grading.extraction import in_sentences, is_marked
 from agent0.grading.extraction.asserted import asserted
-from agent0.grading.extraction.claims import HEDGE, REFUTED, said_of_subject
+from agent0.grading.extraction.claims import HEDGE, LETTER, REFUTED, said_of_subject
 from agent0.grading.extraction.conclusions import concluded
 from agent0.grading.extraction.sentences import sentences, set_off
 
 LONGEST, MOST_LINES = 2_000, 12
 Alike = Callable[[str, str], bool]
 """Whether two answers are equal, the first being what is expected."""
-_letter = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])\)?\}?\s*\$*\s*")
 _option = re.compile(
     r"[\s$*]*(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?(?:option |choice )?\(?([A-J])[).:][\s}\\].*", re.S
 )
@@ -91,7 +90,7 @@ def other_readings(gold: str, answer: str | None, reply: str, alike: Alike) -> I
     """Yield what else ``reply`` (see ``reply_of``) says beside its ``answer``, where ``gold`` is expected."""
     if answer is not None and len(answer) <= LONGEST:
         yield from _of_answer(gold, _row_gap.sub(r"\\\\", answer), reply, alike)
-    if is_marked(reply) and (boxes(reply) or not _letter.fullmatch(gold)):
+    if is_marked(reply) and (boxes(reply) or not LETTER.fullmatch(gold)):
         return  # what is marked as the answer is the whole of it
     text = in_sentences(reply[-LONGEST:])
     if _several.search(gold):
@@ -111,7 +110,7 @@ def _of_answer(gold: str, answer: str, reply: str, alike: Alike) -> Iterator[str
     """Other readings of the answer alone."""
     if "!" in gold and "!" not in answer and re.search(r"[\w)]\s*!", reply):
         yield f"{answer}!"
-    if _letter.fullmatch(gold):
+    if LETTER.fullmatch(gold):
         if match := _small_letter.fullmatch(answer):
             yield match[1].upper()
         if (match := _option.fullmatch(answer)) and not _another.search(answer, match.end(1)):
@@ -229,7 +228,7 @@ def _in_words(gold: str, answer: str) -> Iterator[str]:
     """What the last statement ``answer`` says where an option, a word or several values are expected."""
     if HEDGE.search(answer.replace(" first", "")) or REFUTED.search(answer):
         return
-    if _letter.fullmatch(gold):
+    if LETTER.fullmatch(gold):
         named = _named_option.findall(answer)
         if (
             len(set(named)) == 1

@@ -1,15 +1,15 @@
 """Cuts a reply into sentences whose formulas, code and bold words are single signs: no stop inside of one ends any."""
 
 # ruff: noqa: RUF001 (signs and dashes as they are written)
-import html
 import re
 from dataclasses import dataclass, field
+
+from agent0.grading.rules import without_entities
 
 MOST = 1_000
 """Pieces of one reply that are held."""
 FORMULA, BOLD = "\ue000", "\ue001"
 _held = re.compile("[\ue000-\uf8ff]")
-_entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
 _html_bold = re.compile(r"</?(?:b|strong)\s*>", re.IGNORECASE)
 _html = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6])(?:\s[^<>]{0,80})?/?>", re.IGNORECASE)
 _html_inline = re.compile(r"</?(?:i|em|u|span|code)(?:\s[^<>]{0,80})?>", re.IGNORECASE)
@@ -74,8 +74,7 @@ class Text:
 def set_off(text: str) -> Text:
     """Put signs in place of the pieces of ``text`` that are set off, and lines in place of its blocks."""
     text = _held.sub("", text)
-    if "&" in text:
-        text = _entity.sub(lambda match: html.unescape(match[0]), text)
+    text = without_entities(text)
     if "<" in text:
         text = _html_inline.sub("", _html.sub("\n", _html_bold.sub("**", text)))
     text = _fence.sub("\n", text)

@@ -37,11 +37,10 @@ _mathy = re.compile(
     rf"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{{}}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]"
     rf"|\(?[b-zB-HJ-Z]['’]?[,;)]?|{_CURRENCY}"
     r"|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|infinity|log_\w+|sin|cos|tan|ln|log|sqrt|\(?mod|[a-zA-Z]['’]"
-    r"|\([A-J]\)|p\.?m\.?|a\.?m\.?|noon|midnight",
+    r"|\([A-J]\)|p\.?m\.?|a\.?m\.?|noon|midnight"
 )
 _joint = re.compile(
-    r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose|C)[,]?",
-    re.IGNORECASE,
+    r"(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose|C)[,]?", re.IGNORECASE
 )
 _wanting = re.compile(r"(?:and|or|to|,|&|plus|past|[:*·,–-]|over|choose)$", re.IGNORECASE)
 _ordinal = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)

@@ -26,14 +26,7 @@ print(json.dumps(bool(gold and said and verify(gold, said, timeout_seconds=None)
 """
 
 
-async def decide(
-    gold: str,
-    answer: str | None,
-    sandbox: Sandbox,
-    *,
-    reply: bool = False,
-    kind: str = VALUE,
-) -> Grade:
+async def decide(gold: str, answer: str | None, sandbox: Sandbox, *, reply: bool = False, kind: str = VALUE) -> Grade:
     """Grade an answer of a ``kind`` (empty: as ``gold`` reads), or the answer in a whole ``reply``, asking the symbolic
     engine where it may know more.
 

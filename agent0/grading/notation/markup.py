@@ -1,14 +1,13 @@
 """Markup that means nothing: HTML entities and tags, fonts, colours, sizes, spaces and signs of Unicode."""
 
 # ruff: noqa: RUF001 (signs as they are written)
-import html
 import re
 from functools import lru_cache
 
 from agent0.chat_format import opened
 from agent0.grading.math.cleaning import closing, latex_signs
+from agent0.grading.rules import without_entities
 
-_entity = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d{0,2});")
 _script = re.compile(r"<(sup|sub)>([^<>]{1,40})</\1>", re.IGNORECASE)
 _tag = re.compile(r"</?(?:b|strong|i|em|u|p|br|span|div|font|code|mark|big|small|center|h[1-6])(?:\s[^<>]*)?/?>", re.I)
 _colour = re.compile(
@@ -42,8 +41,7 @@ MOST = 20
 @lru_cache(4096)
 def unmarked(text: str) -> str:
     """Return ``text`` without markup around and inside of it; a bold letter of a product of vectors stays bold."""
-    if "&" in text:
-        text = _entity.sub(lambda match: html.unescape(match[0]), text)
+    text = without_entities(text)
     if "<" in text:
         text = _tag.sub(" ", _script.sub(lambda f: f"{'^' if f[1].lower() == 'sup' else '_'}{{{f[2]}}}", text))
     if not text.isascii():

@@ -1,11 +1,10 @@
 """Signs of Unicode as LaTeX, and functions in the notation that is read."""
 
 # ruff: noqa: RUF001 (look-alike characters are what is replaced here)
-import html
 import re
 from collections.abc import Callable
 
-from agent0.grading.rules import rewrite, rules
+from agent0.grading.rules import rewrite, rules, without_entities
 
 _GREEK = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ζ": "zeta", "η": "eta", "κ": "kappa",
@@ -75,7 +74,6 @@ _SPELLINGS += rules(
         lambda f: rf"\arc{_OTHER[f[1] or f[2]]}\left(\frac{{1}}{{{f[3] or f[4] or f[5]}}}\right)",
     ),
 )
-_entity = re.compile(r"&[A-Za-z]{2,8};")
 _wanted = re.compile(
     r"gcd|lcm|max|min|GCD|LCM|\^\s*\{\s*\(|\\[dt]?frac\s*\{\s*d\s*\}|=\s*<|\.\s+10|•|\\in|P\s*_|implies|Long|angle"
     r"|Bbb|eals|\\R|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|cot|sec|csc|clock"
@@ -113,8 +111,7 @@ def _ungrouped(match: re.Match[str]) -> str:
 
 def one_sign(text: str) -> str:
     """Return ``text`` with signs as LaTeX commands and functions in one notation."""
-    if "&" in text:
-        text = _entity.sub(lambda match: html.unescape(match[0]), text)
+    text = without_entities(text)
     if not text.isascii():
         text = text.translate(_TABLE).replace("∈", r"\in ").strip()
     if _wanted.search(text):

@@ -85,29 +85,14 @@ _TABLE: tuple[tuple[re.Pattern[str], Rules], ...] = (
             ),
         ),
     ),
-    (
-        _based,
-        _rules(
-            (r"^\s*([0-9a-f]+)h\s*$", r"\1_{16}"),
-        ),
-    ),
-    (
-        _date,
-        _rules(
-            (r"^\s*(\d{1,2})[-.](\d{1,2})[-.](\d{4})\s*$", r"\1/\2/\3"),
-        ),
-    ),
+    (_based, _rules((r"^\s*([0-9a-f]+)h\s*$", r"\1_{16}"))),
+    (_date, _rules((r"^\s*(\d{1,2})[-.](\d{1,2})[-.](\d{4})\s*$", r"\1/\2/\3"))),
     (
         _duration,
         _rules((r"^\s*(\d+)\s*h(?:rs?|ours?)?\.?,?\s*(\d+)\s*m(?:ins?|inutes?)?\.?\s*$", r"\1 hours \2 minutes")),
     ),
     (_fraction, _rules((r"^\s*(?:a |an? )?(\w+) in (\w+)\s*$", r"\1 over \2"))),
-    (
-        _list,
-        _rules(
-            (r"(?<![A-Za-z\\])([a-z])_\s*\{?\d\}?\s*=", r"\1 ="),
-        ),
-    ),
+    (_list, _rules((r"(?<![A-Za-z\\])([a-z])_\s*\{?\d\}?\s*=", r"\1 ="))),
     (
         re.compile(r"\s*\("),
         _rules(
