@@ -52,8 +52,7 @@ def full_run() -> list[Recorded]:
 
 def brief(**changes: Any) -> RunConfig:
     """What is quick to play again and again: fewer tasks, one held-out task a domain."""
-    plan = {"tasks": 4, "evaluation": {"validation": 3, "test": 3}, "verification": {"unchecked": "self_consistency"}}
-    return small(**(plan | changes))
+    return small(**({"tasks": 4, "evaluation": {"validation": 3, "test": 3}} | changes))
 
 
 @cache
@@ -271,9 +270,17 @@ def _given_up(cause: Recorded, handler: str) -> Event:
     )
 
 
-IDLE = {"continue_attempt", "fail_run", "measure_gain", "settle_review", "solve_submission", "watch_budget"}
+IDLE = {
+    "continue_attempt",
+    "fail_run",
+    "guard_run",
+    "measure_gain",
+    "settle_review",
+    "solve_submission",
+    "watch_budget",
+}
 """Handlers that have nothing to do in a brief run of short tasks: none of their reactions can fail there.
-``measure_gain`` has its own in ``tests/test_gain.py``."""
+``measure_gain`` has its own in ``tests/test_gain.py``, ``guard_run`` in ``tests/test_guards.py``."""
 WORKERS = sorted(set(handlers()) - {"advance_run", "raise_alarm"} - IDLE)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from . import values
 from .judge_link import ExpiredError, JudgeLink
 from .link import EndedError
+from .proxies import Proxy
 from .tests_run import Tests
 
 TICK_S = 0.5
@@ -130,6 +131,8 @@ def _module(request: dict[str, Any], link: JudgeLink, greeting: dict[str, Any]) 
     kinds = {name: names.get(name) for name in map(str, greeting["shared"])}
     link.shared = {name: kind for name, kind in kinds.items() if name in request["shared"] and isinstance(kind, type)}
     candidate = link.decode(greeting["module"])
+    if not isinstance(candidate, Proxy):
+        raise EndedError("it gives no module")
     for name in ("candidate", *request["modules"]):
         sys.modules[name] = candidate
     for name in request["names"]:

@@ -35,6 +35,10 @@ _SERVED = {
 _INPUT, _STDIN, _SEED = builtins.input, sys.stdin, random.seed
 
 
+_STEERING = ("obj", "configure_mock", "attach_mock", "mock_add_spec")
+"""Attributes by which an error or a mock of the tests would lead further than what was handed over."""
+
+
 class ExpiredError(BaseException):
     """Raised where the tests and the candidate have used up their time."""
 
@@ -42,6 +46,8 @@ class ExpiredError(BaseException):
 class JudgeLink(Link):
     """``own``: names of classes that tests speak of; ``deadline`` of the whole run. ``facts`` counts the values that
     the candidate answered, ``calls`` its calls; ``waited`` the seconds spent waiting for it."""
+
+    internal = (EndedError, ExpiredError, values.UndecidedError, values.OpaqueError)
 
     def __init__(self, sock: socket.socket, own: list[str], wall_s: float) -> None:
         super().__init__(sock, "t")
@@ -108,6 +114,16 @@ class JudgeLink(Link):
             self.waited += time.monotonic() - began
         sys.stdout.write(str(message.get("printed", "")))
         return message
+
+    def refresh(self, message: Message) -> None:
+        """See ``Lender``. What cannot be read was forged."""
+        try:
+            super().refresh(message)
+        except self.internal:
+            raise
+        except BaseException as error:
+            self.ended = f"what it says of lent objects makes no sense: {error}"[:200]
+            raise EndedError(self.ended) from error
 
     def answer(self, message: Message) -> Message:
         """See ``Link``. A forged request is the end: something is asked of no object that tests have handed out, as of
@@ -189,7 +205,7 @@ class JudgeLink(Link):
         """See ``Link``. Served are calls, public attributes and items of what tests handed out."""
         if op in ("input", "readline", "read"):
             return builtins.input(*positional) if op == "input" else getattr(sys.stdin or io.StringIO(), op)()
-        if op == "get" and not self._may_get(target, str(positional[0])):
+        if op == "get" and not (len(positional) == 1 and self._may_get(target, str(positional[0]))):
             raise AttributeError(positional[0])
         if op == "set" and not (type(target).__module__ == "__main__" and _PUBLIC.match(str(positional[0]))):
             raise AttributeError(positional[0])
@@ -201,7 +217,10 @@ class JudgeLink(Link):
     def _may_get(target: Any, name: str) -> bool:
         kind = target if isinstance(target, type) else type(target)
         opened = kind.__module__ == "__main__" or (kind is not target and kind.__module__ in _OPEN)
-        return bool(_PUBLIC.match(name)) and opened and not isinstance(target, _CLOSED)
+        if isinstance(target, BaseException) and kind.__module__ != "__main__":
+            return name == "args"
+        is_public = bool(_PUBLIC.match(name)) and name not in _STEERING
+        return is_public and opened and not isinstance(target, _CLOSED)
 
 
 async def _unheeded(value: Any) -> bool:

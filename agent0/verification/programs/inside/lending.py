@@ -9,6 +9,8 @@ from typing import Any
 from . import values
 
 LENT = (list, dict, set, deque, bytearray, Counter, OrderedDict)
+KINDS = frozenset({"list", "dict", "set", "deque", "bytearray", "counter", "ordered"})
+"""What ``LENT`` is called where it crosses."""
 Message = dict[str, Any]
 
 
@@ -67,15 +69,30 @@ class Lender(values.Encoder, values.Decoder):
     def refresh(self, message: Message) -> None:
         for key, content in message.get("lent", ()):
             if key in self._lent:
-                become(self._lent[key], self._built(content) if content[0] != "object" else self._fields(content[2]))
+                become(self._lent[key], self._content_of(self._lent[key], content))
                 self._texts[key] = json.dumps(content)
+
+    def _content_of(self, before: Any, content: list[Any]) -> Any:
+        """Decode what ``before`` has become: a collection of its own kind, or the attributes of a shared object.
+
+        Raises:
+            ValueError: it is something else, or ``before`` may not change.
+        """
+        if content[0] == "object" and self.shared.get(content[1]) is type(before):
+            return self._fields(content[2])
+        after = self._built(content)
+        if type(after) is not type(before):
+            raise ValueError("a forged change")
+        return after
 
     def _fields(self, pairs: list[Any]) -> dict[str, Any]:
         if any(str(name).startswith("__") for name, _ in pairs):
             raise ValueError("a forged attribute")
         return {str(name): self.decode(held) for name, held in pairs}
 
-    def _built(self, content: Any) -> Any:
+    def _built(self, content: list[Any]) -> Any:
+        if content[0] not in KINDS:
+            raise ValueError("only collections are lent")
         return super().decode(content)
 
     def borrowed(self, key: str, content: Any = None) -> Any:
@@ -86,7 +103,7 @@ class Lender(values.Encoder, values.Decoder):
             self._lent[key], self._keys[id(made)] = made, key
             become(made, self._fields(content[2]))
         else:
-            made = super().decode(content)
+            made = self._built(content)
             self._lent[key], self._keys[id(made)] = made, key
         self._texts[key] = json.dumps(content)
         return made

@@ -34,7 +34,9 @@ class EndedError(BaseException):
 
 
 class Link(Lender):
-    """One end, on ``sock``; ``side`` marks what it lends."""
+    """One end, on ``sock``; ``side`` marks what it lends. ``internal`` errors are no answer to the other end."""
+
+    internal: tuple[type[BaseException], ...] = (EndedError,)
 
     def __init__(self, sock: socket.socket, side: str) -> None:
         super().__init__(side)
@@ -97,7 +99,7 @@ class Link(Lender):
             value = self.perform(message["op"], target, positional, named)
             del target, positional, named
             return self.with_changes({"value": self.expressed(value)}, value, before)
-        except EndedError:
+        except self.internal:
             raise
         except BaseException as error:
             reply = {"error": self.errors.encode(error)}

@@ -30,8 +30,13 @@ _VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values",
 _UNNAMED = {kind: name for name, kind in vars(types).items() if isinstance(kind, type) and name != "GenericAlias"}
 """Classes of the interpreter that have no name where they say that they are defined."""
 _CONSTANTS: dict[str, Any] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
-_HIDDEN = ("unittest", "pytest", "_pytest", "doctest")
-"""Modules whose classes steer tests: none of theirs crosses."""
+_NAMED = frozenset({
+    "builtins", "collections", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "itertools",
+    "numbers", "operator", "pathlib", "random", "re", "string", "time", "types", "typing", "uuid", "zoneinfo",
+})  # fmt: skip
+"""Modules whose classes cross by name, as those of all errors do: to call one opens, starts and steers nothing."""
+_HIDDEN = ("unittest", "pytest", "_pytest", "doctest", "judged")
+"""Modules whose errors steer tests: none of theirs crosses."""
 
 
 class OpaqueError(Exception):
@@ -160,10 +165,16 @@ def named_class(value: Any) -> Any:
         return None
     if value in _UNNAMED:
         return ["class", "types", _UNNAMED[value]]
-    module = value.__module__
-    known = module.partition(".")[0] in sys.stdlib_module_names and module.partition(".")[0] not in _HIDDEN
-    name = value.__qualname__
-    return ["class", module, name] if known and getattr(sys.modules.get(module), name, None) is value else None
+    module, name = value.__module__, value.__qualname__
+    known = _crosses(value, module) and getattr(sys.modules.get(module), name, None) is value
+    return ["class", module, name] if known else None
+
+
+def _crosses(kind: type, module: str) -> bool:
+    """Whether a class of the standard library crosses by its name."""
+    head = module.partition(".")[0]
+    is_error = issubclass(kind, BaseException) and head in sys.stdlib_module_names and head not in _HIDDEN
+    return head in _NAMED or is_error
 
 
 class Decoder:
@@ -209,13 +220,10 @@ def class_of(module: str, name: str) -> type:
     Raises:
         ValueError, LookupError, AttributeError: it is none.
     """
-    head = module.partition(".")[0]
-    if head not in sys.stdlib_module_names or head in _HIDDEN:
-        raise ValueError(f"{module} is not of the standard library")
-    found = getattr(sys.modules[module], name)
-    if not isinstance(found, type):
-        raise ValueError(f"{name} is no class")
-    return found
+    kind = vars(sys.modules[module])[name]
+    if not isinstance(kind, type) or not _crosses(kind, module):
+        raise ValueError(f"{module}.{name} is no class that crosses")
+    return kind
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
