@@ -134,7 +134,7 @@ def _module(request: dict[str, Any], link: JudgeLink, greeting: dict[str, Any]) 
     if not isinstance(candidate, Proxy):
         raise EndedError("it gives no module")
     for name in ("candidate", *request["modules"]):
-        sys.modules[name] = candidate
+        sys.modules[name] = candidate  # type: ignore[assignment]
     for name in request["names"]:
         if name in greeting["names"]:
             names[name] = _defined(link, greeting["names"][name])
