@@ -170,7 +170,7 @@ async def test_what_is_not_there_is_named_before_a_run_begins(tmp_path: Path) ->
     (tmp_path / "gsm8k_test.jsonl").write_text('{"id": "1", "question": 3, "answer": "2"}\n', "utf-8")
     gone, wrong = await missing(tmp_path, "svamp", "gsm8k", "humaneval")
     assert "No rows of svamp" in gone
-    assert "gsm8k_test.jsonl, line 1: field 'question'" in wrong
+    assert "gsm8k_test.jsonl, line 1: no row of gsm8k. Field 'question'" in wrong
 
 
 def test_the_port_reads_a_file_once_and_refuses_without_a_folder(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ _smiley = re.compile(r"\s*(?:[:;=]['’]?-?[)D\]pP(]|\^_\^|<3|[\U0001f300-\U0001
 _closing = re.compile(r"(?:[\s.;,!…~]|\\[!,;: ]|\(!+\)|\.{2,}|\s+[-–—]|[–—]|(?<=[\w)}\]])[-–—](?=\Z))+\Z")
 _dots = re.compile(r"(?:[,+]\s*|\.\d+\s*|\\[a-z]*\s*)(?:\.{3}|…)\Z")
 _PARTS = ("()", "[]", "{}")
+_brackets = re.compile(r"\s*([()\[\]{}<>](?:\s*[()\[\]{}<>])*)\s*\.?\s*")
+"""Brackets alone, which are then the answer and close nothing."""
 _aside = re.compile(
     r"(?P<value>(?=.*[\d$\\])[^\n]*?[\w)}\]%$°*])\s*,\s+(?P<words>(?:I (?:believe|think|am sure|am certain"
     r"|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
@@ -28,6 +30,8 @@ _alters = re.compile(
 
 def trimmed(text: str) -> str:
     """Return ``text`` without marks that end a sentence and quotation marks around all of it."""
+    if alone := _brackets.fullmatch(text):
+        return alone[1]
     for _ in range(MOST):
         shorter = unquoted(_unclosed(text if _dots.search(text) else _closing.sub("", _smiley.sub("", text)))).strip(
             " *`_\n\t"

@@ -34,5 +34,9 @@ def same_words(gold: str, answer: str) -> bool | None:
     expected = " ".join(gold.split())
     if not _words.fullmatch(expected) or _FUNCTION.search(expected):
         return None
-    found = [part for part in _joint.split(_marks.sub(" ", answer).strip(" .\n")) if part]
-    return [part.lower() for part in found] == expected.split()
+    return _parts(answer) == _parts(expected)
+
+
+def _parts(text: str) -> list[str]:
+    """The words of ``text`` in lower case; an apostrophe parts a word on either side alike."""
+    return [part.lower() for part in _joint.split(_marks.sub(" ", text).strip(" .\n")) if part]
