@@ -8,25 +8,9 @@ from typing import Any
 
 from events import alarms, benchmarks, budgets, checkpoints, experiments, models, policies, runs
 from events.base import Recorded, effect_id, sha256
-from events.values import Artifact, Conversation, OpenReservation, ToolCall, ToolResult, ToolState, ToolUse, Turn, Usage
+from events.values import Artifact, OpenReservation, Usage
+from tests.story_conversation import CONVERSATION
 from tests.story_tasks import DOMAINS, TaskTeller
-
-CONVERSATION = Conversation(
-    transcript=(
-        Turn(role="user", content="Find x: x=1"),
-        Turn(role="assistant", content='<tool_call>{"name": "python", "arguments": {"code": "print(1)"}}</tool_call>'),
-        Turn(role="tool", name="python", content="1"),
-        Turn(role="assistant", content="It is \\boxed{1}."),
-    ),
-    calls=(
-        ToolUse(
-            turn=0,
-            call=ToolCall(name="python", arguments={"code": "print(1)"}, raw="print(1)"),
-            result=ToolResult(state=ToolState.OK, output="1", wall_s=0.1, rc=0),
-        ),
-    ),
-)
-"""Of each item of an evaluation."""
 
 
 def whole_run(
@@ -343,8 +327,10 @@ def benchmark_run(after: int = 0) -> list[Recorded]:
     for mode in ("tools", "plain"):
         for number, correct in enumerate((True, None)):
             at = {"benchmark": "gsm8k", "item": f"gsm8k/{number}", "mode": mode, "sample": 0}
-            said = {"conversation": CONVERSATION, "turns": 2, "tool_calls": 1}
-            told.tell(benchmarks.ItemScored(**at, **said, answer="18", correct=correct, reason="told", end="answered"))
+            attempt = {"conversation": CONVERSATION, "turns": 2, "tool_calls": 1}
+            told.tell(
+                benchmarks.ItemScored(**at, **attempt, answer="18", correct=correct, reason="told", end="answered")
+            )
         told.tell(
             benchmarks.BenchmarkScored(
                 benchmark="gsm8k", mode=mode, n=2, samples=1, correct=1, undecided=1, accuracy=0.5, lower95=0.1,

@@ -25,7 +25,8 @@ from projections.events import grep_events
 from projections.tool_calls import list_calls
 from projections.trajectories import FORMATS, export
 from tests.api.served import stored
-from tests.story import CONVERSATION, benchmark_run, whole_run
+from tests.story import benchmark_run, whole_run
+from tests.story_conversation import CONVERSATION
 from tests.story_hostile import hostile_words
 from tests.terminal import agent0
 from tests.test_report import told

@@ -52,8 +52,8 @@ def begun(profile: str) -> RunStarted:
 
 
 def trained(checkpoint: str, found: Artifact | None, **more: Any) -> CheckpointTrained:
-    told = {"role": "student", "iteration": 1, "parent": "base", "samples": 3, **more}
-    return CheckpointTrained(checkpoint=checkpoint, adapter=found, **told)
+    fields = {"role": "student", "iteration": 1, "parent": "base", "samples": 3, "adapter": found, **more}
+    return CheckpointTrained(checkpoint=checkpoint, **fields)
 
 
 @pytest.fixture(scope="module")
@@ -229,10 +229,8 @@ def wider(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _doubled(found: Any) -> Any:
-    for axis in range(found.ndim):
-        found = found.repeat(2, axis)
-    return found
+def _doubled(array: Any) -> Any:
+    return array.repeat(2, 0) if array.ndim == 1 else array.repeat(2, 0).repeat(2, 1)
 
 
 @pytest.mark.parametrize(
@@ -321,8 +319,7 @@ def test_a_merged_model_is_told_by_its_probes(home: Path, tmp_path: Path, here: 
 def test_an_adapter_is_handed_over_and_found_again(
     home: Path, server: OllamaServer, data: bytes, tmp_path: Path, here: None
 ) -> None:
-    said = call(home, "push", f"{RUN}/{STEP}", "--name", "student:i001", "--host", server.url)
-    assert said.code == 0, said.err
+    assert call(home, "push", f"{RUN}/{STEP}", "--name", "student:i001", "--host", server.url).code == 0
     (asked,) = server.asked
     write_adapter(read_lora(data), BASE, tmp_path / "adapter.gguf")
     assert asked["adapters"] == {"adapter.gguf": f"sha256:{file_digest(tmp_path / 'adapter.gguf')}"}
@@ -330,21 +327,13 @@ def test_an_adapter_is_handed_over_and_found_again(
     assert asked["parameters"] == {"num_ctx": 2048, "stop": ["<|im_end|>"]} and len(server.blobs) == 2
     assert call(home, "push", f"{RUN}/{STEP}", "--name", "student:i001", "--host", server.url).code == 0
     found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student:i001", "--url", server.url)
-    assert found.code == 0, found.err
-    assert found.json["adapter"]["agree"] and found.json["template"]["agree"]
+    assert found.code == 0 and found.json["adapter"]["agree"] and found.json["template"]["agree"]
     assert found.json["probes"]["by"] == "token text" and found.json["probes"]["largest"] < 1e-4
     server.offers_logprobs = False
     found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student:i001", "--url", server.url)
     assert found.code == 0 and "no log-probabilities" in found.json["probes"]["told"]
     other = call(home, "verify", "exp-again/s009", "--name", "student:i001", "--url", server.url)
     assert other.code == 3 and not other.json["probes"]["agree"]
-
-
-def test_a_file_that_the_server_rewrote_is_judged_by_the_probes(home: Path, server: OllamaServer, here: None) -> None:
-    assert call(home, "push", f"{RUN}/{STEP}", "--name", "student", "--host", server.url).code == 0
-    server.made["student"] |= {"adapters": {"adapter.gguf": f"sha256:{'f' * 64}"}}
-    found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url)
-    assert found.code == 0 and found.json["adapter"]["agree"] is None and "rewrites" in found.json["adapter"]["told"]
 
 
 def test_a_base_that_the_server_has_is_named_not_sent(home: Path, server: OllamaServer, here: None) -> None:
@@ -392,8 +381,11 @@ def test_which_model_must_be_said_and_be_there(home: Path, server: OllamaServer,
     assert call(home, "verify", f"{RUN}/{STEP}", "--url", "http://127.0.0.1:9").code == 5
 
 
-def test_a_template_that_differs_is_shown(home: Path, server: OllamaServer, here: None) -> None:
+def test_a_rewritten_file_and_another_template_are_shown(home: Path, server: OllamaServer, here: None) -> None:
     call(home, "push", f"{RUN}/{STEP}", "--name", "student", "--host", server.url)
+    server.made["student"] |= {"adapters": {"adapter.gguf": f"sha256:{'f' * 64}"}}
+    rewritten = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url)
+    assert rewritten.code == 0 and rewritten.json["adapter"]["agree"] is None
     server.renders = lambda messages: f"[INST] {messages[0]['content']} [/INST]"
     said = call(home, "verify", f"{RUN}/{STEP}", "--name", "student", "--url", server.url)
     assert said.code == 3 and said.json["template"]["differs"].startswith("[INST]") and said.json["probes"]["agree"]
