@@ -313,7 +313,7 @@ def test_a_merged_model_is_told_by_its_probes(home: Path, tmp_path: Path, here: 
     call(home, "export", f"{RUN}/{STEP}", "--format", "gguf-merged", "--out", str(out))
     with llama_server.serving(out / "model.gguf") as url:
         found = call(home, "verify", f"{RUN}/{STEP}", "--url", url).json
-    assert found["agrees"] and found["adapter"]["agree"] is None and found["base"] == "told by no such server"
+    assert found["agrees"] and found["adapter"]["agree"] is None and found["base"] == "not computed by this server"
 
 
 def test_an_adapter_is_handed_over_and_found_again(

@@ -58,18 +58,18 @@ def acted_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
 
 def sections(text: str) -> Iterator[tuple[str, str]]:
     """Cut ``text`` at its labels: (label, what follows up to the next one). Labels in code are none."""
-    label, start, place = "", 0, 0
+    label, start, position = "", 0, 0
     is_closed = True
-    while mark := _mark.search(text, place):
-        place = mark.end()
+    while mark := _mark.search(text, position):
+        position = mark.end()
         if mark["sign"]:
-            closing = _fence_end.search(text, place) if is_closed and mark["language"].lower() not in _TEXT else None
+            closing = _fence_end.search(text, position) if is_closed and mark["language"].lower() not in _TEXT else None
             is_closed = is_closed and (closing is not None or mark["language"].lower() in _TEXT)
-            place = closing.end() if closing else place
+            position = closing.end() if closing else position
             continue
         yield label, text[start : mark.start()].strip()
         label, start = mark["label"].lower(), mark.end()
-        place = _end_of_input(text, start) if label == "action input" else start
+        position = _end_of_input(text, start) if label == "action input" else start
     yield label, text[start:].strip()
 
 

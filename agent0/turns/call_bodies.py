@@ -1,6 +1,6 @@
 """What stands between the marks of calls: JSON, a name before JSON, parameters in tags, or an expression of Python.
 
-A reader returns the calls that begin at a place and where they end, None where nothing of its kind begins there.
+A reader returns the calls that begin at a position and where they end, None where nothing of its kind begins there.
 """
 
 import ast
@@ -56,36 +56,36 @@ _braced = re.compile(rf"call:{_name}(?=\{{)")
 _quoted = re.compile(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
 
-def read_body(text: str, place: int, toolbox: Toolbox) -> Body | None:
-    """Read the calls that begin at ``place`` of ``text``, in whichever way they are written."""
-    if fence := _fence_open.match(text, place):
-        place = fence.end()
-    place = _skipped(_space, text, place)
+def read_body(text: str, position: int, toolbox: Toolbox) -> Body | None:
+    """Read the calls that begin at ``position`` of ``text``, in whichever way they are written."""
+    if fence := _fence_open.match(text, position):
+        position = fence.end()
+    position = _skipped(_space, text, position)
     readers = (json_calls, parameter_calls, keyed_calls, named_calls, braced_calls, expression_calls)
     for read in readers:
-        if body := read(text, place, toolbox):
+        if body := read(text, position, toolbox):
             closing = _fence_close.match(text, body[1]) if fence else None
             return (body[0], closing.end()) if closing else body
     return None
 
 
-def json_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def json_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """Objects or lists of them, one behind the other."""
     calls: list[ToolCall] = []
-    end = place
-    while len(calls) < MOST and text[place : place + 1] in ("{", "["):
-        value, after, problem = read_or_why(text, place, unclosed=True)
+    end = position
+    while len(calls) < MOST and text[position : position + 1] in ("{", "["):
+        value, after, problem = read_or_why(text, position, unclosed=True)
         if problem:
             break
-        calls += calls_of(value, text[place:after], toolbox)
+        calls += calls_of(value, text[position:after], toolbox)
         end = after
-        place = _skipped(_between, text, end)
+        position = _skipped(_between, text, end)
     return (calls, end) if calls else None
 
 
-def named_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def named_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """The tool's name before an object of its arguments: DeepSeek, Kimi, Mistral, GLM-4."""
-    head = _named.match(text, place)
+    head = _named.match(text, position)
     if not head:
         return None
     value, end, problem = read_or_why(text, head.end(), unclosed=True)
@@ -93,12 +93,12 @@ def named_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
         return None
     if closing := _fence_close.match(text, end):
         end = closing.end()
-    return [call_of(head["name"], value, text[place:end], toolbox)], end
+    return [call_of(head["name"], value, text[position:end], toolbox)], end
 
 
-def keyed_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def keyed_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """The tool's name, then a key and a value in tags for each argument: GLM 4.5."""
-    head = _keyed.match(text, place)
+    head = _keyed.match(text, position)
     if not head:
         return None
     name, pairs, end = toolbox.named(head["name"]), list[tuple[str, object]](), head.end()
@@ -107,12 +107,12 @@ def keyed_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
         assert closing  # noqa: S101 - the end of the text is one
         pairs.append((key[1], _value(name, key[1], text[key.end() : closing.start()], toolbox)))
         end = closing.end()
-    return [_of_pairs(name, pairs, text[place:end], toolbox)], end
+    return [_of_pairs(name, pairs, text[position:end], toolbox)], end
 
 
-def parameter_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def parameter_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """A tag with the tool's name, and one for each argument: Qwen3-Coder, Nemotron 3, MiniMax, Claude."""
-    head = _function.match(text, place)
+    head = _function.match(text, position)
     if not head:
         return None
     name, pairs, end = toolbox.named(head["name"]), list[tuple[str, object]](), head.end()
@@ -128,7 +128,7 @@ def parameter_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
         end = end if problem else after
     if closing := _function_end.match(text, end):
         end = closing.end()
-    raw = text[place:end]
+    raw = text[position:end]
     call = call_of(name, value, raw, toolbox) if value is not None else _of_pairs(name, pairs, raw, toolbox)
     return [call], end
 
@@ -145,58 +145,60 @@ def _end_of_parameter(text: str, start: int) -> tuple[int, int]:
     return end, end
 
 
-def braced_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def braced_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """Read calls as Gemma 4 writes them: ``call:name{key:<|"|>text<|"|>}``."""
-    head = _braced.match(text, place)
+    head = _braced.match(text, position)
     if not head:
         return None
     end = text.find("<tool_call|>", head.end())
     end = end if end >= 0 else len(text)
     body = _quoted.sub(lambda quoted: json.dumps(quoted[1], ensure_ascii=False), text[head.end() : end])
     value, _, problem = read_or_why(body, unclosed=True)
-    return None if problem else ([call_of(head["name"], value, text[place:end], toolbox)], end)
+    return None if problem else ([call_of(head["name"], value, text[position:end], toolbox)], end)
 
 
-def expression_calls(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def expression_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """A call as Python writes it, or a list of such: ``[python(code="print(1)")]``. Nothing is evaluated."""
-    if not _expression.match(text, place):
+    if not _expression.match(text, position):
         return None
-    end = _end_of_expression(text, place)
-    return (_parsed_expression(text, place, end, toolbox) if end else None) or _unescaped_call(text, place, toolbox)
+    end = _end_of_expression(text, position)
+    return (_parsed_expression(text, position, end, toolbox) if end else None) or _unescaped_call(
+        text, position, toolbox
+    )
 
 
-def _unescaped_call(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def _unescaped_call(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """A call with one text that stands between quotation marks as it is, before a mark: not all templates escape."""
-    mark = _mark.search(text, place)
-    call = _unescaped.fullmatch(text, place, mark.start()) if mark else None
+    mark = _mark.search(text, position)
+    call = _unescaped.fullmatch(text, position, mark.start()) if mark else None
     if mark is None or call is None or _second.search(call["text"]):
         return None
     return [call_of(call["name"], {call["key"]: call["text"]}, call[0], toolbox)], mark.start()
 
 
-def _parsed_expression(text: str, place: int, end: int, toolbox: Toolbox) -> Body | None:
+def _parsed_expression(text: str, position: int, end: int, toolbox: Toolbox) -> Body | None:
     """The calls of the expression that ends at ``end``, None where it is none or has other than literals."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(text[place:end].strip(), mode="eval").body
+            tree = ast.parse(text[position:end].strip(), mode="eval").body
         nodes = tree.elts if isinstance(tree, ast.List) else [tree]
-        calls = [_of_node(node, text[place:end], toolbox) for node in nodes]
+        calls = [_of_node(node, text[position:end], toolbox) for node in nodes]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return (calls, end) if calls else None
 
 
-def _end_of_expression(text: str, place: int) -> int | None:
-    """Where the brackets that open at ``place`` are all closed."""
+def _end_of_expression(text: str, position: int) -> int | None:
+    """Where the brackets that open at ``position`` are all closed."""
     depth = 0
-    while token := _python_token.search(text, place):
-        place = token.end()
+    while token := _python_token.search(text, position):
+        position = token.end()
         if token[0] in "([{":
             depth += 1
         elif token[0] in ")]}":
             depth -= 1
             if depth <= 0:
-                return place if depth == 0 else None
+                return position if depth == 0 else None
     return None
 
 
@@ -231,6 +233,6 @@ def _value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:
     return text if problem or end < len(text.strip()) else value
 
 
-def _skipped(pattern: re.Pattern[str], text: str, place: int) -> int:
-    match = pattern.match(text, place)
-    return match.end() if match else place
+def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position

@@ -37,19 +37,19 @@ def first_block(text: str, tools: Mapping[str, str]) -> FencedBlock | None:
 
     A block without a language calls the tool of ``python`` where it is a program that prints.
     """
-    place = tried = 0
-    while opening := _opening.search(text, place):
+    position = tried = 0
+    while opening := _opening.search(text, position):
         language = opening["language"].lower()
         tool = tools.get(language, "")
         is_program = tried < MOST_TRIED and (not language or tool == "python")
         tried += is_program
         closing = _closing_of(text, opening, is_program=is_program)
-        inner_end, place = closing.span() if closing else (len(text), len(text))
+        inner_end, position = closing.span() if closing else (len(text), len(text))
         body = text[opening.end() : inner_end].strip("\n")
         if not language and _printing.search(body) and is_python(body):
             tool = tools.get("python", "")
         if tool:
-            return FencedBlock(tool, body, opening.start(), place, closing is not None)
+            return FencedBlock(tool, body, opening.start(), position, closing is not None)
     return None
 
 
@@ -60,7 +60,7 @@ def _closing_of(text: str, opening: re.Match[str], *, is_program: bool) -> re.Ma
     closings = list(islice(_closing(opening["sign"]).finditer(text, start), MOST_CLOSINGS))
     if not is_program or not closings:
         return closings[0] if closings else None
-    whole = next((one for one in closings if is_python(text[start : one.start()])), None)
+    whole = next((closing for closing in closings if is_python(text[start : closing.start()])), None)
     return whole or (None if is_python(text[start:]) else closings[0])
 
 

@@ -46,18 +46,18 @@ def marked_calls(text: str, toolbox: Toolbox) -> MarkedCalls:
     read."""
     calls: list[ToolCall] = []
     prose: list[str] = []
-    place = failed = 0
-    while opening := _opening.search(text, place):
-        prose.append(text[place : opening.start()])
+    position = failed = 0
+    while opening := _opening.search(text, position):
+        prose.append(text[position : opening.start()])
         if calls and _result.search(prose[-1]):
             return MarkedCalls(calls, "\n".join(prose))
         body = _read(text, opening, toolbox, shortly=failed >= MOST_FAILED)
         if body is None:
             prose.append(opening[0])
-        place = body[1] if body else max(opening.end(), place + 1)
+        position = body[1] if body else max(opening.end(), position + 1)
         calls += body[0] if body else []
         failed += bool(body and any(call.error for call in body[0]))
-    return MarkedCalls(calls, "\n".join([*prose, text[place:]]))
+    return MarkedCalls(calls, "\n".join([*prose, text[position:]]))
 
 
 def _read(text: str, opening: re.Match[str], toolbox: Toolbox, *, shortly: bool) -> Body | None:
@@ -121,14 +121,14 @@ def _by_name(text: str, start: int, toolbox: Toolbox) -> Body | None:
     return [call_of(name[1], {}, name[0], toolbox)], name.end()
 
 
-def _unreadable(text: str, start: int, place: int, why: str) -> Body:
+def _unreadable(text: str, start: int, position: int, why: str) -> Body:
     """A call that cannot be read: up to the next mark."""
-    following = _opening.search(text, place)
+    following = _opening.search(text, position)
     while following and following["function"] is not None and following.start() <= start:
         following = _opening.search(text, following.start() + 1)
     inner_end = following.start() if following else len(text)
     end = following.end() if following and _closes(following) else inner_end
-    return [ToolCall(name="", raw=text[start:inner_end], error=why)], max(end, place)
+    return [ToolCall(name="", raw=text[start:inner_end], error=why)], max(end, position)
 
 
 def _why(text: str, start: int) -> str:

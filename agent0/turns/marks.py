@@ -37,15 +37,15 @@ class ChannelMessage(NamedTuple):
 def channel_messages(text: str) -> list[ChannelMessage]:
     """Find the messages of ``text`` that name a channel, in order; time is linear in the text."""
     messages = []
-    place = 0
-    while head := _message.search(text, place):
+    position = 0
+    while head := _message.search(text, position):
         end = _message_end.search(text, head.end())
-        inner_end, place = (end.start(), end.end()) if end else (len(text), len(text))
+        inner_end, position = (end.start(), end.end()) if end else (len(text), len(text))
         channel = re.match(r"\s*(\w*)", head["head"])
         recipient = _recipient.search(f"{head['role'] or ''} {head['head']}")
         content = text[head.end() : inner_end]
         name, tool = channel[1] if channel else "", recipient[1] if recipient else ""
-        messages.append(ChannelMessage(name, tool, content, head.start(), place, end is not None))
+        messages.append(ChannelMessage(name, tool, content, head.start(), position, end is not None))
     return messages
 
 

@@ -63,28 +63,28 @@ def _tokens(text: str, start: int, unclosed: bool) -> tuple[list[str], int]:
     """
     tokens: list[str] = []
     closings: list[str] = []
-    place = start
-    while token := _token.match(text, place):
-        kind, written, place = str(token.lastgroup), token[0], token.end()
+    position = start
+    while token := _token.match(text, position):
+        kind, written, position = str(token.lastgroup), token[0], token.end()
         if kind == "space":
             continue
         _drop_comma(tokens, written)
         _nest(closings, written)
-        tokens.append(_as_json(kind, written, text, place))
+        tokens.append(_as_json(kind, written, text, position))
         if not closings:
-            return tokens, place
-    if unclosed and _may_end(tokens, closings, text, place):
-        return [*tokens, *reversed(closings)], place
+            return tokens, position
+    if unclosed and _may_end(tokens, closings, text, position):
+        return [*tokens, *reversed(closings)], position
     raise ValueError("no end")
 
 
-def _may_end(tokens: list[str], closings: list[str], text: str, place: int) -> bool:
-    """Whether nothing but closing brackets lacks at ``place``: a value ends there, and a mark follows, or the text ends
+def _may_end(tokens: list[str], closings: list[str], text: str, position: int) -> bool:
+    """Whether nothing but closing brackets lacks at ``position``: a value ends there, and a mark follows, or the text ends
     and no field but the first may lack."""
     if not closings or tokens[-1] in (",", ":", "{", "["):
         return False
     is_deep = len(closings) > 1 or not {"}", "]"}.isdisjoint(tokens)
-    return bool(_mark.match(text, place)) or (is_deep and not text[place:].strip())
+    return bool(_mark.match(text, position)) or (is_deep and not text[position:].strip())
 
 
 def _drop_comma(tokens: list[str], following: str) -> None:

@@ -56,16 +56,16 @@ def fenced_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
     """Call objects in fences, and the text around them; anything else in a fence is prose."""
     calls: list[ToolCall] = []
     prose: list[str] = []
-    place = failed = 0
-    while failed < MOST_FAILED and (opening := _fence.search(text, place)):
-        prose.append(text[place : opening.start()])
-        place = opening.end()
+    position = failed = 0
+    while failed < MOST_FAILED and (opening := _fence.search(text, position)):
+        prose.append(text[position : opening.start()])
+        position = opening.end()
         if opening["language"].lower() in _LANGUAGES:
             body = _fenced(text, opening, toolbox)
-            failed += body is None and text[place : place + 1] in ("{", "[")
+            failed += body is None and text[position : position + 1] in ("{", "[")
             calls += body[0] if body else []
-            place = body[1] if body else place
-    return calls, "\n".join([*prose, text[place:]])
+            position = body[1] if body else position
+    return calls, "\n".join([*prose, text[position:]])
 
 
 def _fenced(text: str, opening: re.Match[str], toolbox: Toolbox) -> Body | None:
@@ -82,18 +82,18 @@ def _fenced(text: str, opening: re.Match[str], toolbox: Toolbox) -> Body | None:
     return [calls[0].model_copy(update={"raw": raw})] if len(calls) == 1 else calls, closing.end()
 
 
-def _objects(text: str, place: int, toolbox: Toolbox) -> Body | None:
+def _objects(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """Objects shaped like calls, one behind the other."""
     calls: list[ToolCall] = []
-    end = place
-    while text[place : place + 1] in ("{", "["):
-        value, after, problem = read_or_why(text, place, unclosed=True)
+    end = position
+    while text[position : position + 1] in ("{", "["):
+        value, after, problem = read_or_why(text, position, unclosed=True)
         if problem or not is_call(value, toolbox):
             break
-        calls += calls_of(value, text[place:after], toolbox)
+        calls += calls_of(value, text[position:after], toolbox)
         end = after
         separator = _separator.match(text, end)
-        place = separator.end() if separator else end
+        position = separator.end() if separator else end
     return (calls, end) if calls else None
 
 
@@ -101,12 +101,12 @@ def bare_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
     """Calls on lines of their own, outside of fences, and the text around them."""
     calls: list[ToolCall] = []
     prose: list[str] = []
-    place = 0
+    position = 0
     for start, end, read in [*_bare(text, toolbox)] or _last(text, toolbox):
-        prose.append(text[place:start])
+        prose.append(text[position:start])
         calls += read
-        place = end
-    return calls, "\n".join([*prose, text[place:]])
+        position = end
+    return calls, "\n".join([*prose, text[position:]])
 
 
 def _last(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall]]]:
@@ -121,30 +121,30 @@ def _last(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall
 def _bare(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall]]]:
     """(start, end, calls) of every object and expression that is a call."""
     fences = _fence_spans(text)
-    place = failed = 0
-    while failed < MOST_FAILED and (head := _standing_alone.search(text, place)):
-        place = max(head.end(), head.start() + 1)
-        if span := next((span for span in fences if span[0] <= place < span[1]), None):
-            place = span[1]
+    position = failed = 0
+    while failed < MOST_FAILED and (head := _standing_alone.search(text, position)):
+        position = max(head.end(), head.start() + 1)
+        if span := next((span for span in fences if span[0] <= position < span[1]), None):
+            position = span[1]
         elif not head["tool"] or not toolbox.names or toolbox.named(head["tool"]) in toolbox.names:
             body = _standing(text, head.end(), toolbox)
             failed += body is None
-            place = max(body[1], place) if body else place
+            position = max(body[1], position) if body else position
             if body and body[0] and _line_end.match(text, body[1]):
                 yield head.end(), body[1], body[0]
 
 
-def _standing(text: str, place: int, toolbox: Toolbox) -> Body | None:
-    """The calls at ``place`` and where they end; no calls where something else stands there, None if unreadable."""
-    if text.startswith("{", place) or _list.match(text, place):
-        if body := _objects(text, place, toolbox):
+def _standing(text: str, position: int, toolbox: Toolbox) -> Body | None:
+    """The calls at ``position`` and where they end; no calls where something else stands there, None if unreadable."""
+    if text.startswith("{", position) or _list.match(text, position):
+        if body := _objects(text, position, toolbox):
             return body
-        _, end, problem = read_or_why(text, place)
+        _, end, problem = read_or_why(text, position)
         return None if problem else ([], end)
-    body = expression_calls(text, place, toolbox)
+    body = expression_calls(text, position, toolbox)
     if body and all(call.name in toolbox.names and not call.error for call in body[0]):
         return body
-    is_whole = body is not None and text.startswith("[", place) and not (text[:place] + text[body[1] :]).strip()
+    is_whole = body is not None and text.startswith("[", position) and not (text[:position] + text[body[1] :]).strip()
     return body if is_whole and not toolbox.names else None
 
 

@@ -82,13 +82,15 @@ def split_thoughts(text: str, *, opened: bool = False) -> Reply:
     spans = _spans([_Mark(0, 0, "", opens=True), *marks] if opened else marks, len(text))
     if not opened and not all(span.paired for span in spans) and _is_program(text, marks):
         return Reply(text, thought, cut)
-    visible, place = [], 0
+    visible, position = [], 0
     for span in spans:
-        visible.append(text[place : span.start])
-        place = span.end
+        visible.append(text[position : span.start])
+        position = span.end
     inner = [text[span.inner : span.inner_end] for span in spans]
     unclosed = bool(spans) and spans[-1].end == spans[-1].inner_end
-    return Reply("".join([*visible, text[place:]]), "\n".join([thought, *inner] if thought else inner), unclosed or cut)
+    return Reply(
+        "".join([*visible, text[position:]]), "\n".join([thought, *inner] if thought else inner), unclosed or cut
+    )
 
 
 def _without_channels(text: str) -> Reply:
@@ -100,42 +102,42 @@ def _without_channels(text: str) -> Reply:
         return Reply(answer, thought.lstrip().removeprefix("analysis")) if is_stripped else Reply(text)
     visible: list[str] = []
     thoughts: list[str] = []
-    place = 0
+    position = 0
     for message in messages:
-        visible.append(text[place : message.start])
-        place = message.end
+        visible.append(text[position : message.start])
+        position = message.end
         if message.recipient:
             visible.append(text[message.start : message.end])
         else:
             (thoughts if message.channel == "analysis" else visible).append(message.content)
     cut = messages[-1].channel == "analysis" and not messages[-1].recipient and not messages[-1].closed
-    return Reply("".join([*visible, text[place:]]), "\n".join(thoughts), cut)
+    return Reply("".join([*visible, text[position:]]), "\n".join(thoughts), cut)
 
 
 def _marks(text: str, opened: bool) -> list[_Mark]:
     """The marks in ``text`` that are meant. Within a thought only quotation marks on both sides make a mention."""
     marks: list[_Mark] = []
-    depth, place = int(opened), 0
+    depth, position = int(opened), 0
     last: dict[str, int] = {}
-    while token := (_mark if depth else _token).search(text, place):
+    while token := (_mark if depth else _token).search(text, position):
         mark = _meant(token, text, last)
-        place = token.end()
+        position = token.end()
         if mark:
             marks.append(mark)
             depth = depth + 1 if mark.opens else max(depth - 1, 0)
         elif not depth:
             sign = token["fence"] or token["triple"]
-            place = _end_of_code(text, place, sign, last) if sign else place
+            position = _end_of_code(text, position, sign, last) if sign else position
     return marks
 
 
-def _end_of_code(text: str, place: int, sign: str, last: dict[str, int]) -> int:
-    """Where the code ends that ``sign`` opens before ``place``; ``place`` where nothing ends it."""
-    if last.get(sign, len(text)) < place:
-        return place
-    end = _end_of(sign).search(text, place)
+def _end_of_code(text: str, position: int, sign: str, last: dict[str, int]) -> int:
+    """Where the code ends that ``sign`` opens before ``position``; ``position`` where nothing ends it."""
+    if last.get(sign, len(text)) < position:
+        return position
+    end = _end_of(sign).search(text, position)
     last[sign] = last.get(sign, len(text)) if end else -1
-    return end.end() if end else place
+    return end.end() if end else position
 
 
 @cache
@@ -181,25 +183,25 @@ def _has_partner(token: re.Match[str], text: str, last: dict[str, int]) -> bool:
     partner = f"[{token['name']}]" if token["slash"] else f"[/{token['name']}]"
     if partner not in last:
         last[partner] = text.find(partner) if token["slash"] else text.rfind(partner)
-    place = last[partner]
-    return 0 <= place < token.start() if token["slash"] else place > token.start()
+    position = last[partner]
+    return 0 <= position < token.start() if token["slash"] else position > token.start()
 
 
 def _spans(marks: Sequence[_Mark], length: int) -> list[_Span]:
     """The outermost thoughts. An opening mark in a thought that has no closing one of its own is a mention."""
     partners = _partners(marks)
     spans: list[_Span] = []
-    place = 0
-    while place < len(marks):
-        mark = marks[place]
-        closing = (partners.get(place) or _next_closing(marks, place)) if mark.opens else place
+    position = 0
+    while position < len(marks):
+        mark = marks[position]
+        closing = (partners.get(position) or _next_closing(marks, position)) if mark.opens else position
         if closing is None:
             return [*spans, _Span(mark.start, mark.end, length, length, paired=False)]
         if mark.opens:
             spans.append(_Span(mark.start, mark.end, marks[closing].start, marks[closing].end, paired=True))
         else:
             spans = [_Span(0, 0, mark.start, mark.end, paired=False)]
-        place = closing + 1
+        position = closing + 1
     return spans
 
 
@@ -208,9 +210,9 @@ def _partners(marks: Sequence[_Mark]) -> dict[int, int]:
     partners: dict[int, int] = {}
     stack: list[int] = []
     names: Counter[str] = Counter()
-    for place, mark in enumerate(marks):
+    for position, mark in enumerate(marks):
         if mark.opens:
-            stack.append(place)
+            stack.append(position)
             names[mark.name] += 1
             continue
         is_own = names[mark.name] > 0
@@ -218,19 +220,19 @@ def _partners(marks: Sequence[_Mark]) -> dict[int, int]:
             opening = stack.pop()
             names[marks[opening].name] -= 1
             if not is_own or marks[opening].name == mark.name:
-                partners[opening] = place
+                partners[opening] = position
                 break
     return partners
 
 
 def _next_closing(marks: Sequence[_Mark], start: int) -> int | None:
-    return next((place for place in range(start, len(marks)) if not marks[place].opens), None)
+    return next((position for position in range(start, len(marks)) if not marks[position].opens), None)
 
 
 def _is_program(text: str, marks: Sequence[_Mark]) -> bool:
     """Whether all of ``text`` is a program of Python and all ``marks`` stand in its strings and comments."""
-    pieces, place = [], 0
+    pieces, position = [], 0
     for mark in marks:
-        pieces += [text[place : mark.start], "?"]  # which no program has outside of them
-        place = mark.end
-    return is_python("".join([*pieces, text[place:]]))
+        pieces += [text[position : mark.start], "?"]  # which no program has outside of them
+        position = mark.end
+    return is_python("".join([*pieces, text[position:]]))

@@ -25,6 +25,7 @@ from infra.engine.llama_process import LlamaOptions, LlamaProcess, start
 from infra.models.openai.provider import OpenAIServer
 from infra.models.transformers import check_folder
 from infra.weights.gguf import write_adapter, write_base
+from infra.weights.gguf_header import is_gguf
 from infra.weights.merge import read_lora
 from infra.weights.safetensors_io import digest
 
@@ -166,11 +167,6 @@ class LlamaCpp:
             with _whole(out) as path:
                 write_adapter(read_lora(data), self._path, path)
         return out
-
-
-def is_gguf(model: Path) -> bool:
-    """Return whether ``model`` names a GGUF file rather than a folder of weights."""
-    return model.suffix.lower() == ".gguf"
 
 
 def made_of(folder: Path) -> str:

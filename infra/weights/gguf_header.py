@@ -17,6 +17,11 @@ Value = int | float | str | list[bytes] | None
 """A list of numbers is skipped."""
 
 
+def is_gguf(model: Path) -> bool:
+    """Return whether ``model`` names a GGUF file rather than a folder of weights."""
+    return model.suffix.lower() == ".gguf"
+
+
 def file_template(path: Path) -> tuple[str, dict[str, str]]:
     """Read the chat template in a GGUF file (empty where it has none), and the texts of its special tokens.
 

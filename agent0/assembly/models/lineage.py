@@ -219,7 +219,7 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
 
 def check_adapter(data: bytes) -> dict[str, Any]:
     """What an adapter says of itself, whether its lineage digest follows from that, and whether its weights are those
-    that it names (None: it names none): told by the file alone.
+    that it names (None: it names none), from the file alone.
 
     Raises:
         OperationError: it is no adapter, or says nothing of its lineage.

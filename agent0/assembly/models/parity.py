@@ -40,7 +40,7 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
             "adapter": await _digest(source, server),
             "template": await _template(source, server, turns_of_probes, trained),
             "probes": _compared(server, trained, served, allowed),
-            "base": _compared(server, plain, base, allowed) if all(base) else "told by no such server",
+            "base": _compared(server, plain, base, allowed) if all(base) else "not computed by this server",
             "untrained": _compared(server, plain, served, tolerance),
         }
     finally:

@@ -168,9 +168,9 @@ def _check_llamacpp(actor: ActorConfig) -> None:
     missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
     if missing:
         raise DependencyError("llama.cpp's server", f"Not installed: {', '.join(missing)}.", EXTRA_LLAMACPP)
-    from infra.models.llama_cpp import is_gguf
     from infra.models.tiny import PACKAGED
     from infra.weights.gguf import check_folder
+    from infra.weights.gguf_header import is_gguf
 
     if is_gguf(_saved(actor)):
         return require_file(_saved(actor))
@@ -289,7 +289,7 @@ def _served_here(actor: ActorConfig) -> Path:
 
 def _trained_here(actor: ActorConfig) -> Path:
     """The folder of weights of provider llamacpp; ``Path()`` where a GGUF file is served as it is."""
-    from infra.models.llama_cpp import is_gguf
+    from infra.weights.gguf_header import is_gguf
 
     folder = _served_here(actor)
     return Path() if is_gguf(folder) else folder

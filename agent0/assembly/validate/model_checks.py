@@ -131,7 +131,7 @@ def weights_of(actor: ActorConfig) -> Path | None:
 
 def template_of(actor: ActorConfig) -> Path | None:
     """The folder or GGUF file that has ``actor``'s chat template on this machine; None where it names none."""
-    from infra.models.llama_cpp import is_gguf
+    from infra.weights.gguf_header import is_gguf
 
     file = Path(actor.model).expanduser()
     return file if actor.provider == "llamacpp" and is_gguf(file) else weights_of(actor)
