@@ -162,9 +162,8 @@ def expression_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     if not _expression.match(text, position):
         return None
     end = _end_of_expression(text, position)
-    return (_parsed_expression(text, position, end, toolbox) if end else None) or _unescaped_call(
-        text, position, toolbox
-    )
+    body = _parsed_expression(text, position, end, toolbox) if end else None
+    return body or _unescaped_call(text, position, toolbox)
 
 
 def _unescaped_call(text: str, position: int, toolbox: Toolbox) -> Body | None:

@@ -79,8 +79,8 @@ def _tokens(text: str, start: int, unclosed: bool) -> tuple[list[str], int]:
 
 
 def _may_end(tokens: list[str], closings: list[str], text: str, position: int) -> bool:
-    """Whether nothing but closing brackets lacks at ``position``: a value ends there, and a mark follows, or the text ends
-    and no field but the first may lack."""
+    """Whether nothing but closing brackets lacks at ``position``: a value ends there, and a mark follows, or the text
+    ends and no field but the first may lack."""
     if not closings or tokens[-1] in (",", ":", "{", "["):
         return False
     is_deep = len(closings) > 1 or not {"}", "]"}.isdisjoint(tokens)
