@@ -1,6 +1,6 @@
 """Part of the rim: whether the models of a run are there: packages, keys, folders, chat templates, servers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,40 +35,47 @@ async def models(settings: Settings) -> list[Check]:
 
 async def _shared_bases(settings: Settings) -> list[Check]:
     """Roles whose models share the weights of one base at an Ollama, which has one of them in memory at a time."""
+    actors = {role: actor for role, actor in actors_of(settings).items() if actor.provider == "ollama"}
+    if not actors:
+        return []
     from infra.models.ollama.facts import look
     from infra.models.ollama.provider import STUDENT, TEACHER
 
-    rows: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
-    for role, actor in actors_of(settings).items():
-        if actor.provider == "ollama":
-            url, usual = ollama_address(actor, settings), STUDENT if isinstance(actor, StudentConfig) else TEACHER
-            model = actor.model or usual
-            base = (await look(url, model)).base or model
-            rows.setdefault((url, base), {})[role] = model, actor.num_ctx
-    found = []
-    for roles in rows.values():
-        if len(set(roles.values())) > 1:
-            told = ", ".join(f"{role}: {model}, num_ctx {size}" for role, (model, size) in roles.items())
-            why = f"One base, which the server loads anew at each change between them ({told})."
-            fix = "Give both roles one model and one num_ctx, or serve them from two servers."
-            found.append(Check("ollama memory", "warn", why, fix))
-    return found
+    bases: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
+    for role, actor in actors.items():
+        url = ollama_address(actor, settings)
+        model = actor.model or (STUDENT if isinstance(actor, StudentConfig) else TEACHER)
+        base = (await look(url, model)).base or model
+        bases.setdefault((url, base), {})[role] = model, actor.num_ctx
+    return [_reloading(roles) for roles in bases.values() if len(set(roles.values())) > 1]
+
+
+def _reloading(roles: Mapping[str, tuple[str, int]]) -> Check:
+    """The warning that ``roles`` (role to model and window) make a server load their one base again and again."""
+    loads = ", ".join(f"{role}: {model}, num_ctx {size}" for role, (model, size) in roles.items())
+    why = f"One base, which the server loads anew at each change between them ({loads})."
+    fix = "Give both roles one model and one num_ctx, or serve them from two servers."
+    return Check("ollama memory", "warn", why, fix)
 
 
 async def _model(actor: ActorConfig, settings: Settings) -> list[Check]:
     """All that is wrong with it at once: packages and key, its folder with the chat template, and its server."""
-    held, place = provider_of(actor), weights_of(actor)
-    looks = [partial(held.check, actor)] if held.check else []
-    looks += [partial(_templated, place), partial(_loadable, place)] if place else []
-    found = dict.fromkeys(check for look in looks if (check := _failed(look)))
+    provider, folder = provider_of(actor), weights_of(actor)
+    looks = [partial(provider.check, actor)] if provider.check else []
+    looks += [partial(_templated, folder), partial(_loadable, folder)] if folder else []
+    failures = dict.fromkeys(check for look in looks if (check := _failed(look)))
+    report = f"provider {provider.name} {actor.model}".strip()
     try:
-        said = await held.probe(actor, settings) if held.probe else f"provider {held.name} {actor.model}".strip()
+        report = await provider.probe(actor, settings) if provider.probe else report
     except (Agent0Error, OSError) as error:
-        found[_failure(error)] = None
-    taught = "" if found else _taught(actor)
+        failures[_failure(error)] = None
+    except ModuleNotFoundError:
+        if not failures:  # else the check of packages has named it
+            raise
+    taught = "" if failures else _taught(actor)
     if isinstance(taught, Check):
         return [taught]
-    return [*found] or [Check("", "ok", f"{said}; {taught}" if taught else said)]
+    return [*failures] or [Check("", "ok", f"{report}; {taught}" if taught else report)]
 
 
 def _taught(actor: ActorConfig) -> str | Check:

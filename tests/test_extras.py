@@ -1,0 +1,53 @@
+"""What ``make run`` installs is enough: an extra that is absent is named where it is needed, and nowhere else."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WITHOUT = """
+import asyncio, sys
+from importlib.machinery import PathFinder
+absent, profile, home = set(sys.argv[1].split(",")), sys.argv[2], sys.argv[3]
+find_spec = PathFinder.find_spec
+def without(cls, name, path=None, target=None):
+    return None if name.partition(".")[0] in absent else find_spec(name, path, target)
+PathFinder.find_spec = classmethod(without)
+from agent0.assembly.validate.model_checks import models
+from agent0.config.loading import load
+import agent0.assembly.evaluation.benchmark_run, agent0.assembly.runtime.execution
+import json
+print(json.dumps([(check.state, check.detail) for check in asyncio.run(models(load(profile, {"home": home}, {})))]))
+"""
+IMPORTED_AS = {"reasoning-gym": "reasoning_gym", "opentelemetry-proto": "opentelemetry", "mlflow-skinny": "mlflow"}
+
+
+def optional() -> set[str]:
+    """The modules of extras that neither the package itself nor its extra ``train`` needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+
+    def names(requirements: list[str]) -> set[str]:
+        return {requirement.partition(">")[0].partition("=")[0].strip() for requirement in requirements}
+
+    needed = names(project["dependencies"]) | names(extras["train"]) | {"httpx2"}  # genai-prices brings it
+    others = {name for extra, listed in extras.items() if extra not in ("train", "dev") for name in names(listed)}
+    return {IMPORTED_AS.get(name, name) for name in others - needed}
+
+
+@pytest.mark.parametrize(
+    ("profile", "missing"), [("climb", ""), ("vllm", "Not installed: openai"), ("llamacpp", "Not installed: xllamacpp")]
+)
+def test_models_are_checked_without_any_extra(profile: str, missing: str, tmp_path: Path) -> None:
+    absent = optional()
+    assert {"openai", "anthropic", "xllamacpp", "mcp"} <= absent
+    words = [sys.executable, "-c", WITHOUT, ",".join(sorted(absent)), profile, str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    checks = json.loads(done.stdout.splitlines()[-1])
+    failures = [detail for state, detail in checks if state == "fail"]
+    assert any(missing in detail for detail in failures) if missing else failures == [], checks
