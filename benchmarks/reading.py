@@ -74,21 +74,21 @@ def _proposal(row: Row) -> Reading:
     return {"question": parts.question, "program": parts.program}
 
 
-def outcome(label: Row, found: Reading) -> Outcome:
+def outcome(label: Row, reading: Reading) -> Outcome:
     """Compare what was ``found`` in a reply with its ``label``.
 
     ``read``: all that it holds. ``unread``: nothing, or its answer without the call before it. ``misread``: something
     that it does not hold. ``nothing``: it holds nothing that has to be read, and nothing is. Answers in words without a
     mark (``says``) and what can be read in two ways (``ambiguous``) do not have to be read.
     """
-    if not found:
+    if not reading:
         holds = set(label) & {"calls", "answer", "question"} and "ambiguous" not in label
         return "unread" if holds else "nothing"
     labelled = {name: label[name] for name in ("calls", "question", "program") if name in label}
-    if found == labelled:
+    if reading == labelled:
         return "read"
-    answer = found.get("answer")
-    if answer and set(found) == {"answer"} and answer in (label.get("answer"), label.get("says")):
+    answer = reading.get("answer")
+    if answer and set(reading) == {"answer"} and answer in (label.get("answer"), label.get("says")):
         return "unread" if labelled else "read"
     return "misread"
 
@@ -96,8 +96,8 @@ def outcome(label: Row, found: Reading) -> Outcome:
 def counts(readings: Sequence[Reading]) -> dict[str, Counter[str]]:
     """Count the outcomes of all replies by kind of prompt."""
     kinds: dict[str, Counter[str]] = {}
-    for row, found in zip(rows(), readings, strict=True):
-        kinds.setdefault(row["kind"], Counter())[outcome(row["label"], found)] += 1
+    for row, reading in zip(rows(), readings, strict=True):
+        kinds.setdefault(row["kind"], Counter())[outcome(row["label"], reading)] += 1
     return kinds
 
 
@@ -112,12 +112,12 @@ def read_before(checkout: Path) -> list[Reading]:
     return [{name: value for name, value in json.loads(line).items() if value} for line in done.stdout.splitlines()]
 
 
-def table(now: Mapping[str, Counter[str]], before: Mapping[str, Counter[str]]) -> str:
+def table(present: Mapping[str, Counter[str]], before: Mapping[str, Counter[str]]) -> str:
     """Write both counts as a table."""
     heads = [f"{when}: {name}" for when in (("before", "now") if before else ("now",)) for name in OUTCOMES]
     lines = [f"| prompt | replies | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
-    for kind in (*now, "all"):
-        sides = [_of(side, kind) for side in (before, now) if side]
+    for kind in (*present, "all"):
+        sides = [_of(side, kind) for side in (before, present) if side]
         cells = [str(side[name]) for side in sides for name in OUTCOMES]
         lines.append(f"| {kind} | {sides[-1].total()} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -137,9 +137,9 @@ def main() -> None:
     before = counts(read_before(options.beside.resolve())) if options.beside else {}
     text = table(counts(readings), before)
     print(text)
-    for row, found in zip(rows(), readings, strict=True):
-        if (result := outcome(row["label"], found)) in ("unread", "misread"):
-            print(f"{result} {row['id']}: {json.dumps(found)[:200]}")
+    for row, reading in zip(rows(), readings, strict=True):
+        if (result := outcome(row["label"], reading)) in ("unread", "misread"):
+            print(f"{result} {row['id']}: {json.dumps(reading)[:200]}")
     if options.write:
         write("reading.md", text)
 

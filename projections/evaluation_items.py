@@ -85,31 +85,31 @@ def list_items(
     Raises:
         NotFoundError: there is no such evaluation, or no item ``after``.
     """
-    own, until, names = _named(db, run, evaluation)
+    owner, until, names = _named(db, run, evaluation)
     condition = "evaluation IN (SELECT value FROM json_each(?)) AND scored_seq <= ?"
     values: tuple[object, ...] = (json.dumps(names), until)
     if after:
-        behind, key = behind_row(db, "evaluation_items", {"run": own, "attempt": after}, _ORDER)
+        behind, key = behind_row(db, "evaluation_items", {"run": owner, "attempt": after}, _ORDER)
         condition, values = f"{condition} AND {behind}", (*values, *key)
-    wanted = {"run": own, "correct": correct}
-    return find(db, _LIST, wanted, ", ".join(_ORDER), limit, behind=(condition, values))
+    conditions = {"run": owner, "correct": correct}
+    return find(db, _LIST, conditions, ", ".join(_ORDER), limit, behind=(condition, values))
 
 
 def _named(db: sqlite3.Connection, run: str, name: str) -> tuple[str, int, list[str]]:
     """The run that has evaluations that ``name`` is the id, split, checkpoint or benchmark of, itself or the nearest of
     its parents; the last event that counts there; and the ids of these evaluations."""
-    known: dict[str, None] = {}
-    for own, until in lineage(db, run):
+    names: dict[str, None] = {}
+    for owner, until in lineage(db, run):
         rows = select(
             db,
             "SELECT evaluation, split, checkpoint, benchmark FROM evaluations WHERE run = ?1"
             " UNION SELECT DISTINCT evaluation, '', '', '' FROM evaluation_items WHERE run = ?1 ORDER BY evaluation",
-            (own,),
+            (owner,),
         )
         if found := [row["evaluation"] for row in rows if name and name in row.values()]:
-            return own, until, found
-        known |= dict.fromkeys(row["evaluation"] for row in rows)
-    why = f"It has: {', '.join(known)}." if known else "It has none yet."
+            return owner, until, found
+        names |= dict.fromkeys(row["evaluation"] for row in rows)
+    why = f"It has: {', '.join(names)}." if names else "It has none yet."
     raise NotFoundError(f"Run {run} has no evaluation {name[:80]!r}.", why, "Name one, a split, or a checkpoint.")
 
 
@@ -128,8 +128,8 @@ def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
     WHERE item.run = ? AND item.attempt = ? AND scored_seq <= ?
     """
     parsed = ("signals", "conversation", "transcript_artifact")
-    found = (select(db, query, (own, attempt, until), parse=parsed) for own, until in lineage(db, run))
-    if (row := next((rows[0] for rows in found if rows), None)) is None:
+    rows = (select(db, query, (owner, attempt, until), parse=parsed) for owner, until in lineage(db, run))
+    if (row := next((rows[0] for rows in rows if rows), None)) is None:
         return None
     said = {"verifier": "", "credit": None, "got": row["answer"], "subgoals": [], "votes": []}
     verdict = said | {name: row[name] for name in ("correct", "reason")} | {"expected": row.pop("expected") or ""}
@@ -152,17 +152,17 @@ def conversation_at(db: sqlite3.Connection, seq: int, artifacts: Artifacts | Non
     Raises:
         NotFoundError, LogError: it is long, and its artifact is missing or damaged.
     """
-    found = select(
+    rows = select(
         db,
         "SELECT json_extract(body, '$.data.conversation') AS inline,"
         " json_extract(body, '$.data.conversation_artifact') AS stored FROM events WHERE seq = ?",
         (seq,),
         parse=("inline", "stored"),
     )
-    if found and found[0]["stored"] and artifacts:
-        conversation: Row = json.loads(artifacts.get(Artifact(**found[0]["stored"])))
+    if rows and rows[0]["stored"] and artifacts:
+        conversation: Row = json.loads(artifacts.get(Artifact(**rows[0]["stored"])))
         return conversation
-    return (found[0]["inline"] if found else None) or {"transcript": [], "calls": []}
+    return (rows[0]["inline"] if rows else None) or {"transcript": [], "calls": []}
 
 
 def last_reply(transcript: Sequence[Row]) -> str:

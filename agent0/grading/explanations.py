@@ -39,10 +39,10 @@ def explain(gold: str, reply: str, kind: str = "") -> Explanation:
         ConfigError: there is no such kind.
     """
     kind = kind or kind_of(without_solution(gold))
-    found = extracted(reply_of(reply))
+    extract = extracted(reply_of(reply))
     grade = compared(gold, reply, reply=True, kind=kind)
-    shown = None if found.answer is None else found.answer[:LONGEST]
-    place = found.place if found.answer is not None or "not closed" in found.place else "nowhere"
+    shown = None if extract.answer is None else extract.answer[:LONGEST]
+    place = extract.place if extract.answer is not None or "not closed" in extract.place else "nowhere"
     return Explanation(
         grade, kind, shown, place, grade.expected, grade.got, grade.reason, _mend(gold, reply, place, grade)
     )

@@ -23,7 +23,7 @@ FINAL_ACTION = "final answer"
 
 def calls_of(value: object, raw: str, toolbox: Toolbox) -> list[ToolCall]:
     """Read the calls that ``value`` spells; a value that is none is a call with its ``error``."""
-    calls = [_call(one, raw, toolbox) for one in _single(value)]
+    calls = [_call(item, raw, toolbox) for item in _single(value)]
     return calls or [ToolCall(name="", raw=raw, error="no JSON object")]
 
 
@@ -62,11 +62,11 @@ def object_in(text: str) -> dict[str, Any] | None:
 def is_call(value: object, toolbox: Toolbox) -> bool:
     """Whether ``value`` is shaped like a call and like nothing else, so that it is one without a mark."""
     if isinstance(value, list):
-        return bool(value) and all(is_call(one, toolbox) for one in value)
+        return bool(value) and all(is_call(item, toolbox) for item in value)
     if not isinstance(value, dict):
         return False
     if any(isinstance(value.get(key), list) and len(value) <= 2 for key in _LISTS):
-        return all(is_call(one, toolbox) for key in _LISTS for one in value.get(key, ()))
+        return all(is_call(item, toolbox) for key in _LISTS for item in value.get(key, ()))
     if any(isinstance(value.get(key), dict) for key in _INNER):
         return len({*value} - _ASIDE) == 1
     fields = {*value} - _ASIDE
@@ -91,8 +91,8 @@ def _are_arguments(value: object, name: str, toolbox: Toolbox) -> bool:
 def _single(value: object, room: int = 4) -> Iterator[object]:
     """What is a single call in ``value``, out of lists and envelopes."""
     if isinstance(value, list) and room:
-        for one in value:
-            yield from _single(one, room - 1)
+        for item in value:
+            yield from _single(item, room - 1)
         return
     if isinstance(value, dict) and room:
         for key in _LISTS:

@@ -113,10 +113,10 @@ def _as_json(kind: str, written: str, text: str, end: int) -> str:
     return written
 
 
-def _constant(word: str) -> str:
-    if word not in _WORDS:
-        raise ValueError(f"{word[:40]} is no constant")
-    return _WORDS[word]
+def _constant(constant: str) -> str:
+    if constant not in _WORDS:
+        raise ValueError(f"{constant[:40]} is no constant")
+    return _WORDS[constant]
 
 
 def _escaped(escape: re.Match[str]) -> str:

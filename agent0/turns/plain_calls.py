@@ -33,8 +33,8 @@ _RECIPIENTS = ("user", "all", "assistant")
 
 def channel_calls(text: str, toolbox: Toolbox) -> Body | None:
     """The messages of ``text`` to a tool, in the channels of gpt-oss; None where there is none."""
-    messages = [one for one in channel_messages(text) if one.recipient and one.recipient not in _RECIPIENTS]
-    calls = [_to_recipient(one.recipient, one.content, toolbox) for one in messages]
+    messages = [message for message in channel_messages(text) if message.recipient not in {"", *_RECIPIENTS}]
+    calls = [_to_recipient(message.recipient, message.content, toolbox) for message in messages]
     if calls:
         return calls, messages[0].start
     head = _to_tool.search(text)

@@ -39,20 +39,20 @@ def run_data(context: ApiContext, db: sqlite3.Connection, run: str, at: int) -> 
     ``targets`` are, which of a large run are read beside; 0: they are being read for the first time."""
     name = resolve(db, run)
     deep = context.deep.look(name, at)
-    found = overview(db, name, deep=deep.parts if deep else {"why": dict(_UNREAD), "targets": []})
-    why, feed = found["why"], newest_lines(db, name, FEED)
+    summary = overview(db, name, deep=deep.parts if deep else {"why": dict(_UNREAD), "targets": []})
+    why, feed = summary["why"], newest_lines(db, name, FEED)
     shown = {} if why["well"] else {"step": step_words(why["step"]), "evidence": observation_lines(why["evidence"])}
     shown["reply_head"] = next(iter(reply_lines(why.get("replies"))), "")
-    alarms = [{**one, "evidence": shown_by(one)} for one in found["alarms"]]
+    alarms = [{**row, "evidence": shown_by(row)} for row in summary["alarms"]]
     return {
-        "run": found,
+        "run": summary,
         "why": {**why, **shown},
         "alarms": alarms,
-        "scores": rows_for_people(found),
+        "scores": rows_for_people(summary),
         "checkpoints": list_checkpoints(db, name),
         "feed": feed,
         "last": feed[0]["seq"] if feed else 0,
-        "budgets": [{**one, "shown": shown_amounts(one)} for one in list_budgets(db, "run", name)],
+        "budgets": [{**row, "shown": shown_amounts(row)} for row in list_budgets(db, "run", name)],
         "as_of": deep.seq if deep else 0,
     }
 
@@ -94,17 +94,17 @@ def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | N
         raise NotFoundError(f"Run {name} has not begun iteration {number}.", fix=f"See: agent0 run show {name} --full")
     attempts = list_attempts(db, name, iteration=number - 1, limit=ALL)
     ranged = low is not None or high is not None
-    chosen = [one for one in attempts if not ranged or _within(one["reward"], low, high)]
+    chosen = [row for row in attempts if not ranged or _within(row["reward"], low, high)]
     return {
         "run": name,
         "number": number,
-        "tasks": [one for one in tasks if one["status"] != "rejected"],
-        "refused": [one for one in tasks if one["status"] == "rejected"],
+        "tasks": [row for row in tasks if row["status"] != "rejected"],
+        "refused": [row for row in tasks if row["status"] == "rejected"],
         "attempts": attempts,
-        "chosen": [{**one, "verdict": VERDICTS[one["correct"]]} for one in chosen],
+        "chosen": [{**row, "verdict": VERDICTS[row["correct"]]} for row in chosen],
         "low": low,
         "high": high,
-        "trained": [_trained(db, name, one) for one in list_checkpoints(db, name) if one["iteration"] == number - 1],
+        "trained": [_trained(db, name, row) for row in list_checkpoints(db, name) if row["iteration"] == number - 1],
         "ended": _counts(attempts),
     }
 
@@ -129,8 +129,8 @@ def _trained(db: sqlite3.Connection, run: str, row: Mapping[str, Any]) -> Row:
 def _counts(attempts: Iterable[Mapping[str, Any]]) -> list[Row]:
     """How attempts ended: those that the machine ended apart from wrong answers."""
     counts: dict[tuple[str, str], int] = {}
-    for one in attempts:
-        key = (one["end"] or one["status"], VERDICTS[one["correct"]])
+    for row in attempts:
+        key = (row["end"] or row["status"], VERDICTS[row["correct"]])
         counts[key] = counts.get(key, 0) + 1
     return [{"end": end, "verdict": verdict, "attempts": n} for (end, verdict), n in sorted(counts.items())]
 
@@ -139,10 +139,10 @@ def group_data(context: ApiContext, db: sqlite3.Connection, run: str, task: str)
     """A task and all attempts at it, their own turns side by side."""
     name = resolve(db, run)
     held = show_task(db, name, task)
-    attempts = [whole_attempt(context, db, name, one["attempt"]) for one in held["attempts"]]
-    receipts = [one for one in explain_rewards(db, name, task) if one["role"] == "teacher"]
-    own = [own_turns(one["transcript"]) for one in attempts]
-    rows = [list(turns) for turns in zip_longest(*own)]
+    attempts = [whole_attempt(context, db, name, row["attempt"]) for row in held["attempts"]]
+    receipts = [row for row in explain_rewards(db, name, task) if row["role"] == "teacher"]
+    columns = [own_turns(row["transcript"]) for row in attempts]
+    rows = [list(turns) for turns in zip_longest(*columns)]
     return {"run": name, "task": held, "attempts": attempts, "turns": rows, "receipts": receipts}
 
 
@@ -156,9 +156,9 @@ def trajectory_data(context: ApiContext, db: sqlite3.Connection, run: str, attem
     """One attempt with its neighbours in the group, or one item of an evaluation; without its tool calls where they are
     read apart."""
     name = evaluated_run(db, run)
-    found = whole_attempt(context, db, name, attempt, calls=calls)
-    group = [] if found["evaluation"] else list_attempts(db, name, found["task"], limit=ALL)
-    return {"run": name, "attempt": found, "siblings": [one["attempt"] for one in group]}
+    item = whole_attempt(context, db, name, attempt, calls=calls)
+    group = [] if item["evaluation"] else list_attempts(db, name, item["task"], limit=ALL)
+    return {"run": name, "attempt": item, "siblings": [row["attempt"] for row in group]}
 
 
 def evaluation_data(
@@ -171,19 +171,19 @@ def evaluation_data(
         NotFoundError: there is no such evaluation.
     """
     name = evaluated_run(db, run)
-    found = keyed_page(list_items(db, name, evaluation, correct, limit + 1, after), limit, "attempt")
-    own = ("evaluation", "split", "checkpoint", "benchmark")
-    scores = [one for one in list_evaluations(db, name) if evaluation in [one[key] for key in own]]
-    return {"run": name, "evaluation": evaluation, "scores": scores, "items": found.data, "next": found.next}
+    page = keyed_page(list_items(db, name, evaluation, correct, limit + 1, after), limit, "attempt")
+    keys = ("evaluation", "split", "checkpoint", "benchmark")
+    scores = [row for row in list_evaluations(db, name) if evaluation in [row[key] for key in keys]]
+    return {"run": name, "evaluation": evaluation, "scores": scores, "items": page.data, "next": page.next}
 
 
 def tokens_of(context: ApiContext, db: sqlite3.Connection, data: Row) -> Row:
     """The tokens that the attempt of ``trajectory_data`` drew with their probabilities, as far as they were
     recorded."""
-    run, found = data["run"], data["attempt"]
-    if found["evaluation"]:
+    run, item = data["run"], data["attempt"]
+    if item["evaluation"]:
         return {"turns": [], "tokens": 0, "shown": 0}
-    return token_heat(db, context.artifacts, run, found["attempt"], plan_of(show_run(db, run)))
+    return token_heat(db, context.artifacts, run, item["attempt"], plan_of(show_run(db, run)))
 
 
 def plan_of(row: Mapping[str, Any]) -> RunConfig:
@@ -196,21 +196,21 @@ def students_of(db: sqlite3.Connection, run: str) -> tuple[str, list[str]]:
     """The student of ``run``, and those before it to which one can go back, the newest first."""
     student = str(show_run(db, run)["student"])
     rows = list_checkpoints(db, run)
-    promoted = [one["checkpoint"] for one in rows if one["role"] == "student" and one["status"] == "promoted"]
-    return student, [one for one in dict.fromkeys([*promoted[::-1], BASE]) if one != student]
+    promoted = [row["checkpoint"] for row in rows if row["role"] == "student" and row["status"] == "promoted"]
+    return student, [row for row in dict.fromkeys([*promoted[::-1], BASE]) if row != student]
 
 
 def model_data(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
     """Collect one checkpoint with every score that it has."""
     held = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
-    scores = [one for one in list_evaluations(db, held["run"]) if one["checkpoint"] == held["checkpoint"]]
+    scores = [row for row in list_evaluations(db, held["run"]) if row["checkpoint"] == held["checkpoint"]]
     return {"checkpoint": held, "evaluations": scores}
 
 
 def lineage(db: sqlite3.Connection, rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     """For each run of ``rows`` its checkpoints as a tree: ``run``, ``depth`` and the checkpoint, parents first."""
     runs = dict.fromkeys(str(row["model"]).partition("/")[0] for row in rows)
-    return [one for run in runs for one in _tree(run, list_checkpoints(db, run))]
+    return [row for run in runs for row in _tree(run, list_checkpoints(db, run))]
 
 
 def _tree(run: str, rows: list[Row]) -> list[Row]:

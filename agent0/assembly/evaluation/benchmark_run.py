@@ -89,7 +89,7 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     """
     from infra.storage.datasets import find
 
-    found: dict[str, Held] = {}
+    benchmark_items: dict[str, Held] = {}
     files: dict[str, str] = {}
     for entry in chosen(plan.benchmarks):
         if entry.make:
@@ -99,8 +99,8 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
             held = find(plan.folder, entry.files, entry.name)
             rows = read_items(entry, held.text, held.name)
             items, digest, name = drawn(entry, rows, plan.limit, plan.seed), held.sha256, held.name
-        found[entry.name], files[name] = (entry, items), digest
-    return found, files
+        benchmark_items[entry.name], files[name] = (entry, items), digest
+    return benchmark_items, files
 
 
 async def begun_plan(settings: Settings, run: str, folder: Path) -> tuple[Settings, Plan]:
@@ -113,7 +113,7 @@ async def begun_plan(settings: Settings, run: str, folder: Path) -> tuple[Settin
         begun = await anext((r.event async for r in log.read(run, ["BenchmarkStarted"])), None)
     if not isinstance(begun, BenchmarkStarted):
         raise _not_begun(run)
-    own = settings.run.model_copy(update={"student": StudentConfig.model_validate(begun.actor)})
+    run_settings = settings.run.model_copy(update={"student": StudentConfig.model_validate(begun.actor)})
     plan = Plan(
         begun.benchmarks,
         folder,
@@ -124,7 +124,7 @@ async def begun_plan(settings: Settings, run: str, folder: Path) -> tuple[Settin
         checkpoint=begun.checkpoint,
         adapter=begun.adapter,
     )
-    return settings.model_copy(update={"run": own, "profile": begun.name}), plan
+    return settings.model_copy(update={"run": run_settings, "profile": begun.name}), plan
 
 
 def _not_begun(run: str) -> NotFoundError:
@@ -148,20 +148,20 @@ async def run_benchmarks(
         NotFoundError: it was to be there, and is not.
         DependencyError: the server was never there, or away for longer than ``run.give_up_after``.
     """
-    found, files = read_plan(plan)
+    benchmark_items, files = read_plan(plan)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
         bench = await _open(settings, plan, run, log, stack)
         bench.actor = await _with_tool_form(bench, say)
-        began = _began(settings, bench.actor, plan, found, files)
+        began = _began(settings, bench.actor, plan, benchmark_items, files)
         scored = await taken_up(log, run, began, begun)
-        bench.model = _model(bench.actor, bench.models, found)
+        bench.model = _model(bench.actor, bench.models, benchmark_items)
         bench.scored = scored
         limit_s = settings.run.give_up_after
         command = resume_command(run, plan.folder)
         bench.wait = ServerWait(say, run, command, answered=begun or bool(scored), give_up_after_s=limit_s)
         for mode in plan.modes:
-            for entry, items in found.values():
+            for entry, items in benchmark_items.values():
                 await _score(bench, entry, items, mode, report)
         return await _finish(bench, began)
 

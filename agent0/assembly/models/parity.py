@@ -30,11 +30,11 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
     trained, plain = await reference(source, artifacts, turns_of_probes)
     server = await _open(url, name)
     try:
-        served = [await _written(server, source, one, True) for one in trained]
-        base = [await _written(server, source, one, False) for one in plain]
+        served = [await _written(server, source, turn, True) for turn in trained]
+        base = [await _written(server, source, turn, False) for turn in plain]
         untrained = _parity(server, plain, served)
         allowed = limit(tolerance, untrained.distance)
-        found = {
+        report = {
             "checkpoint": source.name,
             "server": f"{server.kind} at {bare_url(url)}",
             "adapter": await _digest(source, server),
@@ -45,13 +45,13 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
         }
     finally:
         await server.close()
-    return {**found, "tolerance": tolerance, "allowed": allowed, "agrees": _verdict(found)}
+    return {**report, "tolerance": tolerance, "allowed": allowed, "agrees": _verdict(report)}
 
 
 def _verdict(found: dict[str, Any]) -> bool:
     """A template or digest that is not told is no disagreement; the probes decide."""
     checks = [found["adapter"], found["template"], found["probes"], found["base"]]
-    return all(one["agree"] is not False for one in checks if isinstance(one, dict))
+    return all(check["agree"] is not False for check in checks if isinstance(check, dict))
 
 
 async def reference(
@@ -84,20 +84,25 @@ def _compared(
     server: "Served", expected: Sequence[Generation], served: "Sequence[Said | None]", tolerance: float
 ) -> dict[str, Any]:
     """By log-probability where the server tells them, else by text."""
-    said = [one for one in served if one is not None]
-    texts = sum(one.text.strip() == other.text.strip() for one, other in zip(expected, said, strict=True))
-    if not any(one.steps for one in said):
+    turns = [turn for turn in served if turn is not None]
+    texts = sum(turn.text.strip() == other.text.strip() for turn, other in zip(expected, turns, strict=True))
+    if not any(turn.steps for turn in turns):
         note = "the server tells no log-probabilities; greedy texts were compared"
-        return {"probes": len(said), "same_text": texts, "told": note, "agree": texts == len(said)}
-    found, by_id = _parity(server, expected, served), server.kind != "ollama"
-    numbers = {"largest": found.largest, "mean": found.mean, "tokens": found.compared, "parted": found.parted}
-    numbers |= {"unseen": found.unseen, "same_text": texts, "probes": len(said)}
-    return {**numbers, "by": "token id" if by_id else "token text", "agree": found.within(tolerance)}
+        return {"probes": len(turns), "same_text": texts, "told": note, "agree": texts == len(turns)}
+    measured, by_id = _parity(server, expected, served), server.kind != "ollama"
+    numbers = {
+        "largest": measured.largest,
+        "mean": measured.mean,
+        "tokens": measured.compared,
+        "parted": measured.parted,
+    }
+    numbers |= {"unseen": measured.unseen, "same_text": texts, "probes": len(turns)}
+    return {**numbers, "by": "token id" if by_id else "token text", "agree": measured.within(tolerance)}
 
 
 def _parity(server: "Served", expected: Sequence[Generation], served: "Sequence[Said | None]") -> Parity:
     by_id = server.kind != "ollama"
-    return parity([_steps(one, by_id) for one in expected], [one.steps for one in served if one is not None])
+    return parity([_steps(turn, by_id) for turn in expected], [turn.steps for turn in served if turn is not None])
 
 
 def _steps(one: Generation, by_id: bool) -> list[Step]:
@@ -115,16 +120,16 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
     from infra.models.llama_server import file_digest
     from infra.weights.gguf import write_adapter
 
-    found, note = await server.digest()
+    digest, note = await server.digest()
     if source.whole:
-        return {"sha256": "", "served": found, "told": "a full adapter is served merged", "agree": None}
+        return {"sha256": "", "served": digest, "told": "a full adapter is served merged", "agree": None}
     with tempfile.TemporaryDirectory(prefix="agent0-verify-") as folder:
         path = Path(folder) / "adapter.gguf"
         write_adapter(source.weights, source.base, path)
         ours = file_digest(path)
-    if found and found != ours and server.kind == "ollama":
-        note, found = f"Ollama rewrites files on their way in, this one as {found}; the probes decide", ""
-    return {"sha256": ours, "served": found, "told": note, "agree": ours == found if found else None}
+    if digest and digest != ours and server.kind == "ollama":
+        note, digest = f"Ollama rewrites files on their way in, this one as {digest}; the probes decide", ""
+    return {"sha256": ours, "served": digest, "told": note, "agree": ours == digest if digest else None}
 
 
 async def _template(
@@ -135,8 +140,8 @@ async def _template(
     theirs = [await server.rendered(turns) for turns in turns_of_probes]
     if None in theirs:
         return {"agree": None, "told": "the server does not tell what its template makes"}
-    same = [text == spelt(source.base, one.prompt_ids) for text, one in zip(theirs, ours, strict=True)]
-    first = next((str(theirs[n])[:120] for n, one in enumerate(same) if not one), "")
+    same = [text == spelt(source.base, turn.prompt_ids) for text, turn in zip(theirs, ours, strict=True)]
+    first = next((str(theirs[n])[:120] for n, agrees in enumerate(same) if not agrees), "")
     return {"agree": all(same), "probes": len(same), **({"differs": first} if first else {})}
 
 

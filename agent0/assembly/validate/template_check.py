@@ -91,25 +91,25 @@ def report_of(render: Render) -> TemplateReport:
     return TemplateReport(form, len(CONVERSATIONS), lost)
 
 
-def calls_of_model(place: Path) -> str:
+def calls_of_model(source: Path) -> str:
     """Say in one line what the chat template of a model's folder or GGUF file makes of calls; nothing where it has
     none."""
-    report = _of_model(place)
+    report = _of_model(source)
     return str(report) if report else ""
 
 
-def teaches_calls(place: Path) -> bool:
+def teaches_calls(source: Path) -> bool:
     """Whether the chat template of a model's folder or GGUF file teaches a form of calls."""
-    report = _of_model(place)
+    report = _of_model(source)
     return bool(report and report.form)
 
 
-def _of_model(place: Path) -> TemplateReport | None:
+def _of_model(source: Path) -> TemplateReport | None:
     from infra.engine.folder_template import renderer, special_tokens
     from infra.weights.gguf import chat_template
     from infra.weights.gguf_header import file_template
 
-    template, specials = (chat_template(place), special_tokens(place)) if place.is_dir() else file_template(place)
+    template, specials = (chat_template(source), special_tokens(source)) if source.is_dir() else file_template(source)
     return report_of(renderer(template, specials)) if template else None
 
 
@@ -130,10 +130,10 @@ def _written(render: Render, content: str, calls: Calls) -> str | None:
     return None
 
 
-def _common(one: str, other: str) -> int:
+def _common(text: str, other: str) -> int:
     """How many letters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(text), len(other)))
 
 
 def _native(calls: Calls, *, as_text: bool) -> list[dict[str, Any]]:

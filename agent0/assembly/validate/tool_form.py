@@ -18,9 +18,9 @@ async def with_tool_form(actor: StudentConfig, models: Models) -> tuple[StudentC
     Raises:
         DependencyError, TransientError: from the model.
     """
-    place = template_of(actor)
+    source = template_of(actor)
     is_settled = actor.tool_form != "auto" or not actor.uses_tools or is_packaged(actor.provider, actor.model)
-    if is_settled or place is None or not place.exists() or not teaches_calls(place):
+    if is_settled or source is None or not source.exists() or not teaches_calls(source):
         return actor, ""
     trial = await tried_form(models.open(actor), actor)
     return actor.model_copy(update={"tool_form": trial.form}), str(trial)

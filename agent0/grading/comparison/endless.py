@@ -41,12 +41,12 @@ def _listed(text: str) -> tuple[str, str, list[Run]] | None:
         bare, brackets = outer[2], "" if "{" in outer[1] else outer[1]
     parts = [part.strip() for part in arguments(bare)]
     indices = [_indexed.fullmatch(part) for part in parts]
-    names = {found[1] for found in indices if found}
+    names = {index[1] for index in indices if index}
     is_indexed = len(names) == 1 and all(
-        found or _dots.fullmatch(part) for found, part in zip(indices, parts, strict=True)
+        index or _dots.fullmatch(part) for index, part in zip(indices, parts, strict=True)
     )
     if is_indexed:
-        parts = [found[2] if found else part for found, part in zip(indices, parts, strict=True)]
+        parts = [index[2] if index else part for index, part in zip(indices, parts, strict=True)]
     runs: list[Run] = [[]]
     for part in parts:
         if _dots.fullmatch(part):
@@ -59,28 +59,28 @@ def _listed(text: str) -> tuple[str, str, list[Run]] | None:
     return brackets, names.pop() if is_indexed else "", runs
 
 
-def _agree(one: Sequence[Run], other: Sequence[Run]) -> bool:
-    if len(one) == len(other) == len("abc") and not (one[0] or one[2] or other[0] or other[2]):
-        return _same_line(one[1], other[1])
-    if len(one) != len(other):
-        whole = [run for runs in (one, other) for run in ([runs[0]] if len(runs) == 1 else [_written_out(runs)])]
+def _agree(left: Sequence[Run], right: Sequence[Run]) -> bool:
+    if len(left) == len(right) == len("abc") and not (left[0] or left[2] or right[0] or right[2]):
+        return _same_line(left[1], right[1])
+    if len(left) != len(right):
+        whole = [run for runs in (left, right) for run in ([runs[0]] if len(runs) == 1 else [_written_out(runs)])]
         return None not in whole and _equal_runs(whole[0] or [], whole[1] or [])
-    if len(one) != len("ab"):
-        return len(one) == 1 and _equal_runs(one[0], other[0])
-    if bool(one[1]) != bool(other[1]):
+    if len(left) != len("ab"):
+        return len(left) == 1 and _equal_runs(left[0], right[0])
+    if bool(left[1]) != bool(right[1]):
         return False
-    return _goes_on(one[0], other[0]) and _goes_on(
-        one[1][::-1], other[1][::-1], one[0] if len(one[0]) > 1 else other[0]
+    return _goes_on(left[0], right[0]) and _goes_on(
+        left[1][::-1], right[1][::-1], left[0] if len(left[0]) > 1 else right[0]
     )
 
 
-def _equal_runs(one: Run, other: Run) -> bool:
-    return len(one) == len(other) and all(map(algebra.same, one, other))
+def _equal_runs(left: Run, right: Run) -> bool:
+    return len(left) == len(right) and all(map(algebra.same, left, right))
 
 
-def _goes_on(one: Run, other: Run, front: Run | None = None) -> bool:
+def _goes_on(left: Run, right: Run, front: Run | None = None) -> bool:
     """Whether the longer run begins with the shorter one and goes on as it does; ``front``: as that run does, back."""
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((left, right), key=len)
     if not _equal_runs(short, long[: len(short)]):
         return False
     if len(short) == len(long):
@@ -94,8 +94,8 @@ def _goes_on(one: Run, other: Run, front: Run | None = None) -> bool:
     return any(rule(long) for rule in (_is_geometric, _is_quadratic, _is_harmonic))
 
 
-def _difference(one: Quotient, other: Quotient) -> Quotient:
-    return algebra.add(one, algebra.negative(other))
+def _difference(left: Quotient, right: Quotient) -> Quotient:
+    return algebra.add(left, algebra.negative(right))
 
 
 def _is_arithmetic(run: Run) -> bool:
@@ -133,12 +133,14 @@ def _written_out(runs: Sequence[Run]) -> Run | None:
     return terms if _equal_runs(terms[-len(runs[1]) :], runs[1]) else None
 
 
-def _same_line(one: Run, other: Run) -> bool:
+def _same_line(left: Run, right: Run) -> bool:
     """Whether two lists without ends are steps of one line."""
-    if min(len(one), len(other)) < len("ab") or not (_is_arithmetic(one) and _is_arithmetic(other)):
-        return _equal_runs(one, other)
-    step = _difference(one[1], one[0])
+    if min(len(left), len(right)) < len("ab") or not (_is_arithmetic(left) and _is_arithmetic(right)):
+        return _equal_runs(left, right)
+    step = _difference(left[1], left[0])
     away = (
-        algebra.rational(algebra.multiply(_difference(other[0], one[0]), algebra.inverse(step))) if step.above else None
+        algebra.rational(algebra.multiply(_difference(right[0], left[0]), algebra.inverse(step)))
+        if step.above
+        else None
     )
-    return algebra.same(_difference(other[1], other[0]), step) and away is not None and away.denominator == 1
+    return algebra.same(_difference(right[1], right[0]), step) and away is not None and away.denominator == 1

@@ -32,15 +32,15 @@ def same_products(gold: str, answer: str) -> bool | None:
         return None
     if _operator.search(gold):
         return True if _gap.sub("", gold) == _gap.sub("", answer) else False if _operator.search(answer) else None
-    bare, other = (_fonts.sub(lambda font: f" {font[1] or ''} ", text) for text in (gold, answer))
+    left, right = (_fonts.sub(lambda font: f" {font[1] or ''} ", text) for text in (gold, answer))
     if (
-        not _pair.search(bare)
-        or len(set(_letters.findall(bare))) < len("AB")
-        or re.search(r"[a-z=<>|,]|\\times", re.sub(r"\\(?:cdot|top)", "", bare))
+        not _pair.search(left)
+        or len(set(_letters.findall(left))) < len("AB")
+        or re.search(r"[a-z=<>|,]|\\times", re.sub(r"\\(?:cdot|top)", "", left))
     ):
-        return _crossed(bare, other)
+        return _crossed(left, right)
     try:
-        return all(_value(bare, shift) == _value(other, shift) for shift in range(2))
+        return all(_value(left, shift) == _value(right, shift) for shift in range(2))
     except (_UnreadableError, ZeroDivisionError):
         return None
 
@@ -54,13 +54,13 @@ def _crossed(gold: str, answer: str) -> bool | None:
 
 
 def _value(text: str, shift: int) -> Matrix:
-    tokens, place = [], 0
-    while text[place:].strip():
-        match = _token.match(text, place)
+    tokens, position = [], 0
+    while text[position:].strip():
+        match = _token.match(text, position)
         if match is None:
             raise _UnreadableError
         tokens.append((str(match.lastgroup), match[0].strip()))
-        place = match.end()
+        position = match.end()
     value = _sum(tokens, shift, 0)
     if tokens:
         raise _UnreadableError
@@ -134,12 +134,12 @@ def _raised(value: Matrix, power: str) -> Matrix:
     return result
 
 
-def _multiplied(one: Matrix, other: Matrix) -> Matrix:
-    rows, columns = (one[:2], one[2:]), (other[::2], other[1::2])
+def _multiplied(left: Matrix, right: Matrix) -> Matrix:
+    rows, columns = (left[:2], left[2:]), (right[::2], right[1::2])
     a, b, c, d = (row[0] * column[0] + row[1] * column[1] for row, column in product(rows, columns))
     return (a, b, c, d)
 
 
-def _added(one: Matrix, other: Matrix, sign: int) -> Matrix:
-    a, b, c, d = (left + sign * right for left, right in zip(one, other, strict=True))
+def _added(left: Matrix, right: Matrix, sign: int) -> Matrix:
+    a, b, c, d = (x + sign * y for x, y in zip(left, right, strict=True))
     return (a, b, c, d)

@@ -31,7 +31,7 @@ def _mapping(text: str) -> dict[str, str] | None:
 
 def same_truth(gold: str, answer: str) -> bool | None:
     """Whether ``answer`` says the gold's yes or no, with a reason behind it or not; None where the gold is neither."""
-    expected, found = _truth.fullmatch(gold.strip(" .")), _truth.match(answer.strip())
-    if expected is None or found is None or not _reason.fullmatch(answer.strip()[found.end() :]):
+    expected, table = _truth.fullmatch(gold.strip(" .")), _truth.match(answer.strip())
+    if expected is None or table is None or not _reason.fullmatch(answer.strip()[table.end() :]):
         return None
-    return expected[1].lower() == found[1].lower()
+    return expected[1].lower() == table[1].lower()

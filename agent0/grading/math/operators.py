@@ -77,10 +77,10 @@ def _expanded(rows: list[list[Quotient]]) -> Quotient:
     if len(rows) == 1:
         return rows[0][0]
     total = algebra.number(0)
-    for place, entry in enumerate(rows[0]):
-        minor = _expanded([[*row[:place], *row[place + 1 :]] for row in rows[1:]])
+    for position, entry in enumerate(rows[0]):
+        minor = _expanded([[*row[:position], *row[position + 1 :]] for row in rows[1:]])
         part = algebra.multiply(entry, minor)
-        total = algebra.add(total, algebra.negative(part) if place % 2 else part)
+        total = algebra.add(total, algebra.negative(part) if position % 2 else part)
     return total
 
 
@@ -102,11 +102,11 @@ def _body_end(text: str, start: int, *, integral: bool) -> int:
         match = _differential.search(text, start)
         return match.end() if match else start
     depth = 0
-    for place in range(start, len(text)):
-        letter = text[place]
+    for position in range(start, len(text)):
+        letter = text[position]
         depth += (letter in "([{") - (letter in ")]}")
-        if depth < 0 or (depth == 0 and letter in "+-=," and text[start:place].strip()):
-            return place
+        if depth < 0 or (depth == 0 and letter in "+-=," and text[start:position].strip()):
+            return position
     return len(text)
 
 
@@ -235,9 +235,9 @@ def _limit_at(body: str, variable: str, target: str) -> Quotient | None:
         return _put(body, variable, target)
     except (UnreadableError, UndefinedError):
         above, below = _as_polynomials(_value(body), variable)
-    place = _value(target)
+    position = _value(target)
     for _ in range(HIGHEST):
-        values = [_at(terms, place) for terms in (above, below)]
+        values = [_at(terms, position) for terms in (above, below)]
         if values[1].above:
             return algebra.multiply(values[0], algebra.inverse(values[1]))
         if values[0].above:
@@ -248,8 +248,10 @@ def _limit_at(body: str, variable: str, target: str) -> Quotient | None:
     return None
 
 
-def _at(terms: dict[Fraction, Quotient], place: Quotient) -> Quotient:
-    parts = [algebra.multiply(factor, algebra.power(place, algebra.number(power))) for power, factor in terms.items()]
+def _at(terms: dict[Fraction, Quotient], position: Quotient) -> Quotient:
+    parts = [
+        algebra.multiply(factor, algebra.power(position, algebra.number(power))) for power, factor in terms.items()
+    ]
     return reduce(algebra.add, parts, algebra.number(0))
 
 

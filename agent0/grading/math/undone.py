@@ -13,14 +13,14 @@ _DETERMINANT = re.compile(r"\\det(?![A-Za-z])|vmatrix")
 _CONSTANTS = frozenset({"pi", "e"})
 
 
-def is_written_out(one: Expression) -> bool:
+def is_written_out(expression: Expression) -> bool:
     """Whether an expression is written as the value that it has: see ``literals.is_literal``."""
-    return one.literal
+    return expression.literal
 
 
-def is_work(words: str) -> bool:
+def is_work(text: str) -> bool:
     """Whether a text that is not read as algebra is to be computed all the same: a symbolic engine reads more."""
-    return bool(_WORK.search(words))
+    return bool(_WORK.search(text))
 
 
 def unevaluated(

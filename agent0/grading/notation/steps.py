@@ -82,8 +82,8 @@ def other_notations(gold: str, answer: str) -> Iterator[Answers]:
     tried = {(gold, answer)}
     gold, answer = without_gaps(gold), without_gaps(answer)
     for bare in dict.fromkeys((answer, *without_notes(gold, answer))):
-        one, other = of_kind(gold, bare)
-        for both in ((gold, bare), (gold, other), (one, other), (in_notation(one), in_notation(other))):
+        expected, other = of_kind(gold, bare)
+        for both in ((gold, bare), (gold, other), (expected, other), (in_notation(expected), in_notation(other))):
             if both not in tried:
                 tried.add(both)
                 yield both

@@ -53,19 +53,24 @@ def _various(replies: Sequence[FailedReply], kinds: Iterable[str]) -> list[Faile
     return [reply for reply in chain.from_iterable(zip_longest(*groups)) if reply is not None]
 
 
-def reply_lines(found: Mapping[str, Any] | None) -> list[str]:
+def reply_lines(replies: Mapping[str, Any] | None) -> list[str]:
     """How many items failed by which kinds of replies, and a line an example; none where nothing failed."""
-    if not found:
+    if not replies:
         return []
-    kinds = ", ".join(f"{kind} ({n:,})" for kind, n in found["kinds"].items())
-    first = "" if (counted := sum(found["kinds"].values())) == found["failed"] else f" (the first {counted:,} of them)"
-    head = f"{found['failed']:,} of {found['items']:,} items of {found['evaluation']} failed{first}: {kinds}."
+    kinds = ", ".join(f"{kind} ({n:,})" for kind, n in replies["kinds"].items())
+    first = (
+        "" if (counted := sum(replies["kinds"].values())) == replies["failed"] else f" (the first {counted:,} of them)"
+    )
+    head = f"{replies['failed']:,} of {replies['items']:,} items of {replies['evaluation']} failed{first}: {kinds}."
     return [
         head,
-        *(f"  {one['attempt']}, {_outcome(one)}; wrote: {one['wrote'] or 'nothing'}" for one in found["examples"]),
+        *(
+            f"  {example['attempt']}, {_outcome(example)}; wrote: {example['wrote'] or 'nothing'}"
+            for example in replies["examples"]
+        ),
     ]
 
 
-def _outcome(one: Mapping[str, Any]) -> str:
-    right = f", right is {one['expected']}" if one["expected"] else ""
-    return one["kind"] if one["answer"] is None else f"{one['kind']} {one['answer']}{right}"
+def _outcome(example: Mapping[str, Any]) -> str:
+    right = f", right is {example['expected']}" if example["expected"] else ""
+    return example["kind"] if example["answer"] is None else f"{example['kind']} {example['answer']}{right}"

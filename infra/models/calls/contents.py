@@ -95,15 +95,15 @@ class NativeCalls:
         old = message.get("function_call")  # of the API before tools
         entries = [*(message.get("tool_calls") or ()), *([{"index": -1, "function": old}] if old else [])]
         grown: list[_Call] = []
-        for place, entry in enumerate(entries):
-            grown.append(self._add(entry, place, grown))
+        for position, entry in enumerate(entries):
+            grown.append(self._add(entry, position, grown))
 
-    def _add(self, entry: Mapping[str, Any], place: int, grown: Sequence[_Call]) -> _Call:
+    def _add(self, entry: Mapping[str, Any], position: int, grown: Sequence[_Call]) -> _Call:
         function = entry.get("function") or entry
         id, name = str(entry.get("id") or ""), str(function.get("name") or "")
-        number = int(entry["index"]) if entry.get("index") is not None else place
+        number = int(entry["index"]) if entry.get("index") is not None else position
         call = self._latest.get(number)
-        if call is None or any(call is one for one in grown) or not call.continues(id, name):
+        if call is None or any(call is earlier for earlier in grown) or not call.continues(id, name):
             call = _Call()
             self.calls.append(call)
         self._latest[number] = call

@@ -35,7 +35,7 @@ def chat_fields(actor: ActorConfig, kind: str) -> dict[str, Any]:
     named = template_arguments(actor)
     if kind in TEMPLATED:
         return ({"chat_template_kwargs": named} if named else {}) | level_of(actor)
-    own = dict(actor.template_arguments)
-    fields: dict[str, Any] = {"chat_template_kwargs": own} if own else {}
+    arguments = dict(actor.template_arguments)
+    fields: dict[str, Any] = {"chat_template_kwargs": arguments} if arguments else {}
     effort = {"off": "none", "on": "medium"}.get(actor.thinking, actor.thinking)
     return fields | ({"reasoning_effort": effort} if effort else {})

@@ -81,12 +81,12 @@ async def other_kind(url: str) -> str:
     async with client_of(url) as client:
         try:
             version, models = await client.get("/api/version"), await client.get("/v1/models")
-            found = models.json()
+            body = models.json()
         except FAILURES:
             return "another server"
-    said = found.get("error") if isinstance(found, dict) else None
-    if models.status_code in KEYLESS and (isinstance(said, dict) or version.status_code not in KEYLESS):
+    message = body.get("error") if isinstance(body, dict) else None
+    if models.status_code in KEYLESS and (isinstance(message, dict) or version.status_code not in KEYLESS):
         return "a server of OpenAI's API, which wants a key"  # Ollama's error is a text
     if models.status_code in KEYLESS:
         return ""
-    return "a server of OpenAI's API" if isinstance(found, dict) and "data" in found else "another server"
+    return "a server of OpenAI's API" if isinstance(body, dict) and "data" in body else "another server"

@@ -108,17 +108,17 @@ def think(setting: str, facts: ModelFacts, model: str) -> bool | str:
 async def _rows(url: str, path: str) -> list[Mapping[str, Any]]:
     try:
         async with httpx.AsyncClient(base_url=url, timeout=ASK_S, verify=authorities()) as client:
-            found = (await client.get(path)).json()
-            return [row for row in found["models"] if isinstance(row, dict)]
+            reply = (await client.get(path)).json()
+            return [row for row in reply["models"] if isinstance(row, dict)]
     except FAILURES:
         return []
 
 
 def _stops(parameters: str) -> list[str]:
     """The texts of lines like ``stop    "<|im_end|>"``."""
-    found = []
+    reply = []
     for line in parameters.splitlines():
         key, _, rest = line.strip().partition(" ")
         if key == "stop" and (text := rest.strip()):
-            found.append(str(json.loads(text)) if text.startswith('"') and text.endswith('"') else text)
-    return found
+            reply.append(str(json.loads(text)) if text.startswith('"') and text.endswith('"') else text)
+    return reply

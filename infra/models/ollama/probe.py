@@ -22,19 +22,19 @@ async def probe(url: str, model: str, timeout_s: float = 5) -> str:
     """
     client = AsyncClient(url, timeout=timeout_s, verify=authorities(), follow_redirects=False)
     try:
-        found = await client.show(model)
+        facts = await client.show(model)
     except FAILURES as error:
         if isinstance(error, ResponseError) and error.status_code in ELSEWHERE and (other := await elsewhere(url)):
             raise other from error
         raise await named(refusal(error, url, model), url, model) from error
     finally:
         await client.close()  # type: ignore[no-untyped-call]
-    if found.capabilities and "completion" not in found.capabilities:
-        why = f"It can: {', '.join(found.capabilities)}."
+    if facts.capabilities and "completion" not in facts.capabilities:
+        why = f"It can: {', '.join(facts.capabilities)}."
         raise OperationError(f"The model {model} of Ollama writes no text.", why, f"Run `ollama pull {STUDENT}`.")
-    details = found.details
+    details = facts.details
     size = f"{details.parameter_size} {details.quantization_level}" if details else "size unknown"
-    return f"{model} ({size}); {', '.join(found.capabilities or ()) or 'capabilities unknown'}"
+    return f"{model} ({size}); {', '.join(facts.capabilities or ()) or 'capabilities unknown'}"
 
 
 async def try_chat(actor: ActorConfig, url: str, free: bool = True) -> str:

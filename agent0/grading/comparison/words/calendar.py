@@ -58,7 +58,7 @@ def date_of(text: str) -> tuple[int, int, int] | None:
     bare = _words(text)
     for pattern, places in _DATES:
         if match := pattern.fullmatch(bare):
-            year, month, day = (match[place] or "0" for place in places)
+            year, month, day = (match[group] or "0" for group in places)
             date = (int(year), _NUMBER.get(month) or int(month), int(day))
             return date if 1 <= date[1] <= 12 and 1 <= date[2] <= 31 else None
     return None
@@ -69,11 +69,11 @@ def same_time(gold: str, answer: str) -> bool | None:
 
     Hours from 1 to 12 without one are of either half.
     """
-    expected, given = time_of(gold), time_of(answer)
-    if expected is None or given is None or not (expected[1] or given[1]):
+    expected, time = time_of(gold), time_of(answer)
+    if expected is None or time is None or not (expected[1] or time[1]):
         return None
-    whole = 1440 if expected[1] and given[1] else 720
-    return expected[0] % whole == given[0] % whole
+    whole = 1440 if expected[1] and time[1] else 720
+    return expected[0] % whole == time[0] % whole
 
 
 def time_of(text: str) -> tuple[int, bool] | None:
@@ -135,8 +135,8 @@ def _of_day(minute: int) -> str:
 
 
 def _minute(match: re.Match[str]) -> str | None:
-    words = match[1].removesuffix(" minutes").removeprefix("a ")
-    minutes = {"half": 30, "quarter": 15}.get(words) or NUMERALS.get(words)
+    duration = match[1].removesuffix(" minutes").removeprefix("a ")
+    minutes = {"half": 30, "quarter": 15}.get(duration) or NUMERALS.get(duration)
     hour = _HOURS.get(match[3])
     hour = hour if hour is not None else int(match[3]) if match[3].isdigit() else NUMERALS.get(match[3])
     if not minutes or minutes > 59 or hour is None or hour > 12:

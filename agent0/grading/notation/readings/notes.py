@@ -77,14 +77,14 @@ def _says_again(value: str, note: str) -> bool:
 
 
 def _is_same(value: str, other: str) -> bool:
-    one, two = (_share(text) for text in (value, other))
-    if one is None or two is None:
+    left, right = (_share(text) for text in (value, other))
+    if left is None or right is None:
         return same_quantity(value, other) is True
-    if same(one, two):
+    if same(left, right):
         return True
-    exact, rounded = rational(one), rational(two)
+    exact, rounded = rational(left), rational(right)
     if exact is None or rounded is None or not _decimal.fullmatch(other.rstrip("%\\ ")):
-        near = _decimal.fullmatch(other) and rounded is not None and _close(one, rounded)
+        near = _decimal.fullmatch(other) and rounded is not None and _close(left, rounded)
         return bool(near)
     places = len(other.rstrip("%\\ ").partition(".")[2]) + 2 * ("%" in other)
     return abs(exact - rounded) <= Fraction(1, 10**places)
@@ -102,14 +102,14 @@ def _close(value: Quotient, rounded: Fraction) -> bool:
 def _share(text: str) -> Quotient | None:
     """The value of ``text``, of a percentage the share that it is."""
     bare = _percent.sub("", text)
-    found = value_of(named(bare))
-    return multiply(found, number(Fraction(1, 100))) if found and bare != text else found
+    value = value_of(named(bare))
+    return multiply(value, number(Fraction(1, 100))) if value and bare != text else value
 
 
 def _repeats(value: str, note: str) -> bool:
     """Whether both are one number, one of them in words."""
-    one, other = _figures(value), _figures(note)
-    return one == other and bool(re.search(r"\d", one)) and (one != value or other != note)
+    left, right = _figures(value), _figures(note)
+    return left == right and bool(re.search(r"\d", left)) and (left != value or right != note)
 
 
 def _figures(text: str) -> str:

@@ -15,8 +15,8 @@ FORM, ROOM = "run.student.tool_form", "run.student.max_tokens"
 def replies_unread(case: Case) -> Cause | None:
     """Report the first iteration in which half of the attempts gave no answer, where most failed items of evaluations
     hold a call that was not read, or a thought that was not closed."""
-    replies, one = case.replies, next((it for it in case.iterations if it.attempts), None)
-    if replies is None or one is None or one.attempts - one.answered < BAD * one.attempts:
+    replies, iteration = case.replies, next((it for it in case.iterations if it.attempts), None)
+    if replies is None or iteration is None or iteration.attempts - iteration.answered < BAD * iteration.attempts:
         return None
     kind, count = next(iter(replies.kinds.items()))
     if kind not in (UNREAD, UNCLOSED) or 2 * count < sum(replies.kinds.values()):
@@ -24,14 +24,15 @@ def replies_unread(case: Case) -> Cause | None:
     key = FORM if kind == UNREAD else ROOM
     settings = case.changed(key)
     what = "tool calls are not read" if kind == UNREAD else "thoughts are never closed"
-    told = f"the student's {what}: so end {of(count, replies.failed)} failed items of {replies.evaluation} "
-    told += f"({blamed(case, settings, key)})"
+    message = f"the student's {what}: so end {of(count, replies.failed)} failed items of {replies.evaluation} "
+    message += f"({blamed(case, settings, key)})"
     values = None if settings else _values(case, kind, replies)
     mend = case.again(settings, values=values) if settings or values else replies.reading(case.run)
     advice = "" if kind == UNREAD else "Or let it not think: run.student.thinking=off."
-    seen = tuple(example for name, example in one.examples.items() if name.startswith("end:"))
-    return Cause("replies_unread", one.number, told, seen, mend, advice, fatal=not case.recovered(one.number),
-                 settings=settings, checkpoint=one.student)  # fmt: skip
+    examples = tuple(example for name, example in iteration.examples.items() if name.startswith("end:"))
+    fatal = not case.recovered(iteration.number)
+    return Cause("replies_unread", iteration.number, message, examples, mend, advice, fatal=fatal, settings=settings,
+                 checkpoint=iteration.student)  # fmt: skip
 
 
 def _values(case: Case, kind: str, replies: FailedReplies) -> dict[str, Any] | None:

@@ -44,8 +44,8 @@ class Errors:
         if shared and issubclass(self._link.shared.get(name, int), BaseException):
             return self._link.shared[name]  # type: ignore[no-any-return]
         if number not in self._mirrors:
-            known = [base for base in map(self._link.decode_plainly, bases) if issubclass(base, BaseException)]
-            above = (*(() if any(issubclass(base, Mirrored) for base in known) else (Mirrored,)), *known)
+            classes = [base for base in map(self._link.decode_plainly, bases) if issubclass(base, BaseException)]
+            above = (*(() if any(issubclass(base, Mirrored) for base in classes) else (Mirrored,)), *classes)
             self._mirrors[number] = type(str(name), above or (Mirrored, Exception), {"_number_": number})
         return self._mirrors[number]
 
@@ -58,7 +58,7 @@ class Errors:
         except BaseException:
             text = ""
         try:
-            arguments = [values.Encoder().encode(one, 0) for one in error.args]
+            arguments = [values.Encoder().encode(argument, 0) for argument in error.args]
         except values.OpaqueError:
             arguments = None
         about = self._link.export(error)
@@ -68,8 +68,8 @@ class Errors:
     def decode(self, data: dict[str, Any]) -> BaseException:
         """Make the error that ``data`` describes. One that came from here is itself."""
         if "back" in data:
-            found = self._link.exported(data["back"])
-            return found if isinstance(found, BaseException) else RuntimeError("a forged error")
+            error = self._link.exported(data["back"])
+            return error if isinstance(error, BaseException) else RuntimeError("a forged error")
         try:
             kind = self._link.decode_plainly(data["kind"])
         except LookupError:  # nothing here has imported its module, so nobody can name it
@@ -77,10 +77,10 @@ class Errors:
         arguments = [data["text"]] if data["arguments"] is None else list(map(self._link.decode, data["arguments"]))
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             return RuntimeError(data["text"])
-        made = _made(kind, arguments, data["text"])
+        error = _made(kind, arguments, data["text"])
         there = (self._link, self._link.placed(data["number"]), data["number"])
-        made.__dict__["_there_"], made.__dict__["_text_"] = there, str(data["text"])
-        return made
+        error.__dict__["_there_"], error.__dict__["_text_"] = there, str(data["text"])
+        return error
 
 
 def _made(kind: type, arguments: list[Any], text: str) -> BaseException:
@@ -89,6 +89,6 @@ def _made(kind: type, arguments: list[Any], text: str) -> BaseException:
             return kind(*arguments)  # type: ignore[no-any-return]
         except TypeError:
             pass
-    made: BaseException = kind.__new__(kind, *arguments)
-    made.args = tuple(arguments)
-    return made
+    error: BaseException = kind.__new__(kind, *arguments)
+    error.args = tuple(arguments)
+    return error

@@ -102,8 +102,8 @@ class JudgeLink(Link):
     def send(self, message: Message) -> None:
         """See ``Link``; says what tests have seeded, and whether something is in the place of standard input."""
         seed, self._seed = self._seed, []
-        asked = builtins.input is not _INPUT or sys.stdin is not _STDIN
-        super().send({**message, "seed": seed, "input": asked})
+        replaces_input = builtins.input is not _INPUT or sys.stdin is not _STDIN
+        super().send({**message, "seed": seed, "input": replaces_input})
 
     def receive(self) -> Message:
         """See ``Link``. What was printed is printed here, where tests may look at it."""
@@ -155,7 +155,7 @@ class JudgeLink(Link):
         if name == "__hash__" and not self._is_own(target):
             return hash(("proxy", target._number_))
         if name == "__contains__" and not self._is_own(target):
-            return any(one is positional[0] or one == positional[0] for one in target)
+            return any(item is positional[0] or item == positional[0] for item in target)
         self._refuse(target, name, positional)
         value = super().special(target, name, positional, named)
         if name in ("__exit__", "__aexit__") and isinstance(positional[1], AssertionError):

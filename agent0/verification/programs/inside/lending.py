@@ -49,7 +49,7 @@ class Lender(values.Encoder, values.Decoder):
     def _content(self, value: Any) -> Any:
         name = type(value).__name__
         if self.shared.get(name) is type(value):
-            return ["object", name, [[one, self.encode(held, 0)] for one, held in _state(value).items()]]
+            return ["object", name, [[attribute, self.encode(value, 0)] for attribute, value in _state(value).items()]]
         return super()._collection(value, 0)
 
     def changed(self) -> list[Any]:
@@ -88,7 +88,7 @@ class Lender(values.Encoder, values.Decoder):
     def _fields(self, pairs: list[Any]) -> dict[str, Any]:
         if any(str(name).startswith("__") for name, _ in pairs):
             raise ValueError("a forged attribute")
-        return {str(name): self.decode(held) for name, held in pairs}
+        return {str(name): self.decode(value) for name, value in pairs}
 
     def _built(self, content: list[Any]) -> Any:
         if content[0] not in KINDS:
@@ -99,14 +99,14 @@ class Lender(values.Encoder, values.Decoder):
         if content is None or key in self._lent:
             return self._lent[key]
         if content[0] == "object":
-            made: Any = object.__new__(self.shared[content[1]])
-            self._lent[key], self._keys[id(made)] = made, key
-            become(made, self._fields(content[2]))
+            borrowed: Any = object.__new__(self.shared[content[1]])
+            self._lent[key], self._keys[id(borrowed)] = borrowed, key
+            become(borrowed, self._fields(content[2]))
         else:
-            made = self._built(content)
-            self._lent[key], self._keys[id(made)] = made, key
+            borrowed = self._built(content)
+            self._lent[key], self._keys[id(borrowed)] = borrowed, key
         self._texts[key] = json.dumps(content)
-        return made
+        return borrowed
 
     def with_changes(self, reply: Message, value: Any, before: set[str]) -> Message:
         """``reply`` with what became of what was lent; what nobody holds any more is left out from now on."""
@@ -133,7 +133,7 @@ def become(before: Any, after: Any) -> None:
         kept = [_kept(*pair) for pair in zip(before, after, strict=False)]
         before[:] = [*kept, *after[len(kept) :]]
     elif isinstance(before, dict):
-        merged = {key: _kept(before[key], one) if key in before else one for key, one in after.items()}
+        merged = {key: _kept(before[key], item) if key in before else item for key, item in after.items()}
         before.clear()
         before.update(merged)
     elif isinstance(before, set):
@@ -147,8 +147,8 @@ def become(before: Any, after: Any) -> None:
     else:
         for name in _state(before).keys() - after.keys():
             object.__delattr__(before, name)
-        for name, held in after.items():
-            object.__setattr__(before, name, held)
+        for name, value in after.items():
+            object.__setattr__(before, name, value)
 
 
 def _kept(before: Any, after: Any) -> Any:

@@ -84,8 +84,8 @@ class Link(Lender):
         """Encode what the other end is asked to work with."""
         return {
             "target": self.encode(target, 0),
-            "positional": [self.encode(one, 0) for one in positional],
-            "named": {name: self.encode(one, 0) for name, one in named.items()},
+            "positional": [self.encode(value, 0) for value in positional],
+            "named": {name: self.encode(value, 0) for name, value in named.items()},
         }
 
     def answer(self, message: Message) -> Message:
@@ -94,8 +94,8 @@ class Link(Lender):
         try:
             self.refresh(message)
             target = self.decode(message["target"])
-            positional = [self.decode(one) for one in message["positional"]]
-            named = {name: self.decode(one) for name, one in message["named"].items()}
+            positional = [self.decode(value) for value in message["positional"]]
+            named = {name: self.decode(value) for name, value in message["named"].items()}
             value = self.perform(message["op"], target, positional, named)
             del target, positional, named
             return self.with_changes({"value": self.expressed(value)}, value, before)
@@ -166,7 +166,7 @@ class Link(Lender):
     def _shared(self, value: Any) -> Any:
         name = type(value).__name__
         if isinstance(value, tuple):
-            return ["row", name, [self.encode(one, 1) for one in value]]
+            return ["row", name, [self.encode(item, 1) for item in value]]
         return ["member", name, value.name] if hasattr(type(value), "__members__") else self.lend(value)
 
     def expressed(self, value: Any) -> Any:

@@ -74,7 +74,7 @@ def described(value: Any, export: Callable[[Any], int]) -> dict[str, Any]:
     about = {"name": kind.__name__, "class": values.named_class(kind), "specials": _specials(kind), "size": ""}
     if about["class"] is None:
         about["type"] = export(kind)
-        about["fields"] = [one.name for one in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+        about["fields"] = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     if isinstance(value, type):
         about["specials"] = [*about["specials"], *(["__getitem__"] if hasattr(value, "__class_getitem__") else [])]
     if isinstance(value, types.CoroutineType):
@@ -88,14 +88,14 @@ def described(value: Any, export: Callable[[Any], int]) -> dict[str, Any]:
 def _specials(kind: type) -> list[str]:
     """The special methods that objects of ``kind`` have beyond those of every object."""
     plain = object if not issubclass(kind, type) else type
-    own = [name for name in SPECIAL if getattr(kind, name, None) not in (None, getattr(plain, name, None))]
-    return [*own, "__call__"] if issubclass(kind, type) else own
+    specials = [name for name in SPECIAL if getattr(kind, name, None) not in (None, getattr(plain, name, None))]
+    return [*specials, "__call__"] if issubclass(kind, type) else specials
 
 
 def _signature(function: Any) -> list[list[Any]]:
     """Name, kind and whether there is a default, of each parameter."""
     try:
-        found = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (ValueError, TypeError):
         return []
-    return [[one.name, int(one.kind), one.default is not one.empty] for one in found]
+    return [[parameter.name, int(parameter.kind), parameter.default is not parameter.empty] for parameter in parameters]

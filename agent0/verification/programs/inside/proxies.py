@@ -21,7 +21,7 @@ _BINARY = [
     "rshift",
 ]
 ARITHMETIC = tuple(
-    f"__{name}__" for name in (*_BINARY, *(f"r{one}" for one in _BINARY), "neg", "pos", "invert", "abs", "round")
+    f"__{name}__" for name in (*_BINARY, *(f"r{value}" for value in _BINARY), "neg", "pos", "invert", "abs", "round")
 )
 CONVERTED = ("__int__", "__float__", "__complex__", "__index__")
 _USED = (
@@ -56,7 +56,9 @@ class Proxy:
         if len(positional) == 3 and isinstance(positional[2], dict) and "__qualname__" in positional[2]:
             name, bases, members = positional
             kept = {
-                key: one for key, one in members.items() if key not in ("__module__", "__qualname__", "__classcell__")
+                key: value
+                for key, value in members.items()
+                if key not in ("__module__", "__qualname__", "__classcell__")
             }
             return cls._home_.ask("derive", None, name, list(bases), kept)  # type: ignore[attr-defined]
         return cls._home_.ask("make", None, cls._type_, *positional, **named)  # type: ignore[attr-defined]
@@ -144,7 +146,7 @@ def proxy(link: Any, number: int, about: dict[str, Any]) -> Any:
         members |= {name: property(_getter(name)) for name in ("__doc__", "__module__")}
         members |= {"__slots__": (), "_type_": about.get("type"), "_home_": link}
         kind = _classes[key] = type(about["name"], (Proxy,), members)
-    made: Any = object.__new__(kind)
+    stand_in: Any = object.__new__(kind)
     for name, value in (("_link_", link), ("_number_", number), ("_about_", about)):
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(stand_in, name, value)
+    return stand_in

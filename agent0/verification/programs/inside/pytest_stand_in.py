@@ -65,7 +65,7 @@ class Approximate:
     def _near(self, left: Any, right: Any) -> bool:
         if isinstance(right, dict):
             same = isinstance(left, dict) and left.keys() == right.keys()
-            return same and all(self._near(left[key], one) for key, one in right.items())
+            return same and all(self._near(left[key], item) for key, item in right.items())
         if isinstance(right, list | tuple):
             same = isinstance(left, list | tuple) and len(left) == len(right)
             return same and all(map(self._near, left, right))
@@ -132,27 +132,27 @@ class Fixtures:
         self._names = names
 
     @contextlib.contextmanager
-    def of(self, function: Any, known: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def of(self, function: Any, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the arguments of a test; what was set up for it is taken down afterwards."""
         with contextlib.ExitStack() as stack:
-            made: dict[str, Any] = dict(known)
-            wanted = [
-                one.name
-                for one in inspect.signature(function).parameters.values()
-                if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+            fixtures: dict[str, Any] = dict(values)
+            parameters = [
+                item.name
+                for item in inspect.signature(function).parameters.values()
+                if item.default is item.empty and item.kind in (item.POSITIONAL_OR_KEYWORD, item.KEYWORD_ONLY)
             ]
-            yield {name: self._value(name, made, stack) for name in wanted}
+            yield {name: self._value(name, fixtures, stack) for name in parameters}
 
-    def _value(self, name: str, made: dict[str, Any], stack: contextlib.ExitStack) -> Any:
-        if name not in made:
+    def _value(self, name: str, fixtures: dict[str, Any], stack: contextlib.ExitStack) -> Any:
+        if name not in fixtures:
             maker = self._names.get(name)
             if type(maker) is types.FunctionType and getattr(maker, "is_fixture", False):
-                needed = {one: self._value(one, made, stack) for one in inspect.signature(maker).parameters}
+                needed = {item: self._value(item, fixtures, stack) for item in inspect.signature(maker).parameters}
                 value = maker(**needed)
-                made[name] = stack.enter_context(_yielded(value)) if inspect.isgenerator(value) else value
+                fixtures[name] = stack.enter_context(_yielded(value)) if inspect.isgenerator(value) else value
             else:
-                made[name] = stack.enter_context(_OWN[name]())
-        return made[name]
+                fixtures[name] = stack.enter_context(_OWN[name]())
+        return fixtures[name]
 
 
 @contextlib.contextmanager
@@ -169,11 +169,11 @@ class _Captured:
 
     def readouterr(self) -> Any:
         """What was printed since it was last asked."""
-        found = types.SimpleNamespace(out=self._out.getvalue(), err=self._err.getvalue())
-        for one in (self._out, self._err):
-            one.seek(0)
-            one.truncate()
-        return found
+        captured = types.SimpleNamespace(out=self._out.getvalue(), err=self._err.getvalue())
+        for item in (self._out, self._err):
+            item.seek(0)
+            item.truncate()
+        return captured
 
 
 @contextlib.contextmanager
@@ -228,10 +228,10 @@ def _fail(reason: str = "", **_: Any) -> None:
 
 def module(main: Callable[[], int]) -> types.ModuleType:
     """The stand-in as a module; ``main`` is what ``pytest.main`` does."""
-    made = types.ModuleType("pytest")
-    vars(made).update(raises=raises, approx=Approximate, fixture=fixture, mark=_Marks(), fail=_fail)
-    vars(made).update(
+    fixtures = types.ModuleType("pytest")
+    vars(fixtures).update(raises=raises, approx=Approximate, fixture=fixture, mark=_Marks(), fail=_fail)
+    vars(fixtures).update(
         param=lambda *cells, **_: types.SimpleNamespace(cells=_Cells(cells)), main=lambda *_, **__: main()
     )
-    sys.modules["pytest"] = made
-    return made
+    sys.modules["pytest"] = fixtures
+    return fixtures

@@ -124,19 +124,19 @@ class _Result(unittest.TestResult):
 
 def _methods_called(fixtures: "pytest_stand_in.Fixtures", kind: type) -> None:
     for name in [name for name in dir(kind) if name.startswith("test") and callable(getattr(kind, name))]:
-        made = kind()
-        _around(made, "setup", name)
-        _called(fixtures, getattr(made, name))
-        _around(made, "teardown", name)
+        instance = kind()
+        _around(instance, "setup", name)
+        _called(fixtures, getattr(instance, name))
+        _around(instance, "teardown", name)
 
 
-def _around(made: Any, when: str, name: str) -> None:
+def _around(instance: Any, when: str, name: str) -> None:
     for method in (
-        getattr(made, one, None)
-        for one in (f"{when}_class", f"{when}_method", "setUp" if when == "setup" else "tearDown")
+        getattr(instance, method, None)
+        for method in (f"{when}_class", f"{when}_method", "setUp" if when == "setup" else "tearDown")
     ):
         if method is not None:
-            method(*([getattr(made, name)] if inspect.signature(method).parameters else []))
+            method(*([getattr(instance, name)] if inspect.signature(method).parameters else []))
 
 
 def _called(fixtures: "pytest_stand_in.Fixtures", function: Any) -> None:
