@@ -17,6 +17,7 @@ from agent0.turns.calls import read_calls
 from agent0.turns.fence import first_block, languages
 from agent0.turns.marks import own_turn
 from agent0.turns.object_spellings import read_or_why
+from agent0.turns.retractions import box_taken_back
 from agent0.turns.thoughts import split_thoughts
 from agent0.turns.toolbox import Toolbox
 from events.values import ToolCall
@@ -74,8 +75,9 @@ def parse_turn(
 
 
 def _answer(prose: str) -> str | None:
-    answer = boxed(prose)
-    answer = answer if answer is not None else labelled_answer(prose)
+    goes_on = box_taken_back(prose)
+    answer = None if goes_on else boxed(prose)
+    answer = answer if answer is not None else labelled_answer(prose[goes_on:])
     answer = (answer if answer is not None else _final_input(prose) or "").strip()
     return answer[:LONGEST_ANSWER] or None
 

@@ -19,6 +19,7 @@ from agent0.grading.extraction.turns import own_question
 from agent0.grading.extraction.values_in_words import written_out
 from agent0.grading.rules import without_entities
 from agent0.turns.marks import own_turn
+from agent0.turns.retractions import box_taken_back, taken_back
 from agent0.turns.thoughts import split_thoughts
 
 LONGEST, LAST = 200_000, 4_000
@@ -31,11 +32,6 @@ _square = re.compile(r"\[(/?)(?:final[_ ]?)?answer\]", re.IGNORECASE)
 _escaped_tag = re.compile(r"&lt;/(?:final_?)?answer&gt;", re.IGNORECASE)
 _gaps = re.compile(r"\s{9,}")
 """Runs that take patterns long and mean no more than one blank line."""
-_taken_back = re.compile(
-    r"[\s$,.)\\\]]{0,6}(?:but |and |however,? )?(?:(?:that|this|it|which) )?(?:is|was|would be) (?:\w+ )?(?:wrong"
-    r"|incorrect|false|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b[^.\n]*(?:\.\s|\n|\Z|\.\Z)",
-    re.IGNORECASE,
-)
 _one_option = re.compile(
     r"\(?([A-J])[).:]?|([A-J])[).:] +(?!is |was |can)[A-Za-z\d$\\(-](?:(?!\bnot?\b|\bwrong|\bfalse)[^\n]){0,160}"
 )
@@ -150,7 +146,7 @@ def answer_of_reply(reply: str) -> str | None:
 
 def extracted(reply: str) -> Extract:
     """Return the answer in what ``reply_of`` returned, and where it stands there: see ``answer_in``."""
-    rejected = _rejected_box(reply)
+    rejected = box_taken_back(reply)
     if not rejected and (several := boxes_of_one_answer(reply[-LAST:])):
         return Extract(several, "boxes of one answer")
     if not rejected and boxes(reply):
@@ -185,13 +181,6 @@ def is_marked(reply: str) -> bool:
     return bool(boxes(reply)) or _unboxed(reply[-LAST:]).answer is not None
 
 
-def _rejected_box(text: str) -> int:
-    """Where the sentence ends that takes back the last box; 0 where none does."""
-    last = next((box for box in reversed(boxes(text)) if box.closed), None)
-    match = _taken_back.match(text, last.end + 1) if last else None
-    return match.end() if match else 0
-
-
 def _stated(text: str) -> str | None:
     """What the last sentence or heading states that is no remark on the answer."""
     for head in reversed(list(_head.finditer(text))):
@@ -207,10 +196,21 @@ def _stated(text: str) -> str | None:
         if (answer := _bare(sentence := _sentence(rest))) and not _comment.match(answer):
             if _either_way.match(rest):
                 return None
-            marked = _marked.findall(sentence) if _sentence_like.match(answer) else []
-            return _bare(marked[0]) if len(marked) == 1 else answer
+            return _corrected(text, len(text) - len(rest) + len(sentence), answer) or _set_off(sentence, answer)
     last = _taken.fullmatch(text.strip().rpartition("\n")[2].strip(" *"))
     return last[1] or last[2] if last else None
+
+
+def _corrected(text: str, end: int, answer: str) -> str | None:
+    """What ``text`` concludes in place of ``answer``, which ends at ``end``; None where it is not taken back."""
+    goes_on = taken_back(text, end, answer)
+    return concluded(text[goes_on:]) if goes_on else None
+
+
+def _set_off(sentence: str, answer: str) -> str | None:
+    """The one piece that ``sentence`` sets off where its answer is a sentence itself, else ``answer``."""
+    marked = _marked.findall(sentence) if _sentence_like.match(answer) else []
+    return _bare(marked[0]) if len(marked) == 1 else answer
 
 
 def _is_doubtful(text: str, head: re.Match[str]) -> bool:
