@@ -11,8 +11,8 @@ LONGEST = 400
 _joint = r"[\s$,.;:!?)\\\]*_—–-]{0,8}"
 _wrong = re.compile(
     rf"{_joint}(?:(?:was|is) (?:my|the|an?) (?:first|initial|earlier|old|tentative)[^.\n]{{0,40}}[,;] )?"
-    r"(?:but |and |however,? )?(?:(?:that|this|it|which) )?(?:is|was|would be) (?:\w+ )?(?:wrong|incorrect|false|a mistake"
-    r"|mistaken|not (?:correct|right|the answer|it|true))\b[^.\n]*(?:\.\s|\n|\Z|\.\Z)",
+    r"(?:but |and |however,? )?(?:(?:that|this|it|which) )?(?:is|was|would be) (?:\w+ )?(?:wrong|incorrect|false"
+    r"|a mistake|mistaken|not (?:correct|right|the answer|it|true))\b[^.\n]*(?:\.\s|\n|\Z|\.\Z)",
     re.IGNORECASE,
 )
 _correction = re.compile(
