@@ -154,7 +154,7 @@ def test_settings_exist(page: Path) -> None:
             assert key.endswith(".py") or table or any(re.match(rf"{wanted}($|\.)", one) for one in known), line
 
 
-PAST = {ROOT / "CHANGELOG.md", ROOT / "docs/log.md", *ROOT.glob("docs/design/decisions/*.md")}
+PAST = {ROOT / "CHANGELOG.md", *ROOT.glob("docs/design/decisions/*.md")}
 """Pages that name files as they were."""
 
 

@@ -21,7 +21,7 @@ NOTES = (
     "are in one split. Each student and base is scored on them once, after variants, seeds and rules were fixed.",
     "**Seeds** are fixed beforehand, the same for every variant; none is added after a look.",
     "**Superseded.** The page before this one lacked the controls by chance and the variants `random-tries`, "
-    "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([log](../log.md)).",
+    "`permuted-verdicts` and `right-as-written`, so its aims do not count as reached ([tried](../tried.md)).",
 )
 
 ablation_study(

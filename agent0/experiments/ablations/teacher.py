@@ -94,7 +94,7 @@ ablation_study(
             "teacher's base is the packaged one.",
             "**Chosen on these seeds**: the teacher's nucleus and bias, on seeds 3 and 4. What the student learns from "
             "a task, in how many steps, and how far the teacher's positions are stretched was chosen on other seeds "
-            "([log](../log.md)).",
+            "([tried](../tried.md)).",
             "**Half-solved** tasks are those that one, two or three of four attempts solve. Aims on their share "
             "in the last four iterations alone, about 110 tasks a seed (standard error .04), were set first; those on "
             "the whole run, about 1,600 tasks, were added once these were missed.",

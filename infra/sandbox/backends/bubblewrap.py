@@ -113,7 +113,7 @@ class Bubblewrap:
 
     async def _in_slot(self, slot: PoolSlot, call: SandboxCall) -> SandboxResult:
         """Again, on another fork server and equally isolated, where a sandbox process ended without a report: others
-        may be why, and on a busy machine twice (docs/log.md, "the kernel's second victim")."""
+        may be why, and on a busy machine twice (docs/tried.md, "memory limits of the sandbox")."""
         error = ""
         for _ in range(TRIES):
             if self._closed:
