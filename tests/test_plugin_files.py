@@ -10,6 +10,7 @@ import pytest
 
 from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
 from agent0.assembly.runtime import plugins
+from agent0.assembly.runtime.child_process import child
 from agent0.assembly.validate.rewards import amended_rules, reward_policy
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
@@ -201,3 +202,25 @@ def test_a_process_of_a_study_loads_the_file_and_refuses_another(mine, tmp_path)
     with pytest.raises(ConfigError, match=r"my_reward has changed"):
         asyncio.run(execute_ablation_run(folder, lambda *_: None))
     assert "my_reward" in LOADED
+
+
+async def test_settings_of_the_environment_and_of_the_folder_reach_the_processes_of_a_study(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they did not, a study under AGENT0_PLUGINS failed whatever was tried."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENT0_PLUGINS", str(mine))
+    monkeypatch.setenv("AGENT0_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("VENDOR_KEY", "sk-1")
+    (tmp_path / "agent0.toml").write_text("handlers.commit_ms = 7\n")
+    shown = json.loads(await _said("agent0", "config", "show", "--json"))
+    assert (shown["plugins"], shown["handlers"]["commit_ms"]) == ([str(mine)], 7)
+    assert "sk-1" in await _said("timeit", "-n1", "-r1", "import os, sys; sys.stdout.write(os.environ['VENDOR_KEY'])")
+
+
+async def _said(module: str, *arguments: str) -> str:
+    async with child(module, *arguments, said=Path("said.log")) as process:
+        assert process.stdout is not None
+        text = (await process.stdout.read()).decode()
+        assert await process.wait() == 0, Path("said.log").read_text()
+    return text

@@ -11,7 +11,7 @@ from agent0.assembly.runtime.app import started
 from agent0.assembly.runtime.port_openers import LimitedSandbox
 from agent0.assembly.validate.run_config import check_names
 from agent0.assembly.validate.sandbox_speed import fitted
-from agent0.config.loading import config_of, load, profiles
+from agent0.config.loading import config_of, leaves, load, profiles
 from agent0.experiments.smaller_run import TASKS, TEST, VALIDATION, difference, shrunk
 from agent0.settings import RunConfig
 from tests.terminal import agent0 as call
@@ -41,8 +41,8 @@ def test_every_profile_is_still_a_run(profile: str) -> None:
     check_names(shrunk(load(profile, {}, {}).run))
 
 
-def _world(backend: str, wanted: str = "auto") -> SimpleNamespace:
-    settings = SimpleNamespace(sandbox=SimpleNamespace(backend=wanted))
+def _world(backend: str, wanted: str = "auto", typed: frozenset[str] = frozenset()) -> SimpleNamespace:
+    settings = SimpleNamespace(sandbox=SimpleNamespace(backend=wanted), typed=typed)
     return SimpleNamespace(ports={"sandbox": SimpleNamespace(backend=backend)}, settings=settings)
 
 
@@ -65,12 +65,25 @@ def test_a_warm_one_changes_nothing(backend: str) -> None:
     assert fitted(_world(backend), begin) == (begin, "")
 
 
-def test_what_is_recorded_is_the_smaller_run(tmp_path, monkeypatch) -> None:
+def test_what_is_recorded_is_the_smaller_run_but_for_what_was_typed(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(LimitedSandbox, "backend", "bwrap-cold")
     small = ("--profile", "scripted", "--tasks", str(TASKS + 1), "--attempts", "1", "--iterations", "1")
-    sets = ("-s", "run.evaluation.validation=2", "-s", "run.evaluation.test=0", "-s", "sandbox.workers=1")
-    said = call("run", "start", *small, *sets, home=tmp_path)
-    assert said.code == 0, said.err
-    assert f"tasks an iteration {TASKS + 1} -> {TASKS}" in said.err + said.out
+    sets = ("-s", "run.evaluation.test=0", "-s", "sandbox.workers=1")
+    monkeypatch.setenv("AGENT0_RUN__EVALUATION__VALIDATION", str(VALIDATION + 1))
+    begun = call("run", "start", *small, *sets, home=tmp_path)
+    assert begun.code == 0, begun.err
+    assert f"validation {VALIDATION + 1} -> {VALIDATION}" in begun.err + begun.out
+    assert "tasks an iteration" not in begun.err + begun.out
     (event,) = call("events", "tail", "--type", "RunStarted", "--json", home=tmp_path).lines
-    assert f'"tasks": {TASKS}' in json.dumps(event)
+    assert f'"tasks": {TASKS + 1}' in json.dumps(event)
+
+
+@given(typed=st.frozensets(st.sampled_from(["run.tasks", "run.evaluation.validation", "run.evaluation.test"])))
+def test_what_a_person_typed_is_never_reduced(typed: frozenset[str]) -> None:
+    settings = load("tiny", dict.fromkeys(typed, "100"), {})
+    assert settings.typed == typed and settings.model_copy(update={"profile": "x"}).typed == typed
+    begin = started(settings, "x")
+    smaller, _ = fitted(_world("bwrap-cold", typed=settings.typed), begin)
+    sizes = dict(leaves({"run": smaller.event.config}))
+    assert all(sizes[key] == 100 for key in typed)
+    assert sizes["run.tasks"] == (100 if "run.tasks" in typed else TASKS)

@@ -82,7 +82,9 @@ def resolve(
         _plant(tree, _path(entry.key), _typed(entry), entry)
     tree["profile"] = Path(chosen).stem if chosen.endswith(".toml") else chosen
     tree["home"] = _home(tree.get("home"))
-    return Loaded(_validated(tree, winners), {entry.key: entry.origin for entry in winners.values()})
+    settings = _validated(tree, winners)
+    settings._typed = frozenset(overrides)
+    return Loaded(settings, {entry.key: entry.origin for entry in winners.values()})
 
 
 def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
@@ -115,6 +117,12 @@ def packaged_run(profile: str) -> RunConfig | None:
     if profile not in profiles():
         return None
     return RunConfig.model_validate(sources.toml(PROFILES / f"{profile}.toml").get("run", {}))
+
+
+def environment_settings() -> dict[str, str]:
+    """Variables of the environment that are settings and no secrets, for a child process that loads settings, too."""
+    entries = {name: sources.environment({name: text}) for name, text in os.environ.items()}
+    return {name: found[0].value for name, found in entries.items() if found and _annotation(found[0].key) != SecretStr}
 
 
 def public(settings: Settings) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Shrinks a run for machines where every tool call starts a process: fewer tasks and held-out items, so that it ends
-within the hour. Nothing else changes, and nothing grows."""
+within the hour. Nothing else changes, nothing grows, and what a person typed stays."""
+
+from collections.abc import Collection
 
 from agent0.settings import RunConfig
 
@@ -7,11 +9,17 @@ TASKS, VALIDATION, TEST = 16, 30, 60
 """At most, an iteration and a held-out scoring."""
 
 
-def shrunk(run: RunConfig) -> RunConfig:
-    """Limit ``run`` to TASKS tasks an iteration and VALIDATION and TEST held-out items. Idempotent."""
-    held = run.evaluation
-    fewer = {"validation": min(held.validation, VALIDATION), "test": min(held.test, TEST)}
-    return run.model_copy(update={"tasks": min(run.tasks, TASKS), "evaluation": held.model_copy(update=fewer)})
+def shrunk(run: RunConfig, typed: Collection[str] = ()) -> RunConfig:
+    """Limit ``run`` to TASKS tasks an iteration and VALIDATION and TEST held-out items, but for the settings that are
+    ``typed`` (dotted keys). Idempotent."""
+    limits = {"validation": VALIDATION, "test": TEST}
+    fewer = {
+        name: min(getattr(run.evaluation, name), most)
+        for name, most in limits.items()
+        if f"run.evaluation.{name}" not in typed
+    }
+    tasks = run.tasks if "run.tasks" in typed else min(run.tasks, TASKS)
+    return run.model_copy(update={"tasks": tasks, "evaluation": run.evaluation.model_copy(update=fewer)})
 
 
 def difference(before: RunConfig, after: RunConfig) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from agent0.settings.base import LARGEST, Frozen
 from agent0.settings.curriculum import CurriculumConfig
@@ -147,3 +147,9 @@ class Settings(Frozen):
     router: RouterSettings = RouterSettings()
     api: ApiSettings = ApiSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    _typed: frozenset[str] = PrivateAttr(frozenset())
+
+    @property
+    def typed(self) -> frozenset[str]:
+        """Dotted keys of what a person set for this very command, by a flag or in a request."""
+        return self._typed

@@ -1,4 +1,4 @@
-"""The process that rebuilds tables reaches the log that its server has, and learns nothing else."""
+"""The process that rebuilds tables reaches the log that its server has, and learns no other secret."""
 
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from agent0.settings import NatsSettings, Settings
 )
 def test_it_gets_the_home_and_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nats: NatsSettings) -> None:
     monkeypatch.setenv("AGENT0_TELEMETRY__WEBHOOK_SECRET", "other-canary")
+    monkeypatch.setenv("AGENT0_HANDLERS__COMMIT_MS", "7")
     given = environment_for(Settings(home=tmp_path, nats=nats))
     found = load(None, {}, given)
     assert (found.home, found.nats) == (tmp_path, nats)
+    assert found.handlers.commit_ms == 7, "a setting of the environment"
     assert "other-canary" not in given.values()

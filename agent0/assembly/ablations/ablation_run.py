@@ -18,7 +18,6 @@ from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line
 from agent0.assembly.runtime.stamping import now, recorded
-from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.protocol import EvaluationProtocol
@@ -141,7 +140,7 @@ async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) 
     from infra.storage.artifacts import FileArtifacts
 
     async with open_app(held) as app:
-        await _begin(app, plan.ablation, report)
+        await _begin(app, plan.ablation)
         run = asyncio.create_task(run_handlers(app))
         follow = asyncio.create_task(_followed(app.log, plan.ablation.run, report, climbed))
         try:
@@ -192,17 +191,15 @@ def _locked(file: IO[bytes]) -> bool:
     return True
 
 
-async def _begin(app: App, ablation: AblationRun, report: Report) -> None:
-    """Its first event, where there is none; a run that was paused goes on."""
+async def _begin(app: App, ablation: AblationRun) -> None:
+    """Its first event, where there is none; a run that was paused goes on. It is as large as planned on any machine:
+    runs of a study are compared."""
     last: Event | None = None
     async for one in app.log.read(ablation.run, ("RunStarted", "RunPaused", "RunResumed")):
         last = one.event
     if last is None:
         begin = started(app.settings, ablation.run).model_copy(update={"run": ablation.run})
-        begin, notice = fitted(app, begin)
         await app.log.append([begin.model_copy(update={"time": now()})])
-        if notice:
-            report(notice, None)
     elif isinstance(last, RunPaused):
         await app.log.append([recorded(ablation.run, RunResumed(reason="its ablation study goes on"))])
 

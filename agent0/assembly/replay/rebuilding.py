@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any
 
+from agent0.config.loading import environment_settings
 from agent0.errors import OperationError
 from agent0.settings import Settings
 from infra.engine.worker_process import environment_of
@@ -59,8 +60,9 @@ class Rebuilding:
 
 
 def environment_for(settings: Settings) -> dict[str, str]:
-    """What a command needs to reach the log of ``settings``: its data folder and server, nothing else of ours."""
+    """What a command needs to do as this process does: the settings of its environment, and the data folder and server
+    of ``settings``. No secret but that of the log."""
     held = {name: getattr(settings.nats, name) for name in settings.nats.model_fields_set}
     plain = {name: one.get_secret_value() if name == "password" else one for name, one in held.items()}
     nats = {f"AGENT0_NATS__{name.upper()}": str(one) for name, one in plain.items() if one is not None}
-    return {**environment_of(1), "AGENT0_HOME": str(settings.home), **nats}
+    return {**environment_settings(), **environment_of(1), "AGENT0_HOME": str(settings.home), **nats}

@@ -1,6 +1,7 @@
 """Part of the rim: a child process of an ablation study. It ends with its parent, and the end of its stderr is kept."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,14 +13,16 @@ PATIENCE_S = 60.0
 
 @asynccontextmanager
 async def child(module: str, *arguments: str, said: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``python -m module arguments``: what it writes to stderr is added to ``said``. It learns from the end of its
-    stdin that nobody waits any more; Ctrl-C reaches it through us alone."""
+    """``python -m module arguments``: what it writes to stderr is added to ``said``. It loads its settings as this
+    process does, and needs the keys that they name. It learns from the end of its stdin that nobody waits any more;
+    Ctrl-C reaches it through us alone."""
     from infra.engine.worker_process import environment_of
 
+    environment = {**os.environ, **environment_of(1)}
     command, pipe = (sys.executable, "-m", module, *arguments), asyncio.subprocess.PIPE
     with said.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True, env=environment_of(1)
+            *command, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True, env=environment
         )
     try:
         yield process

@@ -11,20 +11,21 @@ _LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
 
 
 def fitted(app: App, begin: Recorded) -> tuple[Recorded, str]:
-    """Make ``begin`` small enough for a machine without a warm sandbox. Returns it and a notice, empty where nothing
-    changed."""
+    """Make ``begin`` small enough for a machine without a warm sandbox, but for what a person typed. Returns it and a
+    notice, empty where nothing changed."""
     backend = getattr(app.ports.get("sandbox"), "backend", "")
     if not isinstance(begin.event, RunStarted) or not backend.endswith("-cold"):
         return begin, ""
     asked_config = RunConfig.recorded(begin.event.config)
-    config, digest = config_of(shrunk(asked_config))
+    smaller = shrunk(asked_config, app.settings.typed)
+    config, digest = config_of(smaller)
     chosen = app.settings.sandbox.backend == backend
     notice = (
         f"{f'sandbox.backend is {backend}' if chosen else f'Only {backend} works here'}: every tool call starts a "
         "process of its own, and imports what it needs. "
     )
     notice += "With auto a warm sandbox is tried first." if chosen else _LACKING
-    if changed := difference(asked_config, shrunk(asked_config)):
+    if changed := difference(asked_config, smaller):
         notice += f" This run is made smaller: {changed}."
     event = begin.event.model_copy(update={"config": config, "config_sha": digest})
     return begin.model_copy(update={"event": event}), notice
