@@ -124,13 +124,13 @@ def nth_event(db: sqlite3.Connection, run: str, number: int) -> int | None:
 
 
 def iteration_starts(db: sqlite3.Connection, run: str) -> dict[int, int]:
-    """Sequence of the last event of ``run`` before each of its iterations, by number, in order. Numbers are as screens
-    show them, from 1; a fork goes on with those of its parent, and has those alone in which it asked for tasks."""
+    """Sequence of the last event of ``run`` before each of its iterations, by number, in order. A
+    fork goes on with those of its parent, and has those alone in which it asked for tasks."""
     return {int(row["number"]): int(row["seq"]) for row in select(db, _STARTS, (run,)) if row["seq"] is not None}
 
 
 _STARTS = """
-SELECT iteration + 1 AS number, (SELECT seq FROM events WHERE run = ?1 AND seq < begun ORDER BY seq DESC LIMIT 1) AS seq
+SELECT iteration AS number, (SELECT seq FROM events WHERE run = ?1 AND seq < begun ORDER BY seq DESC LIMIT 1) AS seq
 FROM (SELECT iteration, min(requested_seq) AS begun FROM tasks
       WHERE run = ?1 AND requested_seq IS NOT NULL AND iteration >= 0 GROUP BY iteration)
 ORDER BY begun

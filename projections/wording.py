@@ -69,7 +69,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "RewardAssigned": _rewarded,
     "TrainingRequested": lambda x: f"train {x.checkpoint} from {x.parent} on events {x.after + 1} to {x.until}",
     "CheckpointTrained": lambda x: f"trained {x.checkpoint} from {x.parent} on {x.samples} samples in {x.wall_s:.1f} s",
-    "GainRequested": lambda x: f"measure what parts of iteration {x.iteration + 1} teach {x.student}",
+    "GainRequested": lambda x: f"measure what parts of iteration {x.iteration} teach {x.student}",
     "ProbeSelected": lambda x: x.problem or f"{len(x.subsets)} parts, {x.n} tasks that the student does not solve",
     "SubsetMeasured": lambda x: f"part {x.number} of {x.measurement} teaches {x.gain:.3f} of the probe",
     "EvaluationRequested": lambda x: f"evaluate {x.checkpoint} on {x.n or 'all'} {x.benchmark or x.split} tasks",

@@ -68,8 +68,8 @@ def test_a_run_tells_how_it_goes_and_what_it_came_to(finished):
     for words in (
         "Run first-run-",
         "untrained",
-        "iteration  1/2",
-        "iteration  2/2",
+        "iteration 0 of 0-1",
+        "iteration 1 of 0-1",
         "events",
         "agent0 run story",
     ):

@@ -58,7 +58,7 @@ def last_frame(out: io.StringIO) -> str:
 
 
 def test_a_picture_has_a_row_for_each_student_that_reaches_further_right() -> None:
-    rows = [Row("base" if n < 0 else f"iteration {n + 1}", at) for n, at in recorded("ours")]
+    rows = [Row("base" if n < 0 else f"iteration {n}", at) for n, at in recorded("ours")]
     lines = picture(latest(rows), "validation", 6)
     assert "\n".join(lines) == expected("run")
     assert max(map(len, lines)) <= WIDE
@@ -82,7 +82,7 @@ def test_a_terminal_shows_the_picture_above_the_bar_and_takes_it_away_at_the_end
         bar.show(Pace("tasks", 9, 120, 512, 8.1, 40.0))
         frame = last_frame(screen)
     assert frame.splitlines()[:-1] == expected("run").splitlines()
-    assert "iteration 10: tasks and attempts 120/512" in frame
+    assert "iteration 9: tasks and attempts 120/512" in frame
     assert max(map(len, frame.splitlines())) <= WIDE
     assert "base" not in last_frame(screen)
 
@@ -90,7 +90,7 @@ def test_a_terminal_shows_the_picture_above_the_bar_and_takes_it_away_at_the_end
 def test_a_run_on_no_ladder_has_its_lines_as_before(screen: io.StringIO) -> None:
     with Bar() as bar:
         bar.passed(replace(milestones()[1], standing=None), TEN)
-    assert "iteration  1/10  validation 0.200  tool use 0.000  frontier 1.000" in screen.getvalue()
+    assert "iteration 0 of 0-9  validation 0.200  tool use 0.000  frontier 1.000" in screen.getvalue()
 
 
 def test_a_pipe_gets_one_line_an_iteration(capsys: pytest.CaptureFixture[str]) -> None:

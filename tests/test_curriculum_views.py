@@ -31,7 +31,7 @@ def test_the_picture_is_one() -> None:
     ]
     found = ET.fromstring(as_file(heatmap(rows, "a <run>")))
     squares = [group for group in found.iter() if group.find("{*}title") is not None]
-    assert [group.findtext("{*}title") for group in squares][-1] == "<b>& 3, iteration 4: 3 tasks, solved 100%"
+    assert [group.findtext("{*}title") for group in squares][-1] == "<b>& 3, iteration 3: 3 tasks, solved 100%"
     assert len(squares) == len(rows)
     assert len({re.findall("fill: ([^;]+)", group.find("{*}path").get("style"))[0] for group in squares}) == 4
     assert heatmap([], "nothing") == ""

@@ -154,14 +154,14 @@ def test_progress_says_when_the_teacher_proposes_and_what_is_waited_for() -> Non
     tasks = {f"t0-{n:03}": TaskState(n, "math", "sums", 1, proposed=n < 2) for n in range(3)}
     state = RunState("r1", 9, replace_config(tasks=3), "", phase="tasks", iteration=0, tasks=tasks)
     progress = Progress(state)
-    assert said(progress).startswith("iteration 1: the teacher proposes tasks 2/3")
+    assert said(progress).startswith("iteration 0: the teacher proposes tasks 2/3")
     lost = DependencyLost(dependency="ollama", waiting="propose_task", message="It does not answer.")
     progress.feed(record(lost, run="r1", time=NOW))
-    assert said(progress) == "iteration 1: the teacher proposes tasks: waits for ollama (It does not answer)"
+    assert said(progress) == "iteration 0: the teacher proposes tasks: waits for ollama (It does not answer)"
     progress.feed(record(DependencyRestored(dependency="ollama", waiting="propose_task"), run="r1", time=NOW))
     assert "waits" not in said(progress)
     progress.state = replace(state, status="paused")
-    assert said(progress) == "iteration 1: the teacher proposes tasks: paused; agent0 run resume r1 goes on"
+    assert said(progress) == "iteration 0: the teacher proposes tasks: paused; agent0 run resume r1 goes on"
 
 
 def replace_config(**changes: int) -> RunConfig:

@@ -46,7 +46,7 @@ async def test_a_training_under_way_is_shown_with_its_steps(tmp_path: Path) -> N
     while len(shown.paces) < 3:
         await asyncio.sleep(0)
     watching.cancel()
-    assert describe(shown.paces[-1]) == "iteration 2: training adapters: student-1 step 12/40, about 20 s left"
+    assert describe(shown.paces[-1]) == "iteration 1: training adapters: student-1 step 12/40, about 20 s left"
     assert shown.lines == ["student-1: training needs 1 GiB"]
     for odd in ("", "[", "{}x", '{"unknown": 1}'):  # half-written by another version, say
         file.write_text(odd)

@@ -96,11 +96,11 @@ def lone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_place_in_a_run_is_told_by_count_or_iteration(lone: Path) -> None:
     first = call("run", "show", "--at", "+0", "--json", home=lone).json
     assert first["seq"] == call("events", "tail", "-t", "RunStarted", "--json", home=lone).lines[0]["seq"]
-    second = call("run", "show", "--at", "iteration:2", "--json", home=lone).json
+    second = call("run", "show", "--at", "iteration:1", "--json", home=lone).json
     assert second["tasks"] == 3 and second["iteration"] == 1
     asked = [e["seq"] for e in call("events", "tail", "-t", "TaskRequested", "-n", "99", "--json", home=lone).lines]
     assert asked[2] < second["seq"] < asked[3]
-    forked = call("run", "fork", "--at", "iteration:2", "--detach", "--json", home=lone).json
+    forked = call("run", "fork", "--at", "iteration:1", "--detach", "--json", home=lone).json
     assert forked["parent_seq"] == second["seq"]
     assert call("run", "cancel", forked["run"], "--yes", home=lone).code == 0
 
@@ -111,23 +111,22 @@ def test_iterations_of_a_fork_have_the_numbers_that_screens_show(tmp_path: Path)
     told([*events], tmp_path / "tables" / "view.db").close()
     asked = [e for e in events if isinstance(e.event, TaskRequested)]
     own = next(e for e in asked if e.run == "f1")
-    number = own.event.iteration + 1
-    assert number == 3, "it began in the middle of another"
-    shown = call("events", "show", "iteration:3", "--run", "f1", "--json", home=tmp_path).json
+    assert own.event.iteration == 2, "it began in the middle of another"
+    shown = call("events", "show", "iteration:2", "--run", "f1", "--json", home=tmp_path).json
     assert shown["run"] == "f1" and shown["seq"] == own.seq - 1
-    past = call("events", "show", "iteration:1", "--run", "f1", home=tmp_path)
+    past = call("events", "show", "iteration:0", "--run", "f1", home=tmp_path)
     assert past.code == 1 and f"It began in its parent r1, at event {asked[0].seq - 1}." in past.err
     beyond = call("events", "show", "iteration:9", "--run", "f1", home=tmp_path)
-    assert beyond.code == 1 and "It has begun iteration:3 to iteration:3, within its events" in beyond.err
+    assert beyond.code == 1 and "It has begun iteration:2 to iteration:2, within its events" in beyond.err
 
 
 @pytest.mark.parametrize(
     ("at", "code", "said"),
     [
-        ("iteration:3", 1, "iteration:1 to iteration:2, within its events 1 to "),
+        ("iteration:2", 1, "iteration:0 to iteration:1, within its events 1 to "),
         ("+99999", 1, "It has +0 to +"),
         ("99999", 1, "It begins at event 1 and ends at event "),
-        ("iteration:0", 1, "has no iteration:0"),
+        ("iteration:7", 1, "has no iteration:7"),
         ("next", 2, "iteration:N"),
         ("-1", 2, "iteration:N"),
     ],
@@ -140,7 +139,7 @@ def test_a_place_that_is_none_is_refused_with_the_range(lone: Path, at: str, cod
 def test_an_event_is_shown_by_its_place_in_a_run_or_refused_with_the_range(lone: Path) -> None:
     begun = call("events", "show", "+0", "--run", "one", "--json", home=lone).json
     assert begun["type"] == "RunStarted" and begun["run"].startswith("one")
-    assert call("events", "show", "iteration:2", "--run", "one", home=lone).code == 0
+    assert call("events", "show", "iteration:1", "--run", "one", home=lone).code == 0
     beyond = call("events", "show", "+99999", home=lone)
     assert beyond.code == 1 and "It has +0 to +" in beyond.err
     nowhere = call("events", "show", "99999", home=lone)

@@ -54,7 +54,7 @@ def test_a_run_that_gave_up_too_many_attempts_trains_on_none_of_them() -> None:
     told = played(small(tasks=4), failing("attempt_task", [2, 5]))
     ended = failed(told)
     assert (ended.cause_kind, ended.iteration) == ("given_up", 0)
-    assert ended.reason.startswith("2 of 6 attempts of iteration 1 were given up")
+    assert ended.reason.startswith("2 of 6 attempts of iteration 0 were given up")
     assert "attempt_task: Broken: by the test" in ended.reason
     assert not trained(told)
 
@@ -97,7 +97,7 @@ def test_two_iterations_with_nothing_to_train_on_fail_a_run() -> None:
     told = played(small(iterations=3, **BARREN))
     ended = failed(told)
     assert (ended.cause_kind, ended.iteration) == ("untrained", 1)
-    assert "off_frontier" in ended.reason and "for 2 iterations in a row, the last of them 2 (" in ended.reason
+    assert "off_frontier" in ended.reason and "for 2 iterations in a row, the last of them 1 (" in ended.reason
     assert trained(told) == ["student-0", "student-1"]
     assert played(small(iterations=1, **BARREN))[-1].type == "RunFinished"
 

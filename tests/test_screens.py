@@ -182,7 +182,7 @@ def test_long_ids_of_runs_that_differ_stay_whole(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(console, "run_id", lambda run: names[int(run)])
     lines = shown(home, "run diff 0 1", width).splitlines()[1:]
     assert lines[:2] == [f"A  {names[0]}", f"B  {names[1]}"] and not any("Left out" in line for line in lines)
-    assert ["iteration", "untrained", "2"] in [line.split() for line in lines]
+    assert ["iteration", "untrained", "1"] in [line.split() for line in lines]
 
 
 @pytest.mark.parametrize("width", (80, 100))
@@ -202,13 +202,6 @@ def test_a_head_is_not_cut_at_its_hyphens() -> None:
     rows = [dict.fromkeys(heads, "many words " * 9)]
     lines = table_lines(rows, heads, Screen(100, NOW), heads=dict(zip(heads, heads, strict=True)))
     assert lines[0].split() == heads and max(map(len, lines)) <= 100
-
-
-def test_iterations_count_from_1_where_no_columns_are_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    console.table([{"iteration": 0}, {"iteration": -1}, {"other": 2}], False)
-    assert capsys.readouterr().out.split() == ["iteration", "1", "untrained", "-"]
-    asked = call("projections", "query", "SELECT iteration FROM tasks ORDER BY iteration LIMIT 1", home=home)
-    assert asked.out.split() == ["iteration", "0"]
 
 
 def test_prose_of_a_card_is_cut_between_words_on_a_terminal_only(home: Path) -> None:

@@ -126,13 +126,13 @@ def test_alarms_name_a_few_disputes_and_who_is_waited_for() -> None:
     named = AlarmRaised(alarm="disagreement-t", severity="info", message="a: so", facts={"0": True, "1": False})
     more = AlarmRaised(
         alarm="disagreements-2", severity="warning",
-        message="checks disagree about more than 5 tasks of iteration 3; no more are named",
+        message="checks disagree about more than 5 tasks of iteration 2; no more are named",
     )  # fmt: skip
     assert [verdict_alarms(split, run(n)) for n in (1, 5, 6, 7)] == [[named], [named], [more], []]
     assert verdict_alarms(split, run(0)) == [] == verdict_alarms(verdict(), run(1))
     waits = AlarmRaised(
         alarm="review-wanted-2", severity="warning",
-        message="iteration 3 waits for a person's verdicts: agent0 task review r",
+        message="iteration 2 waits for a person's verdicts: agent0 task review r",
     )  # fmt: skip
     assert verdict_alarms(verdict(), run(0, "a")) == [waits] and verdict_alarms(verdict(), run(0, "ab")) == []
     for other in (verdict(correct=True), verdict(verifier="person")):

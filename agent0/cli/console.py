@@ -38,7 +38,7 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="R
 Full = Annotated[bool, typer.Option("--full", help="The tables, too.")]
 Iteration = Annotated[
     int | None,
-    typer.Option("--iteration", "-i", min=1, help="One iteration only, counted from 1 as on screens (t0-003 is of 1)."),
+    typer.Option("--iteration", "-i", min=0, help="One iteration only; the first is 0 (t0-003 is of 0)."),
 ]
 Run = Annotated[
     str,
@@ -247,13 +247,13 @@ def table(
     stored: bool = False,
 ) -> None:
     """Rows as a table, or as a JSON list of objects. ``columns`` picks and orders what people see, the most important
-    first: on a narrow terminal the last ones are left out, those of ``keep`` behind all others. Iterations count from 1
-    but for rows of a table as they are ``stored``."""
+    first: on a narrow terminal the last ones are left out, those of ``keep`` behind all others. Iteration -1 is called
+    untrained but for rows of a table as they are ``stored``."""
     more = rows.more if isinstance(rows, Limited) else ""
     if as_json:
         data([dict(row) for row in rows])
         return
-    held = [row if stored else _counted_from_1(row) for row in rows]
+    held = [row if stored else _with_untrained(row) for row in rows]
     names = list(columns) or (list(held[0]) if held else [])
     if held:
         heads = {} if columns else {name: name for name in names}  # a query's own names are kept
@@ -265,17 +265,12 @@ def table(
         say(more)
 
 
-def index_of(iteration: int | None) -> int | None:
-    """The number that events give the iteration that is ``iteration`` on screens; None: all."""
-    return None if iteration is None else iteration - 1
-
-
-def _counted_from_1(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_untrained(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if "iteration" not in row:
         return row
-    from agent0.report.columns import counted_from_1
+    from agent0.report.columns import named_iteration
 
-    return {**row, "iteration": counted_from_1(row["iteration"])}
+    return {**row, "iteration": named_iteration(row["iteration"])}
 
 
 COUNTED = 10_000
@@ -309,7 +304,7 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         data(values)
     elif values:
-        typer.echo("\n".join(record_lines(_counted_from_1(values), screen())))
+        typer.echo("\n".join(record_lines(_with_untrained(values), screen())))
 
 
 @contextmanager

@@ -116,8 +116,8 @@ agent0 run start --profile climb --seed 1 --set run.iterations=10
 agent0 run resume LAST
 agent0 run list --limit 5
 agent0 run show LAST --full
-agent0 run show LAST --at iteration:2
-agent0 run fork LAST --at iteration:2 --set training.student.lr=0.001
+agent0 run show LAST --at iteration:1
+agent0 run fork LAST --at iteration:1 --set training.student.lr=0.001
 agent0 run diff LAST~1 LAST
 agent0 run check LAST
 agent0 run diet LAST

@@ -25,7 +25,7 @@ STEPS = (
     Step(
         "A run: a teacher proposes tasks, a student attempts them with tools, a verifier judges, rewards are assigned, "
         "both are trained, and held-out tasks say what came of it. Here the answers are scripted, so it takes seconds. "
-        "Iterations count from 1; `untrained` stands before them.",
+        "Iterations count from 0; `untrained` stands before them.",
         ("run", "start", "--profile", "scripted", "--name", "first"),
     ),
     Step(
@@ -56,9 +56,9 @@ STEPS = (
         ("experiment", "rescore", "first", "--rewards", "paper"),
     ),
     Step(
-        "And it can go on otherwise: a fork shares the past up to an event, here the beginning of iteration 2, and "
+        "And it can go on otherwise: a fork shares the past up to an event, here the beginning of iteration 1, and "
         "continues under another setting.",
-        ("run", "fork", "first", "--at", "iteration:2", "--set", "run.training.student.lr=0.001", "--name", "other"),
+        ("run", "fork", "first", "--at", "iteration:1", "--set", "run.training.student.lr=0.001", "--name", "other"),
     ),
     Step("Both, side by side on the same held-out tasks.", ("experiment", "compare", "first", "other")),
 )

@@ -9,6 +9,7 @@ from agent0.errors import sentence
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
 from agent0.settings import EvaluationConfig
+from agent0.state.run_state import iteration_of
 from agent0.stats.claims import Scored, claims
 
 Row = Mapping[str, Any]
@@ -123,7 +124,7 @@ def _state(found: Row) -> str:
         return f"{head} finished: {rounds}, {of}, {found['wall_s'] or 0:.0f} s."
     if found["status"] == "failed":
         return f"{head} failed: {sentence(str(found['failed']))} So far {of}."
-    at = f"iteration {shown_iteration(found['iteration'])} of {found['iterations']}" if found["tasks"] else "not begun"
+    at = f"iteration {iteration_of(found['iteration'], found['iterations'])}" if found["tasks"] else "not begun"
     if found["waits_for"]:
         return f"{head} waits: {sentence(str(found['waits_for']))} It is at {at}."
     if found.get("carried") is False:

@@ -7,16 +7,13 @@ UNTRAINED = "untrained"
 
 
 def shown_iteration(number: int) -> str:
-    """An iteration as people read it: counted from 1, and ``untrained`` for what stands before the first. In events,
-    ids and JSON the first one is 0, and -1 stands before it."""
-    return UNTRAINED if number < 0 else str(number + 1)
+    """An iteration as people read it: its number, and ``untrained`` for -1, which stands before the first."""
+    return UNTRAINED if number < 0 else str(number)
 
 
-def counted_from_1(iteration: Any) -> Any:
-    """As ``shown_iteration``, a number where it is one; what is no number as it is."""
-    if not isinstance(iteration, int):
-        return iteration
-    return UNTRAINED if iteration < 0 else iteration + 1
+def named_iteration(iteration: Any) -> Any:
+    """``untrained`` for what stands before the first iteration, all else as it is."""
+    return UNTRAINED if isinstance(iteration, int) and iteration < 0 else iteration
 
 
 def lead_columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def run_failed(state: RunState) -> list[Event]:
     ended = state.iteration - (state.phase == "tasks")
     if state.lost:
         lost, of = state.lost
-        cause = f"{lost} of {of} attempts of iteration {ended + 1} were given up"
+        cause = f"{lost} of {of} attempts of iteration {ended} were given up"
         return [
             _failed(
                 state, "given_up", ended, f"{cause} (run.max_given_up is {state.config.max_given_up:g})", state.trouble
@@ -45,7 +45,7 @@ def run_failed(state: RunState) -> list[Event]:
         ]
     limit = state.config.max_untrained
     if limit and state.untrained >= limit and state.phase != "training":
-        cause = f"nothing could be trained on for {state.untrained} iterations in a row, the last of them {ended + 1}"
+        cause = f"nothing could be trained on for {state.untrained} iterations in a row, the last of them {ended}"
         return [_failed(state, "untrained", ended, f"{cause} (run.max_untrained is {limit})", state.trouble)]
     return []
 

@@ -328,6 +328,11 @@ def arm_key(domain: str, family: str, level: int) -> str:
     return f"{domain}/{family}/{level}"
 
 
+def iteration_of(number: int, iterations: int) -> str:
+    """An iteration and the numbers of all, the first of which is 0: ``3 of 0-9``."""
+    return f"{number} of 0-{iterations - 1}"
+
+
 def task_id(iteration: int, slot: int) -> str:
     """The id of a task: ``t3-017`` is iteration 3, slot 17."""
     return f"t{iteration}-{slot:03d}"

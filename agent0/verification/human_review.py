@@ -47,7 +47,7 @@ def _awaited(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
     waiting = [name for held in run.tasks.values() for name, attempt in held.attempts.items() if attempt.asked]
     if waiting != [event.attempt]:
         return []
-    message = f"iteration {run.iteration + 1} waits for a person's verdicts: agent0 task review {run.run}"
+    message = f"iteration {run.iteration} waits for a person's verdicts: agent0 task review {run.run}"
     return [AlarmRaised(alarm=f"review-wanted-{run.iteration}", severity="warning", message=message)]
 
 
@@ -57,7 +57,7 @@ def _dispute(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
     if before != [event.attempt] or tasks > MOST + 1:
         return []
     if tasks > MOST:
-        message = f"checks disagree about more than {MOST} tasks of iteration {run.iteration + 1}; no more are named"
+        message = f"checks disagree about more than {MOST} tasks of iteration {run.iteration}; no more are named"
         return [AlarmRaised(alarm=f"disagreements-{run.iteration}", severity="warning", message=message)]
     facts = {vote.check: vote.correct for vote in event.votes}
     message = f"{event.attempt}: {event.reason}"

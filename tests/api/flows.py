@@ -139,7 +139,7 @@ async def settles(client: httpx2.AsyncClient, settings: Settings) -> None:
 async def rebuilds(client: httpx2.AsyncClient, run: str) -> None:
     """Tables are made anew while pages are read and a stream is followed: each answer is that of the old ones or of
     the new ones, which are the same."""
-    paths = (f"/v1/runs/{run}", f"/v1/runs/{run}/trajectories", f"/runs/{run}.json", f"/runs/{run}/iterations/1.json")
+    paths = (f"/v1/runs/{run}", f"/v1/runs/{run}/trajectories", f"/runs/{run}.json", f"/runs/{run}/iterations/0.json")
     before = [(await client.get(path)).json() for path in paths]
     begun = await client.post("/v1/admin/rebuild")
     assert begun.status_code == 202 and begun.json()["state"] == "under way", begun.text

@@ -89,8 +89,8 @@ def test_a_point_of_the_curve_opens_its_rollouts(chromium: Any, address: str) ->
     """Curve, iteration, histogram, trajectory, group: by clicks alone."""
     page, _, wrong = opened(chromium, viewport=WIDE)
     page.goto(f"{address}/runs/r1")
-    page.click("figure a[href*='iterations/2'] circle.point, figure a[href*='iterations/2'] circle.refused")
-    page.wait_for_url("**/iterations/2")
+    page.click("figure a[href*='iterations/1'] circle.point, figure a[href*='iterations/1'] circle.refused")
+    page.wait_for_url("**/iterations/1")
     page.click("figure a rect >> nth=0")
     page.wait_for_url("**low=*")
     page.click("main td a[href*='trajectories/t1-'] >> nth=0")

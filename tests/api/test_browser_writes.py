@@ -72,12 +72,12 @@ def test_a_newcomers_path_by_clicks(chromium: Any, address: str) -> None:
     run = finished(page)
 
     page.reload()
-    page.click("figure a[href*='iterations/1'] circle.point, figure a[href*='iterations/1'] circle.refused")
-    page.wait_for_url("**/iterations/1")
+    page.click("figure a[href*='iterations/0'] circle.point, figure a[href*='iterations/0'] circle.refused")
+    page.wait_for_url("**/iterations/0")
     page.click("main td a[href*='trajectories/t0-'] >> nth=0")
     page.click("nav.crumbs a[href*='tasks/t0-']")
     assert page.locator("table.group thead a").count() == 4
-    page.goto(f"{address}/runs/{run}/iterations/1")
+    page.goto(f"{address}/runs/{run}/iterations/0")
     page.fill("form.start input[name=set]", "run.seed=7")
     page.click("form.start button")
     forked = finished(page)

@@ -9,7 +9,7 @@ from tests.api.conftest import seeing
 from tests.api.served import stored
 from tests.story import whole_run
 
-PATHS = ("/v1/runs/r1", "/v1/runs/r1/trajectories", "/runs/r1/iterations/1.json")
+PATHS = ("/v1/runs/r1", "/v1/runs/r1/trajectories", "/runs/r1/iterations/0.json")
 SOON_S = 120
 
 

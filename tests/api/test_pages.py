@@ -21,7 +21,7 @@ from tests.test_report import Reader
 PAGES = (
     "/runs",
     "/runs/r1",
-    "/runs/r1/iterations/1",
+    "/runs/r1/iterations/0",
     "/runs/r1/tasks/t0-000",
     "/runs/r1/trajectories/t0-000-a0",
     "/runs/r1/trajectories/t0-000-a0?view=compact",
@@ -132,10 +132,10 @@ def test_points_and_bars_lead_to_what_they_are_of(client: TestClient) -> None:
     run = client.get("/runs/r1", headers=HTML).text
     points = re.findall(r'<a href="/runs/r1/iterations/\d" aria-label="([^"]*)', run)
     assert [one.partition(":")[0].split(",")[0] for one in points] == [
-        *(f"iteration {n}" for n in (1, 2, 3)),
+        *(f"iteration {n}" for n in (0, 1, 2)),
         *(name for name in ("solve rate", "tool use", "reward") for _ in range(3)),
     ]
-    text = client.get("/runs/r1/iterations/1", headers=HTML).text
+    text = client.get("/runs/r1/iterations/0", headers=HTML).text
     bars = [unescape(one) for one in re.findall(r'<a href="([^"]+)#attempts" aria-label=', text)]
     counts = [int(one) for one in re.findall(r"(\d+) attempts with a reward from [^<]*</title>", text)]
     held = [client.get(bar.replace("?", ".json?")).json()["chosen"] for bar in bars]

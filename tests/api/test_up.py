@@ -74,7 +74,7 @@ async def test_a_newcomers_path(home: Path) -> None:
         [task, *_] = (await client.get(f"/v1/runs/{run}/tasks?status=accepted")).json()["data"]
         group = (await client.get(f"/runs/{run}/tasks/{task['task']}.json")).json()
         assert len(group["attempts"]) == 4 and group["turns"]
-        page = (await client.get(f"/runs/{run}/iterations/1", headers={"Accept": "text/html"})).text
+        page = (await client.get(f"/runs/{run}/iterations/0", headers={"Accept": "text/html"})).text
         at = int(page.partition('name="at" value="')[2].partition('"')[0])
 
         fork = {"at": at, "settings": {"run.seed": "7"}}

@@ -76,23 +76,23 @@ def moments(db: sqlite3.Connection, run: str) -> Row:
 
 
 def fork_points(db: sqlite3.Connection, run: str) -> dict[int, int]:
-    """The event before each iteration, counted from 1; none of a fork, whose first iterations are its parent's."""
+    """The event before each iteration; none of a fork, whose first iterations are its parent's."""
     row = show_run(db, run)
     return {} if row["parent"] else iteration_starts(db, row["run"])
 
 
 def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | None, high: float | None) -> Row:
-    """One iteration, counted from 1: attempts (``chosen``: with a reward in that range), tasks, what was refused, and
+    """One iteration: attempts (``chosen``: with a reward in that range), tasks, what was refused, and
     what its training left out and why.
 
     Raises:
         NotFoundError: the run has not begun it.
     """
     name = resolve(db, run)
-    tasks = list_tasks(db, name, number - 1, limit=ALL)
+    tasks = list_tasks(db, name, number, limit=ALL)
     if not tasks:
         raise NotFoundError(f"Run {name} has not begun iteration {number}.", fix=f"See: agent0 run show {name} --full")
-    attempts = list_attempts(db, name, iteration=number - 1, limit=ALL)
+    attempts = list_attempts(db, name, iteration=number, limit=ALL)
     ranged = low is not None or high is not None
     chosen = [row for row in attempts if not ranged or _within(row["reward"], low, high)]
     return {
@@ -104,7 +104,7 @@ def iteration_data(db: sqlite3.Connection, run: str, number: int, low: float | N
         "chosen": [{**row, "verdict": VERDICTS[row["correct"]]} for row in chosen],
         "low": low,
         "high": high,
-        "trained": [_trained(db, name, row) for row in list_checkpoints(db, name) if row["iteration"] == number - 1],
+        "trained": [_trained(db, name, row) for row in list_checkpoints(db, name) if row["iteration"] == number],
         "ended": _counts(attempts),
     }
 

@@ -100,7 +100,7 @@ def iteration(
     tasks_after: Behind = 0,
     at: At = 0,
 ) -> Shown:
-    """One iteration, counted from 1: its rewards, its tasks, what was refused, what was not trained on."""
+    """One iteration: its rewards, its tasks, what was refused, what was not trained on."""
     with context.tables() as live, context.tables(at) as db:
         data = readings.iteration_data(db, run, number, low, high)
         begins, end = readings.fork_points(db, run), readings.moments(live, run)

@@ -23,7 +23,7 @@ from projections.tasks import list_tasks, show_task
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(), dependencies=[Tagged])
 Row = dict[str, Any]
 Run = Annotated[str, Path(max_length=200, description="id, unique beginning of it, name, LAST or LAST~1")]
-Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one iteration only, counted from 0 as in rows")]
+Iteration = Annotated[int | None, Query(ge=0, le=LARGEST, description="one iteration only; the first is 0")]
 
 
 @router.get("", operation_id="list_runs")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agent0.provenance.fork_history import past_of
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
-from agent0.state.run_state import RunState
+from agent0.state.run_state import RunState, iteration_of
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
 from events import alarms, checkpoints, runs
 from events.base import Recorded
@@ -355,9 +355,8 @@ def milestone_line(made: Milestone, iterations: int) -> str:
 
 
 def _words(made: Milestone, iterations: int) -> Iterator[str]:
-    yield "untrained      " if made.iteration < 0 else f"iteration {made.iteration + 1:>2}/{iterations:<2}"
+    yield "untrained         " if made.iteration < 0 else f"iteration {iteration_of(made.iteration, iterations):<8}"
     yield from _ladder_words(made.standing, made.iteration) if made.standing else _score_words(made)
-    yield f"{made.events:,} events"
     yield f"{made.seconds:.0f} s"
     if made.left_s is not None:
         yield f"{duration(made.left_s)} left"
@@ -371,6 +370,7 @@ def _score_words(made: Milestone) -> Iterator[str]:
     if made.iteration >= 0:
         yield f"frontier {_number(made.frontier)}"
         yield f"reward {_number(made.reward)}"
+    yield f"{made.events:,} events"
 
 
 def _ladder_words(at: Standing, iteration: int) -> Iterator[str]:

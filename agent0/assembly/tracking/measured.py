@@ -13,7 +13,7 @@ NOT_MEASURED = ("iteration", "run", "student", "teacher", "measured", "checkpoin
 
 @dataclass(frozen=True)
 class Point:
-    """One value of a series. ``step`` 0 is the untrained student, n the end of the n-th iteration; ``time`` is in
+    """One value of a series. ``step`` 0 is the untrained student, n is after n iterations; ``time`` is in
     seconds since 1970."""
 
     series: str

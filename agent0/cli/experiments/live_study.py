@@ -50,7 +50,7 @@ class Standings:
 
 def _name(variant: str, iteration: int) -> str:
     """The name of a row: ``ours 7``, the variant cut where it is long, and its iteration."""
-    return variant[:13] if iteration < 0 else f"{variant[: 12 - len(str(iteration + 1))]} {iteration + 1}"
+    return variant[:13] if iteration < 0 else f"{variant[: 12 - len(str(iteration))]} {iteration}"
 
 
 Say = Callable[[str], None]

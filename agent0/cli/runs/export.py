@@ -21,8 +21,8 @@ Folder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Whe
 def export(
     run: console.Run = "LAST", form: Form = "csv", out: Folder = Path("exported"), as_json: console.Json = False
 ) -> None:
-    """Write a run's learning curve, measures and test scores, by iteration (0: untrained), as a file or a tracker's own
-    store. Nothing is sent. Example: agent0 run export LAST --format tensorboard --out logs"""
+    """Write a run's learning curve, measures and test scores, by iterations done (0: untrained), as a file or a
+    tracker's own store. Nothing is sent. Example: agent0 run export LAST --format tensorboard --out logs"""
     from agent0.assembly.tracking.measured import measured
     from agent0.assembly.tracking.sinks import export as write
 

@@ -100,7 +100,7 @@ def diff(
 
 def _show_difference(found: dict[str, Any], names: tuple[str, str]) -> None:
     """A line for each difference. On a terminal, where two ids leave no room, the runs are A and B."""
-    from agent0.report.columns import counted_from_1
+    from agent0.report.columns import named_iteration
 
     heads = names
     if console.screen() is not None:
@@ -108,7 +108,7 @@ def _show_difference(found: dict[str, Any], names: tuple[str, str]) -> None:
         console.text("\n".join(f"{head}  {name}" for head, name in zip(heads, names, strict=True)) + "\n")
     parts = [("setting ", found["settings"]), ("", found["state"])]
     pairs = [(f"{kind}{key}", pair) for kind, part in parts for key, pair in part.items()]
-    counted = [(what, map(counted_from_1, pair) if what == "iteration" else pair) for what, pair in pairs]
+    counted = [(what, map(named_iteration, pair) if what == "iteration" else pair) for what, pair in pairs]
     console.table([dict(zip(("what", *heads), (what, *pair), strict=True)) for what, pair in counted], False)
 
 

@@ -197,7 +197,7 @@ class Bar:
         if made.standing is None:
             self.say(milestone_line(made, config.iterations))
             return
-        name = "base" if made.iteration < 0 else f"iteration {made.iteration + 1}"
+        name = "base" if made.iteration < 0 else f"iteration {made.iteration}"
         self._rows, self._taught = [*self._rows, Row(name, made.standing)], config.curriculum.mastered
         self._draw()
 
@@ -240,7 +240,7 @@ def drawn(lines: Sequence[str]) -> "list[Text]":
 def describe(pace: Pace) -> str:
     """``iteration 2: tasks and attempts 120/512, 8.1/s, about 40 s left``."""
     words = PHASES.get(pace.phase, pace.phase)
-    where = f"iteration {pace.iteration + 1}: {words}" if pace.iteration >= 0 else words
+    where = f"iteration {pace.iteration}: {words}" if pace.iteration >= 0 else words
     if pace.waits:
         return f"{where}: {pace.waits}"
     if pace.failing:

@@ -8,7 +8,7 @@ from agent0.cli import console
 if TYPE_CHECKING:
     import sqlite3
 
-HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its Nth began, N as on screens)"
+HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its iteration N began, from 0)"
 _SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
 
 

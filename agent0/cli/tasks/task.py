@@ -30,7 +30,7 @@ def list_(
 
     with console.tables() as db:
         of = resolve(db, run)
-        rows = console.limited(lambda n: list_tasks(db, of, console.index_of(iteration), status, domain, n), limit)
+        rows = console.limited(lambda n: list_tasks(db, of, iteration, status, domain, n), limit)
     seen = (
         "task",
         "status",

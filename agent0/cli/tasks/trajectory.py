@@ -45,8 +45,7 @@ def list_(
             name, seen = resolve(db, run), f"attempt status correct reward answer student {_CALLS} end wall_s credit"
             if task:
                 show_task(db, name, task)
-            number = console.index_of(iteration)
-            rows = console.limited(lambda n: list_attempts(db, name, task, number, correct, n), limit)
+            rows = console.limited(lambda n: list_attempts(db, name, task, iteration, correct, n), limit)
     console.table(rows, as_json, seen.split())
 
 

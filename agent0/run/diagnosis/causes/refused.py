@@ -55,7 +55,7 @@ def _found(case: Case, one: Iteration, reason: str, count: int) -> Cause:
     told = told if reason in KNOWN else f"screening refuses nearly all tasks: {told}"
     names = KNOWN.get(reason, (reason,))
     seen = tuple(one.examples[name] for name in names if name in one.examples)
-    mend = case.again(settings) if settings else f"agent0 task list {case.run} --iteration {one.number + 1}"
+    mend = case.again(settings) if settings else f"agent0 task list {case.run} --iteration {one.number}"
     advice = "" if settings else "More families or levels (run.curriculum) have more different tasks."
     return Cause("refused", one.number, told, seen, mend, advice, settings=settings,
                  fatal=not case.recovered(one.number))  # fmt: skip
