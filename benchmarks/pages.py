@@ -9,9 +9,9 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
+from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.keys import KeyFile
 from agent0.api.past import PastTables
 from agent0.settings import Settings
 from tests.api.served import ADDRESS, stored

@@ -18,9 +18,9 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.keys import KeyFile
 from agent0.api.past import PastTables
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.config.loading import load

@@ -11,14 +11,14 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from agent0.api import metrics
+from agent0.api.admission.guard import Guard, dress
 from agent0.api.conditional import NotModified
 from agent0.api.context import ApiContext
-from agent0.api.guard import Guard, dress
 from agent0.api.metrics import Measured, Measures
 from agent0.api.openai import routes as chats
 from agent0.api.pages import forms, login, routes, study_routes, talking
 from agent0.api.pages.rendering import problem_page
-from agent0.api.problems import Problem, is_page, plain_problem, problem_of, response_of
+from agent0.api.problems import Problem, headers_of, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import admin, decisions, events, lists, runs, studies, tasks, writes
 from agent0.errors import Agent0Error, OperationError, escaped
 
@@ -113,7 +113,7 @@ def _handlers() -> dict[int | type[Exception], Answer]:
 
 
 async def _known(request: Request, error: Agent0Error) -> Response:
-    return _shown(request, problem_of(error, request.url.path))
+    return _shown(request, problem_of(error, request.url.path), headers_of(error))
 
 
 async def _same(_: Request, found: NotModified) -> Response:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from agent0.api.admission.keys import Key, KeyFile
+from agent0.api.admission.rates import WrongKeys
 from agent0.api.deep import DeepReadings
-from agent0.api.keys import Key, KeyFile
 from agent0.api.past import PastTables
 from agent0.assembly.replay.rebuilding import Rebuilding
 from agent0.assembly.runtime.read_models import reading
@@ -50,6 +51,7 @@ class ApiContext:
 
     def __post_init__(self) -> None:
         self.deep = DeepReadings(self.tables)
+        self.wrong_keys = WrongKeys(self.settings.api.changes_per_minute)
 
     @property
     def artifacts(self) -> FileArtifacts:

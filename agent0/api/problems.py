@@ -38,6 +38,10 @@ class StaleError(OperationError):
     """What was decided on has changed since it was looked at."""
 
 
+class FullError(OperationError):
+    """More requests are under way than the server has seats for who asks."""
+
+
 class PendingError(OperationError):
     """What was asked for is being made, and is there when it is asked for again in some seconds."""
 
@@ -54,6 +58,7 @@ STATUS: Mapping[type[Agent0Error], int] = {
     BudgetExhaustedError: 402,
     UnknownKeyError: 401,
     StaleError: 412,
+    FullError: 503,
     PendingError: 503,
     RateError: 429,
 }
@@ -82,6 +87,7 @@ _SLUGS = {
     UnknownKeyError: "auth_missing",
     StaleError: "changed_since",
     RateError: "rate_limited",
+    FullError: "server_full",
     PendingError: "being_made",
 }
 

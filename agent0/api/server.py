@@ -8,14 +8,16 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from agent0.api.admission.connections import BoundedProtocol, Connections
+from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.keys import KeyFile
 from agent0.api.lag import watch_lag
 from agent0.api.past import PastTables
 from agent0.assembly.log.access import open_log
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 GRACE_S = 2
 """Seconds in which answers under way may end; streams end by themselves."""
-CONNECTIONS = 512
 PRIVATE = 0o700
 
 
@@ -185,16 +186,17 @@ def _context(
 
 async def serve(context: ApiContext, sock: socket.socket) -> None:
     """Answer requests until cancelled; then streams end, and what is under way may."""
+    limits = context.settings.api
+    connections = Connections(limits.connections_per_address, limits.request_s)
     config = uvicorn.Config(
         create_app(context),
-        http="h11",
+        http=partial(BoundedProtocol, connections),  # type: ignore[arg-type]  # it is called, nothing else
         ws="none",
         lifespan="off",
         log_config=None,  # addresses may hold what does not belong in a log
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Server(config)

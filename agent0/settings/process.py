@@ -120,6 +120,12 @@ class ApiSettings(Frozen):
     changes_per_minute: int = Field(
         120, ge=0, le=1_000_000, description="requests a minute of one key that start or change something; 0: no limit"
     )
+    request_s: float = Field(
+        20, gt=0, le=3600, description="seconds in which the head of a request must come, and again its body"
+    )
+    connections_per_address: int = Field(
+        64, ge=1, le=10_000, description="connections of one address that wait, and its requests without a key, at once"
+    )
 
 
 class TelemetrySettings(Frozen):

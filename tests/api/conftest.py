@@ -7,9 +7,9 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.keys import KeyFile
 from agent0.api.past import PastTables
 from agent0.settings import ApiSettings, Settings
 from events.base import Recorded

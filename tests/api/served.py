@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from agent0.api import server
 from agent0.settings import ApiSettings, Settings
@@ -26,9 +27,9 @@ def stored(home: Path, events: list[Recorded]) -> Path:
 
 
 @contextmanager
-def viewed(home: Path) -> Iterator[str]:
-    """`agent0 view` of ``home`` on a free port, in a thread with a loop of its own; its address."""
-    settings = Settings(home=home, api=ApiSettings(port=0))
+def viewed(home: Path, **api: Any) -> Iterator[str]:
+    """`agent0 view` of ``home`` on a free port, in a thread with a loop of its own; its address. ``api``: settings."""
+    settings = Settings(home=home, api=ApiSettings(port=0, **api))
     said: list[str] = []
     stands, loop = threading.Event(), asyncio.new_event_loop()
 

@@ -11,10 +11,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
+from agent0.api.admission.guard import COOKIE, OPEN, READS, scope_needed
+from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.guard import COOKIE, OPEN, READS, scope_needed
-from agent0.api.keys import KeyFile
 from agent0.api.past import PastTables
 from agent0.settings import NatsSettings, Settings, TelemetrySettings
 from tests.api.conftest import seeing

@@ -3,19 +3,20 @@
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from agent0.api import server
+from agent0.api.admission.guard import COOKIE, scope_needed
+from agent0.api.admission.keys import SCOPES, KeyFile
+from agent0.api.admission.rates import Rates
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
-from agent0.api.guard import COOKIE, scope_needed
-from agent0.api.keys import SCOPES, KeyFile
 from agent0.api.past import PastTables
 from agent0.api.problems import RateError
-from agent0.api.rates import Rates
 from agent0.errors import AuthError, ConfigError, LogError, NotFoundError, OperationError
 from agent0.settings import ApiSettings, NatsSettings, Settings
 from tests.api.served import ADDRESS, stored
@@ -30,10 +31,16 @@ def folder(tmp_path: Path) -> Path:
     return stored(tmp_path, whole_run(iterations=1)[:30])
 
 
-def client_of(folder: Path, loopback: bool = True, **api: object) -> TestClient:
+def client_of(folder: Path, loopback: bool = True, address: str = "testclient", **api: object) -> TestClient:
     settings = Settings(home=folder, api=ApiSettings(**api), nats=NatsSettings(password=SecretStr("sk-canary")))
     context = ApiContext(settings, KeyFile(folder), PastTables(settings), loopback=loopback)
-    return TestClient(create_app(context), base_url=ADDRESS, raise_server_exceptions=False, follow_redirects=False)
+    return from_address(create_app(context), address)
+
+
+def from_address(app: Any, address: str) -> TestClient:
+    """A client at ``address``."""
+    settings = {"raise_server_exceptions": False, "follow_redirects": False, "client": (address, 50_000)}
+    return TestClient(app, base_url=ADDRESS, **settings)
 
 
 @pytest.fixture
@@ -71,6 +78,22 @@ def test_its_own_names_and_pages_are_answered(client: TestClient, folder: Path) 
         assert client.get("/v1/runs", headers=headers).status_code == 200, headers
     named = client_of(folder, hosts=("lab.example",))
     assert named.get("/v1/runs", headers={"Host": "lab.example"}).status_code == 200
+
+
+BY_LINK = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_form_of_another_site_is_refused(client: TestClient, site: str) -> None:
+    """Whether or not the browser names the page that sends it, as one that is reached by a link alone may."""
+    for headers in ({}, {"Origin": ADDRESS}):
+        foreign = {**BY_LINK, **headers, "Sec-Fetch-Site": site}
+        for path in ("/v1/runs", "/runs", "/login", "/runs/r1/cancel", "/nothing"):
+            refused = client.post(path, data={"name": "x"}, headers=foreign)
+            assert refused.status_code == 403 and refused.json()["title"] == "A page of another site asks.", path
+        assert client.get("/runs", headers=foreign).status_code == 200
+    for own in ({"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {}):
+        assert client.post("/v1/runs", json={}, headers={**BY_LINK, **own, "Origin": ADDRESS}).status_code == 409
 
 
 def test_every_response_forbids_what_pages_do_not_need(client: TestClient) -> None:
@@ -185,6 +208,25 @@ def test_one_key_does_not_take_all_the_time(folder: Path) -> None:
     assert found[-1].json()["type"] == "urn:agent0:problem:rate_limited"
     assert 1 <= int(found[-1].headers["retry-after"]) <= 30
     assert client.get("/v1/runs").status_code == 200
+
+
+def test_wrong_keys_count_against_who_tries_them_alone(folder: Path) -> None:
+    key = KeyFile(folder).add("me", "admin")
+    here = client_of(folder, changes_per_minute=2)
+    there, elsewhere = from_address(here.app, "there"), from_address(here.app, "elsewhere")
+
+    def tries(client: TestClient, text: str) -> list[int]:
+        by_header = client.get("/v1/runs", headers={"Authorization": f"Bearer {text}"}).status_code
+        return [by_header, client.post("/login", data={"key": text}).status_code]
+
+    assert tries(here, "a0_one") == [401, 401]
+    assert tries(here, "a0_two") == [429, 429]  # the address
+    assert tries(there, "a0_one") == [429, 429]  # the key
+    assert tries(elsewhere, "a0_three") == [401, 401]
+    for client in (here, there, elsewhere):
+        assert tries(client, key) == [200, 303]
+    refused = here.post("/login", data={"key": "a0_four"})
+    assert refused.json()["title"] == "Too many keys that are not known." and int(refused.headers["retry-after"]) > 0
 
 
 @pytest.mark.parametrize("path", ["/v1/runs/r1/cancel", "/runs/r1/cancel", "/v1/checkpoints/r1/student-0/promote"])

@@ -6,8 +6,8 @@ import sqlite3
 from itertools import zip_longest
 from typing import Any
 
+from agent0.api.admission.keys import Key
 from agent0.api.context import ApiContext
-from agent0.api.keys import Key
 from agent0.api.pages.readings import own_turns
 from agent0.api.v1.runs import whole_attempt
 from agent0.api.v1.tasks import TaskRequest, submit_task

@@ -5,8 +5,8 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from agent0.api.admission.guard import COOKIE, address_of
 from agent0.api.context import Context
-from agent0.api.guard import COOKIE
 from agent0.api.pages.rendering import page
 from agent0.api.problems import UnknownKeyError
 
@@ -25,6 +25,7 @@ async def take(request: Request, context: Context) -> Response:
     """Keep a key that is known in a cookie of the browser."""
     given = parse_qs((await request.body()).decode("utf-8", "replace")).get("key", [""])[0].strip()
     if not given or context.keys.find(given) is None:
+        context.wrong_keys.take(given, address_of(request.scope))
         raise UnknownKeyError("That key is not known.", fix="Make one: agent0 api key add NAME")
     done = RedirectResponse("/runs", 303)
     done.set_cookie(

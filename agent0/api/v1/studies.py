@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent0.api.admission.keys import Key
 from agent0.api.appending import Again, Begun, shown
 from agent0.api.context import ApiContext, Context, key_of
-from agent0.api.keys import Key
 from agent0.api.problems import responses
 from agent0.api.v1.writes import StartRequest, Text, start_run
 from agent0.assembly.replay.rescore import Rescore, rescore_run

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent0.api.admission.keys import Key
 from agent0.api.appending import Again, Begun, append
 from agent0.api.conditional import LIMIT, After, At, Limit, Page, Tagged, keyed_page
 from agent0.api.context import ApiContext, Context, key_of
-from agent0.api.keys import Key
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.requests.submissions import Submission, submitted

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent0.api.admission.keys import Key
 from agent0.api.appending import Again, Begun, append
 from agent0.api.context import ApiContext, Context, key_of
-from agent0.api.keys import Key
 from agent0.api.problems import responses
 from agent0.assembly.replay.forks import fork
 from agent0.assembly.runtime.app import started

@@ -23,7 +23,7 @@ def add(
     as_json: console.Json = False,
 ) -> None:
     """Make a key and print it, once: the data folder keeps only its digest. From then on each request needs a key."""
-    from agent0.api.keys import KeyFile
+    from agent0.api.admission.keys import KeyFile
 
     text = KeyFile(console.settings().home).add(name, scope)
     if as_json:
@@ -36,7 +36,7 @@ def add(
 @key.command("list")
 def list_(as_json: console.Json = False) -> None:
     """The names of all keys, what they may do, and when they were made."""
-    from agent0.api.keys import KeyFile
+    from agent0.api.admission.keys import KeyFile
 
     rows = [asdict(one) for one in KeyFile(console.settings().home).read()]
     console.table([{name: row[name] for name in ("name", "scope", "created")} for row in rows], as_json)
@@ -45,7 +45,7 @@ def list_(as_json: console.Json = False) -> None:
 @key.command()
 def remove(name: Name, as_json: console.Json = False) -> None:
     """Forget a key: whoever has it is refused from now on."""
-    from agent0.api.keys import KeyFile
+    from agent0.api.admission.keys import KeyFile
 
     KeyFile(console.settings().home).remove(name)
     console.record({"removed": name}, as_json)
@@ -54,9 +54,9 @@ def remove(name: Name, as_json: console.Json = False) -> None:
 @app.command()
 def openapi() -> None:
     """Print the description of the API as OpenAPI 3.1 in JSON."""
+    from agent0.api.admission.keys import KeyFile
     from agent0.api.app import create_app
     from agent0.api.context import ApiContext
-    from agent0.api.keys import KeyFile
     from agent0.api.past import PastTables
 
     held = console.settings()

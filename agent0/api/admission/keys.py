@@ -90,6 +90,13 @@ class KeyFile:
         found = [key for key in self.read() if hmac.compare_digest(key.sha256, wanted)]
         return found[0] if found else None
 
+    def has(self, key: Key) -> bool:
+        """Whether ``key`` was not removed; no key is there in a damaged file."""
+        try:
+            return key in self.read()
+        except LogError:
+            return False
+
     def _write(self, keys: list[Key]) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self._path.with_name(f".{self._path.name}.{uuid4().hex}")

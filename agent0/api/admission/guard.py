@@ -4,23 +4,26 @@ key; and what browsers may not do with what comes back."""
 import ipaddress
 import secrets
 from collections.abc import Mapping
+from contextlib import ExitStack
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent0.api.admission.connections import Seats
+from agent0.api.admission.keys import Key
+from agent0.api.admission.rates import Rates
+from agent0.api.admission.receiving import Receiving
 from agent0.api.context import ApiContext
-from agent0.api.keys import Key
 from agent0.api.problems import UnknownKeyError, headers_of, problem_of, response_of
-from agent0.api.rates import Rates
 from agent0.errors import Agent0Error, AuthError
 
 COOKIE = "agent0_key"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-OPEN = ("/healthz", "/version", "/login", "/static/")
+LOGIN = "/login"
+OPEN = ("/healthz", "/version", LOGIN, "/static/")
 """What anybody may ask for: nothing of it is about the data."""
 DECISIONS = ("/pause", "/resume", "/cancel", "/promote", "/rollback")
 """What ends the path of a decision on another's run or checkpoint."""
@@ -41,6 +44,7 @@ class Guard:
     def __init__(self, app: ASGIApp, context: ApiContext) -> None:
         self._app, self._context = app, context
         self._rates = Rates(context.settings.api.changes_per_minute)
+        self._seats = Seats(context.settings.api.connections_per_address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a problem, or pass on; the response gets its headers either way."""
@@ -54,15 +58,32 @@ class Guard:
                 dress(MutableHeaders(scope=message), nonce)
             await send(message)
 
-        try:
-            scope["agent0.key"] = self._admit(scope, Headers(scope=scope))
-        except Agent0Error as error:
-            if isinstance(error, UnknownKeyError) and _wants_page(scope):
-                await _to_login(scope, receive, dressed)
+        with ExitStack() as seat:
+            try:
+                key = scope["agent0.key"] = self._admit(scope, Headers(scope=scope))
+                trusted = key is not None or not str(scope["path"]).startswith(OPEN)  # admitted: no key is asked for
+                seat.enter_context(self._seats.seat(address_of(scope), trusted=trusted))
+            except Agent0Error as error:
+                if isinstance(error, UnknownKeyError) and _wants_page(scope):
+                    await _to_login(scope, receive, dressed)
+                    return
+                await response_of(problem_of(error, scope["path"]), headers_of(error))(scope, receive, dressed)
                 return
-            await response_of(problem_of(error, scope["path"]), headers_of(error))(scope, receive, dressed)
-            return
-        await self._app(scope, _limited(receive, self._context.settings.api.max_body), dressed)
+            await self._pass(scope, receive, dressed, key)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send, key: Key | None) -> None:
+        """Let the application answer; a stream whose key was removed ends here."""
+        begun = ended = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun, ended
+            begun, ended = True, message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        received = Receiving(receive, self._context.settings.api, self._context.keys, key)
+        await self._app(scope, received, noted)
+        if received.revoked and begun and not ended:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _admit(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
         """The key of a request that may be answered; None where no key is asked for.
@@ -74,13 +95,12 @@ class Guard:
         if not self._is_ours(name_of(host)):
             fix = "Call it by its address, or name the host in api.hosts."
             raise AuthError("This server is not called so.", f"The Host header says {host[:80]!r}.", fix)
-        if not _same_origin(headers, host):
-            raise AuthError(
-                "A page of another site asks.", "The Origin header names it.", "Open the server's own page."
-            )
+        if not _same_origin(headers, host, str(scope["method"])):
+            why = "The Origin or Sec-Fetch-Site header says so."
+            raise AuthError("A page of another site asks.", why, "Open the server's own page.")
         key = self._key(scope, headers)
-        if scope["method"] not in READS:
-            self._rates.take(key.name if key else "")
+        if scope["method"] not in READS and scope["path"] != LOGIN:
+            self._rates.take(key.name if key else address_of(scope))
         return key
 
     def _is_ours(self, name: str) -> bool:
@@ -91,33 +111,27 @@ class Guard:
 
     def _key(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
         keys, path, method = self._context.keys, str(scope["path"]), str(scope["method"])
-        if path.startswith(OPEN) or (not keys.read() and self._context.loopback):
+        text, by_cookie = _given(headers)
+        if not path.startswith(OPEN) and not keys.read() and self._context.loopback:
             return None
-        given, by_cookie = _given(headers)
-        found = keys.find(given) if given else None
-        if found is None:
-            why = "The key that came is not known." if given else "No key came."
+        key = keys.find(text) if text else None
+        if path.startswith(OPEN):
+            return key
+        if key is None:
+            if text:
+                self._context.wrong_keys.take(text, address_of(scope))
+            why = "The key that came is not known." if text else "No key came."
             raise UnknownKeyError("This server asks for a key.", why, "Send it as: Authorization: Bearer KEY")
         if method not in READS and by_cookie and not headers.get("origin"):
             raise AuthError("Which page asks is unknown.", "A cookie came without an Origin header.")
-        if not found.may(needed := scope_needed(method, path)):
-            raise AuthError(f"The key {found.name} may not do this.", f"It takes the scope {needed}.")
-        return found
+        if not key.may(needed := scope_needed(method, path)):
+            raise AuthError(f"The key {key.name} may not do this.", f"It takes the scope {needed}.")
+        return key
 
 
-def _limited(receive: Receive, most: int) -> Receive:
-    """``receive`` that gives out so many bytes of a body, whatever a header said of its length."""
-    seen = 0
-
-    async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
-            raise HTTPException(413, f"A body has {most:,} bytes at most (api.max_body).")
-        return message
-
-    return counted
+def address_of(scope: Mapping[str, Any]) -> str:
+    """The address that a request comes from."""
+    return str(scope["client"][0]) if scope.get("client") else ""
 
 
 def scope_needed(method: str, path: str) -> str:
@@ -147,14 +161,17 @@ def _given(headers: Headers) -> tuple[str, bool]:
     return (found.value, True) if found else ("", False)
 
 
-def _same_origin(headers: Headers, host: str) -> bool:
-    """Whether no page of another site asks. Programs send neither header."""
-    origin = headers.get("origin")
+def _same_origin(headers: Headers, host: str, method: str) -> bool:
+    """Whether no page of another site asks, other than by a link that is followed. Programs send neither header."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin is not None:
         _, slashes, place = origin.partition("://")
-        return bool(slashes) and place.lower() == host.lower()
-    return headers.get("sec-fetch-site", "none") in ("none", "same-origin") or (
-        headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        if not slashes or place.lower() != host.lower():
+            return False
+        if method in READS:
+            return True
+    return site in ("none", "same-origin") or (
+        method in READS and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     )
 
 

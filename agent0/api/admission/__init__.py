@@ -1,0 +1,1 @@
+"""Who is let in, with how many connections and for how long."""
