@@ -142,6 +142,13 @@ def test_cells_that_cannot_be_are_refused(
         runs_of_study(name, plans, numbers)
 
 
+def test_gates_are_compared_though_they_are_settings_of_evaluation() -> None:
+    """They decide who is promoted, and leave the held-out items and how they are scored as they are."""
+    gates = ({}, {"margin": 0.05}, {"gate": "open", "calibration": 1}, {"benchmark_gate": True, "teacher_gate": "open"})
+    plans = {f"gate-{n}": RunConfig.model_validate({"evaluation": gate}) for n, gate in enumerate(gates)}
+    assert [run.config for run in runs_of_study("try", plans, (0,))] == list(plans.values())
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

@@ -55,7 +55,7 @@ def refusals() -> dict[str, tuple[Callable[[], Any], tuple[str, str, str]]]:
             (
                 "The arm b scores otherwise than a.",
                 "Arms are compared on the same held-out items, scored alike.",
-                "Leave run.evaluation alone.",
+                "Leave run.evaluation alone, but for gate, benchmark_gate, teacher_gate, margin, calibration.",
             ),
         ),
         "waits": (

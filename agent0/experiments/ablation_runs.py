@@ -10,6 +10,8 @@ from agent0.settings import RunConfig
 from events.base import TOKEN
 
 MOST_SEEDS = 100
+GATES = ("gate", "benchmark_gate", "teacher_gate", "margin", "calibration")
+"""Settings of ``run.evaluation`` that decide who is promoted: with them all are scored alike."""
 
 
 @dataclass(frozen=True)
@@ -163,10 +165,12 @@ def _model(text: str) -> dict[str, str]:
 
 def _check(plans: Mapping[str, RunConfig]) -> None:
     first = next(iter(plans), "")
+    scoring = {name: plan.evaluation.model_dump(exclude=set(GATES)) for name, plan in plans.items()}
     for name, plan in plans.items():
-        if plan.evaluation != plans[first].evaluation:
+        if scoring[name] != scoring[first]:
             why = "Arms are compared on the same held-out items, scored alike."
-            raise ConfigError(f"The arm {name} scores otherwise than {first}.", why, "Leave run.evaluation alone.")
+            fix = f"Leave run.evaluation alone, but for {', '.join(GATES)}."
+            raise ConfigError(f"The arm {name} scores otherwise than {first}.", why, fix)
         if plan.on_failure == "wait" or plan.verification.undecided == "ask":
             key = "on_failure" if plan.on_failure == "wait" else "verification.undecided"
             raise ConfigError(
