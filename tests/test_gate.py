@@ -26,6 +26,7 @@ from tests.play import finished, play
 from tests.world import NOON, ports, small, started
 
 NO_WORSE = EvaluationConfig(gate="no_worse", margin=0.05)
+DEFAULT = EvaluationConfig()
 BETTER = EvaluationConfig(gate="better")
 
 
@@ -79,6 +80,21 @@ def test_an_open_gate_refuses_nothing_and_still_tells_the_loss() -> None:
     found = judge(scored("1" * 40 + "0" * 60), row("1" * 60 + "0" * 40), EvaluationConfig(gate="open"))
     assert found.promoted and found.test and found.test.lost == 20
     assert "the gate is open" in found.reason
+
+
+def test_by_default_a_student_that_scores_lower_than_its_parent_is_refused() -> None:
+    """One item of 150 less, which proves nothing; as many, which items ever, is not lower."""
+    parent = "1" * 26 + "0" * 124
+    lower, equal = (
+        judge(scored("1" * 25 + "0" * 125), row(parent), DEFAULT),
+        judge(scored(parent[::-1]), row(parent), DEFAULT),
+    )
+    assert not lower.promoted and lower.test and lower.test.p == 1
+    assert lower.reason.startswith(
+        "0.167 against 0.173 of base, the best so far: lower, though no loss is proven; 0 of"
+    )
+    assert equal.promoted and "no loss is proven, nor a gain" in equal.reason
+    assert judge(scored("1" * 22 + "0" * 128), row(parent), NO_WORSE).promoted, "a margin is somebody's choice"
 
 
 def test_a_large_loss_is_refused_though_nothing_proves_it() -> None:
@@ -208,6 +224,17 @@ def test_whatever_comes_the_student_stays_within_the_margin_of_the_best(rounds: 
             promoted = (*promoted, Checkpoint(f"student-{number}", None, scored(outcomes)))
     held = [one.score.accuracy for one in promoted if one.score]
     assert all(now >= best - margin for now, best in zip(held, accumulate(held, max), strict=True))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text("01?", min_size=40, max_size=40), min_size=1, max_size=12))
+def test_by_default_no_step_of_a_run_goes_down(rounds: list[str]) -> None:
+    promoted: tuple[Checkpoint, ...] = (Checkpoint("base", None, scored(rounds[0])),)
+    for number, outcomes in enumerate(rounds[1:]):
+        if _kept(judge(scored(outcomes), promoted, DEFAULT)):
+            promoted = (*promoted, Checkpoint(f"student-{number}", None, scored(outcomes)))
+    accuracies = [checkpoint.score.accuracy for checkpoint in promoted if checkpoint.score]
+    assert accuracies == sorted(accuracies)
 
 
 def _kept(found: Verdict) -> bool:

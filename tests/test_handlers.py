@@ -147,8 +147,8 @@ def scored(accuracy: float, checkpoint: str = "student-0") -> checkpoints.Checkp
     [
         (None, 0.0, checkpoints.CheckpointPromoted),
         (0.5, 0.9, checkpoints.CheckpointPromoted),
-        (0.5, 0.45, checkpoints.CheckpointPromoted),
-        (0.5, 0.44, checkpoints.CheckpointRejected),
+        (0.5, 0.5, checkpoints.CheckpointPromoted),
+        (0.5, 0.49, checkpoints.CheckpointRejected),
     ],
 )
 async def test_the_gate(held: float | None, accuracy: float, verdict: type[Event]) -> None:

@@ -1,7 +1,8 @@
 """The promotion gate: compares a candidate's validation score with the present student's and the best one's, in
 accuracy and in calibration.
 
-The best is compared beside the present student because small steps down, none of which is a proven loss, add up.
+The best is compared beside the present student because small steps down, none of which is a proven loss, add up. By
+default no step goes down at all.
 """
 
 from collections.abc import Sequence
@@ -45,9 +46,10 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
     """Decide whether a candidate with this score becomes the student. ``promoted`` ends with the present student.
 
     ``no_worse`` refuses a proven loss against the present student or the best, an accuracy more than ``margin`` below
-    the best's, and without a proven gain a Brier score that is more than ``calibration`` above theirs by its whole
-    interval; ``better`` requires a proven gain over the best; ``open`` refuses none, for students that must get worse
-    before they get better. Undecided items count as wrong, and do not count for calibration.
+    the best's (0: a lower one, not an equal one), and without a proven gain a Brier score that is more than
+    ``calibration`` above theirs by its whole interval. ``better`` requires a proven gain over the best. ``open``
+    refuses none, for students that must get worse before they get better. Undecided items count as wrong, and do not
+    count for calibration.
     """
     rivals = _rivals(candidate, promoted)
     if not rivals:
@@ -62,8 +64,8 @@ def judge(candidate: Score, promoted: Sequence[Checkpoint], plan: EvaluationConf
         return _verdict(False, refused[0], candidate, refused[1])
     if improved:
         return _verdict(True, best, candidate, "a proven gain")
-    if unsure := next((one for one in rivals if one.sureness and one.sureness.upper95 < -plan.calibration), None):
-        return _verdict(False, unsure, candidate, "its confidence is proven to be worth less, and no gain is proven")
+    if surer := next((rival for rival in rivals if _is_surer(rival, plan)), None):
+        return _verdict(False, surer, candidate, "its confidence is proven to be worth less, and no gain is proven")
     return _verdict(True, best, candidate, "no loss is proven, nor a gain")
 
 
@@ -91,37 +93,46 @@ def lost_benchmark(candidate: Checkpoint, promoted: Sequence[Checkpoint]) -> Ver
 
 def _scored_on(key: str, promoted: Sequence[Checkpoint]) -> list[Checkpoint]:
     """The last promoted checkpoint that was scored on the items ``key``, and the base where that is another."""
-    held = [one for one in promoted if key in one.benchmarks]
-    return [held[-1], *(held[:1] if held[0] is promoted[0] and len(held) > 1 else [])] if held else []
+    scored = [checkpoint for checkpoint in promoted if key in checkpoint.benchmarks]
+    return [scored[-1], *(scored[:1] if scored[0] is promoted[0] and len(scored) > 1 else [])] if scored else []
 
 
 def _refusal(candidate: Score, rivals: Sequence[_Rival], plan: EvaluationConfig) -> tuple[_Rival, str] | None:
     """Whom the candidate falls behind in accuracy, the best first, and how far."""
-    if lost := next((one for one in rivals if one.difference and one.difference.worsened), None):
-        return lost, "a proven loss"
-    below = candidate.accuracy < rivals[0].accuracy - plan.margin
-    return (rivals[0], f"more than the margin of {plan.margin:g} below it") if below else None
+    for rival in rivals:
+        if rival.difference and rival.difference.worsened:
+            return rival, "a proven loss"
+    if candidate.accuracy >= rivals[0].accuracy - plan.margin:
+        return None
+    return rivals[
+        0
+    ], f"more than the margin of {plan.margin:g} below it" if plan.margin else "lower, though no loss is proven"
+
+
+def _is_surer(rival: _Rival, plan: EvaluationConfig) -> bool:
+    """Whether the rival's confidences are proven to be worth more, beyond ``calibration``."""
+    return rival.sureness is not None and rival.sureness.upper95 < -plan.calibration
 
 
 def _rivals(candidate: Score, promoted: Sequence[Checkpoint]) -> list[_Rival]:
     """The best so far, the latest of equals; and the present student where that is another."""
-    scored = [(one.score.accuracy, place, one) for place, one in enumerate(promoted) if one.score]
+    scored = [(checkpoint.score.accuracy, n, checkpoint) for n, checkpoint in enumerate(promoted) if checkpoint.score]
     if not scored:
         return []
     best = max(scored)[-1]
-    both = {"the best so far": best} if best is promoted[-1] else {"the best so far": best, "the student": promoted[-1]}
+    roles = {"the best so far": best} | ({} if best is promoted[-1] else {"the student": promoted[-1]})
     return [
-        _Rival(one.id, role, score.accuracy, _difference(score, candidate), _sureness(score, candidate))
-        for role, one in both.items()
-        if (score := one.score)
+        _Rival(checkpoint.id, role, score.accuracy, _difference(score, candidate), _sureness(score, candidate))
+        for role, checkpoint in roles.items()
+        if (score := checkpoint.score)
     ]
 
 
 def _difference(before: Score, after: Score) -> Difference | None:
     if not before.outcomes or len(before.outcomes) != len(after.outcomes):
         return None
-    found = compare(outcomes(before.outcomes), outcomes(after.outcomes), rounds=0)
-    return agreeing(found, found.p)
+    difference = compare(outcomes(before.outcomes), outcomes(after.outcomes), rounds=0)
+    return agreeing(difference, difference.p)
 
 
 def _sureness(before: Score, after: Score) -> Difference | None:
@@ -133,10 +144,10 @@ def _sureness(before: Score, after: Score) -> Difference | None:
 
 
 def _worth(score: Score) -> list[float | None]:
-    shares = (score.confidences[place : place + 2] for place in range(0, len(score.confidences), 2))
+    percents = (score.confidences[start : start + 2] for start in range(0, len(score.confidences), 2))
     return [
-        None if said == "--" or came == "?" else 1 - (int(said) / 100 - float(came)) ** 2
-        for said, came in zip(shares, score.outcomes, strict=True)
+        None if percent == "--" or outcome == "?" else 1 - (int(percent) / 100 - float(outcome)) ** 2
+        for percent, outcome in zip(percents, score.outcomes, strict=True)
     ]
 
 

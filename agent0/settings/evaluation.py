@@ -46,7 +46,9 @@ class EvaluationConfig(Frozen):
         0.1, ge=0, le=1, description="share of replies that may meet max_tokens; above it an accuracy is no score"
     )
     gate: Literal["no_worse", "better", "open"] = Field(
-        "no_worse", description="no_worse refuses a proven or large loss; better wants a proven gain; open: no refusal"
+        "no_worse",
+        description="no_worse refuses a lower score (see margin) and a proven loss; better: what is no proven gain; "
+        "open: nothing",
     )
     benchmarks: tuple[str, ...] = Field(
         (), description="benchmarks scored for the base, after trainings and at the end; see agent0 bench list"
@@ -61,7 +63,9 @@ class EvaluationConfig(Frozen):
     teacher_gate: Literal["no_worse", "open"] = Field(
         "no_worse", description="no_worse refuses a teacher of whose proposals provably fewer are readable or accepted"
     )
-    margin: float = Field(0.05, ge=0, description="no_worse: validation accuracy below the best one's, at most")
+    margin: float = Field(
+        0, ge=0, description="no_worse: how far validation accuracy may be below the best one's; 0: never lower"
+    )
     calibration: float = Field(
         0.05, ge=0, le=1, description="no_worse: proven rise of the Brier score, unless so is a gain; 1: any rise"
     )

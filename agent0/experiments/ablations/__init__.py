@@ -16,6 +16,8 @@ from agent0.registry import Registry
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 """Of a grid and of an arm: both are part of run tokens and of folders."""
+MARGIN: Mapping[str, str] = {"evaluation.margin": "0.05"}
+"""The gate of the studies on profile ``tiny``: with it their commands make their pages."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Ablates the adaptive curriculum and the trained teacher, each alone."""
 
-from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+from agent0.experiments.ablations import MARGIN, AblationStudy, Variant, ablation_study
 
 ablation_study(
     AblationStudy(
@@ -18,5 +18,6 @@ ablation_study(
                 "frozen", {"curriculum.kind": "bandit", "training.teacher.enabled": "false"}, "teacher never trained"
             ),
         ),
+        settings=MARGIN,
     )
 )

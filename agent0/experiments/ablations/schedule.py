@@ -1,6 +1,6 @@
 """Compares training schedules: both roles after each iteration, in turns, or one of them alone."""
 
-from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+from agent0.experiments.ablations import MARGIN, AblationStudy, Variant, ablation_study
 
 KEY = "training.schedule"
 
@@ -14,5 +14,6 @@ ablation_study(
             Variant("student", {KEY: "student"}, "the student alone"),
             Variant("teacher", {KEY: "teacher"}, "the teacher alone: the student stays untrained"),
         ),
+        settings=MARGIN,
     )
 )

@@ -1,6 +1,6 @@
 """Ablates the reward parts that read the student's uncertainty: each with a weight beside the shipped set, alone."""
 
-from agent0.experiments.ablations import AblationStudy, Variant, ablation_study
+from agent0.experiments.ablations import MARGIN, AblationStudy, Variant, ablation_study
 
 WEIGHT = "rewards.weights"
 HALF = "0.5"
@@ -44,6 +44,7 @@ ablation_study(
         ),
         controls=("untrained",),
         settings={
+            **MARGIN,
             "iterations": "3",
             "tasks": "12",
             "attempts": "4",
