@@ -55,7 +55,7 @@ CALLING = "infra.sandbox.inside.calling"
 HANGING = ("R10-sleep-past", "R11-ignore-sigterm", "X12-stop-self")
 LAYERS = (
     Layer("nothing (control)"),
-    Layer("system call filter", (("seccomp.py", "def install(**_): return -1"),)),
+    Layer("system call filter", (("seccomp.py", "def install(**_): ..."),)),
     Layer("locks of own files only", (("locking.py", "Locks._allowed = lambda *_: True"),)),
     Layer("times of devices", (("kernel.py", "def keep_times(path): ..."),)),
     Layer("capabilities", (("kernel.py", "def drop_capabilities() -> None: ..."),)),

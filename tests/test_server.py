@@ -230,3 +230,30 @@ async def test_a_process_knows_whether_it_is_alone(tmp_path: Path) -> None:
     assert await second.alone() and second.pid
     await second.stop()
     assert not await Server(NatsSettings(url="nats://127.0.0.1:1")).alone()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757])
+async def test_a_data_folder_that_others_may_write_to_is_closed_with_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int
+) -> None:
+    tmp_path.chmod(mode)
+    server = await open_server(tmp_path, NatsSettings(url="nats://127.0.0.1:1"))
+    await server.stop()
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == mode & ~0o022
+    assert [f"had mode {mode:04o}" in record.message for record in caplog.records] == [True]
+
+
+async def test_a_data_folder_that_is_everybodys_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    with pytest.raises(AuthError, match=rf"{tmp_path} has mode 1777.*AGENT0_HOME"):
+        await open_server(tmp_path, NatsSettings())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
+async def test_a_data_folder_into_which_others_have_put_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    os.chown(tmp_path / "tables", 64997, 64997)
+    tmp_path.chmod(0o777)
+    with pytest.raises(AuthError, match="others have put tables into it"):
+        await open_server(tmp_path, NatsSettings())

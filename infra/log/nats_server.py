@@ -25,7 +25,7 @@ from pydantic import SecretStr
 
 from agent0.errors import AuthError, DependencyError, OperationError
 from agent0.settings import NatsSettings
-from infra.log.server_folder import life, lives, locked, note_start, note_stop, prepare, write
+from infra.log.server_folder import close_to_others, life, lives, locked, note_start, note_stop, prepare, write
 from infra.log.server_proof import Address, alive, asked_name, foreign_listener, running_pid
 
 Role = Literal["admin", "app", "reader"]
@@ -290,9 +290,11 @@ async def open_server(home: Path, nats: NatsSettings) -> Server:
     """The server of ``nats.url``, else the embedded one with its data under ``home/nats`` (started where needed).
 
     Raises:
+        AuthError: others may write to ``home``, and that cannot be mended.
         DependencyError: no nats-server binary, or it does not come up.
         OperationError: the folder belongs to a server that does not answer.
     """
+    close_to_others(home)
     server = Server(nats, None if nats.url else home.resolve() / "nats")
     await server.start()
     return server

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import secrets
 import stat
@@ -37,6 +38,28 @@ def prepare(folder: Path, roles: Iterable[str]) -> None:
     except OSError as error:
         fix = "Point AGENT0_HOME at a folder you can write to."
         raise OperationError("The log's folder cannot be made.", f"{folder}: {error.strerror}.", fix) from error
+
+
+def close_to_others(home: Path) -> None:
+    """Take the right to write to the data folder from others, and say so: who has it can replace all that is in it.
+
+    Raises:
+        AuthError: the folder is another user's, or everybody's; or others have put something into it.
+        OperationError: its mode cannot be changed.
+    """
+    if not home.is_dir() or not (mode := stat.S_IMODE(home.stat().st_mode)) & 0o022:
+        return
+    what, fix = "The data folder is open to other users.", "Point AGENT0_HOME at a folder of your own."
+    mine = (os.getuid(), 0)
+    if mode & stat.S_ISVTX or home.stat().st_uid not in mine:
+        raise AuthError(what, f"{home} has mode {mode:04o}, and it is not yours alone.", fix)
+    if strange := sorted(path.name for path in home.iterdir() if path.lstat().st_uid not in mine):
+        raise AuthError(what, f"{home} has mode {mode:04o}, and others have put {', '.join(strange)} into it.", fix)
+    try:
+        home.chmod(mode & ~0o022)
+    except OSError as error:
+        raise OperationError("The data folder stays open to others.", f"{home}: {error.strerror}.", fix) from error
+    logging.getLogger(__name__).warning("%s had mode %04o: others can no longer write to it", home, mode)
 
 
 def _require_private(folder: Path) -> None:

@@ -15,11 +15,9 @@ from infra.sandbox import roots
 from infra.sandbox.roots import EVERYTHING, Bind
 
 INSIDE = Path(__file__).with_name("inside")
-UID = 64999
-"""What root becomes before anything runs: no account has this number, and limits on processes do not bind root."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-_START = "import sys; sys.path.insert(0, '/opt'); from inside.fork_server import main; main({}, {}, {!r})"
+_START = "import sys; sys.path.insert(0, '/opt'); from inside.fork_server import main; main({}, {!r})"
 _LOADER = "/lib64/ld-linux-x86-64.so.2"
 _loads: dict[tuple[str, int], frozenset[str]] = {}
 """Libraries by (file, time of its last change): the loader takes longer to ask than a fork server to start."""
@@ -57,7 +55,7 @@ async def contents(root: Root = EVERYTHING) -> list[Bind]:
 
 def interpreter(control_fd: int, root: Root = EVERYTHING) -> list[str]:
     """What runs inside: a fork server of ``root`` that talks on ``control_fd``."""
-    return python(_START.format(control_fd, UID, roots.preloaded(root)))
+    return python(_START.format(control_fd, roots.preloaded(root)))
 
 
 def python(program: str) -> list[str]:

@@ -1,6 +1,8 @@
 """Choose the sandbox backend: each candidate, in order, is put to the whole self-test and the first that passes is
 used. Where none passes there is no sandbox, and no setting changes that."""
 
+import asyncio
+import functools
 import resource
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,8 +17,10 @@ from infra.sandbox.backends.cold import ColdBubblewrap
 from infra.sandbox.backends.containers import COLD, WARM, ColdContainer, WarmContainer, open_broker
 from infra.sandbox.backends.fork_server import ForkServer
 from infra.sandbox.roots import EVERYTHING, RootError
-from infra.sandbox.selftest import Executes, Probe
+from infra.sandbox.selftest import Executes, MissedProbeError, Probe
 
+TRIES, PAUSE_S = 3, 1.0
+"""At a backend that starts and misses a probe: on a busy machine the reason may be gone a moment later."""
 OPEN_FILES = 128
 """Of a call inside, as ``inside/payload.py`` sets it."""
 
@@ -101,13 +105,23 @@ async def open_sandbox(
     _require_files()
     reasons: list[SandboxUnavailableError] = []
     for name in named(settings):
-        opened = await _started(BACKENDS[name].make(settings, label, workers, root))
-        if isinstance(opened, SandboxUnavailableError) and isinstance(opened.__cause__, RootError):
-            opened = await _started(BACKENDS[name].make(settings, label, workers, EVERYTHING))
+        opened = await _tried(functools.partial(BACKENDS[name].make, settings, label, workers), root)
         if not isinstance(opened, SandboxUnavailableError):
             return opened
         reasons.append(opened)
     raise _refusal(dict(zip(named(settings), reasons, strict=True)))
+
+
+async def _tried(make: Callable[[Root], Startable], root: Root) -> Startable | SandboxUnavailableError:
+    """A sandbox of ``root``, or of the packaged one, once it passed its self-test; else why the last one did not."""
+    for left in reversed(range(TRIES)):
+        opened = await _started(make(root))
+        if isinstance(opened, SandboxUnavailableError) and isinstance(opened.__cause__, RootError):
+            opened = await _started(make(EVERYTHING))
+        if not left or not isinstance(opened, MissedProbeError):
+            break
+        await asyncio.sleep(PAUSE_S)
+    return opened
 
 
 async def _started(sandbox: Startable) -> Startable | SandboxUnavailableError:
@@ -144,6 +158,11 @@ async def survey(settings: SandboxSettings, *, until_chosen: bool = False) -> li
     out: list[Candidate] = []
     for name in named(settings):
         probes, fix = await _probe(BACKENDS[name], settings)
+        for _ in range(TRIES - 1):
+            if fix != TROUBLE or all(one.ok for one in probes):
+                break
+            await asyncio.sleep(PAUSE_S)
+            probes, fix = await _probe(BACKENDS[name], settings)
         missed = [f"{one.name}: {one.detail}" for one in probes if not one.ok]
         chosen = not missed and not any(one.chosen for one in out)
         out.append(Candidate(name, tuple(probes), chosen, "; ".join(missed), fix if missed else ""))
@@ -162,6 +181,8 @@ async def _probe(backend: Backend, settings: SandboxSettings) -> tuple[list[Prob
             probes += await selftest.limits(trial)
         finally:
             await trial.close()
+    except MissedProbeError as error:
+        return [*probes, Probe("limits" if probes else "starts", False, error.why)], TROUBLE
     except SandboxUnavailableError as error:
         return [*probes, Probe("limits" if probes else "starts", False, error.why)], error.fix
     except RootError as error:

@@ -23,6 +23,10 @@ class Probe:
     detail: str
 
 
+class MissedProbeError(SandboxUnavailableError):
+    """A promise did not hold when it was tried. On a machine that has much else to do it may be kept the next time."""
+
+
 class Executes(Protocol):
     """Anything that runs calls: one fork server, one container, or one start per call."""
 
@@ -141,11 +145,11 @@ def require(probes: list[Probe]) -> None:
     """Require that every probe passed.
 
     Raises:
-        SandboxUnavailableError: a probe failed; the message names each.
+        MissedProbeError: a probe failed; the message names each.
     """
     missed = [f"{p.name} ({p.detail})" for p in probes if not p.ok]
     if missed:
-        raise SandboxUnavailableError(
+        raise MissedProbeError(
             "The sandbox",
             f"its self-test missed: {', '.join(missed)}.",
             "See `agent0 doctor`; nothing runs without it.",
@@ -156,7 +160,7 @@ async def _run(within: Executes, call: SandboxCall) -> SandboxResult:
     try:
         return await within.execute(call)
     except SandboxProcessError as error:
-        raise SandboxUnavailableError("The sandbox", f"{error}.", "See `agent0 doctor`.") from error
+        raise MissedProbeError("The sandbox", f"{error}.", "See `agent0 doctor`.") from error
 
 
 def _seen(result: SandboxResult) -> str:

@@ -33,6 +33,7 @@ SERVICES = {
     **{"lchown": 94, "listen": 50, "mount": 165, "openat2": 437, "seccomp": 317, "sethostname": 170, "setgid": 106},
     **{"setgroups": 116, "setregid": 114, "setresgid": 119, "setresuid": 117, "setreuid": 113, "setuid": 105},
     **{"socket": 41, "sysinfo": 99, "umount2": 166, "unshare": 272},
+    **{"sendmsg": 46, "statfs": 137, "fstatfs": 138},
 }
 """Numbers of what an engine lets a container do beyond what a payload may."""
 

@@ -176,7 +176,7 @@ async def test_a_probe_that_misses_refuses(monkeypatch: pytest.MonkeyPatch, more
 
 
 LAYERS = [
-    ("payload.py", "    return seccomp.install(times=not closed)\n", "seccomp_filter"),
+    ("payload.py", "    seccomp.install(asks=listener >= 0, times=not closed)\n", "no_network"),
     ("payload.py", "    kernel.drop_capabilities()\n", "no_capabilities"),
     ("payload.py", "        resource.setrlimit(kind, (value, value))\n", "process_limit"),
     ("shim.py", '            outcome.ended = "memory"\n            _kill_all(signal.SIGKILL)\n', "memory_limit"),
@@ -192,8 +192,7 @@ async def test_a_missing_layer_is_noticed(
     text = (inside / file).read_text()
     assert text.count(layer) == 1
     indent = layer[: len(layer) - len(layer.lstrip())]
-    nothing = "return -1" if "return" in layer else "pass"
-    (inside / file).write_text(text.replace(layer, f"{indent}{nothing}\n"))
+    (inside / file).write_text(text.replace(layer, f"{indent}pass\n"))
     monkeypatch.setattr(rootfs, "INSIDE", inside)
     if missed:  # without control groups: they bound processes, too
         with pytest.raises(SandboxUnavailableError, match=missed):
@@ -210,9 +209,15 @@ async def test_a_refusing_sandbox_says_why() -> None:
 
 
 def _filter(number: int, *arguments: int, arch: int = 0xC000003E, **how: bool) -> int:
-    """What the program answers: a classic BPF machine of the five instructions it uses."""
+    """What the filters answer together: the stricter of both."""
     data = struct.pack("iIQ6Q", number, arch, 0, *(*arguments, *[0] * 6)[:6])
-    at, word, code = 0, 0, seccomp.program(**how)
+    answers = [_answer(seccomp.program(**how), data), *([_answer(seccomp.asking(), data)] if not how else [])]
+    return min(answers, key=lambda answer: (answer != KILL, answer))
+
+
+def _answer(code: list[seccomp.Instruction], data: bytes) -> int:
+    """What one filter answers: a classic BPF machine of the five instructions it uses."""
+    at, word = 0, 0
     while True:
         kind, true, false, value = code[at]
         if kind == 0x06:
@@ -231,10 +236,10 @@ ALLOW, KILL, ASK = 0x7FFF0000, 0x80000000, 0x7FC00000
 @given(number=st.integers(0, 600), first=st.integers(0, 2**32 - 1))
 async def test_the_filter_allows_what_is_listed_and_nothing_else(number: int, first: int) -> None:
     listed = {int(entry.partition("=")[2]) for entry in seccomp._ALLOWED.split()}
-    guarded = {56, *seccomp._TIMES, *(rule[0] for rule in seccomp._ONLY_WITH)}
+    guarded = {56, 202, *seccomp._TIMES, *(rule[0] for rule in seccomp._ONLY_WITH)}
     answer = _filter(number, first)
     assert (answer == ALLOW) == (number in listed) or number in guarded
-    assert answer == ALLOW or answer >> 16 == 5 or (answer == ASK) == (number == 73), "an errno, or flock"
+    assert answer == ALLOW or answer >> 16 == 5 or (answer == ASK and number in (73, 202)), "an errno, flock or a wait"
     assert _filter(number | 0x40000000, first) == KILL
     assert _filter(number, first, arch=0xC00000B7) == KILL
 
@@ -258,6 +263,14 @@ async def test_every_lock_is_asked_about_or_fails() -> None:
     assert {_filter(*one, asks=False) for one in locks} == {0x50000 | errno.ENOLCK}
     assert all(_filter(72, 3, command) >> 16 == 5 for command in (1024, 1025, 1026, 1033, 1035, 1036)), "leases, hints"
     assert {_filter(72, 3, command) for command in (0, 1, 2, 3, 4, 1030)} == {ALLOW}
+
+
+async def test_waits_on_words_that_processes_may_share_are_asked_about_or_over_at_once() -> None:
+    waits = [(202, 0, operation) for operation in (0, 9, 0x109)]
+    assert {_filter(*one) for one in waits} == {ASK}
+    assert {_filter(*one, asks=False) for one in waits} == {0x50000 | errno.EAGAIN}
+    assert {_filter(202, 0, operation) for operation in (1, 10, 128, 129, 137, 137 | 256, 134)} == {ALLOW}, "wakes, own"
+    assert {_filter(202, 0, operation) for operation in (2, 6, 8, 11, 13, 256)} == {0x50000 | errno.ENOSYS}
 
 
 async def test_where_nothing_can_be_mounted_times_stay() -> None:

@@ -14,6 +14,7 @@ from events.values import ToolState
 from infra.sandbox import selection, survey
 from infra.sandbox.inside.calling import SandboxProcessError
 from infra.sandbox.selection import BACKENDS, Backend, open_sandbox
+from infra.sandbox.selftest import MissedProbeError, Probe
 
 ORDER = ("zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold")
 Fault = Callable[[], BaseException]
@@ -99,12 +100,73 @@ def test_a_survey_shows_each_and_chooses_like_one_who_opens(plan: dict[str, str]
     with pytest.MonkeyPatch.context() as patch:
         backends, made = _played(plan)
         patch.setattr(selection, "BACKENDS", backends)
+        patch.setattr(selection, "PAUSE_S", 0.0)
         found = asyncio.run(survey(SandboxSettings()))
     assert [one.name for one in found] == list(ORDER)
     assert [one.chosen for one in found] == [False] * 4, "one that runs nothing passes no self-test"
     assert all(one.why and one.probes and one.fix for one in found)
     assert all(not one.probes[-1].ok or plan[one.name] == "" for one in found)
-    assert all(played.done == ["close"] for played in made.values()), "each is ended"
+    assert all(set(played.done) == {"close"} for played in made.values()), "each is ended"
+
+
+class Busy(Played):
+    """A backend on a machine that has other things to do: its self-test misses so many times."""
+
+    def __init__(self, name: str, misses: int) -> None:
+        super().__init__(name, "")
+        self.misses = misses
+
+    async def start(self) -> None:
+        await super().start()
+        self.misses -= 1
+        if self.misses >= 0:
+            raise MissedProbeError("The sandbox", "its self-test missed: memory_limit.", "See `agent0 doctor`.")
+
+
+def _busy(patch: pytest.MonkeyPatch, misses: int) -> list[Busy]:
+    made: list[Busy] = []
+
+    def make(*_: object) -> Busy:
+        made.append(Busy("busy", misses if not made else made[-1].misses))
+        return made[-1]
+
+    backends, _ = _played({"zygote-bwrap": "", "zygote-docker": "absent"})
+    busy = Backend(backends["zygote-bwrap"].trial, make)
+    patch.setattr(selection, "BACKENDS", {"zygote-bwrap": busy, "zygote-docker": backends["zygote-docker"]})
+    patch.setattr(selection, "PAUSE_S", 0.0)
+    return made
+
+
+def test_a_self_test_that_misses_is_tried_again_before_the_next_backend() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        made = _busy(patch, selection.TRIES - 1)
+        assert asyncio.run(open_sandbox()) is made[-1]
+    assert [one.done for one in made] == [["start", "close"]] * (selection.TRIES - 1) + [["start"]]
+
+
+def test_one_that_goes_on_missing_refuses() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        made = _busy(patch, 99)
+        with pytest.raises(SandboxUnavailableError, match=r"memory_limit.*it is absent"):
+            asyncio.run(open_sandbox())
+    assert [one.done for one in made] == [["start", "close"]] * selection.TRIES
+
+
+def test_a_survey_tries_a_self_test_that_misses_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    async def inspect(_: object) -> list[Probe]:
+        seen.append(len(seen) > 0)
+        return [Probe("computes", seen[-1], "seen")]
+
+    async def limits(_: object) -> list[Probe]:
+        return []
+
+    monkeypatch.setattr(selection.selftest, "inspect", inspect)
+    monkeypatch.setattr(selection.selftest, "limits", limits)
+    _busy(monkeypatch, 0)
+    first, _ = asyncio.run(survey(SandboxSettings(), until_chosen=False))
+    assert (first.chosen, seen) == (True, [False, True, True]), "the second backend passes at once"
 
 
 def test_whatever_goes_wrong_besides_is_no_reason_for_less() -> None:

@@ -3,7 +3,6 @@ watch and harvest as in the warm one; what is missing is the interpreter that ha
 
 import asyncio
 import os
-import secrets
 
 from agent0.errors import SandboxUnavailableError
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
@@ -18,9 +17,7 @@ FIX = "Install bubblewrap 0.8 or newer (apt-get install bubblewrap), and allow i
 PROC = "/processes"
 """Where the watch sees processes. Landlock closes it to the payload, whose own /proc is empty."""
 _WORK, _TEMPORARY = 64 << 20, 16 << 20
-_UIDS = 0x70000000
-"""What root becomes, each call another: a user's processes are counted over all calls of this machine."""
-_START = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main({!r}, {})"
+_START = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main({!r})"
 
 
 class ColdBubblewrap(Queued):
@@ -53,8 +50,7 @@ class ColdBubblewrap(Queued):
     async def _command(self, root: Root) -> list[str]:
         if self._more is None:
             self._more = await _options()
-        uid = _UIDS + secrets.randbelow(1 << 24)
-        return [*await rootfs.command(root, self._more), *rootfs.python(_START.format(PROC, uid))]
+        return [*await rootfs.command(root, self._more), *rootfs.python(_START.format(PROC))]
 
 
 async def _options() -> list[str]:

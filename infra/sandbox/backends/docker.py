@@ -20,7 +20,7 @@ _FIRST_USER, _USERS = 20_000, 40_000
 """Of containers for one call, each another: a user's processes are counted over all containers of this machine. Engines
 without root rights of their own have no numbers above 65,535."""
 _BROKER = "import sys; sys.path.insert(0, '/opt'); from inside.broker import main; main()"
-_ONCE = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main('/proc', 0)"
+_ONCE = "import sys; sys.path.insert(0, '/opt'); from inside.once import main; main('/proc')"
 _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LD_LIBRARY_PATH": "/opt/python/lib",
@@ -33,6 +33,7 @@ _ENVIRONMENT = {
 _ENGINE = (
     *("accept4", "bind", "capset", "chown", "clone3", "connect", "fchown", "fchownat", "landlock_add_rule"),
     *("landlock_create_ruleset", "landlock_restrict_self", "lchown", "listen", "mount", "openat2", "seccomp"),
+    *("sendmsg", "statfs", "fstatfs"),
     *("sethostname", "setgid", "setgroups", "setregid", "setresgid", "setresuid", "setreuid", "setuid", "socket"),
     *("sysinfo", "umount2", "unshare"),
 )

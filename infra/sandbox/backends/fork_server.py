@@ -18,6 +18,7 @@ from infra.sandbox.inside import calling
 from infra.sandbox.inside.calling import SandboxProcess, SandboxProcessError, readable
 from infra.sandbox.process import END_S, Process
 from infra.sandbox.roots import EVERYTHING, RootError
+from infra.sandbox.selftest import MissedProbeError
 
 BACKEND = "zygote-bwrap"
 START_S = 60.0
@@ -149,7 +150,8 @@ class ForkServer:
             await server._populate(calls, cgroup.slots(calls) if groups else [])
         except (SandboxProcessError, TimeoutError) as error:
             why = await server._complaint(error)
-            raise SandboxUnavailableError("The sandbox", why, _FIX) from error
+            kind = MissedProbeError if isinstance(error, TimeoutError) else SandboxUnavailableError
+            raise kind("The sandbox", why, _FIX) from error
         else:
             server._started = True
             return server

@@ -42,7 +42,7 @@ def ancestor(control_fd: int, root: dict[str, list[str]]) -> None:
         kernel.hide(path)
     kernel.drop_capabilities()
     forget(root["modules"])
-    fork_server.main(control_fd, uid, ",".join(root["preloaded"]))
+    fork_server.main(control_fd, ",".join(root["preloaded"]))
 
 
 class _ForkServer:

@@ -29,24 +29,40 @@ _WARM = {"sympy": _SYMPY, "numpy.random": _NUMPY, "pytest": _PYTEST}
 """What is done once after the import of a module."""
 
 
-def drop_root(uid: int) -> None:
-    """Become an ordinary user for good, one that ends with its parent. The kernel takes back the mark that lets
-    /proc/self be written, and the tie to the parent, where the user changes."""
-    if os.getuid() == 0:
+_UID = 64999
+"""What root becomes for the fork server: no account has this number."""
+_FIRST, _BITS = 0x70000000, 24
+"""What it becomes for calls: one number of so many, for what the kernel counts by user would tell calls of another."""
+
+
+def stranger(proc: str = "/proc") -> int:
+    """A user that nobody else is; always the same one where this machine, or its container, has too few numbers."""
+    with open(f"{proc}/self/uid_map", encoding="ascii") as file:  # noqa: PTH123
+        ranges = [(int(first), int(count)) for first, _, count in map(str.split, file)]
+    if any(first <= _FIRST and first + count >= _FIRST + (1 << _BITS) for first, count in ranges):
+        return _FIRST + int.from_bytes(os.urandom(4), "little") % (1 << _BITS)
+    return _UID
+
+
+def drop_root(uid: int, *, saved: int | None = None) -> None:
+    """Become an ordinary user, for good unless root is ``saved``, and one that ends with its parent. The kernel takes
+    back the mark that lets /proc/self be written, and the tie to the parent, where the user changes."""
+    if 0 in os.getresuid():
+        os.setresuid(0, 0, 0)
         os.setgroups([])
         os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        os.setresuid(uid, uid, uid if saved is None else saved)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def main(control_fd: int, uid: int, modules: str) -> None:
+def main(control_fd: int, modules: str) -> None:
     """Serve until the host closes the control socket. The first word, before anything is imported: from now on this
     ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=control_fd)
-    drop_root(uid)
+    drop_root(_UID, saved=0)  # spawners have numbers of their own
     control.send(b"{}")
     gc.disable()  # what is imported stays: nobody needs to look it through meanwhile
     missed = _import(modules)
@@ -69,13 +85,16 @@ def _import(modules: str) -> dict[str, str]:
 
 
 def serve(control: socket.socket) -> None:
-    """Answer ``spawner`` (fork another one like this, with a control socket of its own), ``group`` (descriptors of the
-    control group it was put in) and ``spawn`` (clone a sandbox process) until the host closes."""
+    """Answer ``nursery`` (fork a spawner, with a control socket of its own), ``group`` (descriptors of the control
+    group it was put in) and ``spawn`` (clone a sandbox process) until the host closes. A spawner serves one call at a
+    time, and all calls of it have one user."""
     group: list[int] = []
-    last = -1
+    server, last = os.getpid(), -1
     while True:
         word, fds, _, _ = socket.recv_fds(control, 16, 4)
         if word == b"spawn":
+            if last >= 0 and os.getpid() != server:
+                select.select([last], [], [], PATIENCE_S)  # what is counted next is one call's alone
             last = _spawn(control, group, last)
         elif word == b"group":
             group = fds
@@ -90,7 +109,7 @@ def _spawner(control: socket.socket) -> socket.socket:
     host, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        drop_root(stranger())
         for side in (control, host):
             side.close()
         return inner
@@ -104,10 +123,7 @@ def _spawner(control: socket.socket) -> socket.socket:
 
 def _spawn(control: socket.socket, group: Sequence[int], last: int) -> int:
     """Clone one sandbox process; hand its descriptors to the host: pidfd, socket, standard output, standard error.
-    Returns the pidfd. The sandbox process before has ended by then, with all it held: what is counted next is one
-    call's alone."""
-    if group and last >= 0:
-        select.select([last], [], [], PATIENCE_S)
+    Returns the pidfd."""
     ours = socket.socketpair()
     pipes = [*os.pipe2(os.O_CLOEXEC), *os.pipe2(os.O_CLOEXEC)]
     uid, gid = os.getuid(), os.getgid()

@@ -1,6 +1,7 @@
-"""Decide which files a payload may lock. Files of the machine are shared by all calls, so a lock on one would be a
-covert channel between them. The kernel asks here about every lock; only files on the call's own two file systems may
-be locked."""
+"""Decide which files a payload may lock, and end its waits on words that processes may share. Files of the machine are
+shared by all calls, so a lock on one, or a wait on a word of one, would be a covert channel between them. The kernel
+asks here about every lock and every such wait. Only files on the call's own two file systems may be locked; who waits
+is told after a moment to look again, for nobody can tell whose word it is."""
 
 import contextlib
 import errno
@@ -15,6 +16,7 @@ _ANSWER = struct.Struct("=QqiI")
 _MOST_KNOWN = 64
 """Processes whose folders are held open."""
 _SET_FLAGS, _SAME_CPU = 0x40082104, 1
+_FUTEX = 202
 _GO_ON = 1
 """SECCOMP_USER_NOTIF_FLAG_CONTINUE."""
 
@@ -28,6 +30,7 @@ class Locks:
         with contextlib.suppress(OSError):  # since Linux 6.6; only quicker
             fcntl.ioctl(listener, _SET_FLAGS, struct.pack("=Q", _SAME_CPU))
         self._known: dict[int, int] = {}
+        self._waits: list[int] = []
         self._own = {os.stat(folder).st_dev for folder in folders}  # noqa: PTH116
 
     def answer(self) -> None:
@@ -35,12 +38,29 @@ class Locks:
         notice = bytearray(_NOTICE.size)
         try:
             fcntl.ioctl(self.listener, _RECEIVE, notice)
-            number, thread, _, _, _, _, fd, *_ = _NOTICE.unpack(notice)
-            allowed = self._allowed(thread, fd & 0xFFFFFFFF)
-            said = (number, 0, 0, _GO_ON) if allowed else (number, 0, -errno.ENOLCK, 0)
-            fcntl.ioctl(self.listener, _SEND, bytearray(_ANSWER.pack(*said)))
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.EINTR):
+                raise
+            return
+        number, thread, _, call, _, _, fd, *_ = _NOTICE.unpack(notice)
+        if call == _FUTEX:
+            self._waits.append(number)
+        elif self._allowed(thread, fd & 0xFFFFFFFF):
+            self._say(number, 0, _GO_ON)
+        else:
+            self._say(number, -errno.ENOLCK)
+
+    def end_waits(self) -> None:
+        """Have all who wait look again, as after a wake for nothing."""
+        for number in self._waits:
+            self._say(number, -errno.EAGAIN)
+        self._waits.clear()
+
+    def _say(self, number: int, error: int, flags: int = 0) -> None:
+        try:
+            fcntl.ioctl(self.listener, _SEND, bytearray(_ANSWER.pack(number, 0, error, flags)))
+        except OSError as failure:
+            if failure.errno not in (errno.ENOENT, errno.EINTR):
                 raise
 
     def _allowed(self, thread: int, fd: int) -> bool:

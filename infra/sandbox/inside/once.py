@@ -29,10 +29,10 @@ class _Own(SandboxProcess):
             os.kill(-1, signal.SIGKILL)
 
 
-def main(proc: str, uid: int) -> NoReturn:
-    """Serve one call with what is at ``proc`` to look at processes. Root becomes ``uid`` first; anybody else
-    stays who they are."""
-    fork_server.drop_root(uid)
+def main(proc: str) -> NoReturn:
+    """Serve one call with what is at ``proc`` to look at processes. Root becomes another user first, for each
+    call another; anybody else stays who they are."""
+    fork_server.drop_root(fork_server.stranger(proc))
     requests, answers = os.dup(0), os.dup(1)
     for fd in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), fd)

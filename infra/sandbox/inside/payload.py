@@ -48,15 +48,19 @@ _LIMITS = {
 _STAYS_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def confine(closed: tuple[str, ...] = ()) -> int:
-    """Limits, no new privileges, no capabilities, Landlock, seccomp: in this order, for good. Returns the listener of
-    the filter. Where paths are ``closed`` nothing could be mounted, devices of the host neither: their times stay."""
+def confine(ready: int, closed: tuple[str, ...] = (), *, asks: bool = True) -> None:
+    """Limits, no new privileges, no capabilities, Landlock, seccomp: in this order, for good. The listener of the
+    filter that ``asks`` is sent to ``ready`` while anything can be. Where paths are ``closed`` nothing could be
+    mounted, devices of the host neither: their times stay."""
     for kind, value in _LIMITS.items():
         resource.setrlimit(kind, (value, value))
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.drop_capabilities()
     landlock.restrict((WORK, "/tmp"), closed)  # noqa: S108
-    return seccomp.install(times=not closed)
+    listener = seccomp.listen() if asks else -1
+    if listener >= 0:
+        kernel.send_descriptor(ready, b"L", listener)
+    seccomp.install(asks=listener >= 0, times=not closed)
 
 
 def run(
@@ -68,11 +72,12 @@ def run(
     ready: int,
     closed: tuple[str, ...] = (),
     *,
+    asks: bool = True,
     anew: bool = False,
 ) -> NoReturn:
     """Never returns: exits as the code does. ``ready`` is a socket: silence on it means that confinement failed.
-    ``proc`` is a descriptor of a /proc that can be written. ``anew``: the code runs in an interpreter that holds
-    nothing of this one's memory."""
+    ``proc`` is a descriptor of a /proc that can be written. ``asks``: somebody answers for its filter. ``anew``: the
+    code runs in an interpreter that holds nothing of this one's memory."""
     os.setsid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the shim may then measure it; its own kind may not trace it: seccomp
     with open(os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc), "w") as score:  # noqa: PTH123
@@ -86,8 +91,8 @@ def run(
     os.closerange(READY_FD + 1, os.sysconf("SC_OPEN_MAX"))
     os.chdir(WORK)
     try:
-        listener = confine(closed)
-        kernel.send_descriptor(READY_FD, b"R", listener)
+        confine(READY_FD, closed, asks=asks)
+        os.write(READY_FD, b"R")
     except BaseException as error:
         os.write(READY_FD, f"{type(error).__name__}: {error}".encode()[:400])
         os._exit(1)

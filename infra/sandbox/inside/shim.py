@@ -135,9 +135,7 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def _fork_payload(
-    proc: int, stdout: int, stderr: int, closed: tuple[str, ...], *, anew: bool = False
-) -> tuple[int, int, int]:
+def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...], **how: bool) -> tuple[int, int, int]:
     """(pid, socket to write the code to, listener of its filter or -1) of a payload that is confined and waits for
     code."""
     code_out, code_in, ready_out, ready_in = (side.detach() for _ in range(2) for side in socket.socketpair())
@@ -145,13 +143,14 @@ def _fork_payload(
     if pid == 0:
         try:
             stdin = os.open("/dev/null", os.O_RDONLY)
-            payload.run(proc, stdin, stdout, stderr, code_out, ready_in, closed, anew=anew)
+            payload.run(proc, stdin, stdout, stderr, code_out, ready_in, closed, **how)
         finally:
             os._exit(1)
     os.close(code_out)
     os.close(ready_in)
     with socket.socket(fileno=ready_out) as ready:
         said, fds, _, _ = socket.recv_fds(ready, 512, 1)
+        said = ready.recv(512) if fds else said
     if said != b"R":
         raise RuntimeError(f"the payload could not confine itself: {said.decode(errors='replace')}")
     return pid, code_in, fds[0] if fds else -1
@@ -163,13 +162,12 @@ def _fork_guest(proc: int, closed: tuple[str, ...], limits: dict[str, Any], code
     if not landlock.abi():
         raise OSError(errno.ENOSYS, "this kernel has no Landlock, which keeps a guest from the memory of others")
     null = os.open("/dev/null", os.O_WRONLY)
-    child, channel, listener = _fork_payload(proc, null, null, closed, anew=bool(closed))
+    child, channel, _ = _fork_payload(proc, null, null, closed, asks=False, anew=bool(closed))
     ours, theirs = (side.detach() for side in socket.socketpair())
     _limit(child, limits)
     _send_code(channel, limits, code, theirs)
-    for fd in (null, channel, listener):
-        if fd >= 0:
-            os.close(fd)
+    for fd in (null, channel):
+        os.close(fd)
     return ours
 
 
@@ -272,8 +270,10 @@ def _watch(
 
 
 def _wait(poll: select.poll, seconds: float, locks: Locks | None) -> dict[int, int]:
-    """What happened within that time beside questions about ``locks``, which are answered. Where no process is left
-    there will be none."""
+    """What happened within that time beside questions about ``locks``, which are answered; waits end before. Where no
+    process is left there will be none."""
+    if locks:
+        locks.end_waits()
     end = time.monotonic() + seconds
     while True:
         told = dict(poll.poll(max(0, -int((time.monotonic() - end) * 1000 // 1))))  # whole milliseconds, rounded up

@@ -201,3 +201,100 @@ while True:
     states="timeout",
     wall=1,
 )
+attack(
+    "C09-descriptors-in-flight",
+    "python",
+    r"""
+import array, os, socket
+sent, keep = 0, []
+for _ in range(8):
+    a, b = socket.socketpair()
+    keep += [a, b]
+    try:
+        a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0] * 25))])
+        sent += 25
+    except OSError:
+        pass
+r, e = sc(307, keep[0].fileno(), bytes(64), 1, 0)
+print('ESCAPE' if sent or (r, e) != (-1, 1) else 'BLOCKED', sent, r, e)
+""",
+    syscalls=True,
+    prints="BLOCKED",
+)
+PIPES = """\
+import os
+def fill():
+    held = []
+    for _ in range(30):
+        if os.fork() == 0:
+            break
+    try:
+        while True:
+            held.append(os.pipe())
+    except OSError:
+        return held
+def capacity():
+    r, w = os.pipe()
+    os.set_blocking(w, False)
+    try:
+        return os.write(w, bytes(1 << 17))
+    finally:
+        os.close(r), os.close(w)
+"""
+
+attack(
+    "C10-pipes-of-a-chosen-size",
+    "python",
+    r"""
+import fcntl, os
+r, w = os.pipe()
+bad = []
+for size in (4096, 1 << 20):
+    try:
+        bad.append(fcntl.fcntl(w, 1031, size))
+    except OSError:
+        pass
+print('ESCAPE' if bad else 'BLOCKED', bad)
+""",
+    prints="BLOCKED",
+)
+attack(
+    "C11-wait-on-a-word-that-all-share",
+    "python",
+    r"""
+import ctypes, mmap, os, struct, time
+size = os.stat(os.__file__).st_size
+libc.mmap.restype = ctypes.c_void_p
+place = libc.mmap(None, ctypes.c_size_t(4096), 1, 1, os.open(os.__file__, os.O_RDONLY), ctypes.c_long(0))
+value = ctypes.c_uint32.from_address(place).value
+soon = struct.pack('qq', 0, 200_000_000)
+bad = []
+for name, op in (('WAIT', 0), ('WAIT_BITSET', 9), ('REALTIME', 0x100), ('BITSET_REALTIME', 0x109)):
+    r, e = sc(202, ctypes.c_void_p(place), op, value, soon, None, -1)
+    if r != -1 or e not in (11, 38):
+        bad.append((name, r, e))
+waiter = struct.pack('QQII', value, place, 2, 0)
+r, e = sc(449, waiter, 1, 0, soon, 1)
+if (r, e) != (-1, 1):
+    bad.append(('waitv', r, e))
+print('ESCAPE' if bad else 'BLOCKED', bad)
+""",
+    syscalls=True,
+    prints="BLOCKED",
+)
+attack(
+    "C12-free-space-of-the-host",
+    "python",
+    r"""
+import os
+bad = []
+for path in ('/', '/usr', '/usr/bin/cat', '/opt/python', '/dev', '/dev/null', os.__file__):
+    for way in (os.statvfs, lambda path: os.statvfs(os.open(path, os.O_RDONLY))):
+        try:
+            bad.append((path, way(path).f_bfree))
+        except OSError:
+            pass
+print('ESCAPE' if bad else 'BLOCKED', bad)
+""",
+    prints="BLOCKED",
+)

@@ -96,25 +96,6 @@ print('ESCAPE 0.8 GB held')
     states="memory",
 )
 attack(
-    "E06-descriptors-in-flight",
-    "python",
-    r"""
-import array, os, socket
-fds = array.array('i', [os.open('/dev/null', 0)] * 250)
-sent, keep = 0, []
-try:
-    for i in range(50):
-        a, b = socket.socketpair()
-        keep += [a, b]
-        a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
-        sent += len(fds)
-    print('ESCAPE', sent)
-except OSError as e:
-    print('BLOCKED', e.errno, sent)
-""",
-    prints="BLOCKED",
-)
-attack(
     "E07-a-storm-of-zombies",
     "python",
     r"""
