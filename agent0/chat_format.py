@@ -106,6 +106,21 @@ def plain_boxes(text: str) -> Iterator[str]:
 
 
 LONGEST_ANSWER = 1_000
+_dots = re.compile(
+    r"(?:\?+|\.{2,}|…+|_{2,}|(?:\\(?:[lc]?dots|square|Box|quad|[_,;])\s*)+|(?:\\underline )?\\hspace\*? [\w.]+)\.?"
+)
+_around = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:rm|bf)|boxed)\s*(?=\{)|[\s\"“”`*$<>{}()\[\]]+")
+_placeholder = re.compile(
+    r"(?:(?:your|my|the) )?(?:final )?(?:answer|ans)(?: (?:goes )?here)?|idk|tbd"
+    r"|(?:sorry,? )?(?:(?:i )?(?:do not|don['’]?t) know|(?:i ?['’]?a?m )?not sure)",  # noqa: RUF001
+    re.IGNORECASE,
+)
+
+
+def is_placeholder(answer: str) -> bool:
+    r"""Return whether ``answer`` stands in the place of one and is none: ``answer``, ``?``, ``...``, "I don't know"."""
+    words = _around.sub(" ", answer).strip(" '!,")
+    return bool(_dots.fullmatch(words) or _placeholder.fullmatch(words.rstrip(".")))
 
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"

@@ -15,7 +15,7 @@ TOOLS = toolbox(specs_of(("python", "sympy", "shell", "write_file")))
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['kind']}: {row['text'][:40]!r}")
 def test_a_turn_is_read_as_it_was_meant(row: dict[str, object]) -> None:
-    parsed = parse_turn(str(row["text"]), TOOLS)
+    parsed = parse_turn(str(row["text"]), TOOLS, form=str(row.get("form", "")))
     calls = [[call.name, None if call.error else call.arguments] for call in parsed.calls]
     assert calls == row["calls"]
     assert parsed.answer == row["answer"]
@@ -27,13 +27,13 @@ def test_what_stands_before_a_call_changes_nothing(row: dict[str, object]) -> No
     if "to=functions" in str(row["text"])[:60]:
         pytest.skip("a message of a channel begins its turn")
     before = "Let me see.\n\n"
-    parsed = parse_turn(before + str(row["text"]), TOOLS)
+    parsed = parse_turn(before + str(row["text"]), TOOLS, form=str(row.get("form", "")))
     assert [[call.name, None if call.error else call.arguments] for call in parsed.calls] == row["calls"]
 
 
 def test_without_knowledge_of_the_tools_marked_calls_are_the_same() -> None:
     for row in ROWS:
-        if row["kind"] == "marks-inside-strings" and row["calls"]:
+        if row["kind"] == "marks-inside-strings" and row["calls"] and "form" not in row:
             parsed = parse_turn(row["text"], {"python": "code"})
             assert [[call.name, call.arguments] for call in parsed.calls] == row["calls"]
 
@@ -42,7 +42,9 @@ PIECES = (
     "<tool_call>", "<function=python>", "<parameter=code>", "<invoke name=\"a\">", "<|python_tag|>", "[TOOL_CALLS]",
     "{", "{\"a\":", "[", "python(", "name\n", "<arg_key>", "```json\n", "```\n", "Action Input: ", "Action: a\n",
     "\u273fFUNCTION\u273f: a", "<|tool_call>call:a{", "<|channel|>commentary to=a<|message|>{", "'", "\"\"\"",
-    " ", "\n", "```", "<|im_start|>{",
+    " ", "\n", "```", "<|im_start|>{", "Thought: a\n\n", "Thought:\n\ne.g.\n{'", "Never write:\n```python\n", "> ",
+    "e.g.\n```python\nprint(1)\n```\n", "e.g. <tool_call>{\"name\": \"a\"}</tool_call>", "&lt;think&gt;", "Never\n",
+    "Action: a\nAction Input: b\nThis is a line.\n",
 )  # fmt: skip
 
 
@@ -50,5 +52,6 @@ PIECES = (
 def test_repeated_openings_of_every_form_end() -> None:
     for piece in PIECES:
         for other in ("", "\n", "x\n", '{"name": '):
-            parsed = parse_turn((piece + other) * (16_000 // len(piece + other)), TOOLS)
-            assert len(parsed.calls) <= 16
+            text = (piece + other) * (16_000 // len(piece + other))
+            forms = ("", "fence") if other == "\n" else ("",)
+            assert all(len(parse_turn(text, TOOLS, form=form).calls) <= 16 for form in forms)

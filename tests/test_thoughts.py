@@ -1,13 +1,19 @@
 """Thoughts are told from the reply in the marks of all families, and marks that are only mentioned are not marks."""
 
+import json
+from pathlib import Path
+
 import pytest
 
+from agent0.grading import answer_in
 from agent0.turns.marks import channel_messages, own_turn
 from agent0.turns.thoughts import split_thoughts
 
 PAIRS = (
     ("<think>", "</think>"),
     ("<think >", "</think >"),
+    ("&lt;think&gt;", "&lt;/think&gt;"),
+    ("&lt;|begin_of_thought|&gt;", "&lt;|end_of_thought|&gt;"),
     ("<THINK>", "</THINK>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
@@ -49,6 +55,10 @@ PAIRS = (
     ("analysis", "assistantfinal"),
 )
 """Opening and closing marks as models write them."""
+HEADED = [
+    row for row in map(json.loads, (Path(__file__).parent / "data" / "turns.jsonl").read_text().splitlines())
+    if row["kind"] == "thoughts-escaped-or-headed" and row["answer"] and not row["calls"]
+]  # fmt: skip
 UNCLOSED = [pair for pair in PAIRS if pair[0] not in ("[think]", "[REASONING]", "analysis")]
 LONE = [pair[1] for pair in PAIRS if "channel|>" not in pair[1] and pair[1] not in ("[/think]", "[/REASONING]")]
 
@@ -59,6 +69,11 @@ def test_closed_thoughts_are_set_aside(opening: str, closing: str) -> None:
     assert reply.visible.strip() == "It is 5."
     assert reply.thought.strip() == "maybe \\boxed{3}?"
     assert not reply.unclosed
+
+
+@pytest.mark.parametrize("row", HEADED, ids=lambda row: row["text"][:40])
+def test_no_grader_reads_a_thought_under_a_heading(row: dict[str, str]) -> None:
+    assert answer_in(row["text"]) == row["answer"]
 
 
 @pytest.mark.parametrize(("opening", "closing"), UNCLOSED)

@@ -7,7 +7,7 @@ after ``|`` or on one line.
 import re
 from textwrap import dedent
 
-from agent0.turns.object_spellings import read_object
+from agent0.turns.calls.spellings import read_object
 
 MOST_FENCES = 32
 

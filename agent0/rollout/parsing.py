@@ -9,17 +9,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent0.chat_format import LONGEST_ANSWER, boxed
+from agent0.chat_format import LONGEST_ANSWER, boxed, is_placeholder
 from agent0.rollout.tool_prompts import FENCE
-from agent0.turns.actions import labelled_answer
-from agent0.turns.call_objects import DEEPEST, FINAL_ACTION
-from agent0.turns.calls import read_calls
-from agent0.turns.fence import first_block, languages
+from agent0.turns.calls.actions import labelled_answer
+from agent0.turns.calls.blocks import languages, tool_blocks
+from agent0.turns.calls.objects import DEEPEST, FINAL_ACTION
+from agent0.turns.calls.reading import read_calls
+from agent0.turns.calls.spellings import read_or_why
+from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.marks import own_turn
-from agent0.turns.object_spellings import read_or_why
 from agent0.turns.retractions import box_taken_back
 from agent0.turns.thoughts import split_thoughts
-from agent0.turns.toolbox import Toolbox
 from events.values import ToolCall
 
 __all__ = ["DEEPEST", "LONGEST", "MOST_CALLS", "ParsedTurn", "parse_turn"]
@@ -65,12 +65,12 @@ def parse_turn(
     text = text[:LONGEST].encode(errors="replace").decode()
     reply = split_thoughts(own_turn(text), opened=opened)
     tools = toolbox if isinstance(toolbox, Toolbox) else Toolbox(text_arguments=toolbox or {})
-    calls, prose = read_calls(reply.visible, tools, blocks=form == FENCE)
+    calls, prose, mentioned = read_calls(reply.visible, tools, blocks=form == FENCE)
     answer = _answer(prose)
     if len(calls) > MOST_CALLS:
         errors.append(f"{len(calls)} calls, {MOST_CALLS} read")
     if not calls and answer is None:
-        errors += ["it ends within its thoughts"] if reply.unclosed else _unread(prose, tools)
+        errors += ["it ends within its thoughts"] if reply.unclosed else _unread(prose, tools, mentioned)
     return ParsedTurn(tuple(calls[:MOST_CALLS]), answer, tuple(errors))
 
 
@@ -79,7 +79,7 @@ def _answer(prose: str) -> str | None:
     answer = None if goes_on else boxed(prose)
     answer = answer if answer is not None else labelled_answer(prose[goes_on:])
     answer = (answer if answer is not None else _final_input(prose) or "").strip()
-    return answer[:LONGEST_ANSWER] or None
+    return None if is_placeholder(answer) else answer[:LONGEST_ANSWER] or None
 
 
 def _final_input(prose: str) -> str | None:
@@ -89,9 +89,11 @@ def _final_input(prose: str) -> str | None:
     return str(value.get("action_input", "")) if not problem and isinstance(value, dict) else None
 
 
-def _unread(prose: str, tools: Toolbox) -> list[str]:
+def _unread(prose: str, tools: Toolbox, mentioned: int) -> list[str]:
     """What looks like a call in a turn in which none was read."""
+    if mentioned:
+        return ["a call that is quoted, warned against or without contents is not made"]
     problems = [problem for pattern, problem in _almost if pattern.search(prose)]
-    if not problems and first_block(prose, languages(tools.names)):
+    if not problems and next(tool_blocks(prose, languages(tools.names)), None):
         problems = ["a block of code alone calls no tool"]
     return problems[:1]

@@ -13,12 +13,12 @@ from typing import Any
 
 from agent0.grading.answer_types import kinds
 from agent0.rollout.labelled_fields import read_fields
-from agent0.turns.call_objects import object_in
-from agent0.turns.calls import read_calls
+from agent0.turns.calls.objects import object_in
+from agent0.turns.calls.reading import read_calls
+from agent0.turns.calls.spellings import read_object
+from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.marks import own_turn
-from agent0.turns.object_spellings import read_object
 from agent0.turns.thoughts import split_thoughts
-from agent0.turns.toolbox import Toolbox
 
 LONGEST_QUESTION = 2_000
 LONGEST_PROGRAM = 8_000
@@ -104,7 +104,7 @@ def _called(body: str) -> tuple[list[Any] | str, str]:
     whole = object_in(body)
     if whole is not None and next(_tasks(whole, 0), None):
         return [], body
-    calls, prose = read_calls(body, Toolbox())
+    calls, prose, _ = read_calls(body, Toolbox())
     if not any(next(_tasks(call.arguments), None) for call in calls):
         return [], body
     problem = next((call.error for call in calls if call.error), None)

@@ -15,9 +15,9 @@ from typing import Any
 
 from agent0.chat_format import CLOSE, OPEN, format_action
 from agent0.ports.models import Generation, ToolSpec
-from agent0.turns.fence import STOPS, first_block, languages, output_block
+from agent0.turns.calls.blocks import STOPS, first_block, languages, output_block
+from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.thoughts import split_thoughts
-from agent0.turns.toolbox import Toolbox
 from events.values import Turn
 
 TEMPLATE, FENCE = "template", "fence"

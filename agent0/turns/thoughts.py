@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from agent0.turns.headed_thoughts import split_headed
 from agent0.turns.marks import channel_messages
 from agent0.turns.programs import is_python
 
@@ -22,7 +23,7 @@ _WEAK |= {"deliberate", "contemplation", "contemplate", "introspection", "ponder
 """Whole names of thoughts."""
 _NOT_THOUGHTS = frozenset(("final", "answer", "response", "result", "solution", "conclusion", "output", "summary"))
 _OPENS, _CLOSES = frozenset(("begin", "start", "open")), frozenset(("end", "stop", "close"))
-_BRACKETS = ("<>", "◁▷", "⟨⟩", "【】", "«»", "[]")
+_BRACKETS = ("<>", "◁▷", "⟨⟩", "【】", "«»", "[]", "&lt;&gt;")
 _FIXED = (
     (r"<\|channel>[ \t]*(?!final\b)\w*", r"<channel\|>"),
     (r"<unused94>(?:thought\b)?", r"<unused95>"),
@@ -34,8 +35,8 @@ _FIXED = (
 _fixed = "|".join(f"(?P<open{n}>{left})|(?P<close{n}>{right})" for n, (left, right) in enumerate(_FIXED))
 _pipe, _gap = "[|\uff5c]?", r"[ \t]{0,4}"
 _mark = re.compile(
-    rf"{_fixed}|(?P<left>[<◁⟨【«\[]){_pipe}(?:(?P<slash>/){_pipe}{_gap})?(?P<name>[A-Za-z][\w.:\u2581-]{{1,40}})"
-    rf"(?:[ \t][^<>\n\[\]]{{0,80}}?)?{_gap}(?P<empty>/?){_pipe}(?P<right>[>▷⟩】»\]])"
+    rf"{_fixed}|(?P<left>[<◁⟨【«\[]|&lt;){_pipe}(?:(?P<slash>/){_pipe}{_gap})?(?P<name>[A-Za-z][\w.:\u2581-]{{1,40}})"
+    rf"(?:[ \t][^<>\n\[\]]{{0,80}}?)?{_gap}(?P<empty>/?){_pipe}(?P<right>[>▷⟩】»\]]|&gt;)"
 )
 _string = r"(?<![\w\\])[rbfRBF]{0,2}\"(?:[^\"\\\n]|\\.)*+\"(?!\w)|(?<![\w\\])[rbfRBF]{0,2}'(?:[^'\\\n]|\\.)*+'(?!\w)"
 _token = re.compile(
@@ -88,9 +89,9 @@ def split_thoughts(text: str, *, opened: bool = False) -> Reply:
         position = span.end
     inner = [text[span.inner : span.inner_end] for span in spans]
     unclosed = bool(spans) and spans[-1].end == spans[-1].inner_end
-    return Reply(
-        "".join([*visible, text[position:]]), "\n".join([thought, *inner] if thought else inner), unclosed or cut
-    )
+    rest, headed = split_headed("".join([*visible, text[position:]]))
+    thoughts = [*([thought] if thought else []), *inner, *headed]
+    return Reply(rest, "\n".join(thoughts), unclosed or cut or bool(headed and not rest.strip()))
 
 
 def _without_channels(text: str) -> Reply:

@@ -4,11 +4,12 @@ own, and messages of gpt-oss to a tool. Only what is shaped like a call and like
 import re
 from collections.abc import Iterator
 
-from agent0.turns.call_bodies import Body, expression_calls
-from agent0.turns.call_objects import call_of, calls_of, is_call, object_in
+from agent0.turns.calls.bodies import Body, expression_calls
+from agent0.turns.calls.objects import call_of, calls_of, is_call, object_in
+from agent0.turns.calls.spans import CallSpan
+from agent0.turns.calls.spellings import read_or_why
+from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.marks import channel_messages
-from agent0.turns.object_spellings import read_or_why
-from agent0.turns.toolbox import Toolbox
 from events.values import ToolCall
 
 MOST_FAILED = 8
@@ -31,17 +32,17 @@ _to_tool = re.compile(
 _RECIPIENTS = ("user", "all", "assistant")
 
 
-def channel_calls(text: str, toolbox: Toolbox) -> Body | None:
-    """The messages of ``text`` to a tool, in the channels of gpt-oss; None where there is none."""
+def channel_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
+    """Find the messages of ``text`` to a tool, in the channels of gpt-oss; nothing behind the first is prose."""
     messages = [message for message in channel_messages(text) if message.recipient not in {"", *_RECIPIENTS}]
-    calls = [_to_recipient(message.recipient, message.content, toolbox) for message in messages]
-    if calls:
-        return calls, messages[0].start
+    if messages:
+        calls = [_to_recipient(message.recipient, message.content, toolbox) for message in messages]
+        return [CallSpan(messages[0].start, len(text), calls)]
     head = _to_tool.search(text)
-    if not head:
-        return None
-    value, end, problem = read_or_why(text, head.end(), unclosed=True)
-    return None if problem else ([call_of(head["tool"], value, text[head.start() : end], toolbox)], head.start())
+    value, end, problem = read_or_why(text, head.end(), unclosed=True) if head else (None, 0, "no message")
+    if head is None or problem:
+        return []
+    return [CallSpan(head.start(), len(text), [call_of(head["tool"], value, text[head.start() : end], toolbox)])]
 
 
 def _to_recipient(recipient: str, content: str, toolbox: Toolbox) -> ToolCall:
@@ -52,20 +53,20 @@ def _to_recipient(recipient: str, content: str, toolbox: Toolbox) -> ToolCall:
     return call_of(recipient, content if problem else value, content, toolbox)
 
 
-def fenced_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
-    """Call objects in fences, and the text around them; anything else in a fence is prose."""
-    calls: list[ToolCall] = []
-    prose: list[str] = []
+def fenced_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
+    """Find call objects in fences; anything else in a fence is prose."""
+    spans: list[CallSpan] = []
     position = failed = 0
     while failed < MOST_FAILED and (opening := _fence.search(text, position)):
-        prose.append(text[position : opening.start()])
         position = opening.end()
-        if opening["language"].lower() in _LANGUAGES:
-            body = _fenced(text, opening, toolbox)
-            failed += body is None and text[position : position + 1] in ("{", "[")
-            calls += body[0] if body else []
-            position = body[1] if body else position
-    return calls, "\n".join([*prose, text[position:]])
+        if opening["language"].lower() not in _LANGUAGES:
+            continue
+        if body := _fenced(text, opening, toolbox):
+            spans.append(CallSpan(opening.start(), body[1], body[0]))
+            position = body[1]
+        else:
+            failed += text[position : position + 1] in ("{", "[")
+    return spans
 
 
 def _fenced(text: str, opening: re.Match[str], toolbox: Toolbox) -> Body | None:
@@ -97,29 +98,22 @@ def _objects(text: str, position: int, toolbox: Toolbox) -> Body | None:
     return (calls, end) if calls else None
 
 
-def bare_calls(text: str, toolbox: Toolbox) -> tuple[list[ToolCall], str]:
-    """Calls on lines of their own, outside of fences, and the text around them."""
-    calls: list[ToolCall] = []
-    prose: list[str] = []
-    position = 0
-    for start, end, read in [*_bare(text, toolbox)] or _last(text, toolbox):
-        prose.append(text[position:start])
-        calls += read
-        position = end
-    return calls, "\n".join([*prose, text[position:]])
+def bare_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
+    """Find calls on lines of their own, outside of fences."""
+    return [*_bare(text, toolbox)] or [*_last(text, toolbox)]
 
 
-def _last(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall]]]:
+def _last(text: str, toolbox: Toolbox) -> Iterator[CallSpan]:
     """The object that a turn ends with, where it calls a tool that there is, though text stands before it."""
     for _, opening in zip(range(MOST_FAILED), _named_object.finditer(text), strict=False):
         body = _objects(text, opening.start(), toolbox)
         if body and not text[body[1] :].strip() and all(call.name in toolbox.names for call in body[0]):
-            yield opening.start(), body[1], body[0]
+            yield CallSpan(opening.start(), body[1], body[0])
             return
 
 
-def _bare(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall]]]:
-    """(start, end, calls) of every object and expression that is a call."""
+def _bare(text: str, toolbox: Toolbox) -> Iterator[CallSpan]:
+    """Every object and expression that is a call."""
     fences = _fence_spans(text)
     position = failed = 0
     while failed < MOST_FAILED and (head := _standing_alone.search(text, position)):
@@ -131,7 +125,7 @@ def _bare(text: str, toolbox: Toolbox) -> Iterator[tuple[int, int, list[ToolCall
             failed += body is None
             position = max(body[1], position) if body else position
             if body and body[0] and _line_end.match(text, body[1]):
-                yield head.end(), body[1], body[0]
+                yield CallSpan(head.end(), body[1], body[0])
 
 
 def _standing(text: str, position: int, toolbox: Toolbox) -> Body | None:

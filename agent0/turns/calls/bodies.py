@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from agent0.turns.call_objects import call_of, calls_of
-from agent0.turns.object_spellings import read_or_why
-from agent0.turns.toolbox import Toolbox
+from agent0.turns.calls.objects import call_of, calls_of
+from agent0.turns.calls.spellings import read_or_why
+from agent0.turns.calls.toolbox import Toolbox
 from events.values import ToolCall
 
 Body = tuple[list[ToolCall], int]
@@ -35,7 +35,7 @@ _key = re.compile(r"\s*<arg_key>\s{0,9}([^<\s]{1,64})\s{0,9}</arg_key>\s{0,9}<ar
 _key_end = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</|\Z))|\Z")
 SPACE = "(?:[|\uff5c]?[A-Za-z]{1,20}[:|\uff5c])?"
 """A name space before a tag: ``minimax:``, DeepSeek's ``\uff5cDSML\uff5c``."""
-_call_tag, _tag = f"{SPACE}(?:function|invoke|tool|action)", f"{SPACE}(?:parameter|param|argument)"
+_call_tag, _tag = f"{SPACE}(?:function(?:_call)?|invoke|tool|action)", f"{SPACE}(?:parameter|param|argument)"
 _is = r"(?:=|\s+name\s*=\s*)[\"']?"
 _function = re.compile(rf"\s*<{_call_tag}{_is}{_name}[\"']?\s*>")
 _parameter = re.compile(rf"\s*<{_tag}{_is}([\w.-]{{1,64}})[\"']?(?P<aside>\s[^<>]{{0,80}})?>")

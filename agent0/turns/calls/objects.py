@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent0.turns.object_spellings import read_or_why
-from agent0.turns.toolbox import NAME, Toolbox
+from agent0.turns.calls.spellings import read_or_why
+from agent0.turns.calls.toolbox import NAME, Toolbox
 from events.values import ToolCall
 
 DEEPEST = 32

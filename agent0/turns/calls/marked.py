@@ -5,12 +5,12 @@ stand in one of its texts.
 """
 
 import re
-from typing import NamedTuple
 
-from agent0.turns.call_bodies import SPACE, Body, parameter_calls, read_body
-from agent0.turns.call_objects import call_of
-from agent0.turns.object_spellings import read_or_why
-from agent0.turns.toolbox import Toolbox
+from agent0.turns.calls.bodies import SPACE, Body, parameter_calls, read_body
+from agent0.turns.calls.objects import call_of
+from agent0.turns.calls.spans import CallSpan
+from agent0.turns.calls.spellings import read_or_why
+from agent0.turns.calls.toolbox import Toolbox
 from events.values import ToolCall
 
 MOST_FAILED = 8
@@ -23,7 +23,7 @@ _edge = "(?:begin|start|section|end|stop|argument|sep)"
 _opening = re.compile(
     rf"(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_|\uff5c])?(?P<before>{_edge}_)?"
     rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK}))(?P<after>(?:[_\u2581]?{_edge})*)(?P<last>{_pipe})(?P<right>[>\]])"
-    rf"|(?P<python><\|python_tag\|>)|(?P<function>(?=<{SPACE}(?:function|invoke)(?:=|\s+name\s*=)))"
+    rf"|(?P<python><\|python_tag\|>)|(?P<function>(?=<{SPACE}(?:function(?:_call)?|invoke)(?:=|\s+name\s*=)))"
     "|(?P<sign>\u273fFUNCTION\u273f:[ \\t]*(?P<named>[\\w.-]{1,64})\\s*\u273fARGS\u273f:[ \\t]*)",
     re.IGNORECASE,
 )
@@ -34,30 +34,23 @@ _padding = re.compile(r"[\s}\],;]*")
 _bare_name = re.compile(r"\s*([A-Za-z_][\w.-]{0,63})\s*(?=<|\[/|\Z)")
 
 
-class MarkedCalls(NamedTuple):
-    """The calls in order, and the text around them."""
-
-    calls: list[ToolCall]
-    prose: str
-
-
-def marked_calls(text: str, toolbox: Toolbox) -> MarkedCalls:
-    """Read the calls of ``text`` that stand between marks; what follows a result that the text itself makes up is not
+def marked_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
+    """Find the calls of ``text`` that stand between marks; what follows a result that the text itself makes up is not
     read."""
-    calls: list[ToolCall] = []
-    prose: list[str] = []
+    spans: list[CallSpan] = []
     position = failed = 0
+    is_calling = False
     while opening := _opening.search(text, position):
-        prose.append(text[position : opening.start()])
-        if calls and _result.search(prose[-1]):
-            return MarkedCalls(calls, "\n".join(prose))
+        if is_calling and _result.search(text, position, opening.start()):
+            break
         body = _read(text, opening, toolbox, shortly=failed >= MOST_FAILED)
-        if body is None:
-            prose.append(opening[0])
-        position = body[1] if body else max(opening.end(), position + 1)
-        calls += body[0] if body else []
-        failed += bool(body and any(call.error for call in body[0]))
-    return MarkedCalls(calls, "\n".join([*prose, text[position:]]))
+        position = max(body[1] if body else opening.end(), opening.start() + 1)
+        if body:
+            spans.append(CallSpan(opening.start(), position, body[0]))
+            is_calling = is_calling or bool(body[0])
+            failed += any(call.error for call in body[0])
+    result = _result.search(text, position) if is_calling else None
+    return [*spans, CallSpan(result.start(), len(text), [])] if result else spans
 
 
 def _read(text: str, opening: re.Match[str], toolbox: Toolbox, *, shortly: bool) -> Body | None:

@@ -5,11 +5,12 @@ another form. A block is the tool's one text argument, or a JSON object of its a
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from agent0.turns.calls.mentions import is_answered, is_mentioned
 from agent0.turns.programs import is_python
 
 ALIASES = {"python": ("py", "python3", "ipython"), "shell": ("bash", "sh", "console")}
@@ -33,9 +34,17 @@ class FencedBlock(NamedTuple):
 
 
 def first_block(text: str, tools: Mapping[str, str]) -> FencedBlock | None:
-    """Find the first block of ``text`` that calls one of ``tools`` (languages with the tool that each names).
+    """Find the first block of ``text`` that calls one of ``tools`` (languages with the tool that each names): one that
+    is not only talked about, and before any answer."""
+    blocks = tool_blocks(text, tools)
+    block = next((block for block in blocks if not is_mentioned(text, block.start, block.end)), None)
+    return block if block and not is_answered(text[: block.start]) else None
 
-    A block without a language calls the tool of ``python`` where it is a program that prints.
+
+def tool_blocks(text: str, tools: Mapping[str, str]) -> Iterator[FencedBlock]:
+    """Find the blocks of ``text`` in the name of one of ``tools``.
+
+    A block without a language is of the tool of ``python`` where it is a program that prints.
     """
     position = tried = 0
     while opening := _opening.search(text, position):
@@ -49,8 +58,7 @@ def first_block(text: str, tools: Mapping[str, str]) -> FencedBlock | None:
         if not language and _printing.search(body) and is_python(body):
             tool = tools.get("python", "")
         if tool:
-            return FencedBlock(tool, body, opening.start(), position, closing is not None)
-    return None
+            yield FencedBlock(tool, body, opening.start(), position, closing is not None)
 
 
 def _closing_of(text: str, opening: re.Match[str], *, is_program: bool) -> re.Match[str] | None:

@@ -1,0 +1,1 @@
+"""Calls of tools in all forms that models write, and what is only talked about."""
