@@ -25,9 +25,11 @@ async def judge_checkpoint(event: CheckpointEvaluated | ReactionDropped, run: Ru
     if score is None:
         return []
     judge = chosen("promotion", JUDGES, run.rules)
-    found = judge(score, run.promoted, run.config.evaluation)
-    if found.promoted and run.config.evaluation.benchmark_gate:
-        found = lost_benchmark(candidate, run.promoted) or found
+    verdict = judge(score, run.promoted, run.config.evaluation)
+    if verdict.promoted and run.config.evaluation.benchmark_gate:
+        verdict = lost_benchmark(candidate, run.promoted) or verdict
     fields = {"checkpoint": candidate.id, "iteration": run.iteration, "accuracy": score.accuracy}
-    fields |= {"against": found.against, "reason": found.reason, "test": found.test}
-    return [CheckpointPromoted(**fields, improved=found.improved) if found.promoted else CheckpointRejected(**fields)]
+    fields |= {"against": verdict.against, "reason": verdict.reason, "test": verdict.test}
+    return [
+        CheckpointPromoted(**fields, improved=verdict.improved) if verdict.promoted else CheckpointRejected(**fields)
+    ]

@@ -37,22 +37,22 @@ def scored(outcomes: str) -> Score:
 def row(*outcomes: str) -> tuple[Checkpoint, ...]:
     """The base and what was promoted after it."""
     names = ("base", *(f"student-{n}" for n in range(len(outcomes))))
-    return tuple(Checkpoint(name, None, scored(one)) for name, one in zip(names, outcomes, strict=False))
+    return tuple(Checkpoint(name, None, scored(items)) for name, items in zip(names, outcomes, strict=False))
 
 
 def test_a_first_score_has_nothing_to_be_tested_against() -> None:
     for plan in (NO_WORSE, BETTER):
-        found = judge(scored("01?0"), (Checkpoint(),), plan)
-        assert (found.promoted, found.against, found.test, found.improved) == (True, None, None, False)
-        assert found.reason == "first score, nothing to compare with; 1 undecided item counts as wrong"
+        verdict = judge(scored("01?0"), (Checkpoint(),), plan)
+        assert (verdict.promoted, verdict.against, verdict.test, verdict.improved) == (True, None, None, False)
+        assert verdict.reason == "first score, nothing to compare with; 1 undecided item counts as wrong"
 
 
 def test_a_proven_gain_is_called_one() -> None:
     for plan in (NO_WORSE, BETTER):
-        found = judge(scored("1" * 60 + "0" * 40), row("1" * 40 + "0" * 60), plan)
-        assert found.promoted and found.improved and found.test
-        assert (found.against, found.test.against, found.test.gained, found.test.lost) == (0.4, "base", 20, 0)
-        assert "a proven gain; 20 of 100 items gained, 0 lost, +20.0 points (" in found.reason
+        verdict = judge(scored("1" * 60 + "0" * 40), row("1" * 40 + "0" * 60), plan)
+        assert verdict.promoted and verdict.improved and verdict.test
+        assert (verdict.against, verdict.test.against, verdict.test.gained, verdict.test.lost) == (0.4, "base", 20, 0)
+        assert "a proven gain; 20 of 100 items gained, 0 lost, +20.0 points (" in verdict.reason
 
 
 def test_a_gain_by_chance_is_no_improvement() -> None:
@@ -65,9 +65,9 @@ def test_a_gain_by_chance_is_no_improvement() -> None:
 
 
 def test_undecided_items_count_as_wrong_and_are_told() -> None:
-    found = judge(scored("1" * 40 + "?" * 20 + "0" * 40), row("1" * 60 + "0" * 40), NO_WORSE)
-    assert not found.promoted and found.test and found.test.lost == 20
-    assert "a proven loss" in found.reason and found.reason.endswith("; 20 undecided items count as wrong")
+    verdict = judge(scored("1" * 40 + "?" * 20 + "0" * 40), row("1" * 60 + "0" * 40), NO_WORSE)
+    assert not verdict.promoted and verdict.test and verdict.test.lost == 20
+    assert "a proven loss" in verdict.reason and verdict.reason.endswith("; 20 undecided items count as wrong")
 
 
 def test_a_proven_loss_is_refused_however_wide_the_margin() -> None:
@@ -77,9 +77,9 @@ def test_a_proven_loss_is_refused_however_wide_the_margin() -> None:
 
 
 def test_an_open_gate_refuses_nothing_and_still_tells_the_loss() -> None:
-    found = judge(scored("1" * 40 + "0" * 60), row("1" * 60 + "0" * 40), EvaluationConfig(gate="open"))
-    assert found.promoted and found.test and found.test.lost == 20
-    assert "the gate is open" in found.reason
+    verdict = judge(scored("1" * 40 + "0" * 60), row("1" * 60 + "0" * 40), EvaluationConfig(gate="open"))
+    assert verdict.promoted and verdict.test and verdict.test.lost == 20
+    assert "the gate is open" in verdict.reason
 
 
 def test_by_default_a_student_that_scores_lower_than_its_parent_is_refused() -> None:
@@ -99,36 +99,36 @@ def test_by_default_a_student_that_scores_lower_than_its_parent_is_refused() -> 
 
 def test_a_large_loss_is_refused_though_nothing_proves_it() -> None:
     """Four of twenty: p is 0.125, but 20 points are more than the margin."""
-    found = judge(scored("0" * 4 + "1" * 6 + "0" * 10), row("1" * 10 + "0" * 10), NO_WORSE)
-    assert not found.promoted and found.test and found.test.p == pytest.approx(0.125)
-    assert "more than the margin of 0.05 below it" in found.reason
+    verdict = judge(scored("0" * 4 + "1" * 6 + "0" * 10), row("1" * 10 + "0" * 10), NO_WORSE)
+    assert not verdict.promoted and verdict.test and verdict.test.p == pytest.approx(0.125)
+    assert "more than the margin of 0.05 below it" in verdict.reason
 
 
 def test_a_loss_to_the_student_is_told_of_the_student() -> None:
     """The best was right about other items, so only against the student is the loss proven."""
     best, student = "0" * 49 + "1" * 51, "1" * 50 + "0" * 50
-    found = judge(scored("0" * 8 + "1" * 42 + "0" * 50), row(best, student), EvaluationConfig(margin=1))
-    assert not found.promoted and found.test and (found.test.against, found.test.lost) == ("student-0", 8)
-    assert "0.420 against 0.500 of student-0, the student: a proven loss" in found.reason
+    verdict = judge(scored("0" * 8 + "1" * 42 + "0" * 50), row(best, student), EvaluationConfig(margin=1))
+    assert not verdict.promoted and verdict.test and (verdict.test.against, verdict.test.lost) == ("student-0", 8)
+    assert "0.420 against 0.500 of student-0, the student: a proven loss" in verdict.reason
 
 
 def test_the_best_is_remembered() -> None:
     """A student that slipped once is no licence to slip again."""
     best, slipped = "1" * 80 + "0" * 20, "1" * 76 + "0" * 24
-    found = judge(scored("1" * 72 + "0" * 28), row(best, slipped), NO_WORSE)
-    assert not found.promoted and found.test and found.test.against == "base"
+    verdict = judge(scored("1" * 72 + "0" * 28), row(best, slipped), NO_WORSE)
+    assert not verdict.promoted and verdict.test and verdict.test.against == "base"
     assert judge(scored("1" * 72 + "0" * 28), row(slipped), NO_WORSE).promoted, "the student alone would let it pass"
 
 
 @pytest.mark.parametrize("other", ["", "1" * 99])
 def test_scores_of_other_items_are_told_apart(other: str) -> None:
     """A score may have no outcomes, and another set has other items."""
-    held = (Checkpoint("base", None, Score(0.5, other)),)
+    students = (Checkpoint("base", None, Score(0.5, other)),)
     candidate = scored("1" * 70 + "0" * 30)
-    kept, refused = judge(candidate, held, NO_WORSE), judge(candidate, held, BETTER)
+    kept, refused = judge(candidate, students, NO_WORSE), judge(candidate, students, BETTER)
     assert (kept.promoted, kept.test, kept.improved) == (True, None, False)
     assert not refused.promoted and "nothing can be tested" in refused.reason
-    assert not judge(scored("1" * 44 + "0" * 56), held, NO_WORSE).promoted
+    assert not judge(scored("1" * 44 + "0" * 56), students, NO_WORSE).promoted
 
 
 # --- how sure it was -----------------------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ def test_scores_of_other_items_are_told_apart(other: str) -> None:
 
 def sure(outcomes: str, confidences: str) -> Score:
     """One confidence for all items, or one an item."""
-    told = confidences * len(outcomes) if len(confidences) == 2 else confidences
-    return Score(outcomes.count("1") / len(outcomes), outcomes, told)
+    percents = confidences * len(outcomes) if len(confidences) == 2 else confidences
+    return Score(outcomes.count("1") / len(outcomes), outcomes, percents)
 
 
 HALF = "10" * 50
@@ -146,12 +146,12 @@ CHAMPION = (Checkpoint("base", None, sure(HALF, "55")),)
 
 def test_confidence_that_is_proven_to_be_worth_less_is_refused() -> None:
     """The same answers, all of them said with certainty: each wrong one costs 0.98 and not 0.3025."""
-    found = judge(sure(HALF, "99"), CHAMPION, NO_WORSE)
-    assert not found.promoted and found.test and found.test.lost == 0
-    assert "0.500 against 0.500 of base, the best so far: its confidence is proven to be worth less" in found.reason
-    assert "Brier score of its confidences +0.238 (" in found.reason and " on 100 items" in found.reason
+    verdict = judge(sure(HALF, "99"), CHAMPION, NO_WORSE)
+    assert not verdict.promoted and verdict.test and verdict.test.lost == 0
+    assert "0.500 against 0.500 of base, the best so far: its confidence is proven to be worth less" in verdict.reason
+    assert "Brier score of its confidences +0.238 (" in verdict.reason and " on 100 items" in verdict.reason
     assert judge(sure(HALF, "60"), CHAMPION, NO_WORSE).promoted, "0.0075 is less than the margin"
-    right = "".join("95" if one == "1" else "05" for one in HALF)
+    right = "".join("95" if outcome == "1" else "05" for outcome in HALF)
     assert "confidences -0.250 (-0.26" in judge(sure(HALF, right), CHAMPION, NO_WORSE).reason
 
 
@@ -163,18 +163,20 @@ def test_the_rise_is_that_of_brier_scores_on_items_that_both_tell() -> None:
 
     old, new = drawn(), drawn()
     both = [items for items in zip(*old, *new, strict=True) if not {"?", "--"} & {*items}]
-    scores = [brier([int(one[n + 1]) / 100 for one in both], [one[n] == "1" for one in both]) for n in (0, 2)]
-    before, after = (sure("".join(outcomes), "".join(told)) for outcomes, told in (old, new))
-    found = judge(after, (Checkpoint("base", None, before),), NO_WORSE)
-    assert f"confidences {scores[1] - scores[0]:+.3f} (" in found.reason and f" on {len(both)} items" in found.reason
+    scores = [brier([int(item[n + 1]) / 100 for item in both], [item[n] == "1" for item in both]) for n in (0, 2)]
+    before, after = (sure("".join(outcomes), "".join(percents)) for outcomes, percents in (old, new))
+    verdict = judge(after, (Checkpoint("base", None, before),), NO_WORSE)
+    assert (
+        f"confidences {scores[1] - scores[0]:+.3f} (" in verdict.reason and f" on {len(both)} items" in verdict.reason
+    )
 
 
 def test_a_proven_gain_and_the_other_gates_do_not_ask_for_confidence() -> None:
     surer = sure("1" * 60 + "0" * 40, "99")
-    held = (Checkpoint("base", None, sure("1" * 40 + "0" * 60, "40")),)
+    students = (Checkpoint("base", None, sure("1" * 40 + "0" * 60, "40")),)
     for plan in (NO_WORSE, BETTER, EvaluationConfig(gate="open")):
-        found = judge(surer, held, plan)
-        assert found.promoted and "Brier score of its confidences +0.1" in found.reason
+        verdict = judge(surer, students, plan)
+        assert verdict.promoted and "Brier score of its confidences +0.1" in verdict.reason
     assert judge(sure(HALF, "99"), CHAMPION, EvaluationConfig(gate="open")).promoted
     assert judge(sure(HALF, "99"), CHAMPION, EvaluationConfig(calibration=1)).promoted
 
@@ -182,18 +184,18 @@ def test_a_proven_gain_and_the_other_gates_do_not_ask_for_confidence() -> None:
 def test_confidence_is_compared_with_the_student_too() -> None:
     """The best, right about one more, was as sure of itself."""
     best, student = sure("11" + HALF[2:], "99"), sure(HALF, "55")
-    held = (Checkpoint("base", None, best), Checkpoint("student-0", None, student))
-    found = judge(sure(HALF, "99"), held, NO_WORSE)
-    assert not found.promoted and found.test and found.test.against == "student-0"
-    assert judge(sure(HALF, "99"), held[:1], NO_WORSE).promoted
+    students = (Checkpoint("base", None, best), Checkpoint("student-0", None, student))
+    verdict = judge(sure(HALF, "99"), students, NO_WORSE)
+    assert not verdict.promoted and verdict.test and verdict.test.against == "student-0"
+    assert judge(sure(HALF, "99"), students[:1], NO_WORSE).promoted
 
 
-@pytest.mark.parametrize("told", ["", "--" * 100, "55" * 99])
-def test_who_told_no_confidence_is_not_judged_by_it(told: str) -> None:
+@pytest.mark.parametrize("confidences", ["", "--" * 100, "55" * 99])
+def test_who_told_no_confidence_is_not_judged_by_it(confidences: str) -> None:
     """Models without log-probabilities have none."""
-    for before, after in ((told, "99" * 100), ("99" * 100, told)):
-        found = judge(sure(HALF, after), (Checkpoint("base", None, sure(HALF, before)),), NO_WORSE)
-        assert found.promoted and "Brier" not in found.reason
+    for before, after in ((confidences, "99" * 100), ("99" * 100, confidences)):
+        verdict = judge(sure(HALF, after), (Checkpoint("base", None, sure(HALF, before)),), NO_WORSE)
+        assert verdict.promoted and "Brier" not in verdict.reason
 
 
 def test_equals_in_confidence_are_rarely_refused_for_it() -> None:
@@ -222,8 +224,8 @@ def test_whatever_comes_the_student_stays_within_the_margin_of_the_best(rounds: 
     for number, outcomes in enumerate(rounds):
         if _kept(judge(scored(outcomes), promoted, plan)):
             promoted = (*promoted, Checkpoint(f"student-{number}", None, scored(outcomes)))
-    held = [one.score.accuracy for one in promoted if one.score]
-    assert all(now >= best - margin for now, best in zip(held, accumulate(held, max), strict=True))
+    students = [checkpoint.score.accuracy for checkpoint in promoted if checkpoint.score]
+    assert all(accuracy >= best - margin for accuracy, best in zip(students, accumulate(students, max), strict=True))
 
 
 @settings(max_examples=30, deadline=None)
@@ -237,11 +239,11 @@ def test_by_default_no_step_of_a_run_goes_down(rounds: list[str]) -> None:
     assert accuracies == sorted(accuracies)
 
 
-def _kept(found: Verdict) -> bool:
+def _kept(verdict: Verdict) -> bool:
     """Consistent in itself, too."""
-    assert found.improved <= found.promoted
-    assert (found.test is None) == (found.against is None) and found.reason
-    return found.promoted
+    assert verdict.improved <= verdict.promoted
+    assert (verdict.test is None) == (verdict.against is None) and verdict.reason
+    return verdict.promoted
 
 
 # --- in a run ----------------------------------------------------------------------------------------------------
@@ -272,29 +274,31 @@ def test_verdicts_of_a_run_carry_their_tests() -> None:
         r.event for r in whole_run() if isinstance(r.event, CheckpointEvaluated) and r.event.split == "validation"
     ]
     verdicts = [r.event for r in whole_run() if isinstance(r.event, CheckpointPromoted | CheckpointRejected)]
-    held = [Checkpoint("base", None, Score(base.accuracy, base.outcomes, base.confidences))]
+    students = [Checkpoint("base", None, Score(base.accuracy, base.outcomes, base.confidences))]
     assert len(verdicts) == len(candidates) == 3
-    for told, score in zip(verdicts, candidates, strict=True):
-        found = judge(Score(score.accuracy, score.outcomes, score.confidences), held, RUN.evaluation)
-        assert (told.test, told.reason, told.against) == (found.test, found.reason, found.against)
-        assert told.test and told.test.items == 6
-        if isinstance(told, CheckpointPromoted):
+    for event, score in zip(verdicts, candidates, strict=True):
+        verdict = judge(Score(score.accuracy, score.outcomes, score.confidences), students, RUN.evaluation)
+        assert (event.test, event.reason, event.against) == (verdict.test, verdict.reason, verdict.against)
+        assert event.test and event.test.items == 6
+        if isinstance(event, CheckpointPromoted):
             scored_as = Score(score.accuracy, score.outcomes, score.confidences)
-            held.append(Checkpoint(score.checkpoint, None, scored_as))
-    assert [(one.id, one.score) for one in _after().promoted] == [(one.id, one.score) for one in held]
+            students.append(Checkpoint(score.checkpoint, None, scored_as))
+    assert [(student.id, student.score) for student in _after().promoted] == [
+        (student.id, student.score) for student in students
+    ]
 
 
 def test_going_back_brings_back_adapter_and_score() -> None:
-    made = {r.event.checkpoint: r.event.adapter for r in whole_run() if isinstance(r.event, CheckpointTrained)}
+    adapters = {r.event.checkpoint: r.event.adapter for r in whole_run() if isinstance(r.event, CheckpointTrained)}
     before = _after()
     assert len(before.promoted) > 2
-    for place, wanted in enumerate(before.promoted):
-        back = CheckpointRolledBack(checkpoint=before.student.id, to=wanted.id, reason="a look back")
+    for position, earlier in enumerate(before.promoted):
+        back = CheckpointRolledBack(checkpoint=before.student.id, to=earlier.id, reason="a look back")
         after = _after(back)
-        assert after.student == wanted and after.student.adapter == made.get(wanted.id)
-        assert after.promoted == before.promoted[: place + 1], "what came later is no longer the best of anything"
+        assert after.student == earlier and after.student.adapter == adapters.get(earlier.id)
+        assert after.promoted == before.promoted[: position + 1], "what came later is no longer the best of anything"
         assert _after(back, back).digest == after.digest
-        assert (after.digest == before.digest) == (wanted == before.student)
+        assert (after.digest == before.digest) == (earlier == before.student)
 
 
 @pytest.mark.parametrize("to", ["student-99", "teacher-0", ""])
@@ -317,10 +321,10 @@ def test_equals_are_rarely_called_worse_and_more_rarely_better() -> None:
     rng, rounds, lost, improved, better = random.Random(3), 300, 0, 0, 0
     for _ in range(rounds):
         before, after = _draws(rng, 100, 0, 0)
-        held = (Checkpoint(score=before),)
-        found = judge(after, held, EvaluationConfig(margin=1))
-        lost, improved = lost + (not found.promoted), improved + found.improved
-        better += judge(after, held, BETTER).promoted
+        students = (Checkpoint(score=before),)
+        verdict = judge(after, students, EvaluationConfig(margin=1))
+        lost, improved = lost + (not verdict.promoted), improved + verdict.improved
+        better += judge(after, students, BETTER).promoted
     assert better == improved
     for wrong in (lost, improved):
         assert stats.binomtest(wrong, rounds, 0.025, alternative="greater").pvalue > 1e-3, wrong
@@ -343,9 +347,9 @@ def test_a_run_that_learns_nothing_claims_nothing() -> None:
         promoted: tuple[Checkpoint, ...] = (Checkpoint(score=first),)
         claims = False
         for number, score in enumerate(later):
-            found = judge(score, promoted, NO_WORSE)
-            claims |= found.improved
-            if found.promoted:
+            verdict = judge(score, promoted, NO_WORSE)
+            claims |= verdict.improved
+            if verdict.promoted:
                 promoted = (*promoted, Checkpoint(f"student-{number}", None, score))
         claimed += claims
     assert claimed / rounds <= 0.12, claimed

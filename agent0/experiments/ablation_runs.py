@@ -62,11 +62,11 @@ def seeds_of(text: str) -> tuple[int, ...]:
     """
     fix = "Write --seeds 0,1,2 or --seeds 0-4."
     out: list[int] = []
-    for part in filter(None, (one.strip() for one in text.split(","))):
-        found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
-        if not found:
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
+        if not match:
             raise ConfigError(f"{part[:40]!r} is no seed.", "A seed is a whole number from 0 on.", fix)
-        first, last = int(found[1]), int(found[2] or found[1])
+        first, last = int(match[1]), int(match[2] or match[1])
         if not 0 <= last - first < MOST_SEEDS:
             raise ConfigError(f"{part!r} is no row of seeds.", f"There may be {MOST_SEEDS}, upwards.", fix)
         out += range(first, last + 1)
@@ -103,21 +103,21 @@ def study_of(variants: Sequence[Variant], study: AblationStudy | None = None) ->
     Raises:
         ConfigError: fewer than two variants, or one name twice.
     """
-    held = (*(study.variants if study else ()), *variants)
-    names = [variant.name for variant in held]
-    if len(held) < 2 or len(set(names)) < len(names):
+    compared = (*(study.variants if study else ()), *variants)
+    names = [variant.name for variant in compared]
+    if len(compared) < 2 or len(set(names)) < len(names):
         why = f"Given: {', '.join(names) or 'none'}."
         fix = "Write --variant base: --variant mine:KEY=VALUE, each with a name of its own."
         raise ConfigError("Two variants are needed to compare, each named once.", why, fix)
-    same = [(a.name, b.name) for n, a in enumerate(held) for b in held[n + 1 :] if a.settings == b.settings]
+    same = [(a.name, b.name) for n, a in enumerate(compared) for b in compared[n + 1 :] if a.settings == b.settings]
     if same and not study:
         why = "A comparison of them would say nothing."
         raise ConfigError(f"Variants {same[0][0]} and {same[0][1]} have the same settings.", why, "Change one of them.")
     if study:
-        return replace(study, variants=held)
-    question = f"Do {', '.join(names[1:])} do better than {names[0]}?" if len(held) > 2 else ""
+        return replace(study, variants=compared)
+    question = f"Do {', '.join(names[1:])} do better than {names[0]}?" if len(compared) > 2 else ""
     question = question or f"Does {names[1]} do better than {names[0]}?"
-    return AblationStudy("ablation", question, held, seeds=(0, 1, 2, 3, 4), baseline=True)
+    return AblationStudy("ablation", question, compared, seeds=(0, 1, 2, 3, 4), baseline=True)
 
 
 def chosen_variants(study: AblationStudy, only: Sequence[str]) -> tuple[Variant, ...]:
@@ -126,10 +126,10 @@ def chosen_variants(study: AblationStudy, only: Sequence[str]) -> tuple[Variant,
     Raises:
         ConfigError: one that it does not have.
     """
-    known = [variant.name for variant in study.variants]
+    names = [variant.name for variant in study.variants]
     for name in only:
-        if name not in known:
-            raise ConfigError(f"{study.name} has no arm {name[:80]!r}.", f"Its arms: {', '.join(known)}.")
+        if name not in names:
+            raise ConfigError(f"{study.name} has no arm {name[:80]!r}.", f"Its arms: {', '.join(names)}.")
     return tuple(variant for variant in study.variants if not only or variant.name in only)
 
 
@@ -193,27 +193,27 @@ def describe_compute(plans: Mapping[str, RunConfig]) -> str:
 
     Rejected tasks get no attempt, so what was done may be less.
     """
-    asked = {name: requested_compute(plan) for name, plan in plans.items()}
-    if len({tuple(one.values()) for one in asked.values()}) == 1:
-        text = f"Asked of every run alike: {_words(next(iter(asked.values())))}"
-    elif len({(one["iterations"], one["in_all"]) for one in asked.values()}) == 1:
-        first, *others = asked.items()
-        odd = "; ".join(f"{name} {_spread(one)}" for name, one in others if one != first[1])
+    sizes = {name: requested_compute(plan) for name, plan in plans.items()}
+    if len({tuple(size.values()) for size in sizes.values()}) == 1:
+        text = f"Asked of every run alike: {_words(next(iter(sizes.values())))}"
+    elif len({(size["iterations"], size["in_all"]) for size in sizes.values()}) == 1:
+        first, *others = sizes.items()
+        odd = "; ".join(f"{name} {_spread(size)}" for name, size in others if size != first[1])
         text = f"Asked of every run alike: {_words(first[1])}, but differently spread: {odd}"
     else:
-        text = "NOT equal compute: " + "; ".join(f"{name} {_words(one)}" for name, one in asked.items())
+        text = "NOT equal compute: " + "; ".join(f"{name} {_words(size)}" for name, size in sizes.items())
     if len({(plan.student.provider, plan.student.model) for plan in plans.values()}) > 1:
         text += "; but models differ, and with them what an attempt costs"
     return f"{text}. What it took is in the table of cost."
 
 
-def _words(asked: Mapping[str, int]) -> str:
+def _words(size: Mapping[str, int]) -> str:
     text = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts at most)"
-    return text.format(**asked)
+    return text.format(**size)
 
 
-def _spread(asked: Mapping[str, int]) -> str:
-    return "{tasks} tasks with {attempts} attempts each".format(**asked)
+def _spread(size: Mapping[str, int]) -> str:
+    return "{tasks} tasks with {attempts} attempts each".format(**size)
 
 
 def changed_settings(old: RunConfig, new: RunConfig) -> list[str]:
@@ -224,5 +224,5 @@ def changed_settings(old: RunConfig, new: RunConfig) -> list[str]:
 def _differing(at: str, old: object, new: object) -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         keys = {*old, *new}
-        return [one for key in keys for one in _differing(f"{at}.{key}".lstrip("."), old.get(key), new.get(key))]
+        return [line for key in keys for line in _differing(f"{at}.{key}".lstrip("."), old.get(key), new.get(key))]
     return [] if old == new else [at]
