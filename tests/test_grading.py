@@ -17,7 +17,8 @@ from agent0.grading import answer_in, exactly, grade
 from agent0.grading.answer_types import grade_as, kinds
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import TooLargeError, UndefinedError
-from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.lexer import UnreadableError
+from agent0.grading.math.parser import read
 from agent0.grading.math.units import cut_unit
 from agent0.verification.labelled_pairs import read_pairs
 

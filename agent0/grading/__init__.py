@@ -31,11 +31,11 @@ from agent0.grading.math.comparing import equal
 from agent0.grading.math.fallback import costly, question
 from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.letters import letter_of
-from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.lexer import UnreadableError
+from agent0.grading.math.parser import read
 from agent0.grading.math.undone import UNDONE, leaves_work
 from agent0.grading.math.units import one_unit
 from agent0.grading.notation.markup import unmarked
-from agent0.grading.notation.names import named
 from agent0.grading.notation.sides import last_side
 from agent0.grading.notation.steps import computed, in_one_form, is_plain, other_notations, rewritten, spelled
 
@@ -45,7 +45,7 @@ LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
 _CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _figures = re.compile(r"-?\d{1,60}(?:\.\d{1,30})?", re.ASCII)
-_run = re.compile(r"(?<![A-Za-z\\])[a-z]{2,3}(?![A-Za-z])")
+_run = re.compile(r"(?<![A-Za-z\\])(?!gcd|lcm|max|min|det)[a-z]{2,3}(?![A-Za-z])")
 _WORDS_GOLD = re.compile(r"^\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{\s*[A-Za-z][A-Za-z' -]+\}\.?$")
 
 
@@ -123,7 +123,7 @@ def _spelled(gold: str, candidate: str) -> Grade:
         return _decided(decision, *bare)
     if not bare[1].strip() or _WORDS_GOLD.match(gold.strip()):
         return exactly(*spelled(gold, candidate))
-    expected, answer = (named(text) for text in spelled(gold, candidate))
+    expected, answer = spelled(gold, candidate)
     return _unasked(exactly(expected, _products(expected, answer)))
 
 

@@ -15,7 +15,8 @@ from agent0.grading.answer_types.value import exact, undone_by
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
 from agent0.grading.math.cleaning import clean
-from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.lexer import UnreadableError
+from agent0.grading.math.parser import read
 
 _PRINTED = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d{1,3})?", re.I)
 _DIGITS = 15

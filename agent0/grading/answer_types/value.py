@@ -8,7 +8,7 @@ from agent0.grading import exactly as compare
 from agent0.grading.answer_types import VALUE, kind
 from agent0.grading.math import algebra
 from agent0.grading.math.forms import Expression
-from agent0.grading.math.parser import FUNCTIONS
+from agent0.grading.math.lexer import FUNCTIONS
 from agent0.grading.math.undone import is_written_out, unevaluated
 
 _COMMANDS = "|".join(

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from agent0.grading.math.algebra import TooLargeError
 from agent0.grading.math.cleaning import clean
-from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.lexer import UnreadableError
+from agent0.grading.math.parser import read
 from agent0.grading.math.sampling import NoValueError, near, value_at, variables
 
 Family = tuple[Fraction, Fraction]

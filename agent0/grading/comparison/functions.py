@@ -8,7 +8,7 @@ from functools import partial
 from agent0.grading.math.algebra import Quotient
 from agent0.grading.math.cleaning import clean
 from agent0.grading.math.sampling import NoValueError, Sample, near, sample_at, value_at, variables
-from agent0.grading.notation.names import named, value_of
+from agent0.grading.notation.names import value_of
 from agent0.grading.notation.steps import spelled
 
 LONGEST, FEWEST = 200, 5
@@ -139,7 +139,7 @@ def _quotient(text: str) -> Quotient | None:
         text.replace("\\{", "{").replace("\\}", "}") if "max" in text or "min" in text else text,
     )
     text = re.sub(r"\\l?g(?![A-Za-z])", r"\\log_{10}", text)
-    return value_of(named(spelled("", text)[1]))
+    return value_of(spelled("", text)[1])
 
 
 def _by_cases(rows: list[tuple[str, str]]) -> tuple[Value, set[str]] | None:

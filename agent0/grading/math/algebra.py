@@ -2,9 +2,11 @@
 function values. Bounded in every direction, so a hostile expression is refused and never computed.
 
 A monomial is a sorted tuple of (base, exponent); bases are text, primes stand for themselves (so 12 ** (1/2) is twice
-3 ** (1/2)), and whatever is not understood inside (a root of a sum, sin x) is one base named by its normal form.
+3 ** (1/2)), and whatever is not understood inside (a root of a sum, sin x) is one base, ``Applied``, that keeps its
+arguments.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,13 +40,35 @@ class Quotient:
     @property
     def bases(self) -> set[str]:
         """Every base in it that is no number."""
-        found = {base for terms in (self.above, self.below) for monomial in terms for base, _ in monomial}
-        return {base for base in found if not base.isdigit()}
+        bases = {base for terms in (self.above, self.below) for monomial in terms for base, _ in monomial}
+        return {base for base in bases if not base.isdigit()}
 
     @property
     def names(self) -> set[str]:
         """Variables, constants and functions, also those inside of a base."""
         return set(re.findall(r"[A-Za-z]\w*", " ".join(self.bases)))
+
+
+class Applied(str):
+    """A base that is a function of ``arguments``, spelled by their normal forms; ``^`` is a power."""
+
+    function: str
+    arguments: tuple[Quotient, ...]
+
+    def __new__(cls, function: str, *arguments: Quotient) -> "Applied":
+        """Spell it so that equal functions of equal normal forms are equal texts."""
+        keys = [key(argument) for argument in arguments]
+        index = f"[{keys[1]}]" if function == "log" and len(keys) > 1 else ""
+        base = super().__new__(
+            cls, "^".join(f"({k})" for k in keys) if function == "^" else f"{function}{index}({keys[0]})"
+        )
+        base.function, base.arguments = function, arguments
+        return base
+
+
+def opaque(meaning: str) -> str:
+    """The name of a variable that stands for ``meaning``, the same one each time."""
+    return f"N_{int.from_bytes(hashlib.sha256(meaning.encode()).digest()[:6])}"
 
 
 def number(value: Fraction | int) -> Quotient:
@@ -95,10 +119,30 @@ def power(base: Quotient, exponent: Quotient) -> Quotient:
     """
     value = rational(exponent)
     if value is None:
-        return symbol(f"({key(base)})^({key(exponent)})")
+        return symbol(Applied("^", base, exponent))
     if value.denominator == 1:
         return _whole(base, int(value))
     return _root(base, value)
+
+
+def subtract(left: Quotient, right: Quotient) -> Quotient:
+    """``left - right``."""
+    return add(left, negative(right))
+
+
+def divide(left: Quotient, right: Quotient) -> Quotient:
+    """``left / right``.
+
+    Raises:
+        UndefinedError: right is 0.
+    """
+    return multiply(left, inverse(right))
+
+
+def whole(value: Quotient) -> int | None:
+    """The whole number it is, None where it is none."""
+    fraction = rational(value)
+    return int(fraction) if fraction is not None and fraction.denominator == 1 else None
 
 
 def rational(value: Quotient) -> Fraction | None:
@@ -249,7 +293,7 @@ def _root(base: Quotient, exponent: Fraction) -> Quotient:
     single = len(base.above) == 1 and len(base.below) == 1
     if single and all(e.denominator == 1 and e % 2 for m in base.above for b, e in m if not b.isdigit()):
         return _term_power(base, exponent)
-    return symbol(f"({key(base)})^({exponent})")
+    return symbol(Applied("^", base, number(exponent)))
 
 
 def _primes(value: int) -> list[tuple[int, int]]:

@@ -5,57 +5,46 @@ from fractions import Fraction
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
 
-
-def _in_half_turns(angle: Quotient) -> Fraction | None:
-    """The rational number of half turns (multiples of pi) that ``angle`` is, None where it is none."""
-    if not angle.above:
-        return Fraction(0)
-    return algebra.rational(algebra.multiply(angle, algebra.inverse(algebra.symbol("pi"))))
+E, PI, IMAGINARY = (algebra.symbol(name) for name in ("e", "pi", "i"))
 
 
-def _sine(half_turns: Fraction) -> Quotient | None:
-    """The exact sine of a multiple of 15 degrees."""
-    twelfths = half_turns * 12
-    if twelfths.denominator != 1:
-        return None
-    step = int(twelfths) % 24
+def _root(radicand: int, factor: Fraction) -> Quotient:
+    return algebra.multiply(
+        algebra.number(factor), algebra.power(algebra.number(radicand), algebra.number(Fraction(1, 2)))
+    )
+
+
+_half, _quarter = Fraction(1, 2), Fraction(1, 4)
+_SINES = (
+    algebra.number(0),
+    algebra.add(_root(6, _quarter), _root(2, -_quarter)),
+    algebra.number(_half),
+    _root(2, _half),
+    _root(3, _half),
+    algebra.add(_root(6, _quarter), _root(2, _quarter)),
+    algebra.number(1),
+)
+"""Of 0, 15, ... 90 degrees."""
+
+
+def _sine(step: int) -> Quotient:
+    """The sine of ``step`` times 15 degrees."""
     value = _SINES[min(step % 12, 12 - step % 12)]
-    return algebra.negative(value) if step > 12 else value
+    return algebra.negative(value) if step % 24 > 12 else value
 
 
-def _root_of(number: int) -> Quotient:
-    return algebra.power(algebra.number(number), algebra.number(Fraction(1, 2)))
-
-
-def _sines() -> list[Quotient]:
-    """Sines of 0, 15, ... 90 degrees."""
-    half, quarter = algebra.number(Fraction(1, 2)), algebra.number(Fraction(1, 4))
-    roots = {n: _root_of(n) for n in (2, 3, 6)}
-    return [
-        algebra.number(0),
-        algebra.multiply(quarter, algebra.add(roots[6], algebra.negative(roots[2]))),
-        half,
-        algebra.multiply(half, roots[2]),
-        algebra.multiply(half, roots[3]),
-        algebra.multiply(quarter, algebra.add(roots[6], roots[2])),
-        algebra.number(1),
-    ]
-
-
-_SINES = _sines()
-E = algebra.symbol("e")
+def _sine_and_cosine(angle: Quotient) -> tuple[Quotient, Quotient] | None:
+    """Exact ones at a multiple of 15 degrees, None at every other angle."""
+    step = algebra.whole(algebra.multiply(algebra.number(12), algebra.divide(angle, PI)))
+    return None if step is None else (_sine(step), _sine(step + 6))
 
 
 def turned(exponent: Quotient) -> Quotient | None:
     """Return ``e ** exponent`` by its cosine and sine, where ``exponent`` is i times a multiple of 15 degrees; else
     None."""
-    if not any(base == "i" for terms in (exponent.above, exponent.below) for monomial in terms for base, _ in monomial):
+    if "i" not in exponent.bases or (pair := _sine_and_cosine(algebra.divide(exponent, IMAGINARY))) is None:
         return None
-    half_turns = _in_half_turns(algebra.multiply(exponent, algebra.negative(algebra.symbol("i"))))
-    sine, cosine = (None, None) if half_turns is None else (_sine(half_turns), _sine(half_turns + Fraction(1, 2)))
-    if sine is None or cosine is None:
-        return None
-    return algebra.add(cosine, algebra.multiply(algebra.symbol("i"), sine))
+    return algebra.add(pair[1], algebra.multiply(IMAGINARY, pair[0]))
 
 
 def of_angle(name: str, inside: Quotient) -> Quotient | None:
@@ -64,11 +53,10 @@ def of_angle(name: str, inside: Quotient) -> Quotient | None:
     Raises:
         UndefinedError: it has none.
     """
-    half_turns = _in_half_turns(inside)
-    sine, cosine = (None, None) if half_turns is None else (_sine(half_turns), _sine(half_turns + Fraction(1, 2)))
-    if sine is None or cosine is None:
+    pair = _sine_and_cosine(inside)
+    if pair is None:
         return None
-    above, below = {"sin": (sine, None), "cos": (cosine, None), "tan": (sine, cosine), "cot": (cosine, sine),
-                    "sec": (None, cosine), "csc": (None, sine)}[name]  # fmt: skip
-    above = algebra.number(1) if above is None else above
-    return above if below is None else algebra.multiply(above, algebra.inverse(below))
+    one = algebra.number(1)
+    above, below = {"sin": (pair[0], one), "cos": (pair[1], one), "tan": pair, "cot": pair[::-1],
+                    "sec": (one, pair[1]), "csc": (one, pair[0])}[name]  # fmt: skip
+    return algebra.divide(above, below)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from agent0.chat_format import unboxed
+from agent0.grading.math.algebra import opaque
 from agent0.grading.math.units import cut_unit, spelt
 from agent0.grading.rules import rewrite, rules
 
@@ -64,6 +65,8 @@ _SIMPLE = rules(
     (r"\\(?:[lr]?vert|mid)(?![A-Za-z])", "|"),
     (r"\\[lr]?Vert(?![A-Za-z])", r"\\|"),
 )
+_VECTOR = r"\\(?:mathbf|boldsymbol|bm|pmb|vec|overrightarrow)\s*(?:\{\s*([A-Za-z])\s*\}|([A-Za-z])(?![A-Za-z]))"
+_CROSS = re.compile(rf"{_VECTOR}\s*\\times\s*{_VECTOR}")
 _DISPLAY = re.compile(r"^\s*(?:\\\[(.*)\\\]|\\\((.*)\\\)|\$\$?(.*?)\$\$?)\s*\.?\s*$", re.S)
 _DIGIT_GAP = re.compile(r"(?<=\d)(?:\\[,;:! ]|~)\s*(?=\d{3}(?!\d))")
 _GROUPED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:\.\d+)?")
@@ -84,6 +87,8 @@ def clean(raw: str) -> Clean:
     dollars = "\\$" in text or bool(re.match(r"^\s*\$\s*[-\d.]", text))
     text = spelt(_FRACTION.sub(r"\\frac", _NOISE.sub(" ", text)))
     text = _DIGIT_GAP.sub("", text)
+    if r"\times" in text:
+        text = _CROSS.sub(lambda match: f" {opaque(f'cross {match[1] or match[2]} {match[3] or match[4]}')} ", text)
     text = rewrite(text, _SIMPLE)
     text = _SPACE.sub(" ", text)
     text = _plain_fonts(text)

@@ -4,7 +4,7 @@ is asked only about what it is known to read whole: never about a bare sign, a f
 import re
 
 from agent0.grading.math.forms import NAME, Expression, Form, Relation, Words
-from agent0.grading.math.parser import FUNCTIONS, GREEK
+from agent0.grading.math.lexer import FUNCTIONS, GREEK
 
 _COSTLY = [
     re.compile(pattern)
@@ -53,6 +53,8 @@ def question(expected: str, answer: str, aim: Form, found: Form) -> tuple[str, s
 
 def _sides(text: str, form: Form) -> tuple[str, str]:
     """(name, what it is) of ``x = 5``; no name where it is no equation of this kind."""
+    if isinstance(form, Relation) and form.sign == "=" and form.variable:
+        return form.variable, text.partition("=")[2].strip()
     match = _NAMED.fullmatch(text) if isinstance(form, Relation | Words) else None
     return (match[1].replace(" ", ""), match[2].strip()) if match else ("", text)
 

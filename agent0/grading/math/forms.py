@@ -11,7 +11,8 @@ from agent0.chat_format import COMMANDS
 from agent0.grading.literals import enclosed, is_literal
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
-from agent0.grading.math.parser import Letters, UnreadableError, read
+from agent0.grading.math.lexer import Letters, UnreadableError
+from agent0.grading.math.parser import read
 
 MOST_ITEMS = 200
 
@@ -120,7 +121,7 @@ def _form(text: str, letters: Letters, depth: int) -> Form:
         fence = _FENCES.get((match[1], match[4]))
         if fence is None or (fence and match[2] in _BARS):
             raise UnreadableError("bars or brackets that do not match")
-        return _matrix(match[3], fence or _BARS.get(match[2], ""), letters, depth)
+        return _matrix(text, match[3], fence or _BARS.get(match[2], ""), letters, depth)
     for reader in (_relation, _joined, _bracketed, _listed, _plus_minus, _ratio):
         if (form := reader(text, letters, depth)) is not None:
             return form
@@ -134,8 +135,13 @@ def _expression(text: str, letters: Letters) -> Form:
     return Expression(read(text, letters), literal=is_literal(text))
 
 
-def _matrix(body: str, bars: str, letters: Letters, depth: int) -> Form:
+def _matrix(text: str, body: str, bars: str, letters: Letters, depth: int) -> Form:
     """With ``bars`` it is its determinant or norm, which is no matrix."""
+    if bars == "|":
+        try:
+            return Expression(read(text, letters), literal=False)
+        except UnreadableError:
+            pass
     rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?", body) if row.strip() and row.strip() != r"\hline"]
     if len(rows) > 20:
         raise UnreadableError("a large matrix")
@@ -173,9 +179,26 @@ def _relation(text: str, letters: Letters, depth: int) -> Form | None:
     left, right = text[: signs[0].start()].strip(), text[signs[0].end() :].strip()
     variable = left.replace(" ", "") if _VARIABLE.fullmatch(left) else ""
     inside = _form(right, letters, depth + 1)
-    named = variable and (sign == r"\in" or not variable.isalpha() or len(variable) > 1)
-    before = Words(variable) if named else _form(left, letters, depth + 1)
-    return Relation(sign, before, inside, variable)
+    before = _left_side(left, variable, sign, letters, depth)
+    return Relation(sign, before, inside, _own_name(before) or variable)
+
+
+def _left_side(text: str, variable: str, sign: str, letters: Letters, depth: int) -> Form:
+    is_name = variable and (sign == r"\in" or not variable.isalpha() or len(variable) > 1)
+    try:
+        form = _form(text, letters, depth + 1)
+    except (UnreadableError, algebra.TooLargeError):
+        if is_name:
+            return Words(variable)
+        raise
+    return Words(variable) if is_name and not _own_name(form) else form
+
+
+def _own_name(form: Form) -> str:
+    """The name of what is no product of letters, empty where ``form`` is anything else."""
+    name = next(iter(form.value.bases), "") if isinstance(form, Expression) else ""
+    is_name = name.startswith("N_") and isinstance(form, Expression) and form.value == algebra.symbol(name)
+    return name if is_name else ""
 
 
 def _several(text: str, signs: list[re.Match[str]], letters: Letters, depth: int) -> Form:

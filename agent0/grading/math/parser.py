@@ -1,43 +1,31 @@
-"""A cleaned expression becomes exact algebra: a lexer and a recursive descent over LaTeX and plain notation.
+r"""A cleaned expression becomes exact algebra: a recursive descent over LaTeX and plain notation.
 
+What is no product of letters (``f(x)``, ``y'``, ``dy/dx``) is a variable of its own, named by its normal form.
 What cannot be read is ``Unreadable``, which says nothing about being right. Depth, length and work are bounded.
 """
 
+import math
 import re
-from collections.abc import Callable, Set
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import ceil, comb, factorial, floor
+from functools import reduce
 
-from agent0.grading.math import algebra
-from agent0.grading.math.algebra import Quotient
-from agent0.grading.math.angles import E, of_angle, turned
+from agent0.grading.math import algebra, calculus, lexer
+from agent0.grading.math.algebra import Quotient, opaque
+from agent0.grading.math.angles import E, turned
+from agent0.grading.math.applied import binomial, double_factorial, factorial, function, magnitude, rounded
+from agent0.grading.math.lexer import Cursor, Letters, Token, UnreadableError, tokens_of
 
-DEEPEST, LONGEST, MOST_DIGITS = 24, 400, 100
-MOST_FACTORS = 5_000
-"""Of a factorial that is computed."""
-
-
-class UnreadableError(ValueError):
-    """No expression, or none that is read here."""
-
-
-_token = re.compile(
-    r"\s*(?:(?P<sci>\d+(?:\.\d+)?[eE][-+]?\d{1,3}(?![\d.]))|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+\.?\d*|\.\d+)"
-    r"|(?P<command>\\[A-Za-z]+)|(?P<word>[A-Za-z]+)|(?P<sign>[-+*/^_(){}\[\]|!'])|(?P<other>\S))"
-)
+DEEPEST, LONGEST = 24, 400
+MOST_TERMS = 300
+"""Of sums and products in one expression."""
 _mixed = re.compile(
     r"(\d+) (?:frac \{ (\d+) \} \{ (\d+) \}|frac (\d)(\d)(?!\d)|frac (\d) (\d)(?!\d)|(\d+) / (\d+)(?![\d.]))(?= |$)"
 )
 """Tokens of a mixed number, joined by spaces."""
-FUNCTIONS = {"sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "arcsin", "arccos", "arctan", "sinh", "cosh"}
-GREEK = {
-    "alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "phi", "varphi", "omega", "sigma", "rho", "epsilon"
-}  # fmt: skip
-_PLAIN = {"pi": "pi", "sqrt": "sqrt", **{name: name for name in FUNCTIONS}}
-_NO_FACTORS = {"cdot", "times", "div", "over", "pm", "mp", "cup", "cap", "rfloor", "rceil"}
-Token = tuple[str, str]
-Letters = Set[str] | None
-"""Letters of which runs may be products; None: all."""
+_NO_FACTORS = {"cdot", "times", "div", "over", "pm", "mp", "cup", "cap", "rfloor", "rceil", "to", "rightarrow"}
+_FUNCTION_LETTERS, _SIMPLE_FUNCTIONS, _PRIMED_FUNCTIONS = "fg", "hFGH", "fghFGHyuvpq"
+"""Letters that are functions before a bracket: always, before one letter or number, and where they are primed."""
 
 
 def read(text: str, letters: Letters = None) -> Quotient:
@@ -49,87 +37,46 @@ def read(text: str, letters: Letters = None) -> Quotient:
     """
     if len(text) > LONGEST:
         raise UnreadableError("too long")
-    reader = _Reader(_tokens(text, letters))
     try:
-        value = reader.sum(0)
-        value = reader.over(value)
-    except (algebra.UndefinedError, ZeroDivisionError) as error:
+        return _whole(tokens_of(text, letters), {}, [MOST_TERMS], 0)
+    except (algebra.UndefinedError, ZeroDivisionError, calculus.NoPolynomialError) as error:
         raise UnreadableError(str(error)) from error
-    if reader.left:
-        raise UnreadableError(f"{reader.left[0][1]!r} is out of place")
+
+
+def _whole(tokens: Sequence[Token], values: Mapping[str, Quotient], budget: list[int], depth: int) -> Quotient:
+    """The value of all of the tokens."""
+    reader = _Reader(tokens, values, budget)
+    value = reader.over(reader.sum(depth), depth)
+    if reader.place < len(reader.tokens):
+        raise UnreadableError(f"{reader.tokens[reader.place][1]!r} is out of place")
     return value
 
 
-def _tokens(text: str, letters: Letters) -> list[Token]:
-    out: list[Token] = []
-    depth = 0
-    for found in _token.finditer(text):
-        kind, word = found.lastgroup or "other", found[found.lastgroup or 0]
-        if kind == "other":
-            raise UnreadableError(f"{word!r} is no part of an expression")
-        if kind in ("number", "sci") and len(word) > MOST_DIGITS:
-            raise UnreadableError("too many digits")
-        depth += (word in ("(", "[")) - (word in (")", "]"))
-        if "," in word and (depth > 0 or out[-1:] == [("sign", "|")]):
-            raise UnreadableError("several values in brackets, where one is wanted")
-        if kind == "command":
-            out.append(("name", word[1:]))
-        elif kind == "word":
-            out += _letters(word, letters)
-        else:
-            out.append((kind, word))
-    return out
+class _Reader(Cursor):
+    """One method a rule; ``depth`` counts nesting. ``values`` are those of bound variables."""
 
-
-def _letters(word: str, letters: Letters) -> list[Token]:
-    """A run of letters: a known name, or a product of single letters."""
-    for name in sorted(_PLAIN, key=len, reverse=True):
-        if word.startswith(name):
-            return [("name", name), *(_letters(word[len(name) :], letters) if word[len(name) :] else [])]
-    if len(word) > 1 and (len(word) > 4 or (letters is not None and not set(word) <= letters)):
-        raise UnreadableError(f"the word {word[:40]!r}")
-    return [("letter", letter) for letter in word]
-
-
-class _Reader:
-    """What is left to be read. One method a rule; ``depth`` counts nesting."""
-
-    def __init__(self, tokens: list[Token]) -> None:
-        self.left = tokens[::-1]
-        self.left.reverse()
-
-    def _peek(self) -> Token:
-        return self.left[0] if self.left else ("end", "")
-
-    def _take(self) -> Token:
-        if not self.left:
-            raise UnreadableError("it ends too early")
-        return self.left.pop(0)
-
-    def _accept(self, *words: str) -> str:
-        if self.left and self.left[0][0] in ("sign", "name") and self.left[0][1] in words:
-            return self.left.pop(0)[1]
-        return ""
-
-    def _expect(self, word: str) -> None:
-        if self._take()[1] != word:
-            raise UnreadableError(f"{word!r} is missing")
+    def __init__(self, tokens: Sequence[Token], values: Mapping[str, Quotient], budget: list[int]) -> None:
+        super().__init__(tokens)
+        self.values, self.budget = values, budget
 
     def sum(self, depth: int) -> Quotient:
+        """Read terms with signs between them."""
         if depth > DEEPEST:
             raise UnreadableError("nested too deeply")
+        value = self._signed_product(depth)
+        while word := self.accept("+", "-"):
+            term = self._signed_product(depth)
+            value = algebra.add(value, term if word == "+" else algebra.negative(term))
+        return value
+
+    def _signed_product(self, depth: int) -> Quotient:
         sign = self._sign()
         value = self._product(depth)
-        value = algebra.negative(value) if sign < 0 else value
-        while word := self._accept("+", "-"):
-            sign = self._sign() * (-1 if word == "-" else 1)
-            term = self._product(depth)
-            value = algebra.add(value, algebra.negative(term) if sign < 0 else term)
-        return value
+        return algebra.negative(value) if sign < 0 else value
 
     def _sign(self) -> int:
         sign = 1
-        while word := self._accept("+", "-"):
+        while word := self.accept("+", "-"):
             sign = -sign if word == "-" else sign
         return sign
 
@@ -137,7 +84,7 @@ class _Reader:
         numeral = self._numeral()
         value = self._mixed() or self._factor(depth)
         while True:
-            if word := self._accept("*", "cdot", "times", "/", "div"):
+            if word := self.accept("*", "cdot", "times", "/", "div"):
                 sign, numeral = self._sign(), self._numeral()
                 factor = self._factor(depth)
                 factor = algebra.inverse(factor) if word in ("/", "div") else factor
@@ -152,194 +99,301 @@ class _Reader:
 
     def _numeral(self) -> bool:
         """Whether what comes is a number in figures, in braces or not."""
-        kinds = [kind for kind, _ in self.left[:3]]
-        if self.left[1:2] == [("sign", "!")]:
+        (kind, word), after = self.peek(), self.peek(1)
+        if after == ("sign", "!"):
             return False
-        braced = [word for _, word in self.left[:3:2]] == ["{", "}"] and kinds[1] == "number"
-        return braced or (bool(kinds) and kinds[0] in ("number", "sci"))
+        braced = word == "{" and after[0] == "number" and self.peek(2)[1] == "}"
+        return braced or kind in ("number", "sci")
 
     def _begins(self) -> bool:
-        kind, word = self._peek()
-        if kind in ("number", "sci", "letter"):
-            return True
-        if kind == "name":
-            return word not in _NO_FACTORS
-        return word in ("(", "{", "[") and kind == "sign"
+        kind, word = self.peek()
+        if kind == "sign":
+            return word in ("(", "{", "[")
+        return kind != "end" and not (kind == "name" and word in _NO_FACTORS)
 
     def _mixed(self) -> Quotient | None:
         r"""``1\frac{4}{5}`` and ``1 4/5``: a whole number beside a fraction of whole numbers is their sum."""
-        words = " ".join(word for _, word in self.left[:8])
-        match = _mixed.match(words)
+        if self.peek()[0] != "number" or self.peek(1)[0] not in ("name", "number"):
+            return None
+        match = _mixed.match(" ".join(word for _, word in self.tokens[self.place : self.place + 8]))
         if match is None:
             return None
         above, below = (int(part) for part in match.groups()[1:] if part is not None)
         if below == 0:
             return None
-        del self.left[: len(match[0].split())]
+        self.place += len(match[0].split())
         return algebra.number(int(match[1]) + Fraction(above, below))
 
     def _factor(self, depth: int) -> Quotient:
         base = self._atom(depth)
-        while self._accept("!"):
-            base = _factorial(base)
-        if self._accept("^"):
+        while self.accept("!"):
+            base = double_factorial(base) if self.accept("!") else factorial(base)
+        if self.accept("^"):
             exponent = self._argument(depth, signed=True)
-            return turned(exponent) or algebra.power(base, exponent) if base == E else algebra.power(base, exponent)
+            return (turned(exponent) if base == E else None) or algebra.power(base, exponent)
         return base
 
     def _atom(self, depth: int) -> Quotient:
-        kind, word = self._take()
-        if kind in ("number", "sci"):
-            return algebra.number(Fraction(word.replace(",", "")) + self._repeating(word))
-        if kind == "letter":
-            return algebra.symbol(self._indexed(word, depth))
-        if kind == "name":
-            return self._named(word, depth)
-        if word == "{":
-            return self._group(depth)
-        if word == "|":
-            value = self.sum(depth + 1)
-            self._expect("|")
-            return _magnitude(value)
-        closing = {"(": ")", "[": "]"}.get(word)
+        kind, word = self.take()
+        match kind:
+            case "number" | "sci":
+                return algebra.number(Fraction(word.replace(",", "")) + self._repeating(word))
+            case "letter":
+                return self._letter(word, depth)
+            case "name":
+                return self._named(word, depth)
+            case "opaque":
+                return algebra.symbol(opaque(word))
+            case "slope":
+                return calculus.slope(self._product(depth + 1), word)
+            case "determinant":
+                return self._determinant(word, depth)
+        closing = {"(": ")", "[": "]", "|": "|", "{": "}"}.get(word)
         if closing is None:
             raise UnreadableError(f"{word!r} is out of place")
         value = self.sum(depth + 1)
-        self._expect(closing)
-        return value
+        value = self.over(value, depth + 1) if word == "{" else value
+        self.expect(closing)
+        return magnitude(value) if word == "|" else value
 
     def _repeating(self, before: str) -> Fraction:
         r"""What ``\overline{27}`` adds behind the decimals of ``0.\overline{27}``."""
-        if "." not in before or not self._accept("overline", "bar"):
+        if "." not in before or not self.accept("overline", "bar"):
             return Fraction(0)
-        self._expect("{")
-        digits = self._take()[1]
-        self._expect("}")
+        self.expect("{")
+        digits = self.take()[1]
+        self.expect("}")
         if not digits.isdigit():
             raise UnreadableError("no digits repeat")
-        place = 10 ** len(before.partition(".")[2])
-        return Fraction(int(digits), place * (10 ** len(digits) - 1))
+        scale = 10 ** len(before.partition(".")[2])
+        return Fraction(int(digits), scale * (10 ** len(digits) - 1))
 
-    def _group(self, depth: int) -> Quotient:
-        r"""The inside of braces; ``{a \over b}`` too."""
-        value = self.over(self.sum(depth + 1), depth + 1)
-        self._expect("}")
-        return value
-
-    def over(self, value: Quotient, depth: int = 0) -> Quotient:
+    def over(self, value: Quotient, depth: int) -> Quotient:
         r"""``value \over`` what follows; ``value`` where nothing does."""
-        if not self._accept("over"):
-            return value
-        return algebra.multiply(value, algebra.inverse(self.sum(depth)))
+        return algebra.divide(value, self.sum(depth)) if self.accept("over") else value
 
-    def _indexed(self, name: str, depth: int) -> str:
-        """``x_1`` is a variable of its own."""
-        if not self._accept("_"):
-            return name
-        return f"{name}_{algebra.key(self._argument(depth))}"
+    def _letter(self, name: str, depth: int) -> Quotient:
+        """A variable, ``x_1`` and ``y'`` too; a bound one's value; a function with its argument."""
+        if name in self.values:
+            return self.values[name]
+        if (applied := self._application(name, depth)) is not None:
+            return algebra.symbol(opaque(applied))
+        if self.peek() == ("sign", "'"):
+            return algebra.symbol(opaque(name + self.marks()))
+        return algebra.symbol(f"{name}_{algebra.key(self._argument(depth))}" if self.accept("_") else name)
+
+    def _application(self, name: str, depth: int) -> str | None:
+        """What ``f(x)``, ``f'(x)``, ``f^{-1}(x)`` or ``P(A|B)`` means, None where brackets are a factor."""
+        start, marks = self.place, self.marks()
+        for inverse in (("^", "{", "-", "1", "}"), ("^", "-", "1")):
+            if tuple(word for _, word in self.tokens[self.place : self.place + len(inverse)]) == inverse:
+                self.place, marks = self.place + len(inverse), f"{marks}^-1"
+                break
+        end = self.closing() if self.peek() == ("sign", "(") else -1
+        inside = self.tokens[self.place + 1 : end]
+        words = [word for _, word in inside]
+        is_simple = len(words) == 1 and (inside[0][0] == "letter" or words[0].isdigit())
+        conditional = name == "P" and ("|" in words or "mid" in words)
+        is_function = name in _FUNCTION_LETTERS or (name in _SIMPLE_FUNCTIONS and is_simple)
+        if end < 0 or not (is_function or conditional or (marks and name in _PRIMED_FUNCTIONS)):
+            self.place = start
+            return None
+        return f"{name}{marks}({','.join(self._key(argument, depth + 1) for argument in self.arguments())})"
+
+    def _key(self, argument: list[Token], depth: int) -> str:
+        """The normal form of an argument; where it cannot be read, its text without spaces."""
+        value = self._value(argument, depth)
+        return "".join(word for _, word in argument) if value is None else algebra.key(value)
+
+    def _value(self, tokens: Sequence[Token], depth: int) -> Quotient | None:
+        if depth > DEEPEST:
+            raise UnreadableError("nested too deeply")
+        try:
+            return _whole(tokens, self.values, self.budget, depth)
+        except (UnreadableError, algebra.UndefinedError, ZeroDivisionError, calculus.NoPolynomialError):
+            return None
 
     def _named(self, word: str, depth: int) -> Quotient:
-        if word == "frac":
-            above = self._argument(depth)
-            return algebra.multiply(above, algebra.inverse(self._argument(depth)))
-        if word == "sqrt":
-            return self._sqrt(depth)
-        if word == "binom":
-            return _binomial(self._argument(depth), self._argument(depth))
-        if word in ("lfloor", "lceil"):
-            value = self.sum(depth + 1)
-            self._expect(f"r{word[1:]}")
-            return _whole(value, floor if word == "lfloor" else ceil)
-        if word in FUNCTIONS:
-            return self._function(word, depth)
-        if word in ("pi", "infty") or word in GREEK:
+        read = {"frac": self._frac, "sqrt": self._sqrt, "binom": self._binom}.get(word)
+        if read is not None:
+            return read(depth)
+        for names, read_name in (
+            (("lfloor", "lceil"), self._rounded),
+            (lexer.FUNCTIONS, self._function),
+            ({*lexer.OF_NUMBERS, *lexer.INVERSE, "det"}, self._of_several),
+            (lexer.OPERATORS, self._operator),
+        ):
+            if word in names:
+                return read_name(word, depth)
+        if word in ("pi", "infty") or word in lexer.GREEK:
             return algebra.symbol(word)
         raise UnreadableError(f"the command {word!r}")
 
+    def _frac(self, depth: int) -> Quotient:
+        above = self._argument(depth)
+        return algebra.divide(above, self._argument(depth))
+
+    def _binom(self, depth: int) -> Quotient:
+        return binomial(self._argument(depth), self._argument(depth))
+
+    def _rounded(self, name: str, depth: int) -> Quotient:
+        value = self.sum(depth + 1)
+        self.expect(f"r{name[1:]}")
+        return rounded(value, math.floor if name == "lfloor" else math.ceil)
+
     def _sqrt(self, depth: int) -> Quotient:
-        degree = Fraction(2)
-        if self._accept("["):
-            value = algebra.rational(self.sum(depth + 1))
-            self._expect("]")
-            if value is None or value.denominator != 1 or not 1 < value < 50:
+        degree: int | None = 2
+        if self.accept("["):
+            degree = algebra.whole(self.sum(depth + 1))
+            self.expect("]")
+            if degree is None or not 1 < degree < 50:
                 raise UnreadableError("a root of an unusual degree")
-            degree = value
-        inside = self._atom(depth + 1) if self._peek()[0] == "number" else self._argument(depth)
-        return algebra.power(inside, algebra.number(1 / degree))
+        inside = self._atom(depth + 1) if self.peek()[0] == "number" else self._argument(depth)
+        return algebra.power(inside, algebra.number(Fraction(1, degree)))
 
     def _argument(self, depth: int, signed: bool = False) -> Quotient:
         r"""What belongs to a command: a group, or the next digit (``\frac12``) or atom."""
         if depth > DEEPEST:
             raise UnreadableError("nested too deeply")
-        if signed and (sign := self._sign_word()):
+        if signed and (sign := self.accept("-", "+")):
             value = self._argument(depth + 1, signed)
             return algebra.negative(value) if sign == "-" else value
-        kind, word = self._peek()
+        kind, word = self.peek()
         if kind == "number" and not signed and len(word) > 1 and word.isdigit():
-            self.left[0] = ("number", word[1:])
+            self.tokens = [*self.tokens[: self.place], ("number", word[1:]), *self.tokens[self.place + 1 :]]
             return algebra.number(int(word[0]))
         return self._atom(depth + 1)
 
-    def _sign_word(self) -> str:
-        return self._accept("-", "+")
-
     def _function(self, name: str, depth: int) -> Quotient:
-        exponent = self._argument(depth, signed=True) if self._accept("^") else None
-        base = self._argument(depth) if name == "log" and self._accept("_") else None
-        inside = self._inside(depth)
-        value = _function(name if base is None else f"log[{algebra.key(base)}]", inside)
+        exponent = self._argument(depth, signed=True) if self.accept("^") else None
+        base = self._argument(depth) if name == "log" and self.accept("_") else None
+        if exponent is not None and name in lexer.WITH_INVERSE and algebra.rational(exponent) == -1:
+            name, exponent = f"arc{name}", None
+        if name in lexer.INVERSE - lexer.FUNCTIONS:
+            return algebra.symbol(opaque(f"{name}({algebra.key(self._inside(depth))})"))
+        value = function(name, self._inside(depth), base)
         return value if exponent is None else algebra.power(value, exponent)
 
     def _inside(self, depth: int) -> Quotient:
         r"""The argument: in brackets, or the product up to the next sign or function (``\cot 2x``)."""
-        if self._peek() in (("sign", "("), ("sign", "{"), ("sign", "[")):
+        if self.peek() in (("sign", "("), ("sign", "{"), ("sign", "[")):
             return self._atom(depth + 1)
         value = self._factor(depth + 1)
-        while self._peek()[0] in ("number", "letter") or self._peek() == ("name", "pi"):
+        while self.peek()[0] in ("number", "letter") or self.peek() == ("name", "pi"):
             value = algebra.multiply(value, self._factor(depth + 1))
         return value
 
+    def _of_several(self, name: str, depth: int) -> Quotient:
+        """A greatest divisor and the like of whole numbers; of anything else a variable of its own."""
+        if self.peek()[1] not in ("(", "{"):
+            if self.peek()[0] not in ("letter", "number"):
+                raise UnreadableError(f"{name!r} of nothing")
+            self.tokens = [
+                *self.tokens[: self.place],
+                ("sign", "("),
+                self.peek(),
+                ("sign", ")"),
+                *self.tokens[self.place + 1 :],
+            ]
+        arguments = self.arguments()
+        values = [self._value(argument, depth + 1) for argument in arguments]
+        numbers = [None if value is None else algebra.whole(value) for value in values]
+        if name in lexer.OF_NUMBERS and len(numbers) > 1 and None not in numbers:
+            return algebra.number(lexer.OF_NUMBERS[name](*numbers))
+        keys = [self._key(argument, depth + 1) for argument in arguments]
+        return algebra.symbol(opaque(f"{name}({','.join(sorted(keys) if name in lexer.OF_NUMBERS else keys)})"))
 
-def _function(name: str, inside: Quotient) -> Quotient:
-    """Quotients of sine and cosine for the other four; ln and log alike."""
-    sine, cosine = (algebra.symbol(f"{f}({algebra.key(inside)})") for f in ("sin", "cos"))
-    if name == "exp":
-        return turned(inside) or algebra.power(E, inside)
-    if name in ("sin", "cos", "tan", "cot", "sec", "csc") and (exact := of_angle(name, inside)) is not None:
-        return exact
-    forms = {
-        "tan": lambda: algebra.multiply(sine, algebra.inverse(cosine)),
-        "cot": lambda: algebra.multiply(cosine, algebra.inverse(sine)),
-        "sec": lambda: algebra.inverse(cosine),
-        "csc": lambda: algebra.inverse(sine),
-    }
-    return forms[name]() if name in forms else algebra.symbol(f"{name}({algebra.key(inside)})")
+    def _determinant(self, text: str, depth: int) -> Quotient:
+        body = re.split(r"\\(?:begin|end)\s*\{[a-z]*\}", text)[1]
+        rows = [row.split("&") for row in body.split(r"\\") if row.strip()]
+        if len({len(rows), *map(len, rows)}) != 1 or len(rows) > calculus.LARGEST_MATRIX:
+            raise UnreadableError("no determinant")
+        cells = [[_whole(tokens_of(cell, None), self.values, self.budget, depth + 1) for cell in row] for row in rows]
+        return calculus.determinant(cells)
 
+    def _operator(self, name: str, depth: int) -> Quotient:
+        """The value of a sum, product, integral or limit."""
+        self.expect("_")
+        if name == "int":
+            value = self._integral(depth)
+        else:
+            self.expect("{")
+            kind, variable = self.take()
+            if kind != "letter":
+                raise UnreadableError("no variable")
+            value = self._limit(variable, depth) if name == "lim" else self._series(name, variable, depth)
+        if value is None:
+            raise UnreadableError(f"{name} is not computed")
+        return value
 
-def _binomial(above: Quotient, below: Quotient) -> Quotient:
-    n, k = algebra.rational(above), algebra.rational(below)
-    if n is None or k is None or n.denominator * k.denominator != 1 or not 0 <= k <= n <= MOST_FACTORS:
-        raise UnreadableError("a binomial that is not computed")
-    return algebra.number(comb(int(n), int(k)))
+    def _body(self, depth: int, values: Mapping[str, Quotient]) -> Quotient:
+        """The product that comes next, where variables have ``values``."""
+        before, self.values = self.values, {**self.values, **values}
+        try:
+            return self._signed_product(depth + 1)
+        finally:
+            self.values = before
 
+    def _series(self, name: str, variable: str, depth: int) -> Quotient | None:
+        self.expect("=")
+        start = algebra.whole(self.sum(depth + 1))
+        self.expect("}", "^")
+        last = self._argument(depth, signed=True)
+        first = self.place
+        body = self._body(depth, {variable: algebra.symbol(variable)})
+        if start is None:
+            return None
 
-def _whole(value: Quotient, to: Callable[[Fraction], int]) -> Quotient:
-    inside = algebra.rational(value)
-    if inside is None:
-        raise UnreadableError("the whole part of what is no rational")
-    return algebra.number(to(inside))
+        def term(n: int) -> Quotient:
+            self.budget[0] -= 1
+            if self.budget[0] < 0:
+                raise UnreadableError("too many terms")
+            self.place = first
+            return self._body(depth, {variable: algebra.number(n)})
 
+        if last == algebra.symbol("infty"):
+            return (
+                calculus.geometric_sum([term(n) for n in range(start, start + calculus.FEWEST)])
+                if name == "sum"
+                else None
+            )
+        stop = algebra.rational(last)
+        if stop is None:
+            return calculus.sum_of_powers(body, variable, start, last) if name == "sum" else None
+        if stop.denominator != 1 or not start <= stop < start + MOST_TERMS:
+            return None
+        return reduce(algebra.add if name == "sum" else algebra.multiply, map(term, range(start, int(stop) + 1)))
 
-def _magnitude(value: Quotient) -> Quotient:
-    """Of a number; ``|x|`` is a base of its own, and so is its square root."""
-    inside = algebra.rational(value)
-    if inside is not None:
-        return algebra.number(abs(inside))
-    return algebra.symbol(f"abs({min(algebra.key(value), algebra.key(algebra.negative(value)))})")
+    def _integral(self, depth: int) -> Quotient | None:
+        low = self._argument(depth, signed=True)
+        self.expect("^")
+        high = self._argument(depth, signed=True)
+        for place in range(self.place, len(self.tokens) - 1):
+            (kind, variable), before = self.tokens[place + 1], self.tokens[self.place : place]
+            if self.tokens[place] == ("letter", "d") and kind == "letter":
+                self.place = place + 2
+                values = {**self.values, variable: algebra.symbol(variable)}
+                body = _whole(before, values, self.budget, depth + 1) if before else algebra.number(1)
+                return calculus.integral(body, variable, low, high)
+        return None
 
+    def _limit(self, variable: str, depth: int) -> Quotient | None:
+        if not self.accept("to", "rightarrow"):
+            return None
+        target = self.sum(depth + 1)
+        while self.accept("^", "+", "-", "{"):
+            self.accept("}")
+        self.place += self.peek() == ("sign", "}")
+        first = self.place
+        body = self._body(depth, {variable: algebra.symbol(variable)})
+        end = self.place
+        if "infty" in target.bases:
+            return calculus.limit_at_infinity(body, variable)
 
-def _factorial(base: Quotient) -> Quotient:
-    value = algebra.rational(base)
-    if value is None or value.denominator != 1 or not 0 <= value <= MOST_FACTORS:
-        raise UnreadableError("a factorial that is not computed")
-    return algebra.number(factorial(int(value)))
+        def value_at_target() -> Quotient:
+            self.place = first
+            return self._body(depth, {variable: target})
+
+        value = calculus.limit_at(value_at_target, body, variable, target)
+        self.place = end
+        return value

@@ -4,8 +4,8 @@ sines."""
 import re
 from fractions import Fraction
 
-from agent0.grading.math.operators import evaluated
-from agent0.grading.notation.names import arguments, bracketed, key_of, name, named
+from agent0.grading.math.algebra import whole
+from agent0.grading.notation.names import arguments, bracketed, key_of, name, value_of
 from agent0.grading.notation.sets import vector
 from agent0.grading.rules import rewrite, rules
 
@@ -97,7 +97,7 @@ def _operators(text: str) -> str:
             return text
         what = {"Pr": "P"}.get(word := match[1] or match[2] or match[3], word)
         inside = re.sub(r"\\(?:mid|[lr]?vert)(?![A-Za-z])", "|", text[match.end() : end])
-        made = name(f"{what} of {','.join(map(key_of, arguments(named(inside))))}")
+        made = name(f"{what} of {','.join(map(key_of, arguments(inside)))}")
         text, place = text[: match.start()] + made + text[end + 1 :], match.start() + len(made)
     return text
 
@@ -128,7 +128,6 @@ def _in_plane(gold: str, answer: str) -> str:
 
 def computed_functions(text: str) -> str:
     """Return ``text`` with exact sines, binomials of large factorials, remainders and stated values in figures."""
-    text = evaluated(text)
     if match := _modulo.fullmatch(text) if "mod" in text else None:
         return str(pow(int(match[1]), int(match[2] or 1), int(match[3]))) if int(match[3]) else text
     if "=" in text and _states.search(text):
@@ -138,9 +137,9 @@ def computed_functions(text: str) -> str:
 
 def _stated(text: str) -> str:
     r"""``6`` of ``\gcd(12,18)=6``."""
-    sides = [_number.fullmatch(named(side)) for side in text.split("=")]
-    values = {side[1] for side in sides if side}
-    return values.pop() if len(sides) == 2 and all(sides) and len(values) == 1 else text
+    values = [value_of(side) for side in text.split("=")]
+    numbers = {None if value is None else whole(value) for value in values}
+    return str(numbers.pop()) if len(values) == 2 and len(numbers) == 1 and None not in numbers else text
 
 
 def _exact(match: re.Match[str]) -> str:

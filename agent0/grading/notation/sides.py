@@ -3,7 +3,7 @@
 import re
 
 from agent0.grading.math.algebra import same
-from agent0.grading.notation.names import named, value_of
+from agent0.grading.notation.names import value_of
 
 LONGEST = 400
 _sign = re.compile(r"(?<![<>!:=\\])=(?![=>])")
@@ -56,7 +56,7 @@ def _steady(gold: str, sides: list[str]) -> bool:
     """Whether no step of it is wrong as far as it can be read, and the first side is no variable of the gold."""
     if len(sides[0]) == 1 and re.search(rf"(?<![A-Za-z\\]){re.escape(sides[0])}(?![A-Za-z])", gold):
         return False
-    values = [value_of(named(_thousands.sub("", side))) for side in sides[1:]]
+    values = [value_of(_thousands.sub("", side)) for side in sides[1:]]
     if None in values or any(name.startswith("N_") for value in values if value for name in value.names):
         return True
     return len(values) < 2 or all(same(one, values[-1]) for one in values if one and values[-1])

@@ -10,7 +10,8 @@ from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient, TooLargeError, UndefinedError
 from agent0.grading.math.cleaning import clean
 from agent0.grading.math.forms import Expression, Form, Group, Relation, form_of
-from agent0.grading.math.parser import UnreadableError, read
+from agent0.grading.math.lexer import UnreadableError
+from agent0.grading.math.parser import read
 from agent0.verification.panel import Case, VoteAndReason, check
 
 _CUTS = re.compile(r"\b(?!sin|cos|tan|log|ln|sqrt|exp)[A-Za-z]{2,}\b|[:;,?!$\n]|\.(?!\d)")

@@ -26,7 +26,8 @@ _degrees = re.compile(r"\\circ(?![A-Za-z])|\\degree|\N{DEGREE SIGN}|&deg;|\bdeg(
 _pi = re.compile(r"\\pi(?![A-Za-z])|\N{GREEK SMALL LETTER PI}|\bpi\b")
 _UNASKED = re.compile(
     r"\\(?:begin\s*\{cases\}|[pb]?mod|pod|gcd|lcm|angle|triangle|binom|vec|det|partial|prime|top)(?![A-Za-z])"
-    r"|\^\s*\{?\s*T|'|N_\{|!|\^\s*\{?\s*[-+]?\d{2}|\\(?:nabla|hat|dagger|otimes|oplus|wedge|star|dots|ldots|cdots|ell)(?![A-Za-z])"
+    r"|(?<![A-Za-z\\])(?:[EFGHPfgh]\s*(?:\^\s*\{?-1\}?\s*)?\(|a?(?:max|min)(?![a-z])|d[a-z]?\s*/\s*d[a-z])|\\frac\s*\{\s*d(?![a-z]{3})|arc(?:sinh|cosh|tanh|cot|sec|csc)|\\(?:max|min)(?![a-z])"
+    r"|\^\s*\{?\s*T|'|N_|!|\^\s*\{?\s*[-+]?\d{2}|\\(?:nabla|hat|dagger|otimes|oplus|wedge|star|dots|ldots|cdots|ell)(?![A-Za-z])"
 )
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from agent0.grading.comparison.quantities import same_quantity
 from agent0.grading.math.algebra import Quotient, multiply, number, rational, same
 from agent0.grading.math.sampling import NoValueError, value_at
-from agent0.grading.notation.names import named, value_of
+from agent0.grading.notation.names import value_of
 from agent0.grading.notation.numerals import figures
 
 _struck = re.compile(
@@ -102,7 +102,7 @@ def _close(value: Quotient, rounded: Fraction) -> bool:
 def _share(text: str) -> Quotient | None:
     """The value of ``text``, of a percentage the share that it is."""
     bare = _percent.sub("", text)
-    value = value_of(named(bare))
+    value = value_of(bare)
     return multiply(value, number(Fraction(1, 100))) if value and bare != text else value
 
 
