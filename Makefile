@@ -6,8 +6,8 @@
 #   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
 #   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
-#   make arms     what search traces, an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
-#                 a teacher that writes its tasks and an exact gate are worth (writes search.md, curriculum.md, schedules.md,
+#   make arms     what an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
+#                 a teacher that writes its tasks and an exact gate are worth (writes curriculum.md, schedules.md,
 #                 uncertainty.md, teacher.md, teacher-gain.md, gate.md and teacher-gate.md of docs/results/; goes on where it was
 #                 stopped)
 #   make bench    what everyday commands, pages, calls of remote models, event spine, tables, seals, pasts and sandbox
@@ -94,8 +94,6 @@ learning: setup
 		--write docs/results/learning.md
 
 arms: setup
-	$(BIN)/agent0 experiment skill --arms ours,random-tries,permuted-verdicts,right-as-written --jobs 2 \
-		--write docs/results/search.md
 	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/results/curriculum.md
 	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
 	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
@@ -156,7 +154,7 @@ knockout: setup .venv/.ready-dev
 
 crash: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.crash
-	$(BIN)/python -m pytest -m slow tests/bus/test_ollama_load.py tests/test_bench.py tests/test_cluster.py tests/test_grids.py tests/test_skill.py tests/test_served_loop.py
+	$(BIN)/python -m pytest -m slow tests/bus/test_ollama_load.py tests/test_bench.py tests/test_cluster.py tests/test_grids.py tests/test_study_bases.py tests/test_served_loop.py
 	$(BIN)/python -m pytest -m slow tests/engine/test_processes.py tests/test_contributing.py tests/test_finished_items.py \
 		tests/test_registry.py tests/test_seals.py tests/test_serving.py
 	$(BIN)/python -m pytest -m slow tests/test_first_lines.py tests/test_ledger.py tests/test_own_reward_page.py tests/test_splits.py \

@@ -47,10 +47,6 @@ class CheckpointTrained(Event):
     environment: dict[str, str] = Field(default_factory=dict)
     """Threads, torch build, CPU capability: what bit-equality depends on."""
     wall_s: float = 0.0
-    learned: dict[str, int] = Field(default_factory=dict)
-    """What counts in training examples that a tool made, in characters by origin: ``written`` by the student so,
-    ``corrected`` (a step that the tool wrote otherwise than the student), ``placed`` (what stands around the tries);
-    and how many ``examples`` there are, how many of them for ``other_tasks`` than were asked. Empty: there are none."""
     distilled: dict[str, float] = Field(default_factory=dict)
     """Share of all trajectories and examples that other models wrote, by model; empty: all is the student's own."""
 
@@ -343,8 +339,6 @@ class StudentExamined(Event):
     wall_s: float = 0.0
     levels: tuple[int, ...] = ()
     """Of the tasks; empty: all that their families have."""
-    beyond: bool = False
-    """Whether their numbers are larger than those that training draws."""
     excluded: tuple[str, ...] = ()
     """Sets of held-out tasks drawn earlier, none of whose tasks was drawn."""
     answers: Artifact | None = None

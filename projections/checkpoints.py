@@ -32,7 +32,7 @@ _READ = (*_PARSED, "test")
         "improved": bool,
         "samples": int,
         "replay": int,
-        "lessons": int,
+        "examples": int,
         "distilled": str,
         "skipped": str,
         "adapter": str,
@@ -100,7 +100,7 @@ def _trained(x: facts.CheckpointTrained) -> Row:
     return {
         **x.model_dump(include={"checkpoint", "role", "iteration", "parent", "samples", "replay", "wall_s"}),
         **{name: as_json(getattr(x, name)) for name in _PARSED},
-        "lessons": int(x.metrics.get("lessons", 0)),
+        "examples": int(x.metrics.get("examples", 0)),
         "status": "trained" if x.adapter else "unchanged",
         "adapter": x.adapter.sha256 if x.adapter else None,
         "adapter_bytes": x.adapter.size if x.adapter else None,
@@ -120,7 +120,7 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
     """List the checkpoints of a run, ordered by iteration and role."""
     return select(
         db,
-        f"SELECT checkpoint, role, iteration, parent, {_STATUS}, accuracy, against, samples, replay, lessons,"  # noqa: S608 - a constant
+        f"SELECT checkpoint, role, iteration, parent, {_STATUS}, accuracy, against, samples, replay, examples,"  # noqa: S608 - a constant
         " wall_s, adapter, reason FROM checkpoints WHERE run = ? ORDER BY iteration, role, checkpoint",
         (run,),
     )
@@ -128,7 +128,7 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
 
 def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str = "", limit: int = 100) -> list[Row]:
     """List checkpoints of all runs and experiments, newest first; ``model`` is the name that every command accepts."""
-    seen = "role, status, accuracy, improved, samples, lessons, adapter_bytes, pruned, adapter, trained"
+    seen = "role, status, accuracy, improved, samples, examples, adapter_bytes, pruned, adapter, trained"
     held = seen.replace("status", _STATUS)
     sql = (
         f"SELECT model, {seen} FROM"  # noqa: S608 - constants

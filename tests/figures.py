@@ -5,11 +5,11 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
-from agent0.experiments import ablation_results, compare_runs, training_gain, verdict_diff
+from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.experiments import ablation_results, compare_runs, verdict_diff
 from agent0.experiments.ablation_results import Outcome
-from agent0.experiments.training_gain import BASE, Chance, base_protocols, student_protocols, summarise
 from agent0.provenance.hash_chain import Chain, Seal, compare_seals, localise
+from agent0.state.run_state import BASE
 from events.alarms import LOG, AlarmRaised, LogContinued
 from events.base import record
 from events.checkpoints import CheckpointEvaluated, StudentExamined
@@ -17,7 +17,6 @@ from events.tasks import ResultVerified
 from events.values import Artifact
 from tests.play import EPOCH
 
-SETS = TaskSet("fresh", "new", 12, 7, (2, 3)), TaskSet("harder", "longer", 6, 8, (4,))
 COST = {"attempts": 100, "tokens": 5000, "model_s": 1.25, "steps": 3, "training_s": 1.5, "wall_s": 9.0}
 Draw = random.Random
 
@@ -37,15 +36,6 @@ def result_of(exam: EvaluationProtocol, checkpoint: str, **found: Any) -> Studen
     )
 
 
-def examined(rng: Draw, checkpoint: str, tasks: TaskSet, share: float) -> Iterable[StudentExamined]:
-    """Results of every protocol that a study asks of ``checkpoint``."""
-    for exam in base_protocols(tasks) if checkpoint == BASE else student_protocols(tasks):
-        right = tuple(sum(rng.random() < share for _ in range(exam.attempts)) for _ in range(tasks.n))
-        majority = "".join(rng.choice("01-") for _ in right)
-        tokens, wall_s = rng.randint(50, 90), rng.randint(1, 9) / 8
-        yield result_of(exam, checkpoint, right=right, majority=majority, tokens=tokens, wall_s=wall_s)
-
-
 def scored(rng: Draw, checkpoint: str, iteration: int, share: float, **more: Any) -> CheckpointEvaluated:
     outcomes = "".join("1" if rng.random() < share else "0" for _ in range(30))
     correct = outcomes.count("1")
@@ -56,19 +46,12 @@ def scored(rng: Draw, checkpoint: str, iteration: int, share: float, **more: Any
 
 
 def outcomes(seeds: int) -> list[Outcome]:
-    """Three variants, of which the second was never examined and the third is still the base."""
+    """Three variants, of which the third is still the base."""
     found = []
     for seed in range(seeds):
         for place, arm in enumerate(("ours", "random", "none")):
             rng = Draw(f"{arm} {seed}")
             student = BASE if place == 2 else f"student-{seed}"
-            exams = [
-                one
-                for tasks in SETS
-                for name, share in ((BASE, 0.2), (student, 0.7 - place / 4))
-                if name != BASE or place == 0
-                for one in examined(rng, name, tasks, share)
-            ]
             scores = [
                 scored(rng, name, iteration, 0.3 + 0.2 * iteration, split=split, forced_tool=forced)
                 for iteration, name in ((-1, BASE), (0, "student-9"), (1, student))
@@ -76,21 +59,10 @@ def outcomes(seeds: int) -> list[Outcome]:
                 for forced in (False, True)
                 if iteration < 0 or not forced
             ]
-            learned = {"examples": 4, "other_tasks": 1, "written": 30, "corrected": 10 + seed, "placed": 5}
-            told = learned if place == 0 else {}
             run = f"g-{arm}-{seed}"
-            kept = () if place == 1 else tuple(exams)
             cost = {name: value + seed for name, value in COST.items()}
-            found.append(Outcome(arm, seed, run, student, 2, tuple(scores), cost, kept, told))
+            found.append(Outcome(arm, seed, run, student, 2, tuple(scores), cost))
     return found
-
-
-def gains() -> Iterable[Any]:
-    """What training is worth, with and without chance, of three seeds and of one."""
-    chances = {"fresh": Chance(tuple(n / 20 for n in range(12)), 5.0), "harder": Chance((0.1,) * 6)}
-    yield summarise(outcomes(3), SETS, chances)
-    yield summarise(outcomes(1), SETS[:1])
-    yield [training_gain.MEASURES, training_gain.CONTROLS]
 
 
 def studies() -> Iterable[Any]:
@@ -164,7 +136,6 @@ def chain() -> Iterable[Any]:
 
 
 FIGURES: dict[str, Callable[[], Any]] = {
-    "gains": gains,
     "studies": studies,
     "sides": sides,
     "verdicts": verdicts,

@@ -55,7 +55,6 @@ PAIRS = {
     ("infra/tiny", "rollout"),
     ("infra/tiny", "tasks"),
     ("infra/tiny", "tools"),
-    ("infra/tiny", "training"),
     ("infra/training", "training"),
 }
 """(file or room, inner room) that may know more than its reach."""

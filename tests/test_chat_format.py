@@ -16,7 +16,6 @@ from agent0.rollout.confidence.token_spans import answer_span, own
 from agent0.rollout.parsing import parse_turn
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState, TaskState
-from agent0.training.search_traces import tries
 from tests.test_architecture import FILES, Source, source
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +63,6 @@ def test_any_text_is_read_alike_everywhere(text: str) -> None:
     for box in boxes(text):
         assert text[box.start : box.inside].rstrip("{").strip() in ("\\boxed", "\\fbox")
         assert not box.closed or text[box.end] == "}"
-    assert tries(text) == [one.strip() for one in plain_boxes(text)]
     assert set(plain_boxes(text)) <= {text[box.inside : box.end] for box in boxes(text) if box.closed}
 
 
@@ -79,12 +77,6 @@ def test_a_box_around_the_whole_is_no_part_of_an_answer() -> None:
     assert unboxed(r"\boxed{3}") == unboxed(r"\fbox{3}") == clean(r"\boxed {3}").text == "3"
     assert unboxed(r"\boxed{3}{4}") == r"\boxed{3}{4}"
     assert unboxed(r"x \boxed{3}") == r"x \boxed{3}"
-
-
-def test_search_reads_boxes_without_braces_inside() -> None:
-    text = r"\boxed{7+3=10,2} no \boxed{\frac{1}{2}} no \boxed{10*2=20} \fbox{4} \boxed {5}"
-    assert tries(text) == ["7+3=10,2", "10*2=20"]
-    assert teacher_answer(text) == "5"
 
 
 def matchers(file: Source) -> Iterator[str]:

@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -272,7 +271,7 @@ def test_the_rate_rises_over_its_first_steps_and_falls_to_its_end() -> None:
             },
             "Level 58 of reversal is beyond the context.*holds 128",
         ),
-        ({"student.model": "search"}, "What the base was taught cannot be replayed"),
+        ({"student.model": "long"}, "What the base was taught cannot be replayed"),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(settings: dict[str, str], why: str) -> None:
@@ -287,10 +286,8 @@ def test_the_profile_holds_together() -> None:
 
 # --- who writes what the student learns
 
-WRITERS = {"solve", "script", "retrace"}
+WRITERS = {"solve", "script"}
 """What a family writes itself, rather than says of an answer."""
-SEARCH = {"agent0/training/search_traces.py", "agent0/training/trace_sources.py"}
-"""Only entered where settings ask for search traces."""
 WAY = ("agent0/training/", "infra/training/", "handlers/train_checkpoint.py", "agent0/ports/training.py")
 ANSWERS = ("agent0/rollout/", "infra/models/", "infra/engine/", "handlers/")
 SCRIPTED = "infra/models/scripted.py"
@@ -299,7 +296,7 @@ SCRIPTED = "infra/models/scripted.py"
 
 def on_the_way() -> list[str]:
     """Files between the log and a training batch."""
-    return [path for path in FILES if path.startswith(WAY) and path not in SEARCH]
+    return [path for path in FILES if path.startswith(WAY)]
 
 
 def written_by_families(file: Source) -> set[str]:
@@ -325,27 +322,10 @@ def test_such_a_reader_would_be_found(text: str) -> None:
     assert written_by_families(Source("infra/models/planted.py", text))
 
 
-def test_search_traces_are_imported_by_the_pipeline_alone_and_made_only_where_settings_ask() -> None:
-    names = {path.removesuffix(".py").replace("/", ".") for path in SEARCH}
-    readers = {path for path in on_the_way() if any(module in names for module, _ in source(path).imports())}
-    assert readers == {"agent0/training/pipeline.py"}
-    (chosen,) = (
-        node
-        for node in source("agent0/training/pipeline.py").tree.body
-        if isinstance(node, ast.AsyncFunctionDef) and node.name == "_chosen"
-    )
-    guards = [node for node in ast.walk(chosen) if isinstance(node, ast.If) and "lessons" in ast.unparse(node.test)]
-    made = [node for node in ast.walk(chosen) if isinstance(node, ast.Call) and "search" in ast.unparse(node.func)]
-    inside = {id(node) for guard in guards for node in ast.walk(guard)}
-    assert made and all(id(node) in inside for node in made)
-    assert CLIMB.training.student.lessons == ""
-
-
 def test_the_way_is_where_it_is() -> None:
     assert {"agent0/training/pipeline.py", "infra/training/loop.py", "handlers/train_checkpoint.py"} <= set(
         on_the_way()
     )
-    assert all(Path(path).is_file() for path in SEARCH)
 
 
 # --- the loop

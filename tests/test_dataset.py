@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent0.training.dataset import collect_searches, collect_trajectories
+from agent0.training.dataset import collect_trajectories
 from events.base import Event, Recorded, record
 from events.benchmarks import TaskReviewed
 from events.checkpoints import TrainingRequested
@@ -140,17 +140,3 @@ async def test_long_transcripts_and_trajectories_are_read_from_the_store() -> No
     events = proposed(), attempted("a", transcript_artifact=kept), attempted("b", transcript_artifact=GONE)
     kept_one, lost = (await collect_trajectories("r", asked(), Past(events), store))[0]
     assert (kept_one.tools, lost.tools) == (("shell",), ())
-    said = await collect_searches("r", asked(), Past(events), store)
-    assert said == [("e2", TASK, "last", False, 4), ("e3", TASK, "", False, 4)]
-
-
-async def test_searches_have_their_task_their_last_words_and_a_verdict() -> None:
-    talk = tuple(
-        Turn(role=role, content=text) for role, text in (("user", "?"), ("assistant", "no"), ("assistant", "so"))
-    )
-    events = [proposed(), attempted("b", transcript=talk), verified(True, "b"), attempted("a"), verified(False)]
-    events += [reviewed(True), attempted("c", transcript=talk), verified(None, "c"), attempted("z", task="unknown")]
-    found = await collect_searches("r", asked(replay_after=1, after=0), Past(events), MemoryArtifacts())
-    assert found == [("e4", TASK, "", True, 4), ("e2", TASK, "so", True, 4), ("e7", TASK, "so", False, 4)]
-    assert await collect_searches("r", asked(after=1, replay_after=1), Past(events), MemoryArtifacts()) == []
-    assert await collect_searches("r", asked(until=1), Past(events), MemoryArtifacts()) == []

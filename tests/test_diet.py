@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.models.diet import diets
-from agent0.training.diet import AS_DRAWN, CHARACTERS, ONCE, Diet, diet_of, total
+from agent0.training.diet import AS_DRAWN, ONCE, Diet, diet_of, total
 from events.base import Recorded
 from events.checkpoints import CheckpointTrained
 from events.tasks import ResultVerified, TaskAttempted, TaskProposed
@@ -84,14 +84,6 @@ def test_what_the_trainer_counted_goes_before_what_was_chosen(played: tuple[list
     summed = total([found, found])
     assert (summed["tokens"], summed["own_share"], summed["other_share"]) == (1600, 0.875, 0.025)
     assert total([])["own_share"] is None
-
-
-def test_text_that_a_tool_made_is_no_ones_own_in_logs_that_count_no_tokens_either(
-    played: tuple[list[Recorded], dict[str, Any]],
-) -> None:
-    learned = {"written": 30, "corrected": 60, "placed": 10, "examples": 5, "other_tasks": 2}
-    found = judged(played[0], trained(learned=learned), [])
-    assert (found.own, found.other, found.counted) == (0, 100, CHARACTERS)
 
 
 def test_an_answer_of_another_line_or_of_nobody_is_strange(played: tuple[list[Recorded], dict[str, Any]]) -> None:

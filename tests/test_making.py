@@ -163,14 +163,14 @@ async def test_a_manifest_names_both_halves_of_a_pair() -> None:
     assert selected.events == len(told["events"]) == 8 + told["replayed"]
 
 
-async def test_lessons_are_named_by_event_and_text_and_are_enough() -> None:
+async def test_examples_are_named_by_event_and_text_and_are_enough() -> None:
     say = TrainingExample((Turn(role="user", content="1+1?"), Turn(role="assistant", content="2")), 0.5, event="e-77")
     other = replace(say, turns=(*say.turns[:1], Turn(role="assistant", content="3")))
     job, events, artifacts = await made({}, rates=(1.0,), examples=[say])
     selected, trained = events
     assert isinstance(selected, DatasetSelected) and isinstance(trained, CheckpointTrained)
     told = json.loads(artifacts.get(selected.manifest))
-    assert told["lessons"] == [["e-77", example_sha(say), 0.5]] and example_sha(say) != example_sha(other)
+    assert told["examples"] == [["e-77", example_sha(say), 0.5]] and example_sha(say) != example_sha(other)
     assert job.examples == (say,) and job.samples == () and trained.adapter is not None
     again = await made({}, rates=(1.0,), examples=[other])
     assert isinstance(again[1][0], DatasetSelected) and again[1][0].dataset != selected.dataset

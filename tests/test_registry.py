@@ -81,7 +81,7 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     held = rows["student-1"]
     assert seen == ["promoted", "rolled_back", "promoted"] and rows["student-2"]["status"] == "rolled_back"
     assert (held["improved"], held["against"], json.loads(held["test"])["gained"]) == (True, 0.4, 3)
-    made = dict.fromkeys(("recipe", "lessons", "samples", "replay", "skipped", "parent", "adapter", "manifest"))
+    made = dict.fromkeys(("recipe", "examples", "samples", "replay", "skipped", "parent", "adapter", "manifest"))
     shown = {**made, **held, "role": "student", "metrics": {}, "environment": {}}
     score = {"split": "validation", "n": 9, "lower95": 0.2, "upper95": 0.8, "tool_use": 0.0, "status": "evaluated"}
     scores = [{**score, "checkpoint": "student-1", "accuracy": 0.5, "forced_tool": False}]
@@ -89,17 +89,14 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     card = model_card(shown, run, scores, {})
     assert "a gain over the best student before it is proven" in card and "made up" in card
     assert "No paired test judged it" in model_card({**shown, "test": None, "improved": None}, run, scores, {})
-    searched = model_card({**shown, "recipe": {"lessons": "search"}, "lessons": 9}, run, scores, {})
-    assert "supervised training on synthetic search traces. Their source is a tool" in searched
-    assert "from the student's own tries" in searched and "supervised" not in card
+    distilled = model_card({**shown, "examples": 9}, run, scores, {})
+    assert "9 examples that other models wrote" in distilled and "that other models wrote" not in card
     climbed = {"objective": "sft", "steps": 50, "taught": 0.125}
     card = model_card({**shown, "recipe": climbed}, run, scores, {})
     assert "its own answers that a verifier found right, as it wrote them; 12.5 % of every minibatch are" in card
     leaky = model_card({**shown, "recipe": {"objective": "sft", "verdicts": "coin", "leak": 0.3}}, run, scores, {})
     assert "that a coin chose (control), and 30% of the wrong ones (control)" in leaky and "minibatch" not in leaky
-    assert "expert iteration" not in searched
-    drawn = model_card({**shown, "recipe": {"lessons": "search", "source": "random"}}, run, scores, {})
-    assert "not from anything that the student wrote" in drawn
+    assert "expert iteration" not in distilled
     none = model_card({**shown, "adapter": None}, run, scores, {})
     assert "There is no adapter" in none and "library_name" not in none and "Licence of the adapter" not in none
     gone = model_card({**shown, "pruned": True}, run, scores, {})

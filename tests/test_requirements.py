@@ -67,7 +67,7 @@ def test_the_doctors_exit_code_is_that_of_a_start(profile, tmp_path, monkeypatch
     monkeypatch.setattr(doctor, "LOOKS", {name: {**doctor.LOOKS, **REQUIREMENTS}[name] for name in looks})
     examined = call("doctor", "--json", "--profile", profile, home=tmp_path / "home")
     missing = [check["name"] for check in examined.json["checks"] if check["state"] == "fail"]
-    if profile in ("tiny", "search", "climb", "climb-teacher", "scripted", "long", "long-tiny", "llamacpp"):
+    if profile in ("tiny", "climb", "climb-teacher", "scripted", "long", "long-tiny", "llamacpp"):
         assert (examined.code, missing) == (0, [])
         return
     begun = call("run", "start", "--profile", profile, home=tmp_path / "home")

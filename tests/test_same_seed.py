@@ -38,14 +38,11 @@ from agent0.tasks.decontamination import own_words
 from agent0.tasks.families import Family, Params
 from agent0.tasks.splits import heldout
 from agent0.training.objectives import objectives
-from agent0.training.search_traces import search_examples
 from agent0.training.selection import draw_diverse, select
-from agent0.training.trace_sources import apply_source
 from events.values import Usage
 from tests.figures import FIGURES
 from tests.memory import MemoryArtifacts
 from tests.play import play
-from tests.test_searching import attempts, config
 from tests.test_training import scored
 from tests.world import KnowingSandbox, levels_of, own, ports, small, started
 
@@ -64,8 +61,6 @@ def drawn(entry: Family) -> Iterable[Any]:
         for n in range(DRAWS):
             rng = random.Random(f"{entry.name} {level} {n}")
             yield [*of_task(entry, entry.sample(level, rng), rng)]
-            if entry.beyond:
-                yield [*of_task(entry, entry.beyond(level, rng), rng)]
 
 
 def of_task(entry: Family, params: Params, rng: random.Random) -> Iterable[Any]:
@@ -78,7 +73,6 @@ def of_task(entry: Family, params: Params, rng: random.Random) -> Iterable[Any]:
     tried = [right, f" {right} ", right[:-1], right[1:], right.replace(",", ";"), f"{right}1", *WRONG]
     tried += [entry.derive(params, rng) for _ in range(3)] if entry.derive else []
     yield [entry.check(params, one) for one in tried] if entry.check else None
-    yield [entry.retrace(params, one) for one in tried] if entry.retrace else None
 
 
 def suite(name: str) -> Iterable[Any]:
@@ -88,16 +82,6 @@ def suite(name: str) -> Iterable[Any]:
     for item in make(24, 5):
         yield [item.id, item.question, item.gold, item.labels, item.choices, item.facts, item.data, item.own]
         yield {name: name.endswith(".db") or data.decode() for name, data in item.files.items()}
-
-
-def examples(**recipe: Any) -> Iterable[Any]:
-    """Search examples of one source of tries."""
-    plan = config(**recipe)
-    for seed, iteration in ((1, 0), (2, 3)):
-        held = [replace(one, iteration=n % 3) for n, one in enumerate(attempts(seed, 8))]
-        tried = apply_source(held, plan)
-        yield [[one.event, one.text, one.right] for one in tried]
-        yield search_examples(tried, 12, plan, seed, iteration)
 
 
 def selections() -> Iterable[Any]:
@@ -245,10 +229,6 @@ FAMILIES: dict[str, Callable[[], Any]] = {f"family {name}": partial(drawn, entry
 SUITES: dict[str, Callable[[], Any]] = {
     f"suite {name}": partial(suite, name) for name in ("adversarial", "coding", "tool_scenarios")
 }
-SOURCES: dict[str, Callable[[], Any]] = {
-    f"examples {source}": partial(examples, source=source)
-    for source in ("own", "written", "random", "permuted", "wrong")
-}
 REWARDS: dict[str, Callable[[], Any]] = {
     f"red team {name}": partial(play_policies, RewardConfig(set=name), 5, Size(2, 3, 3))
     for name in ("agent0", "paper", "released")
@@ -274,7 +254,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
         for name in ("agent0", "paper", "released")
     },
 }
-DRAWN = FAMILIES | SUITES | SOURCES | REWARDS | OTHERS | FIGURES
+DRAWN = FAMILIES | SUITES | REWARDS | OTHERS | FIGURES
 
 
 def plain(value: Any) -> Any:

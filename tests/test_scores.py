@@ -13,7 +13,7 @@ from agent0.evaluation.checkpoint_score import Item as Attempted
 from agent0.evaluation.checkpoint_score import score
 from agent0.evaluation.failure_modes import FailureMode, Outcome, error_class, failure_counts, failure_modes
 from agent0.evaluation.promotion import judge, lost_benchmark
-from agent0.evaluation.protocol import DRAWN, EvaluationProtocol, TaskSet, canonical_forms_of, earlier_sets, scores
+from agent0.evaluation.protocol import EvaluationProtocol, scores
 from agent0.evaluation.teacher_promotion import TeacherVerdict, judge_proposals
 from agent0.rollout.confidence.calibration import Candidate, Measured
 from agent0.settings import EvaluationConfig, RunConfig
@@ -89,13 +89,11 @@ def exam(**more: Any) -> StudentExamined:
 
 
 def test_a_protocol_has_a_name_and_matches_its_own_results_alone() -> None:
-    tasks = TaskSet("s", "title", 3, 3, (2, 4), beyond=True, excluded=("x",))
-    one = tasks.protocol(2, 1.0, forced_tool=True)
-    assert one == EvaluationProtocol(3, 3, 2, 1.0, "test", True, (2, 4), True, ("x",))
-    assert (one.name, tasks.protocol().name) == ("2 at T=1, tool forced", "greedy")
-    told = {"forced_tool": True, "levels": (2, 4), "beyond": True, "excluded": ("x",)}
+    one = EvaluationProtocol(3, 3, 2, 1.0, "test", True, (2, 4), ("x",))
+    assert (one.name, EvaluationProtocol(3, 3).name) == ("2 at T=1, tool forced", "greedy")
+    told = {"forced_tool": True, "levels": (2, 4), "excluded": ("x",)}
     assert one.matches(exam(**told))
-    others = {"forced_tool": False, "levels": (2,), "beyond": False, "excluded": (), "split": "validation", "seed": 4,
+    others = {"forced_tool": False, "levels": (2,), "excluded": (), "split": "validation", "seed": 4,
               "attempts": 3, "temperature": 0.7, "right": (0, 2)}  # fmt: skip
     for name, value in others.items():
         assert not one.matches(exam(**{**told, name: value})), name
@@ -109,17 +107,6 @@ def test_scores_of_a_protocol_are_shares_of_tasks_with_intervals() -> None:
         "within": 0.6667, "within_lower95": bounds[2][0], "within_upper95": bounds[2][1],
         "majority": 0.3333, "majority_lower95": bounds[1][0], "majority_upper95": bounds[1][1],
     }  # fmt: skip
-
-
-def test_a_set_that_was_drawn_excludes_those_before_it() -> None:
-    names = list(DRAWN)
-    for one in DRAWN.values():
-        tasks = one.set("name", "title")
-        assert tasks == TaskSet("name", "title", one.n, one.seed, one.levels, "test", one.beyond, one.excluded)
-        assert set(earlier_sets(tasks)) < set(names) and one.name not in earlier_sets(tasks)[-1:]
-    assert earlier_sets(DRAWN["fresh"].set("", "")) == tuple(names[: names.index("fresh")])
-    assert earlier_sets(TaskSet("", "", 1, 1)) == tuple(names)
-    assert canonical_forms_of(["own sets"]) == canonical_forms_of([]) == frozenset()
 
 
 # --- calibration

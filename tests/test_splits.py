@@ -8,20 +8,14 @@ import pytest
 from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
 from agent0.errors import ConfigError
-from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.tasks.families import Family, families
 from agent0.tasks.screening import Archive, Proposed, decide_batch
 from agent0.tasks.splits import heldout, split_key, split_of, split_of_task, task_of
-from agent0.training.search_traces import SearchAttempt, search_examples, tries
 from events.values import Task
-from infra.tiny.examples import Phase
-from infra.tiny.search_examples import search_example
-from tests.test_searching import retraced, wild
 
 COUNTDOWN = families()["countdown"]
-SEARCHED = {name: entry for name, entry in families(long=None).items() if entry.retrace}
-every_family = pytest.mark.parametrize("entry", SEARCHED.values(), ids=list(SEARCHED))
-PHASE = Phase(1, 0.1, 0.1, (1, 1, 1, 0), tool=1.0, teacher=0.0)
+SHARING = {name: entry for name, entry in families(long=None).items() if entry.operands}
+every_family = pytest.mark.parametrize("entry", SHARING.values(), ids=list(SHARING))
 
 
 def countdown(target: int, *numbers: int) -> Task:
@@ -42,18 +36,6 @@ def test_targets_of_the_same_numbers_are_in_one_split() -> None:
 
 
 @every_family
-def test_what_an_answer_comes_to_is_in_the_split_of_what_was_asked(entry: Family) -> None:
-    rng, other = random.Random(5), 0
-    for _ in range(400):
-        params = entry.sample(rng.randint(1, entry.levels), rng)
-        way = entry.retrace(params, wild(entry.name, params, rng)) if entry.retrace else None
-        if way and entry.canonical(way.params) != entry.canonical(params):
-            other += 1
-            assert split_key(entry, way.params) == split_key(entry, params)
-    assert other
-
-
-@every_family
 def test_operands_are_what_rewording_leaves(entry: Family) -> None:
     rng = random.Random(6)
     for level in range(1, entry.levels + 1):
@@ -65,7 +47,7 @@ def test_operands_are_what_rewording_leaves(entry: Family) -> None:
 def test_other_families_stay_where_they_were() -> None:
     rng = random.Random(7)
     for entry in families(long=None).values():
-        if not entry.retrace and entry.domain != "gym":
+        if not entry.operands and entry.domain != "gym":
             params = entry.sample(1, rng)
             assert split_key(entry, params) == entry.canonical(params)
 
@@ -82,37 +64,10 @@ def drawn(split: str) -> list[Task]:
     return heldout(split, 60, 4, ("math",), names=("countdown",), levels=(2, 3, 4))  # type: ignore[arg-type]
 
 
-def test_the_model_that_searches_is_taught_on_no_numbers_of_a_held_out_set() -> None:
-    rng = random.Random(9)
-    for _ in range(600):
-        turns = search_example(rng.choice((2, 3)), PHASE, rng)
-        task = task_of(COUNTDOWN, next(turn.content for turn in turns if turn.role == "user"))
-        assert task and split_of_task(task) == "train"
-
-
 def test_screening_refuses_what_is_held_out() -> None:
     one = next(task for task in drawn("test") if split_of(task.canonical) == "train")
     batch, vectors = [Proposed("t", 0, "math", one)], {"t": [1.0, 0.0]}
     assert decide_batch(batch, Archive(), vectors, 0.9)[0].reason == "reserved"
-
-
-def reached() -> set[str]:
-    """Forms of all tries in what is made of long searches with the numbers 2, 3, 5, 8, which are in training."""
-    recipe = RecipeConfig.model_validate({"lessons": "search", "replay_by": "pattern"})
-    config = RunConfig(training=TrainingConfig(student=recipe), attempts=1)
-    one, rng = countdown(30, 2, 3, 5, 8), random.Random(1)
-    assert split_of_task(one) == "train"
-    texts = ["".join(f"\\boxed{{{wild('countdown', one.params, rng)}}}" for _ in range(9)) for _ in range(20)]
-    made = search_examples(
-        [SearchAttempt(f"e{n}", one, text, right=False) for n, text in enumerate(texts)], 2000, config, 1
-    )
-    ways = [retraced(COUNTDOWN, one.params, said) for lesson in made for said in tries(lesson.turns[-1].content)]
-    return {COUNTDOWN.canonical(way.params) for way in ways if way}
-
-
-@pytest.mark.slow
-def test_no_target_of_numbers_that_are_in_training_is_kept_back() -> None:
-    assert {split_of(form) for form in reached()} > {"train"}
 
 
 # --- levels of held-out tasks
@@ -127,6 +82,7 @@ def test_levels_choose_among_the_same_tasks() -> None:
 
 @pytest.mark.parametrize("levels", ["[0]", "[2, 9]", "[5]"])
 def test_levels_that_no_family_has_are_refused(levels: str, tmp_path: Path) -> None:
+    own = {"run.curriculum.families": "countdown", "run.curriculum.domains": "math", "home": str(tmp_path)}
     with pytest.raises(ConfigError, match=r"run.evaluation.levels = .* Levels of math are 1 to 4"):
-        check_curriculum(load("search", {"run.evaluation.levels": levels, "home": str(tmp_path)}, {}).run)
-    check_curriculum(load("search", {"run.evaluation.levels": "[2, 4]", "home": str(tmp_path)}, {}).run)
+        check_curriculum(load("tiny", {**own, "run.evaluation.levels": levels}, {}).run)
+    check_curriculum(load("tiny", {**own, "run.evaluation.levels": "[2, 4]"}, {}).run)

@@ -1,8 +1,7 @@
-"""What training is worth, a checkpoint under a protocol and at one item: every field by hand."""
+"""A checkpoint under a protocol and at one item: every field by hand."""
 
 import json
 from dataclasses import replace
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -11,11 +10,9 @@ from agent0.evaluation import item_rollout
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.item_events import checkpoint_evaluated, item_scored, items_of
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all, attempt_item
-from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
+from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.evaluation.protocol_runner import Answered, ProtocolResult, as_json_lines, run_protocol
 from agent0.evaluation.suite import suite
-from agent0.experiments.ablation_results import Outcome
-from agent0.experiments.training_gain import BASE, CONTROLS, MEASURES, Chance, ProtocolReading, item_scores, summarise
 from agent0.experiments.verdict_diff import recorded_opinion
 from agent0.rollout.claim_check import INLINE
 from agent0.rollout.student import Conditions, solve
@@ -27,86 +24,13 @@ from agent0.tasks.splits import heldout
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from agent0.verification.verifiers import Verdict
-from events.checkpoints import EvaluationRequested, StudentExamined
+from events.checkpoints import EvaluationRequested
 from events.tasks import ResultVerified
 from events.values import Artifact, Conversation, Task, Turn, Vote
-from tests.figures import result_of
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_evaluation_items import attempt
 from tests.test_student import CONFIG, Playback
 from tests.world import Opened
-
-TASKS = TaskSet("fresh", "new tasks", 4, 7, (2, 3))
-
-
-def examined(checkpoint: str, way: ProtocolReading, *right: int, tokens: int = 100) -> StudentExamined:
-    majority = "".join(str(int(n > 0)) for n in right)
-    return result_of(way.of(TASKS), checkpoint, right=right, majority=majority, tokens=tokens, wall_s=1.26)
-
-
-def test_a_reading_scores_items_in_its_own_way() -> None:
-    within = MEASURES["within"].way
-    one = examined("s", within, 0, 2, 8, 1)
-    assert item_scores(one, within) == {0: 0.0, 1: 1.0, 2: 1.0, 3: 1.0}
-    assert item_scores(one, MEASURES["mean"].way) == {0: 0.0, 1: 0.25, 2: 1.0, 3: 0.125}
-    assert item_scores(one.model_copy(update={"majority": "1?01"}), MEASURES["majority"].way) == {
-        0: 1.0, 1: 0.0, 2: 0.0, 3: 1.0,
-    }  # fmt: skip
-    assert Chance((0.5, 0.0)).within(3) == {0: 0.875, 1: 0.0}
-
-
-def test_a_study_is_summarised_with_all_fields() -> None:
-    single, within = MEASURES["single"].way, MEASURES["within"].way
-    learned = {"written": 3, "corrected": 1, "placed": 4, "examples": 5, "other_tasks": 2}
-    one = Outcome(
-        "ours", 0, "r", "student-1", 2, (),
-        exams=(
-            examined("student-1", single, 1, 1, 0, 1), examined("student-1", within, 8, 0, 4, 0, tokens=320),
-            examined(BASE, single, 0, 0, 1, 0),
-        ),
-        learned=learned,
-    )  # fmt: skip
-    bare = replace(one, arm="bare", exams=(), learned={})
-    found = summarise([one, bare], [TASKS], {"fresh": Chance((0.5, 0.5, 0.0, 0.0), 20.0)})
-    assert found["sets"] == [{"name": "fresh", "title": "new tasks", "n": 4, "seed": 7, "levels": [2, 3]}]
-    assert found["learned"] == [
-        {"arm": "ours", "written": 0.375, "corrected": 0.125, "placed": 0.5, "examples": 5, "other_tasks": 0.4}
-    ]
-    assert found["cost"] == {"exams": 3, "attempts": 4 + 32 + 4, "tokens": 520, "seconds": 3.8}
-    none = {f"fresh {name}": None for name in MEASURES}
-    assert found["cells"] == [
-        {"arm": "ours", "seed": 0, "student": "student-1", **none, "fresh single": 0.75, "fresh within": 0.5,
-         "fresh mean": 0.375, "fresh majority": 0.5},
-        {"arm": "bare", "seed": 0, "student": "student-1", **none},
-    ]  # fmt: skip
-    assert found["bases"] == [{"arm": BASE, "seed": 0, "student": BASE, **none, "fresh single": 0.25}]  # fmt: skip
-    rows = {(row["who"], row["how"]): row for row in found["means"]}
-    assert set(rows) == {
-        *(("ours", measure.short) for measure in MEASURES.values()), (BASE, "greedy"), (BASE, "within 1, greedy"),
-        ("chance", "random derivations, 8 tries"), ("chance", "random derivations, as many tokens"),
-    }  # fmt: skip
-    greedy = rows["ours", "greedy"]
-    assert {name: value for name, value in greedy.items() if name not in ("low", "high")} == {
-        "set": "fresh", "who": "ours", "how": "greedy", "picked": "nobody", "trained": True, "seeds": 1, "items": 4,
-        "mean": 0.75, "tokens": 25.0, "by_seed": {"0": 0.75},
-    }  # fmt: skip
-    base = rows[BASE, "greedy"]
-    assert (base["trained"], base["picked"], base["tokens"], base["mean"]) == (False, "nobody", 25.0, 0.25)
-    tries, tokens = (rows["chance", f"random derivations, {how}"] for how in ("8 tries", "as many tokens"))
-    assert (tries["tokens"], tries["trained"], tries["picked"]) == (20.0, False, "check")
-    assert tries["mean"] == pytest.approx(fmean((1 - 0.5**8, 1 - 0.5**8, 0, 0)))
-    assert tokens["mean"] == pytest.approx((1 - 0.5**4) / 2), "ten tokens an attempt, eight attempts, twenty a try"
-    against = [(row["set"], row["measure"], row["arm"], row["against"], row["mean"]) for row in found["against"]]
-    chances = [f"random derivations, {how}" for how in ("8 tries", "as many tokens")]
-    assert against == [
-        ("fresh", "within", "ours", "within 1, greedy", 0.25),
-        ("fresh", "within", "ours", chances[0], pytest.approx(0.5 - tries["mean"])),
-        ("fresh", "within", "ours", chances[1], pytest.approx(0.5 - tokens["mean"])),
-        ("fresh", "single", "ours", "greedy", 0.5), ("fresh", "mean", "ours", "greedy", 0.125),
-        ("fresh", "majority", "ours", "greedy", 0.25),
-    ]  # fmt: skip
-    assert [(row["measure"], row["arm"], row["against"]) for row in found["alike"]] == [("single", "ours", BASE)]
-    assert found["arms"] == [] and set(CONTROLS) == {"check", "nobody"}
 
 
 async def test_a_recorded_opinion_is_that_of_the_log() -> None:

@@ -49,11 +49,11 @@ def recorded_run() -> list[Any]:
         IterationMeasured.model_construct(measures={"x": 1.0}),
         CheckpointTrained(
             checkpoint="student-0", role="student", iteration=0, parent="base", adapter=None, samples=1,
-            metrics={"steps": 7}, wall_s=1.5, learned={"written": 3, "placed": 1},
+            metrics={"steps": 7}, wall_s=1.5,
         ),
         CheckpointTrained(
             checkpoint="student-1", role="student", iteration=1, parent="base", adapter=None, samples=1,
-            metrics={"steps": 2}, wall_s=0.25, learned={"written": 1},
+            metrics={"steps": 2}, wall_s=0.25,
         ),
         scored("student-0", "11", 0, split="validation", forced_tool=True),
         TaskAttempted.model_construct(usage=usage, attempt="b", task="t"),
@@ -75,7 +75,7 @@ def test_an_outcome_is_read_from_the_log_field_by_field() -> None:
     assert found == Outcome(
         "arm", 3, "run-1", "student-1", 2, scores,
         cost={"attempts": 2, "tokens": 45, "model_s": 1.5, "steps": 9, "training_s": 1.75, "wall_s": 18.0},
-        learned={"written": 4, "placed": 1}, measures=({"x": 1.0},),
+        measures=({"x": 1.0},),
         spent=(
             {"iteration": -1, "attempts": 1, "tokens": 30, "seconds": 4.0},
             {"iteration": 1, "attempts": 2, "tokens": 45, "seconds": 16.0},

@@ -49,7 +49,6 @@ agent0 experiment gate --arms ours,leak-30 --seeds 0 --jobs 2
 agent0 experiment teacher-gate --arms trained-leak-30,frozen-leak-30 --seeds 0 --jobs 2
 agent0 experiment curriculum --profile scripted --seeds 0-2
 agent0 experiment schedule --seeds 0-2 --jobs 2
-agent0 experiment skill --seeds 0,1 --jobs 2
 agent0 experiment teacher --seeds 0,1 --write teacher.md
 agent0 experiment teacher-gain --arms gain,trained --seeds 0 --jobs 2
 agent0 experiment uncertainty --profile scripted --seeds 0

@@ -5,7 +5,6 @@ A claim must hold over items and over seeds: the p that counts is the greater of
 variants.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
@@ -71,8 +70,7 @@ CONTROLS = {"untrained": "the same model before training", "forced_tool": "untra
 class Outcome:
     """The outcome of one ablation run. ``student`` is the checkpoint it ended with.
 
-    ``exams`` are the protocol results of that student and of the base; ``learned`` counts characters of its training
-    examples by origin, over all trainings, as ``CheckpointTrained.learned`` does. ``measures`` are those of its
+    ``exams`` are the protocol results of that student and of the base. ``measures`` are those of its
     iterations, as far as they were measured, oldest first.
     """
 
@@ -84,7 +82,6 @@ class Outcome:
     scores: tuple[CheckpointEvaluated, ...]
     cost: Mapping[str, float] = field(default_factory=dict)
     exams: tuple[StudentExamined, ...] = ()
-    learned: Mapping[str, int] = field(default_factory=dict)
     measures: tuple[Mapping[str, float], ...] = ()
     spent: tuple[Mapping[str, float], ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
@@ -95,12 +92,11 @@ def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Seque
     """Collect the outcome of an ablation run from its events, protocol results apart, which come after it."""
     events = [recorded for recorded in events if not isinstance(recorded.event, StudentExamined)]
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
-    made = sum((Counter(r.event.learned) for r in events if isinstance(r.event, CheckpointTrained)), Counter[str]())
     seen = tuple(r.event.measures for r in events if isinstance(r.event, IterationMeasured))
     run = events[0].run
     return Outcome(
         arm, seed, run, student, iterations, scores, _cost(events),
-        learned=dict(made), measures=seen, spent=tuple(_spent(events)),
+        measures=seen, spent=tuple(_spent(events)),
     )  # fmt: skip
 
 

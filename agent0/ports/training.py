@@ -31,17 +31,12 @@ class TrainingExample:
     """A conversation to learn by likelihood that no policy sampled as it stands: it has no token ids, the trainer
     tokenises it.
 
-    Only assistant text is learned. ``event`` is the id of the event it was made from. ``learned`` are character ranges
-    (start, end) of the last turn: only these are learned, and the end of the turn where ``closed``. ``origin`` counts
-    whose characters these are, as in ``CheckpointTrained.learned``.
+    Only assistant text is learned. ``event`` is the id of the event it was made from.
     """
 
     turns: tuple[Turn, ...]
     weight: float = 1.0
     event: str = ""
-    learned: tuple[tuple[int, int], ...] | None = None
-    closed: bool = True
-    origin: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

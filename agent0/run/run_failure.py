@@ -28,7 +28,7 @@ def lost_attempts(state: RunState) -> tuple[int, ...]:
 def counts_as_training(state: RunState) -> bool:
     """Whether the state's phase is a training that is meant to change a role: not where no objective learns."""
     recipes = {"student": state.config.training.student, "teacher": state.config.training.teacher}
-    learns = any(recipes[role].objective != "none" or recipes[role].lessons for role in trained_roles(state))
+    learns = any(recipes[role].objective != "none" for role in trained_roles(state))
     return state.phase == "training" and learns and state.config.max_untrained > 0
 
 

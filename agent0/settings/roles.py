@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from agent0.settings.base import SERVER_ADDRESS, Frozen
 from agent0.settings.rewards import CalibratorConfig
 
-PACKAGED_MODELS = frozenset({"", "tools", "search", "climb", "climb_teacher", "long"})
+PACKAGED_MODELS = frozenset({"", "tools", "climb", "climb_teacher", "long"})
 """Names of the models packaged with Agent0, which were taught the prompts of style compact and answer in a line."""
 _PACKAGED_PROMPTS, _PACKAGED_TOKENS = "compact", 96
 

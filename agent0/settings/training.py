@@ -38,30 +38,13 @@ class RecipeConfig(Frozen):
         8,
         ge=0,
         le=1_000_000,
-        description="likelihood steps on own verified successes and search examples, an iteration",
+        description="likelihood steps on own verified successes, an iteration",
     )
     replay_iterations: int = Field(3, ge=0, le=1_000_000, description="how many iterations back successes are replayed")
     distil: bool = Field(
         False,
         description="student: learn accepted answers of `run.student.distil_from`, too, by likelihood; the "
         "checkpoint's card then says so",
-    )
-    lessons: Literal["", "search"] = Field(
-        "",
-        description="student: search: likelihood of search traces made of its own tries, instead of replayed successes",
-    )
-    hindsight: bool = Field(
-        True, description="`lessons`: hindsight relabelling: a wrong answer is a right one to another task"
-    )
-    source: Literal["own", "random", "written", "permuted", "wrong"] = Field(
-        "own", description="`lessons = search`: its own tries; controls: random derivations in their place, only tries "
-        "written without a mistake, own tries under permuted verdicts, or all under the verdict wrong"
-    )  # fmt: skip
-    explore: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="`lessons`: share of the iterations, from the first on, without wrong tries in them",
     )
     replay_by: Literal["chance", "pattern"] = Field(
         "chance", description="which successes: any, or balanced over levels and ways to solve"
@@ -167,5 +150,5 @@ class TrainingConfig(Frozen):
     def learning(self, role: str) -> RecipeConfig | None:
         """Return the recipe of ``role`` where it is to learn; None where it is not, or no role has that name."""
         recipe = {"student": self.student, "teacher": self.teacher}.get(role)
-        learns = recipe is not None and recipe.enabled and (recipe.objective != "none" or recipe.lessons)
+        learns = recipe is not None and recipe.enabled and recipe.objective != "none"
         return recipe if learns and self.schedule in ("joint", "alternate", role) else None

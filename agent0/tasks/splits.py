@@ -7,9 +7,8 @@ tasks (``infra.tiny.search_examples``).
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import lru_cache, partial
 
 from agent0.tasks.families import Family, Params, families, requested_families
@@ -75,23 +74,24 @@ def heldout(
     names: Sequence[str] = (),
     long: bool = False,
     levels: Sequence[int] = (),
-    beyond: bool = False,
     without: AbstractSet[str] = frozenset(),
 ) -> list[Task]:
     """Draw ``n`` different held-out tasks of ``split``, spread equally over domains, then over families and levels.
 
     Short tasks, or ``long`` ones. ``names``: of these families only, and of the domains that they are of; ``levels``:
-    of these only; ``beyond``: drawn by ``Family.beyond``, of families that have it; ``without``: canonical
-    forms that are not drawn. ``seed`` decides the draw.
+    of these only; ``without``: canonical forms that are not drawn. ``seed`` decides the draw.
 
     Raises:
         ValueError: a family's level has too few forms in this split, or a domain has no family with these levels.
     """
     cells = []
     for domain in (domain for domain in domains if not names or requested_families(domain, names, long)):
-        known = requested_families(domain, names, long)
-        entries = _beyond(known) if beyond else [*known.values()]
-        of_domain = [(e, level) for e in entries for level in range(1, e.levels + 1) if not levels or level in levels]
+        of_domain = [
+            (entry, level)
+            for entry in requested_families(domain, names, long).values()
+            for level in range(1, entry.levels + 1)
+            if not levels or level in levels
+        ]
         if not of_domain:
             raise ValueError(f"domain {domain} has no family" + (f" of levels {list(levels)}" if levels else ""))
         cells.append(tuple(of_domain))
@@ -113,10 +113,6 @@ def _spread(
             size = share // len(shuffled) + (index < share % len(shuffled))
             tasks += _drawn_tasks(family, level, size, partial(_may, split, without), rng)
     return tuple(tasks)
-
-
-def _beyond(entries: Mapping[str, Family]) -> list[Family]:
-    return [replace(entry, sample=entry.beyond) for entry in entries.values() if entry.beyond]
 
 
 def _may(split: Split, without: AbstractSet[str], family: Family, params: Params) -> bool:

@@ -43,33 +43,6 @@ async def collect_trajectories(
     return fresh, _trajectories(request, events, artifacts) if request.role == "student" else []
 
 
-async def collect_searches(
-    run: str, request: TrainingRequested, history: History, artifacts: Artifacts
-) -> list[tuple[str, Task, str, bool, int]]:
-    """Read every attempt that search examples may be made of, from ``request.replay_after`` on.
-
-    Returns (event id, task, last turn, right, iteration). ``right`` is what a verifier or reviewer said; undecided is
-    False.
-    """
-    first = min(request.after, request.replay_after)
-    joined = _join(request, [r async for r in history.read(run, TYPES, after=first, until=request.until)])
-    found = []
-    for key, recorded in sorted(joined.written.items()):
-        event = recorded.event
-        if not isinstance(event, TaskAttempted) or event.task not in joined.tasks:
-            continue
-        said = _last_words(event, artifacts)
-        right = bool(joined.reviews.get(key, joined.verdicts.get(key)))
-        found.append((recorded.id, joined.tasks[event.task], said, right, event.iteration))
-    return found
-
-
-def _last_words(event: TaskAttempted, artifacts: Artifacts) -> str:
-    """What the student wrote last; empty where a long transcript is no longer kept."""
-    turns = _turns(event, artifacts)
-    return next((turn.content for turn in reversed(turns) if turn.role == "assistant"), "")
-
-
 def _turns(event: TaskAttempted, artifacts: Artifacts) -> tuple[Turn, ...]:
     """The whole conversation; empty where a long one is no longer kept."""
     if event.transcript_artifact is None:

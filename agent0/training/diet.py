@@ -10,9 +10,9 @@ from events.checkpoints import CheckpointTrained
 from events.tasks import TaskAttempted, TaskProposed
 from events.values import Role, Trajectory
 
-AS_DRAWN, ONCE, CHARACTERS = "as drawn", "once each", "characters"
+AS_DRAWN, ONCE = "as drawn", "once each"
 """How tokens were counted: as often as a step drew them; or, where a trainer counts none, each of what was
-chosen once, and text that a tool made in characters."""
+chosen once."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,7 @@ def _tokens(
     if any(counts):
         return counts[0], counts[1], counts[2], AS_DRAWN
     own = sum(sum(path.mask) for path in map(sampled, chosen) if path)
-    made = sum(trained.learned.get(name, 0) for name in ("written", "corrected", "placed"))
-    return own, 0, made, CHARACTERS if made else ONCE
+    return own, 0, 0, ONCE
 
 
 def total(diets: Sequence[Diet]) -> dict[str, Any]:

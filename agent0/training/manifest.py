@@ -17,7 +17,7 @@ def manifest(chosen: Selection, request: TrainingRequested, recipe: Mapping[str,
     """The manifest of a training: everything that its adapter follows from.
 
     ``events`` are ids: first those of ``samples`` (each with its advantage, upper clip and weight), then those
-    replayed, then those that samples are preferred ``over``, where they are pairs. ``lessons`` names each training
+    replayed, then those that samples are preferred ``over``, where they are pairs. ``examples`` names each training
     example by the event it was made from, the digest of its text and its weight. No run is named, so equal datasets
     have equal manifests.
     """
@@ -34,14 +34,13 @@ def manifest(chosen: Selection, request: TrainingRequested, recipe: Mapping[str,
     if chosen.over:
         content["over"] = list(chosen.over)
     if chosen.examples:
-        content["lessons"] = [[example.event, example_sha(example), example.weight] for example in chosen.examples]
+        content["examples"] = [[example.event, example_sha(example), example.weight] for example in chosen.examples]
     return content
 
 
 def example_sha(example: TrainingExample) -> str:
-    """Digest of a training example: its turns, and the part of them that is learned where that is not all."""
-    said = [turn.model_dump(mode="json") for turn in example.turns]
-    return sha256(canonical(said if example.learned is None else [said, example.learned, example.closed]))
+    """Return the SHA-256 of a training example: of its turns, as JSON."""
+    return sha256(canonical([turn.model_dump(mode="json") for turn in example.turns]))
 
 
 def canonical(value: object) -> bytes:

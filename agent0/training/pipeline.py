@@ -1,7 +1,6 @@
 """The training pipeline: collect trajectories, select, record the manifest, train. The same for a run and for an
 experiment that retrains its past."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,12 +10,10 @@ from agent0.ports.models import Models, Resting
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers, TrainingExample, TrainingResult, TrainJob
 from agent0.settings import ActorConfig, RunConfig
-from agent0.training.dataset import collect_searches, collect_trajectories
+from agent0.training.dataset import collect_trajectories
 from agent0.training.distillation import with_distilled
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
-from agent0.training.search_traces import SearchAttempt, search_examples
 from agent0.training.selection import Selection, learning_rate, select, settling, training_warning
-from agent0.training.trace_sources import apply_source
 from events.base import Event
 from events.checkpoints import CheckpointTrained, TrainingRequested
 from events.experiments import DatasetSelected
@@ -91,20 +88,9 @@ async def _chosen(
 ) -> tuple[Selection, dict[str, float]]:
     """What is trained on, and the shares of it that other models wrote."""
     trajectories, past = await collect_trajectories(run, request, history, artifacts)
-    found = select(request.role, trajectories, past, author=request.parent, config=plan, seed=request.seed)
-    recipe = plan.training.student
-    if request.role == "student" and recipe.lessons == "search":
-        attempts = apply_source(
-            [SearchAttempt(*found_search) for found_search in await collect_searches(run, request, history, artifacts)],
-            plan,
-        )
-        count = recipe.replay_steps * recipe.minibatch
-        own = search_examples(attempts, count, plan, request.seed, request.iteration)
-        used = found.used[: len(found.samples)]
-        found = replace(found, examples=(*examples, *own), replay=(), used=(*used, *found.over))
-    else:
-        found = replace(found, examples=examples)
-    return with_distilled(found, past, plan, request.seed) if request.role == "student" else (found, {})
+    selection = select(request.role, trajectories, past, author=request.parent, config=plan, seed=request.seed)
+    selection = replace(selection, examples=examples)
+    return with_distilled(selection, past, plan, request.seed) if request.role == "student" else (selection, {})
 
 
 def _job(request: TrainingRequested, chosen: Selection, settings: dict[str, Any], dataset: str) -> TrainJob:
@@ -137,6 +123,5 @@ def _trained(
         replay=len(chosen.replay),
         skipped=chosen.skipped,
         recipe=settings,
-        learned=dict(sum((Counter(one.origin) for one in chosen.examples), Counter())),
         distilled=distilled,
     )

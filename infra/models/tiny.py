@@ -1,5 +1,5 @@
-"""The built-in small models, packaged in ``infra/tiny``: ``base`` calls tools, ``search`` tries again,
-``climb`` reverses short strings of digits, which ``climb_teacher`` writes; ``long`` does tasks of several steps."""
+"""The built-in small models, packaged in ``infra/tiny``: ``base`` calls tools, ``climb`` reverses
+short strings of digits, which ``climb_teacher`` writes, ``long`` does tasks of several steps."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from infra.models.transformers import Transformers
 
 FOLDER = Path(__file__).parents[1] / "tiny"
 BASE = FOLDER / "base"
-PACKAGED = {"": BASE, "tools": BASE} | {name: FOLDER / name for name in ("search", "climb", "climb_teacher", "long")}
+PACKAGED = {"": BASE, "tools": BASE} | {name: FOLDER / name for name in ("climb", "climb_teacher", "long")}
 
 FIX = "Choose one of them, or name a folder: --set run.<role>.provider=transformers --set run.<role>.model=FOLDER"
 

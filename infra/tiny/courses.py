@@ -11,7 +11,6 @@ from typing import Any, Literal
 from infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
 from infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
 from infra.tiny.long_examples import LONG, LONG_MARKUP, LONG_PIECES, long_example
-from infra.tiny.search_examples import SEARCH_MARKUP, SEARCHED, search_example
 from infra.tiny.tokenizer import BOX, MARKUP, PAIRS, SINGLES
 
 SHAPE: Mapping[str, float] = {
@@ -93,8 +92,6 @@ DEFAULT_MIX = Mix(
     )
 )
 """Copy short things, copy longer things, then the habit of guessing."""
-SEARCH_MIX = Mix((Phase(960, 0.02, 0.0005, (0.4, 0.35, 0.25, 0.0), tool=0.3, teacher=0.0),), batch=80, course="search")
-"""Arithmetic, and how to try again: two numbers with any sign, three with + and -, four with + alone."""
 CLIMB_MIX = Mix((Phase(900, 0.0015, 0.0001, (1.0,) * 6, tool=0.0, teacher=0.0),), batch=64, course="climb")
 """The six lowest levels of a ladder, each as often."""
 CLIMB_WORDS_MIX = Mix((Phase(1800, 0.0015, 0.0001, (1.0,) * 6, tool=0.0, teacher=0.0),), batch=64, course="climb_words")
@@ -109,7 +106,6 @@ LONG_MIX = Mix((Phase(3000, 0.015, 0.0002, (1.0,), tool=0.15, teacher=0.0),), ba
 """Tasks of three steps, a first one and two that go on from it."""
 MIXES = {
     "tools": DEFAULT_MIX,
-    "search": SEARCH_MIX,
     "climb": CLIMB_MIX,
     "climb_sums": replace(CLIMB_MIX, course="climb_sums"),
     "climb_addition": replace(CLIMB_MIX, course="climb_addition"),
@@ -122,7 +118,6 @@ CLIMB = Course(
 )
 COURSES = {
     "tools": Course(tool_example, TAUGHT, MARKUP),
-    "search": Course(search_example, SEARCHED, SEARCH_MARKUP),
     "climb": CLIMB,
     "climb_sums": replace(CLIMB, example=partial(climb_example, ladder="digit_sums"), families=("digit_sums",)),
     "climb_addition": replace(

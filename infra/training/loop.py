@@ -18,6 +18,7 @@ from infra.engine.qwen2_functional import shape_of
 from infra.training import course_replay
 from infra.training.batches import check_words
 from infra.training.checkpointing import HalfDone
+from infra.training.example_samples import samples_of
 from infra.training.forward import check_stretch
 from infra.training.full_finetune import Whole, check_kind, check_small
 from infra.training.launch.distributed import Team
@@ -26,7 +27,6 @@ from infra.training.launch.recipe import Recipe, digest_of, schedule
 from infra.training.metrics import MetricTally, learned_tokens
 from infra.training.optimizers import Movers
 from infra.training.progress import Pace, StepProgress
-from infra.training.search_traces import samples_of
 from infra.training.step import Step
 
 GRADIENT_NORM = 1.0

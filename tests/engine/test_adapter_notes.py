@@ -74,7 +74,7 @@ class Worker:
 async def test_an_adapter_serves_on_the_weights_that_it_was_trained_on_only(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("infra.training.lora_trainer", "infra.models.transformers"):
         monkeypatch.setattr(f"{module}.Worker", Worker)
-    artifacts, other = MemoryArtifacts(), packaged("search")
+    artifacts, other = MemoryArtifacts(), packaged("climb")
     models = [tiny(artifacts), tiny(artifacts, path=other)]
     trainers = [LoraTrainer(BASE, artifacts), LoraTrainer(other, artifacts)]
     made = await trainers[0].train(TrainJob((), (), None, 0, {}))

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError, TransientError
-from agent0.ports.training import TrainingExample
 from agent0.training.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
 from events.values import Turn
 from infra.engine.adapter import Adapter, lora_settings, pack, unpack
@@ -28,7 +27,6 @@ from infra.engine.worker_process import Worker, _revived, _told
 from infra.models.transformers import Transformers
 from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
 from infra.training.lora_trainer import LoraTrainer
-from infra.training.search_traces import samples_of
 from tests.engine.asking import QWEN, user, wanted
 from tests.memory import MemoryArtifacts
 
@@ -377,19 +375,3 @@ def test_tool_output_gets_no_gradient(own: list[bool], advantage: float, seed: i
 
 
 # --- training
-
-
-def test_of_a_lesson_only_what_is_marked_is_learned(chat: Chat) -> None:
-    """In tokens that reach into a place; the end of the turn only where the lesson is closed."""
-    said = "7+3=10,2;10*2=20 and more"
-    asked = Turn(role="user", content="Make 20 from 7,3,2.")
-    for places, closed in (((4, 8), (13, 16)), True), ((), False), (((0, len(said)),), False):
-        lesson = TrainingExample((asked, Turn(role="assistant", content=said)), learned=places, closed=closed)
-        if not places:
-            assert samples_of([lesson], chat, 500)[0] == ()
-            continue
-        (sample,), _ = samples_of([lesson], chat, 500)
-        path = sample.trajectory
-        own = [token for token, kept in zip(path.token_ids, path.mask, strict=True) if kept]
-        assert (own[-1] == chat.stop) is closed
-        assert chat.decode(own) == "".join(said[a:b] for a, b in places)

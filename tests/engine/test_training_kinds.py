@@ -1,4 +1,4 @@
-"""Training in this process: every objective, the parent as reference, lessons, halves of a minibatch, and memory."""
+"""Training in this process: every objective, the parent as reference, examples, halves of a minibatch, and memory."""
 
 import json
 from collections.abc import Iterator
@@ -165,22 +165,22 @@ def test_pairs_are_measured_against_the_parent(training: Training, tokenizer: Pr
     assert learned[1]["preferred"] > 0.8 and learned[1]["margin"] > 0
 
 
-def test_lessons_are_learned_and_those_too_long_are_counted(
+def test_examples_are_learned_and_those_too_long_are_counted(
     training: Training, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     asked = Turn(role="user", content="What is 2+2?")
-    lesson = TrainingExample(
+    example = TrainingExample(
         (asked, Turn(role="assistant", content="seven"), Turn(role="tool", content="no")), event="e1"
     )
-    job = TrainJob((), (), None, 5, {**RANK, "lr": 2e-2, "replay_steps": 5}, examples=(lesson,))
+    job = TrainJob((), (), None, 5, {**RANK, "lr": 2e-2, "replay_steps": 5}, examples=(example,))
     adapter, metrics = training.train(job, b"")
-    assert (metrics["lessons"], metrics["steps"], metrics["tokens"]) == (1, 5, 0)
+    assert (metrics["examples"], metrics["steps"], metrics["tokens"]) == (1, 5, 0)
     once = replace(job, settings={**job.settings, "replay_steps": 1, "lr": 1e-12})
     assert training.train(once, adapter)[1]["replay_loss"] < training.train(once, b"")[1]["replay_loss"] / 2
     silent = TrainingExample((asked,))
-    long = replace(lesson, turns=(asked, Turn(role="assistant", content="x" * 500)))
-    assert training.train(replace(once, examples=(lesson, silent, long)), b"")[1]["lessons_left_out"] == 2
-    halved = replace(once, examples=(replace(lesson, weight=0.5),))
+    long = replace(example, turns=(asked, Turn(role="assistant", content="x" * 500)))
+    assert training.train(replace(once, examples=(example, silent, long)), b"")[1]["examples_left_out"] == 2
+    halved = replace(once, examples=(replace(example, weight=0.5),))
     assert training.train(halved, b"")[1]["replay_loss"] == training.train(once, b"")[1]["replay_loss"] / 2
 
 

@@ -122,7 +122,7 @@ def _within(reward: float | None, low: float | None, high: float | None) -> bool
 
 def _trained(db: sqlite3.Connection, run: str, row: Mapping[str, Any]) -> Row:
     held = find_checkpoint(db, f"{run}/{row['checkpoint']}")
-    names = ("checkpoint", "role", "status", "samples", "lessons", "reason")
+    names = ("checkpoint", "role", "status", "samples", "examples", "reason")
     return {**{name: held[name] for name in names}, "left_out": held["skipped"] or {}}
 
 

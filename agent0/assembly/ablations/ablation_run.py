@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from agent0.assembly.runtime.progress import Progress, milestone_line
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
-from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.experiments.ladders.costs import base_samples, student_answers
@@ -49,14 +48,11 @@ Climbed = Callable[[int, Standing], None]
 @dataclass(frozen=True)
 class RunPlan:
     """The plan of an ablation run, as its folder holds it. ``settings`` are those that do not belong to the run, by
-    dotted key; the final student is evaluated by ``protocols``, the base by ``base_protocols``; ``sampled``: on a
-    ladder, the base is sampled at the levels around the one that the student reached, too."""
+    dotted key; ``sampled``: on a ladder, the base is sampled at the levels around the one that the student reached."""
 
     ablation: AblationRun
     profile: str
     settings: Mapping[str, str]
-    protocols: tuple[EvaluationProtocol, ...] = ()
-    base_protocols: tuple[EvaluationProtocol, ...] = ()
     sampled: bool = False
 
     def write(self, folder: Path) -> None:
@@ -66,8 +62,6 @@ class RunPlan:
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
         held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
-        by_key = {"exams": self.protocols, "base_samples": self.base_protocols}  # keys of files that exist
-        held |= {key: [asdict(protocol) for protocol in protocols] for key, protocols in by_key.items()}
         held |= {"sampled": True} if self.sampled else {}
         write(folder / PLAN, json.dumps(held, indent=1))
 
@@ -81,8 +75,7 @@ class RunPlan:
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
             ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
-            exams = [_protocols(held, name) for name in ("exams", "base_samples")]
-            return cls(ablation, held["profile"], held["settings"], exams[0], exams[1], held.get("sampled", False))
+            return cls(ablation, held["profile"], held["settings"], held.get("sampled", False))
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
             raise NotFoundError(
@@ -94,13 +87,6 @@ class RunPlan:
         given = load(self.profile, self.settings)
         nats = given.nats.model_copy(update={"url": ""})
         return given.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
-
-
-def _protocols(held: Mapping[str, Any], name: str) -> tuple[EvaluationProtocol, ...]:
-    lists = ("levels", "excluded")
-    return tuple(
-        EvaluationProtocol(**{**one, **{key: tuple(one.get(key, ())) for key in lists}}) for one in held.get(name, ())
-    )
 
 
 def read_result(folder: Path) -> Outcome | None:
@@ -163,11 +149,12 @@ async def _evaluate_protocols(held: Settings, plan: RunPlan, found: Outcome, rep
     """What the base and the student came to. An exam that is recorded is not made again."""
     from agent0.assembly.models.protocol import evaluate_protocols
 
-    of_base, of_student = (base_samples(found), student_answers(found)) if plan.sampled else ((), ())
-    by_checkpoint = {BASE: (*plan.base_protocols, *of_base)}
-    own = (*by_checkpoint.get(found.student, ()), *plan.protocols, *of_student)
-    by_checkpoint[found.student] = tuple(dict.fromkeys(own))
-    request = {f"{plan.ablation.run}/{name}": exams for name, exams in by_checkpoint.items() if exams}
+    if not plan.sampled:
+        return []
+    protocols = {BASE: base_samples(found)}
+    student_protocols = (*protocols.get(found.student, ()), *student_answers(found))
+    protocols[found.student] = tuple(dict.fromkeys(student_protocols))
+    request = {f"{plan.ablation.run}/{checkpoint}": exams for checkpoint, exams in protocols.items() if exams}
 
     def said(event: StudentExamined) -> None:
         report(f"{event.checkpoint} examined on {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)

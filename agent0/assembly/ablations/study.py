@@ -14,9 +14,8 @@ from typing import Any
 
 from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, decode_standing, read_result
 from agent0.assembly.ablations.base_models import describe_bases, make_bases, seeds_without_base, with_base
-from agent0.assembly.ablations.chance_controls import chance_by_level, chances_of
+from agent0.assembly.ablations.chance_controls import chance_by_level
 from agent0.assembly.ablations.cost import describe_cost, seconds_left
-from agent0.assembly.models.protocol import check_fresh, tasks_of
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require_all
@@ -39,7 +38,6 @@ from agent0.experiments.ladder_aims import aim_rows
 from agent0.experiments.ladder_rows import ladder_rows, level_rows
 from agent0.experiments.ladders.alarm_leads import lead_rows
 from agent0.experiments.ladders.costs import base_solved, cost_to_reach, sampling_rows, validations
-from agent0.experiments.training_gain import Chance, summarise
 from agent0.settings import RunConfig, Settings
 from agent0.tasks.curriculum.ladder_height import Standing, added, height
 
@@ -66,7 +64,7 @@ class StudyRequest:
     models: tuple[str, ...] = ()
     jobs: int = 1
     protocols: bool = True
-    """Whether the protocols of the study are evaluated, too; without, those that were made before stay."""
+    """Whether the base of a ladder is sampled, too; without, samples that were made before stay."""
 
 
 def request_of(
@@ -199,8 +197,7 @@ async def run_study(
             _prepare(work, ablation)
         report(f"Study {request.name}: {describe_compute(plans)} {cost} In {folder}. {work.stand()}.")
         await _execute_all(work)
-        chances = chances_of(request.study.sets, next(iter(plans.values())), bases)
-        found = _outcome_of_all(work, plans, chances) | (describe_bases(course, bases) if bases else {})
+        found = _outcome_of_all(work, plans) | (describe_bases(course, bases) if bases else {})
         write(folder / "grid.json", json.dumps(found, indent=1))
     return found
 
@@ -218,10 +215,6 @@ async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dic
     base = (await with_policy(settings)).run
     plans = variant_configs(amended(base, own), variants)
     ablations = runs_of_study(request.name, plans, request.seeds)
-    for plan in plans.values():
-        for exam in (*request.study.protocols, *request.study.base_protocols):
-            tasks_of(exam, plan)
-        check_fresh(request.study.sets, plan)
     return settings.home / "grids" / request.name, plans, ablations
 
 
@@ -240,24 +233,22 @@ def _prepare(work: _Work, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
     folder, study = work.place(ablation), work.request.study
     first = ablation.variant == work.ablations[0].variant
-    protocols = (study.protocols, study.base_protocols if first else (), study.ladder and first)
+    sampled = study.ladder and first
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
         if changed := changed_settings(begun.ablation.config, ablation.config):
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
-        known = begun.protocols, begun.base_protocols, begun.sampled
-        if work.request.protocols and protocols != known:  # its run stands; missing exams are made
+        if work.request.protocols and sampled != begun.sampled:  # its run stands; missing exams are made
             (folder / RESULT).unlink(missing_ok=True)
-            RunPlan(begun.ablation, begun.profile, begun.settings, *protocols).write(folder)
+            RunPlan(begun.ablation, begun.profile, begun.settings, sampled).write(folder)
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {
             k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
         }
-        asked = protocols if work.request.protocols else ()
-        RunPlan(ablation, work.request.profile, rest, *asked).write(folder)
+        RunPlan(ablation, work.request.profile, rest, sampled and work.request.protocols).write(folder)
     if found := read_result(folder):
         for score in sorted(validations(found), key=lambda one: one.iteration):
             work.climbed(ablation, score.iteration, Standing(score.by_level))
@@ -362,7 +353,7 @@ def _stands(by_level: Mapping[str, float]) -> tuple[int, float]:
     return height(by_level), added(by_level)
 
 
-def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mapping[str, Chance]) -> dict[str, Any]:
+def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
     """Collect the results of the study from what finished runs wrote."""
     study, request = work.request.study, work.request
     outcomes = [work.done[ablation.name] for ablation in work.ablations if ablation.name in work.done]
@@ -392,5 +383,4 @@ def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig], chances: Mappin
         "cost": cost_rows(outcomes),
         "cells": run_rows(outcomes, measures),
         **(_ladder(study, outcomes, plans) if study.ladder else {}),
-        **({"skill": summarise(outcomes, study.sets, chances)} if study.sets else {}),
     }

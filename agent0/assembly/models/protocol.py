@@ -3,7 +3,7 @@ recorded once where asked."""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,10 +20,6 @@ from agent0.errors import ConfigError
 from agent0.evaluation.protocol import (
     OWN_SETS,
     EvaluationProtocol,
-    TaskSet,
-    canonical_forms,
-    canonical_forms_of,
-    earlier_sets,
 )
 from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, as_row, of_row, run_protocol
 from agent0.ports.storage import Artifacts
@@ -134,8 +130,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
             names=curriculum.families,
             long=plan.evaluation.long,
             levels=exam.levels,
-            beyond=exam.beyond,
-            without=canonical_forms_of(exam.excluded) | own,
+            without=own,
         )
     except ValueError as error:
         raise ConfigError("The protocol's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
@@ -150,24 +145,6 @@ def _own_forms(plan: RunConfig) -> frozenset[str]:
         for split, n in sizes
         for task in heldout(split, n, scored.seed, asked.domains, names=asked.families, levels=scored.levels)
     )
-
-
-def check_fresh(sets: Iterable[TaskSet], plan: RunConfig) -> None:
-    """Require that no task of ``sets`` stands in a set that was drawn before (``agent0.evaluation.protocol.DRAWN``),
-    in any wording.
-
-    Raises:
-        ConfigError: one does.
-    """
-    for tasks in sets:
-        own = {task.canonical for task in tasks_of(tasks.protocol(), plan)}
-        for name in earlier_sets(tasks):
-            if both := own & canonical_forms(name):
-                what = f"{len(both)} of the {len(own)} tasks of the set {tasks.name} were drawn before, for {name}."
-                why = f"One of them is {min(both)}. A claim about new tasks needs tasks that are new."
-                raise ConfigError(
-                    what, why, "Draw it by another seed, without the earlier sets: agent0.evaluation.protocol.DRAWN."
-                )
 
 
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
@@ -212,7 +189,6 @@ async def _evaluate(
         tokens=found.tokens,
         wall_s=round(time.monotonic() - began, 3),
         levels=exam.levels,
-        beyond=exam.beyond,
         excluded=exam.excluded,
         answers=await asyncio.to_thread(session.artifacts.put, as_json_lines(found.answers), "application/jsonl"),
     )

@@ -24,7 +24,7 @@ def check_gain(run: RunConfig) -> None:
     fix = "Set it to 0, or start from profile climb-teacher."
     if plan.subsets == 1:
         raise ConfigError("run.rewards.gain.subsets = 1 does not fit.", "There is nothing to compare it with.", fix)
-    if not (recipe.enabled and recipe.steps) or recipe.lessons:
+    if not (recipe.enabled and recipe.steps):
         why = "Short trainings are of a student that learns in steps (run.training.student.steps)."
         raise ConfigError("run.rewards.gain does not fit.", why, fix)
     if not on_ladder(run):

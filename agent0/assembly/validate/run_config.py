@@ -80,7 +80,7 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     if "fresh_per_task" in set_here and recipe.objective != "sft":
         why = "Only sft reads it."
         raise ConfigError(f"run.training.{role}.fresh_per_task has no effect.", why, "Choose sft, or leave it out.")
-    if (lone := set_here & {"verdicts", "leak"}) and (role == "teacher" or recipe.lessons):
+    if (lone := set_here & {"verdicts", "leak"}) and role == "teacher":
         why = "Only answers that a student's sft or replay accepts are chosen so."
         raise ConfigError(f"run.training.{role}.{min(lone)} has no effect.", why, "Leave it out.")
     if (shares := set_here & {"fresh", "taught", "settle"}) and not recipe.steps:

@@ -48,7 +48,7 @@ Write = Annotated[
 
 
 Protocols = Annotated[
-    bool, typer.Option(help="Evaluate by the study's protocols after each run, too: many samples of base and student.")
+    bool, typer.Option(help="On a ladder, sample the base many times, too, at the levels that the student reached.")
 ]
 
 
@@ -148,11 +148,6 @@ def _show(found: dict[str, Any]) -> None:
         (*columns, "adjusted_p", "detectable", "conclusion"),
         title="\nPaired on the same items and seeds; Holm over variants",
     )
-    if "skill" in found:
-        for one in found["skill"]["sets"]:
-            rows = [row for row in found["skill"]["means"] if row["set"] == one["name"]]
-            title = f"\n{one['name']}: {one['title']}, share solved with 95 % intervals"
-            console.table(rows, False, ("who", "how", "seeds", "items", "mean", "low", "high"), title=title)
     if "ladder" in found:
         _show_ladder(found)
     console.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found)))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from infra.tiny.courses import Mix
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
-Packaged = Literal["tools", "search", "climb", "climb_teacher", "long"]
+Packaged = Literal["tools", "climb", "climb_teacher", "long"]
 Course = Literal[Packaged, "climb_sums", "climb_addition", "climb_words"]
 EVERY = 100
 """Steps between two lines of progress where nobody watches a terminal."""

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent0.evaluation.protocol import EvaluationProtocol, TaskSet
 from agent0.experiments.ladder_aims import LadderAim
 from agent0.registry import Registry
 
@@ -38,11 +37,10 @@ class AblationStudy:
     ``agent0.experiments.ablation_results.CONTROLS``, which need no training. ``settings`` hold for every variant,
     unless the user says otherwise.
 
-    ``protocols`` are run by the student that each ablation run ends with, ``base_protocols`` by the untrained base,
-    once a seed (in the run of the first variant); ``sets`` are the tasks of both. ``course``: where the student is the
-    packaged model of that course, each seed has a base of its own, taught the same from that seed. ``notes`` stand on
-    its page: what a reader must know of how its tasks and seeds came to be. ``ladder``: how high each run's students
-    stand is shown, too (``agent0.experiments.ladder_rows``), and whether ``aims`` were reached.
+    ``course``: where the student is the packaged model of that course, each seed has a base of its own, taught the same
+    from that seed. ``notes`` stand on its page: what a reader must know of how its tasks and seeds came to be.
+    ``ladder``: how high each run's students stand is shown, too (``agent0.experiments.ladder_rows``), and whether
+    ``aims`` were reached.
     """
 
     name: str
@@ -53,9 +51,6 @@ class AblationStudy:
     measures: tuple[str, ...] = ("test", "validation")
     controls: tuple[str, ...] = ("untrained", "forced_tool")
     settings: Mapping[str, str] = field(default_factory=dict)
-    sets: tuple[TaskSet, ...] = ()
-    protocols: tuple[EvaluationProtocol, ...] = ()
-    base_protocols: tuple[EvaluationProtocol, ...] = ()
     course: str = ""
     notes: tuple[str, ...] = ()
     ladder: bool = False

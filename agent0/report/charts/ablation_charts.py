@@ -6,7 +6,6 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.experiments.ablation_results import MEASURES
-from agent0.report.charts import training_gain_charts
 from agent0.report.charts.ladder_charts import levels_chart
 from agent0.report.charts.plots import Score, as_file, intervals, lines
 from agent0.report.columns import shown_iteration
@@ -51,8 +50,6 @@ def _student(row: Row) -> str:
 def chart_files(found: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each picture there is something on."""
     drawn = {CURVE: as_file(curve(found)), LEVELS: as_file(levels_chart(found))}
-    if "skill" in found:
-        drawn |= training_gain_charts.chart_files(found["skill"])
-    for lead in [] if "skill" in found else found["measures"][:1]:
+    for lead in found["measures"][:1]:
         drawn[ARMS] = as_file(means(found, lead))
     return {name: text for name, text in drawn.items() if text}

@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent0.experiments.ablation_results import CONTROLS, MEASURES
-from agent0.experiments.training_gain import MEASURES as ASKED
 from agent0.report.answers import study_answer
 from agent0.report.charts.ablation_charts import curve, means
-from agent0.report.charts.training_gain_charts import set_chart, variants_chart
 from agent0.report.html.rendering import render
 from agent0.report.markdown.ablation import sentences
 
 
 def ablation_page(found: Mapping[str, Any]) -> str:
     """Write the HTML page of a study from its results. The same results give the same bytes."""
-    skill = found.get("skill")
     return render(
         "grid.html.jinja",
         found=found,
@@ -22,10 +19,6 @@ def ablation_page(found: Mapping[str, Any]) -> str:
         titles={name: measure.title for name, measure in MEASURES.items()},
         controls=CONTROLS,
         curve=curve(found),
-        skill=skill,
         said=sentences(found),
-        asked={name: measure.title for name, measure in ASKED.items()},
-        exams={one["name"]: set_chart(skill, one["name"]) for one in skill["sets"]} if skill else {},
-        every=variants_chart(skill) if skill else "",
         pictures={name: means(found, name) for name in found["measures"]},
     )

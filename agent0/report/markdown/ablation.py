@@ -13,13 +13,13 @@ from agent0.experiments.ablations import ablation_studies
 from agent0.experiments.ladder_rows import known_columns
 from agent0.report.columns import lead_columns
 from agent0.report.conclusions import conclusion
-from agent0.report.markdown import ladder, training_gain
+from agent0.report.markdown import ladder
 from agent0.report.markdown.rendering import render
 from agent0.report.markdown.tables import claim, points, shares, span
 from agent0.stats.paired_tests import FELL, IMPROVED
 
 Row = Mapping[str, Any]
-ARMS, CURVE = "arms", "curve"
+ARMS, CURVE, BASE = "arms", "curve", "base"
 ANSWERS = {IMPROVED: "Yes", FELL: "No, it is worse"}
 STUDENTS = {"trained": "at the end", **CONTROLS}
 TOOK = {"attempts": "attempts", "tokens": "tokens", "wall_s": "seconds"}
@@ -28,27 +28,26 @@ TOOK = {"attempts": "attempts", "tokens": "tokens", "wall_s": "seconds"}
 def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
     """Markdown of an ablation study: its answer, one table, the command, and everything else folded by section.
     ``file`` is where the page goes, ``pictures`` are files beside it: by set, ``arms`` and ``curve``."""
-    skill, on_ladder = found.get("skill"), "ladder" in found
+    on_ladder = "ladder" in found
     first, *others = found["cost"] or [{}]
     dearer = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
     climbed = {"ladder": known_columns(found["ladder"]), "leads": lead_columns(found["leads"])} if on_ladder else {}
     return render(
         "ablation.md.jinja",
         found={**found, **climbed},
-        skill=training_gain.gathered(skill) if skill else None,
         title=PurePath(file).stem.replace("-", " ").capitalize(),
-        short=training_gain.answer(skill) if skill else ladder.answer(found) if on_ladder else _answer(found),
+        short=ladder.answer(found) if on_ladder else _answer(found),
         heights=ladder.table(found) if on_ladder else [],
         aims=ladder.aims(found) if on_ladder else [],
         command=command(found, file),
         conclusions=sentences(found),
         settings={arm: _settings(about, found["settings"][arm]) for arm, about in found["about"].items()},
-        measures=[] if skill else [_measure(found, name) for name in found["measures"]],
+        measures=[_measure(found, name) for name in found["measures"]],
         pictures=defaultdict(str, pictures),
         tested_by=TESTED,
         dearer=dearer,
         bases=[{**one, "sha256": f"`{str(one['sha256'])[:12]}`"} for one in found.get("bases", ())],
-        runs=[*skill["bases"], *skill["cells"]] if skill else found["cells"],
+        runs=found["cells"],
     )
 
 
@@ -88,9 +87,7 @@ def answers(found: Row) -> list[str]:
 
 def sentences(found: Row) -> list[str]:
     """State the conclusions: whether the first variant beats each other one, by how much, and the smallest detectable
-    effect; and the gain of training over each control."""
-    if "skill" in found:
-        return training_gain.sentences(found["skill"])
+    effect."""
     if not found["measures"]:
         return ["Nothing was measured: no run is finished."]
     first, others = _names(found)
@@ -99,7 +96,13 @@ def sentences(found: Row) -> list[str]:
     else:
         told = [*_in_short(found, first, others), *(_beats(found, first, other) for other in others)]
     told += [said for control in CONTROLS for name in found["measures"] if (said := _worth(found, control, name))]
-    return told + training_gain.still_base(found["cells"])
+    return told + _unpromoted(found["cells"])
+
+
+def _unpromoted(runs: Sequence[Row]) -> list[str]:
+    """Name the runs in which no student was promoted, in one sentence; none where there is no such run."""
+    names = [f"{run['arm']} (seed {run['seed']})" for run in runs if run["student"] == BASE]
+    return [f"No trained student was promoted, so the student is still the base: {', '.join(names)}."] if names else []
 
 
 def _answer(found: Row) -> list[str]:

@@ -10,13 +10,6 @@ from agent0.training.distillation import described
 from events.checkpoints import StudentExamined
 
 Row = Mapping[str, Any]
-_seeds = {
-    "own": "from the student's own tries",
-    "random": "from random derivations, not from anything that the student wrote",
-    "written": "of those tries alone that the student wrote without a mistake",
-    "permuted": "from the student's own tries, under permuted verdicts",
-    "wrong": "from the student's own tries, every verdict wrong",
-}
 _gates = {
     "verified": "that a verifier found right",
     "permuted": "that permuted verdicts call right (control)",
@@ -47,7 +40,6 @@ def model_card(
         replayed=recipe.get("taught", 0.0) if recipe.get("steps") else 0.0,
         accepted=_accepted(recipe),
         beside=config.get("training", {}).get("teacher", {}).get("enabled"),
-        search_from=_seeds[recipe.get("source", "own")] if recipe.get("lessons") == "search" else "",
         distilled=described(held.get("distilled") or {}),
         scores=list(_scores(held["checkpoint"], [one for one in scores if one["status"] == "evaluated"])),
         exams=[("control: untrained" if e.checkpoint == BASE else "this checkpoint", e, scores_of(e)) for e in exams],

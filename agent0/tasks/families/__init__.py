@@ -34,23 +34,6 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Retraced:
-    """An answer carried out by a tool that makes no mistakes: its author's choices, with their true results.
-
-    ``params`` is the task that this solves, which need not be the one that was asked. ``facts`` are the places in
-    ``text`` (start, end) that the tool wrote; the rest was chosen. Answers of one ``way`` do the same, whatever their
-    order; those of one ``pattern`` are of a kind. ``written`` is the answer as its author wrote it, where that is kept.
-    """
-
-    params: Params
-    text: str
-    facts: tuple[tuple[int, int], ...]
-    way: str
-    pattern: str
-    written: str = ""
-
-
-@dataclass(frozen=True)
 class Family:
     """A kind of task with levels 1 to ``levels`` (harder upwards).
 
@@ -68,17 +51,13 @@ class Family:
     answers are right. It gives "" where ``answer`` is right, else shortly why not, the first wrong step and never a way
     that is right; it is bounded for any text and evaluates none. ``solve`` then finds one answer by a bounded search,
     "" where there is none, and what ``call`` prints is one. ``trivial(params)`` says why there is nothing to find, ""
-    where there is; ``sample`` draws only what can be solved and is not trivial. ``retrace(params, answer)`` says what
-    an answer, right or wrong, really comes to: one task that may be asked, the asked one where it is right; None where
-    nothing can be made of it. Two answers come to the same task exactly where each solves what the other does.
+    where there is; ``sample`` draws only what can be solved and is not trivial.
 
     Controls need no model: ``derive(params, rng)`` writes a uniformly random derivation ("" where a draw ends nowhere),
-    ``chance(params)`` is the exact probability that one is right; ``beyond(level, rng)`` draws as ``sample`` does, from
-    numbers larger than any that ``sample`` draws at that level.
+    ``chance(params)`` is the exact probability that one is right.
 
     ``operands(params)`` is what a task shares with those that ask for something else of the same material (other
     targets of the same numbers): all of them are on one side of the split (``agent0.tasks.splits.split_key``).
-    ``retrace`` keeps it.
 
     A ``ladder`` asks for one skill at levels that go on as far as an answer may be long: a student that was taught the
     lowest levels can climb. It is checked, and its lowest levels have few tasks.
@@ -98,10 +77,8 @@ class Family:
     script: Callable[[Params], tuple[str, ...]] | None = None
     check: Callable[[Params, str], str] | None = None
     trivial: Callable[[Params], str] | None = None
-    retrace: Callable[[Params, str], Retraced | None] | None = None
     derive: Callable[[Params, random.Random], str] | None = None
     chance: Callable[[Params], float] | None = None
-    beyond: Callable[[int, random.Random], Params] | None = None
     operands: Callable[[Params], str] | None = None
     ladder: bool = False
 

@@ -10,7 +10,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.expression import LONGEST as LONGEST_FORMULA
 from agent0.tasks.families.expression import numbers, value
 from agent0.tasks.families.wording import ask, bodies
@@ -29,28 +29,14 @@ _number = "[1-9][0-9]?"
 _shape = re.compile(rf"({_number}) from ({_number}(?:,{_number}){{{FEWEST - 1},{MOST - 1}}})")
 _value = "(?:0|[1-9][0-9]{0,3})"
 _step = re.compile(rf"({_value})([-+*])({_value})=({_value}(?:,{_value})*)(?: ({_value}(?:,{_value})*))?")
-_chosen = re.compile(r"([0-9]{1,4})\s*([-+*])\s*([0-9]{1,4})\s*=")
 _formula = re.compile(r"[-+*()0-9\s]+(?:=\s*[0-9]{1,4}\s*)?")
 _spaces = re.compile(r"\s*([-+*=,;()])\s*")
 
 
 def sample(level: int, rng: random.Random) -> Params:
     """Draw level + 1 numbers, and as target what a random derivation with values from 1 to ``TOP`` makes of them."""
-    return _drawn(level, 1, DRAWN[level], rng)
-
-
-def beyond(level: int, rng: random.Random) -> Params:
-    """Draw as ``sample`` does, from larger numbers than any that ``sample`` draws at this level, up to twice as large.
-
-    Level 1 already draws from all numbers there are, so there it is ``sample``.
-    """
-    low = DRAWN[level] + 1
-    return sample(level, rng) if low > TOP else _drawn(level, low, min(TOP, 2 * DRAWN[level]), rng)
-
-
-def _drawn(level: int, low: int, high: int, rng: random.Random) -> Params:
     while True:
-        given = [rng.randint(low, high) for _ in range(level + 1)]
+        given = [rng.randint(1, DRAWN[level]) for _ in range(level + 1)]
         made = _derivation(tuple(given), rng)
         if made:
             return {"numbers": given, "target": made[-1][1][0]}
@@ -227,35 +213,6 @@ def _taken(pool: Counter[int], step: str) -> str:
     return ""
 
 
-def retrace(params: Params, answer: str) -> Retraced | None:
-    """Carry out the steps of ``answer`` on true pools, values within 1 to ``TOP``; None where that leads nowhere.
-
-    A number that is not in the pool is read as the nearest that is; the larger operand comes first.
-    """
-    pool, steps, text, facts = list(params["numbers"]), [], "", []
-    for found in _chosen.finditer(answer[:LONGEST]):
-        if len(pool) < 2:
-            break
-        left = min(pool, key=lambda one: abs(one - int(found[1])))
-        pool.remove(left)
-        right = min(pool, key=lambda one: abs(one - int(found[3])))
-        pool.remove(right)
-        high, low = max(left, right), min(left, right)
-        made = {"+": high + low, "-": high - low, "*": high * low}[found[2]]
-        if not 1 <= made <= TOP:
-            return None
-        pool = [made, *pool]
-        steps.append((found[2], f"{high}{found[2]}{low}"))
-        text += f"{';' if text else ''}{high}{found[2]}{low}="
-        facts.append((len(text), len(text) + len(_listed(pool))))
-        text += _listed(pool)
-    if len(pool) > 1:
-        return None
-    solved = {"numbers": list(params["numbers"]), "target": pool[0]}
-    ways = " ".join(sorted(step for _, step in steps))
-    return Retraced(solved, text, tuple(facts), ways, "".join(sign for sign, _ in steps))
-
-
 def _listed(found: Any) -> str:
     return ",".join(map(str, found))
 
@@ -299,10 +256,8 @@ ENTRY = family(
         canonical,
         call,
         check=check,
-        retrace=retrace,
         derive=derive,
         chance=chance,
-        beyond=beyond,
         operands=operands,
     )
 )

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Find x,y: {}.", "Which x,y: {}?", "Start where: {}?")
@@ -132,23 +132,6 @@ def trivial(params: Params) -> str:
     return f"{found[0]},{found[1]} needs no search" if found else ""
 
 
-def retrace(params: Params, answer: str) -> Retraced | None:
-    """Run the steps from the answer: the task that it solves has this end. Numbers are reduced modulo m first.
-
-    None where the answer cannot be read or the task that it solves is trivial.
-    """
-    found = _pair.fullmatch(answer.strip()) if len(answer) <= LONGEST else None
-    if not found:
-        return None
-    x, y = int(found[1]) % params["modulus"], int(found[2]) % params["modulus"]
-    steps = _steps(params)
-    solved = {**params, "end": list(_end(steps, params["modulus"], x, y))}
-    if trivial(solved):
-        return None
-    pattern = " ".join(f"{name}{form}" for name, form, _ in steps)
-    return Retraced(solved, f"{x},{y}", (), f"{x},{y}", pattern)
-
-
 def canonical(params: Params) -> str:
     """The identity of the task, which does not change when x and y are swapped."""
     swapped = {**params, "steps": [step.translate(_SWAP) for step in params["steps"]], "end": params["end"][::-1]}
@@ -174,5 +157,5 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 ENTRY = family(
     Family("inverse", "math", sample, render, parse, level, solve, canonical, call,
-           check=check, trivial=trivial, retrace=retrace, operands=operands)
+           check=check, trivial=trivial, operands=operands)
 )  # fmt: skip

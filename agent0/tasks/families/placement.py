@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Order {}.", "Find an order of {}.", "In which order are {}?")
@@ -135,31 +135,6 @@ def trivial(params: Params) -> str:
     return ""
 
 
-def retrace(params: Params, answer: str) -> Retraced | None:
-    """The task that an order solves: each clue that does not hold in it becomes its contrary.
-
-    None where the answer is no order of the letters or that task is trivial.
-    """
-    if check({**params, "clues": []}, answer):
-        return None
-    order = re.findall("[A-Z]", answer)
-    clues = [_contrary(clue) if _broken(order, [clue]) else clue for clue in params["clues"]]
-    solved = {**params, "clues": list(dict.fromkeys(clues))}
-    if trivial(solved):
-        return None
-    text, pattern = ",".join(order), " ".join(sorted(clue.split(" ")[1] for clue in solved["clues"]))
-    return Retraced(solved, text, (), text, pattern)
-
-
-def _contrary(clue: str) -> str:
-    """What holds of the same two letters exactly where ``clue`` does not."""
-    one, word, other = clue.split(" ")
-    return f"{other} before {one}" if word == "before" else f"{one} {_OPPOSITE[word]} {other}"
-
-
-_OPPOSITE = {"beside": "apart", "apart": "beside"}
-
-
 def canonical(params: Params) -> str:
     """The identity of the task: letters and clues, sorted; beside and apart read the same both ways."""
     clues = []
@@ -198,5 +173,5 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 ENTRY = family(
     Family("placement", "logic", sample, render, parse, level, solve, canonical, call,
-           check=check, trivial=trivial, retrace=retrace, operands=operands)
+           check=check, trivial=trivial, operands=operands)
 )  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from agent0.tasks.families import Family, Params, Retraced, family
+from agent0.tasks.families import Family, Params, family
 from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("Chain at most {}.", "Make a chain of up to {}.", "Which chain of at most {}?")
@@ -177,22 +177,6 @@ def trivial(params: Params) -> str:
     return f"{alone} alone is enough" if alone else ""
 
 
-def retrace(params: Params, answer: str) -> Retraced | None:
-    """The task that a program solves: the outputs it really makes of the inputs.
-
-    None where it is no program, or these outputs make no task or a trivial one.
-    """
-    if check({**params, "examples": []}, answer):
-        return None
-    program = _between.split(answer.strip())
-    examples = [[given, list(_way(program, tuple(given))[-1])] for given, _ in params["examples"]]
-    solved: Params = {**params, "examples": examples}
-    if not all(made and _fits(made) for _, made in examples) or trivial(solved):
-        return None
-    text = ";".join(program)
-    return Retraced(solved, text, (), text, " ".join(sorted(program)))
-
-
 def canonical(params: Params) -> str:
     """The identity of the task for deduplication and splits: operations and examples, sorted."""
     return f"synthesis {_body(params, sorted(params['operations']), sorted(params['examples']))}"
@@ -222,5 +206,5 @@ def call(params: Params) -> tuple[str, dict[str, Any]]:
 
 ENTRY = family(
     Family("synthesis", "code", sample, render, parse, level, solve, canonical, call,
-           check=check, trivial=trivial, retrace=retrace, operands=operands)
+           check=check, trivial=trivial, operands=operands)
 )  # fmt: skip
