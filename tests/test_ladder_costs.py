@@ -155,4 +155,4 @@ def test_the_page_has_heights_costs_samples_and_alarms() -> None:
     }  # fmt: skip
     text = page(told | ladder, {}, "docs/results/x.md")
     assert "T 0, S 0.00011" in text and "32 at T=1" in text and "written_level" not in text
-    assert "| leak | 0 | 2 | gate | 1 | 2 |" in text and "| ours | 8 | 1 | 1 |" in text
+    assert "| leak | 0 | 1 | gate | 0 | 2 |" in text and "| ours | 8 | 1 | 1 |" in text

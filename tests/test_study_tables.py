@@ -138,7 +138,7 @@ def test_a_curve_goes_on_to_the_longest_run_and_begins_before_training() -> None
     ]  # fmt: skip
     assert curves([replace(short, scores=())]) == {"a": []}
     ticks = re.findall(r">(untrained|\d+)</text>", curve({"curves": {"a": rows}}))
-    assert ticks == ["untrained", "1", "2", "3"], "as every table counts"
+    assert ticks == ["untrained", "0", "1", "2"], "as every table counts"
 
 
 def test_what_may_be_said_follows_from_the_seeds() -> None:
