@@ -6,11 +6,11 @@ import gc
 import ipaddress
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from infra.log.event_log import Log
 
 Say = Callable[[str], None]
+Service = Callable[[Callable[[], None]], Awaitable[None]]
+"""Works until cancelled, and calls what it is given once it stands."""
 GRACE_S = 2
 """Seconds in which answers under way may end; streams end by themselves."""
 PRIVATE = 0o700
@@ -47,7 +49,7 @@ PRIVATE = 0o700
 
 async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
     """Serve the data folder of ``settings`` until cancelled: its log, the handlers (unless other processes run them),
-    the tables, the API and the pages. ``say`` gets the address once all of it stands.
+    the tables, the API and the pages. ``say`` gets the address once all of it answers.
 
     Raises:
         OperationError: the port is taken.
@@ -60,20 +62,37 @@ async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
         async with _working(settings, handlers) as (log, works, models):
             await catch_up(settings, log)
             context = _context(settings, sock, models, log, handlers=handlers)
-            say(address_of(sock))
+            services: list[Service] = [
+                *works,
+                lambda stands: run_projector(settings, log, stands),
+                lambda stands: serve(context, sock, stands),
+            ]
+            standing = _Standing(services, lambda: say(address_of(sock)))
             others = [one.run() for one in exporters]
-            await until_cancelled(
-                *works, *others, run_projector(settings, log), watch_lag(context), serve(context, sock)
-            )
+            await until_cancelled(*standing.works, *others, watch_lag(context))
+
+
+class _Standing:
+    """``works`` are those of ``services``; the first moment at which all of them stand is ``announced``."""
+
+    def __init__(self, services: Sequence[Service], announced: Callable[[], None]) -> None:
+        self._missing, self._announced = set(range(len(services))), announced
+        self.works = [service(partial(self._stands, number)) for number, service in enumerate(services)]
+
+    def _stands(self, number: int) -> None:
+        if number in self._missing:
+            self._missing.remove(number)
+            if not self._missing:
+                self._announced()
 
 
 @asynccontextmanager
-async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple["Log", list[Any], Models]]:
-    """The log, the endless works besides the tables, and what opens models: the handlers', where they are here."""
+async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple["Log", list[Service], Models]]:
+    """The log, the services besides tables and pages, and what opens models: the handlers', where they are here."""
     async with AsyncExitStack() as stack:
         if handlers:
             app = await stack.enter_async_context(open_app(settings))
-            yield app.log, [run_handlers(app)], app.ports["models"]
+            yield app.log, [partial(run_handlers, app)], app.ports["models"]
         else:
             log = await stack.enter_async_context(open_log(settings, make=True))
             yield log, [], await stack.enter_async_context(_opening(settings, log))
@@ -103,8 +122,7 @@ async def view(settings: Settings, say: Say) -> None:
             raise EarlierLogError.of()
     with listening(settings) as sock:
         async with _opening(settings) as models:
-            say(address_of(sock))
-            await serve(_context(settings, sock, models), sock)
+            await serve(_context(settings, sock, models), sock, lambda: say(address_of(sock)))
 
 
 @asynccontextmanager
@@ -184,8 +202,9 @@ def _context(
     return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, models, loopback, handlers)
 
 
-async def serve(context: ApiContext, sock: socket.socket) -> None:
-    """Answer requests until cancelled; then streams end, and what is under way may."""
+async def serve(context: ApiContext, sock: socket.socket, stands: Callable[[], None] = lambda: None) -> None:
+    """Answer requests until cancelled; then streams end, and what is under way may. ``stands`` is called once requests
+    are answered."""
     limits = context.settings.api
     connections = Connections(limits.connections_per_address, limits.request_s)
     config = uvicorn.Config(
@@ -199,7 +218,7 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = _Server(config)
+    server = _Server(config, stands)
     gc.freeze()  # modules and routes stay: else a page of many objects now and then waits while all are looked through
     answering = asyncio.ensure_future(server.serve(sockets=[sock]))
     try:
@@ -216,6 +235,16 @@ async def serve(context: ApiContext, sock: socket.socket) -> None:
 
 class _Server(uvicorn.Server):
     """Signals are the command's business."""
+
+    def __init__(self, config: uvicorn.Config, stands: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stands = stands
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if self.started:
+            self._stands()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

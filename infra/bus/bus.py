@@ -43,6 +43,7 @@ AT_ONCE = 64
 PULL_S = 5.0
 LOOK_S = 10.0
 """How often the durables are looked at."""
+AGAIN_S = 0.5
 STARVED_S = 60.0
 GRACE_S = 30.0
 
@@ -86,7 +87,7 @@ class Bus:
             LogError: the log or a durable is missing or has drifted.
             DependencyError: the server does not answer.
         """
-        await check(self._log.client, self._topology, self._handlers)
+        await self._check()
         self.committer.start()
         self._broker = self._subscribers()
         try:
@@ -99,6 +100,17 @@ class Bus:
             raise
         self._watch = [asyncio.create_task(self._look(), name="durables")]
         self._pulse.start()
+
+    async def _check(self) -> None:
+        """Raises as ``check``; a server that is slow is asked again, as patiently as an append is tried."""
+        deadline = monotonic() + self._log.patience_s
+        while True:
+            try:
+                return await check(self._log.client, self._topology, self._handlers)
+            except DependencyError:
+                if monotonic() > deadline:
+                    raise
+                await asyncio.sleep(AGAIN_S)
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
         """Take nothing new, finish what runs within ``grace_s``, give the rest back, and what waits at once."""

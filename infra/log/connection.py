@@ -10,12 +10,16 @@ from typing import Any, TypeVar
 
 from nats.aio.client import Client
 from nats.errors import Error
+from nats.js import JetStreamManager
 
 from agent0.errors import AuthError, DependencyError, bare_url
 from infra.log.nats_server import Role, Server
 
-CONNECT_S = 10.0
+CONNECT_S = 15.0
 ANSWER_S = 5.0
+"""How long an answer may take: of a cluster, where another server is then asked."""
+PATIENCE = 3
+"""How many times as long an embedded server may take: no other would answer in its place."""
 
 T = TypeVar("T")
 
@@ -33,6 +37,15 @@ class TrustingClient(Client):
         self._log_server = server
         self.foreign_server = ""
         """What answered instead, at the newest try."""
+
+    @property
+    def answer_s(self) -> float:
+        """How long an answer may take."""
+        return ANSWER_S * PATIENCE if self._log_server.folder else ANSWER_S
+
+    def jsm(self, **opts: Any) -> JetStreamManager:
+        """What asks for streams and consumers, as patiently as everything else."""
+        return super().jsm(**{"timeout": self.answer_s, **opts})
 
     def _connect_command(self) -> bytes:
         """What is sent first. The greeting has come, so the other end is held by what sent it."""
@@ -94,14 +107,16 @@ class Link:
         self._watchers.discard(wake)
 
     async def request(
-        self, subject: str, body: bytes = b"", timeout_s: float = ANSWER_S, headers: dict[str, str] | None = None
+        self, subject: str, body: bytes = b"", timeout_s: float = 0, headers: dict[str, str] | None = None
     ) -> bytes:
-        """The answer to one request. Nothing is sent while disconnected, and a lost connection is noticed at once.
+        """The answer to one request, within ``timeout_s`` (0: as long as an answer may take). Nothing is sent while
+        disconnected, and a lost connection is noticed at once.
 
         Raises:
             TimeoutError: no answer in time; the connection was lost before it came, or the request was refused.
             nats.errors.Error: nobody serves ``subject``.
         """
+        timeout_s = timeout_s or self.client.answer_s
         async with asyncio.timeout(timeout_s):
             await self.ready()
             self._lost.clear()

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -69,8 +69,8 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         yield App(settings, log, artifacts, chosen, ports)
 
 
-async def run_handlers(app: App) -> None:
-    """React until cancelled, and seal what was stored; then finish what is in hand.
+async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> None:
+    """React until cancelled, and seal what was stored; then finish what is in hand. ``stands`` is called once they do.
 
     Raises:
         LogError: the log was altered meanwhile.
@@ -97,6 +97,7 @@ async def run_handlers(app: App) -> None:
         gc.set_threshold(*GARBAGE)
         works.append(asyncio.ensure_future(seals.run()))
         with carrying(app.settings, len(app.handlers)):
+            stands()
             await asyncio.shield(works[-1])
     finally:
         gc.set_threshold(*collecting)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 OLD = "The tables are as they were carried on last."
 BEHIND = "The tables may be behind: the log's server does not answer. They are as they were carried on last."
-FULL_S = 1.0
-"""Seconds between two tries to write tables where the disk is full."""
+FULL_S = AWAY_S = 1.0
+"""Seconds between two tries to write tables where the disk is full, or to read a log that is away."""
 
 
 class NothingError(NotFoundError):
@@ -57,24 +57,28 @@ def live_path(settings: Settings) -> Path:
     return settings.home / "tables" / "view.db"
 
 
-async def run_projector(settings: Settings, log: "Log") -> None:
-    """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them."""
-    await look(settings, log)
+async def run_projector(settings: Settings, log: "Log", stands: Callable[[], None] = lambda: None) -> None:
+    """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them, and
+    when a log that was away is back. ``stands`` is called whenever they hold everything that is stored."""
     while True:
         try:
-            await _followed(settings, log)
+            await look(settings, log)
+            await _followed(settings, log, stands)
+        except DependencyError:
+            await asyncio.sleep(AWAY_S)
         except (sqlite3.OperationalError, OperationError):
             if not shortage(settings.home):
                 raise
             await asyncio.sleep(FULL_S)
 
 
-async def _followed(settings: Settings, log: "Log") -> None:
+async def _followed(settings: Settings, log: "Log", stands: Callable[[], None]) -> None:
     projector = (await open_views(settings, log)).projector()
     with closing(projector):
         everything = history(settings, log)
         await _check(settings, projector, log)
         await projector.catch_up(lambda after: everything(after, 0))
+        stands()
         await projector.follow(lambda after: log.read_bodies(after, follow=True), log.decode)
 
 
