@@ -70,3 +70,41 @@ async def test_a_call_that_fails_or_is_cancelled_gives_its_slot_back() -> None:
     await asyncio.gather(task, return_exceptions=True)
     hung.set()
     assert await free.call(hung.wait)
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 5])
+@pytest.mark.parametrize("turns", [2, 3, 6])
+async def test_what_was_begun_is_finished_before_more_is_begun(parallel: int, turns: int) -> None:
+    """Conversations in more numbers than slots, each with a tool between its turns."""
+    free, begun, finished, most = Slots("A server", parallel, 1), set[int](), set[int](), 0
+
+    async def attempt(number: int) -> None:
+        nonlocal most
+        for turn in range(turns):
+            async with free.slot(turn):
+                begun.add(number)
+                most = max(most, len(begun - finished))
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        finished.add(number)
+
+    await asyncio.gather(*(attempt(number) for number in range(40)))
+    assert len(finished) == 40 and most <= 3 * parallel
+
+
+async def test_one_that_stops_waiting_leaves_its_place_to_the_next() -> None:
+    free, order = Slots("A server", 1, 1), list[str]()
+
+    async def call(name: str, turn: int) -> None:
+        async with free.slot(turn):
+            order.append(name)
+            await asyncio.sleep(0)
+
+    async with free.slot():
+        waiting = {name: asyncio.create_task(call(name, turn)) for name, turn in (("a", 0), ("b", 2), ("c", 1))}
+        await asyncio.sleep(0)
+        waiting["b"].cancel()
+    await asyncio.gather(*waiting.values(), return_exceptions=True)
+    assert order == ["c", "a"]
+    async with free.slot():
+        """The last slot was given back."""

@@ -47,6 +47,7 @@ async def test_a_student_that_is_told_of_actions_calls_its_tool() -> None:
     model = Playback([format_action("python", {"code": "print(12+30)"}), r"\boxed{42}"])
     found = await play(model=model, config=ACTIONS)
     assert (found.answer, [one.call.name for one in found.tool_calls]) == ("42", ["python"])
+    assert [request.turn for request in model.asked] == [0, 1]
     assert not any(request.tools for request in model.asked), "the prompt tells of them, no template has to"
 
 

@@ -53,7 +53,8 @@ class GenerateRequest:
     the generation then says with which seed; 1: with its own. ``schema`` is a JSON schema that the whole turn is to
     meet; providers whose server cannot hold a model to one ignore it. ``task`` and ``attempt`` are what it is for, as
     subject tokens. ``listen`` hears the turn while it is written: models with ``streams`` call it, others only give
-    whole turns. ``margins``: those of its tokens are wanted, where the model can tell them.
+    whole turns. ``margins``: those of its tokens are wanted, where the model can tell them. ``turn``: turns that
+    the model has written of its conversation; providers that queue answer later turns first.
     """
 
     turns: tuple[Turn, ...]
@@ -68,6 +69,7 @@ class GenerateRequest:
     attempt: str = ""
     listen: Listen | None = field(default=None, compare=False, repr=False)
     margins: bool = False
+    turn: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

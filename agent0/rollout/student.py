@@ -132,6 +132,7 @@ async def step(now: Progress, given: Conditions) -> Progress:
             joint=joint,
             task=given.task,
             attempt=given.attempt,
+            turn=turn,
         )
     )
     written = until_call(written, specs, config.form)

@@ -64,7 +64,7 @@ class Anthropic:
             raise RefusedError("Anthropic's models cannot begin a turn with given text.", "The API refuses it.")
         if request.adapter:
             raise RefusedError("Anthropic's models load no adapters.", "", "Use another provider for this role.")
-        return await self._slots.call(lambda: self._written(request))
+        return await self._slots.call(lambda: self._written(request), request.turn)
 
     async def _written(self, request: GenerateRequest) -> Generation:
         found, private = Reading(), [turn.content for turn in request.turns]

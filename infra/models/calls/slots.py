@@ -7,6 +7,8 @@ and a call's own time begins when it has its slot.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from heapq import heappop, heappush
+from itertools import count
 from time import monotonic
 from typing import TypeVar
 
@@ -33,7 +35,8 @@ class ClosedError(DependencyError):
 
 
 class Slots:
-    """At most ``parallel`` calls at once to ``server``, in the order in which they came.
+    """At most ``parallel`` calls at once to ``server``: later turns of a conversation first, so that what was begun is
+    finished before more is begun, and equal ones in the order in which they came.
 
     A server that is still busy after ``patience_s`` seconds counts as a dependency that is away: callers then wait for
     it as for one that is down, which uses up none of their tries. With a patience of 0 a busy server is asked once:
@@ -42,21 +45,45 @@ class Slots:
 
     def __init__(self, server: str, parallel: int, patience_s: float) -> None:
         self._server, self._patience_s = server, patience_s
-        self._free = asyncio.Semaphore(parallel)
+        self._free = parallel
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = count()
 
     @contextlib.asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Hold one slot; wait for it first."""
-        async with self._free:
+    async def slot(self, turn: int = 0) -> AsyncIterator[None]:
+        """Hold one slot; wait for it first, behind those of later turns."""
+        if self._free:
+            self._free -= 1
+        else:
+            handed_over = asyncio.get_running_loop().create_future()
+            heappush(self._waiting, (-turn, next(self._arrivals), handed_over))
+            try:
+                await handed_over
+            except asyncio.CancelledError:
+                if not handed_over.cancelled():
+                    self._give_back()
+                raise
+        try:
             yield
+        finally:
+            self._give_back()
 
-    async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what ``ask`` returns, called in a slot, and again while it raises ``BusyError``.
+    def _give_back(self) -> None:
+        """Hand a slot to whoever waits for it first."""
+        while self._waiting:
+            handed_over = heappop(self._waiting)[2]
+            if not handed_over.done():
+                handed_over.set_result(None)
+                return
+        self._free += 1
+
+    async def call(self, ask: Callable[[], Awaitable[T]], turn: int = 0) -> T:
+        """Return what ``ask`` returns, called in a slot for turn ``turn``, and again while it raises ``BusyError``.
 
         Raises:
             ServerBusyError: the server is still busy after ``patience_s``.
         """
-        async with self.slot():
+        async with self.slot(turn):
             began, delay_s = monotonic(), FIRST_S
             while True:
                 try:

@@ -98,7 +98,7 @@ class Ollama:
         if request.adapter:
             fix = "Make it a model there with `agent0 model push`, or use provider transformers."
             raise OperationError("Ollama loads no adapters by the request.", "It serves models by name.", fix)
-        return await self._slots.call(lambda: self._written(request))
+        return await self._slots.call(lambda: self._written(request), request.turn)
 
     @property
     def window_note(self) -> str:

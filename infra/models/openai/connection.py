@@ -78,17 +78,18 @@ class Connection:
         reading: Callable[[], Reading],
         private: Sequence[str] = (),
         listen: Listen | None = None,
+        turn: int = 0,
     ) -> Answered:
         """Return what it writes to ``content``, read by a fresh ``reading``. Its first word may take ``timeout_s``;
         from then on it counts as away once it falls silent. ``private`` texts stand in no error. ``listen``
-        hears the first answer.
+        hears the first answer. Later turns are asked first.
 
         Raises:
             DependencyError, TransientError, OperationError, AuthError: as ``OpenAIServer.generate``.
         """
-        return await self._call(partial(self._read, path, content, reading, private, listen))
+        return await self._call(partial(self._read, path, content, reading, private, listen), turn)
 
-    async def _call(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _call(self, ask: Callable[[], Awaitable[T]], turn: int = 0) -> T:
         """Ask in a slot, and once more where the connection was closed before the answer began."""
 
         async def sure() -> T:
@@ -99,7 +100,7 @@ class Connection:
                     raise
                 return await ask()
 
-        return await self._slots.call(sure)
+        return await self._slots.call(sure, turn)
 
     async def _once(self, method: str, path: str, content: Any) -> Any:
         url = self.root + path

@@ -302,6 +302,7 @@ class OpenAIServer:
             partial(Reading, found.way, count),
             [turn.content for turn in request.turns],
             None if found.way.ids else request.listen,  # the text of ids is ours, not the server's
+            request.turn,
         )
         if not found.way.ids:
             return answered
