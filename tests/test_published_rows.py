@@ -33,7 +33,7 @@ def text_of(case: dict[str, Any]) -> str:
 def read(case: dict[str, Any], folder: Path) -> list[Item]:
     entry = benchmarks()[case["benchmark"]]
     (folder / case["file"]).write_bytes(text_of(case).encode())
-    rows = find(folder, entry.files, entry.name)
+    rows = find(folder, entry.files, entry.name, entry.parts)
     return read_items(entry, rows.text, rows.name)
 
 
@@ -163,3 +163,47 @@ def test_a_gold_of_a_pair_is_one_answer_too(case: dict[str, Any]) -> None:
             read_pairs(text, "pairs.jsonl")
     elif case["benchmark"] != "aime24":
         assert read_pairs(text, "pairs.jsonl")[0]["gold"] == case["gold"]
+
+
+TASK = {
+    "canary": "x",
+    "examples": [{"input": "True and False is", "target": "False"}, {"input": "not False is", "target": "True"}],
+}
+LETTER = {"examples": [{"input": "Which?\nOptions:\n(A) a\n(B) b", "target": "(B)"}]}
+
+
+@pytest.mark.parametrize("place", ["", "bbh"])
+def test_a_folder_of_the_published_files_of_tasks_is_read_as_it_is(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).mkdir(exist_ok=True)
+    for name, content in {"web_of_lies.json": TASK, "navigate.json": LETTER, "package.json": {"name": "x"}}.items():
+        (tmp_path / place / name).write_text(json.dumps(content, indent=2))
+    entry = benchmarks()["bbh"]
+    rows = find(tmp_path, entry.files, entry.name, entry.parts)
+    items = read_items(entry, rows.text, rows.name)
+    assert [item.id for item in items] == ["bbh/navigate/0", "bbh/web_of_lies/0", "bbh/web_of_lies/1"]
+    assert [item.cluster for item in items] == ["navigate", "web_of_lies", "web_of_lies"] and items[0].gold == "(B)"
+    (tmp_path / place / "snarks.json").write_text(json.dumps({"examples": [{"input": "q"}]}))
+    with pytest.raises(ConfigError, match=r"snarks\.json, row 1: no row of bbh.*It has input"):
+        other = find(tmp_path, entry.files, entry.name, entry.parts)
+        read_items(entry, other.text, other.name)
+    assert other.sha256 != rows.sha256
+    (tmp_path / "bbh_logic.jsonl").write_text(lines({"id": "bbh/a/1", "question": "q", "answer": "True"}))
+    assert find(tmp_path, entry.files, entry.name, entry.parts).name == "bbh_logic.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (lines({"question": "q", "answer": "Mia has 24 pens."}), "line 1: no row of gsm8k"),
+        ('{"question": "q", "answer"', "line 1: no JSON"),
+        ("<html>", "It is a web page"),
+        ("", "has no rows"),
+        (lines({"question": "q", "answer": "#### 3"}) + "{}\n", "line 2: no row of gsm8k"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_before_a_run_is(tmp_path: Path, text: str, named: str) -> None:
+    (tmp_path / "gsm8k_test.jsonl").write_text(text)
+    result = agent0("bench", "run", "gsm8k", "--data", str(tmp_path), "--provider", "scripted")
+    shown = " ".join((result.out + result.err).split())
+    assert result.code == 2 and "Benchmark run" not in shown and "Traceback" not in shown
+    assert "gsm8k_test.jsonl" in shown and named in shown

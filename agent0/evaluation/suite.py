@@ -61,7 +61,7 @@ def benchmark_suite(name: str, n: int, seed: int, files: BenchmarkFiles) -> Benc
         RequirementsError, NotFoundError: its rows are not here.
     """
     (entry,) = chosen([name])
-    return _drawn(name, n, seed, None if entry.make else files.find(entry.files, name))
+    return _drawn(name, n, seed, None if entry.make else files.find(entry.files, name, entry.parts))
 
 
 @lru_cache(maxsize=16)  # every item asks for it

@@ -13,7 +13,7 @@ from events.values import Artifact, Task
 
 @dataclass(frozen=True)
 class Dataset:
-    """One file of rows: ``sha256`` is that of its bytes as they lie there."""
+    """One file of rows, or several in one: ``sha256`` is that of its bytes as they lie there."""
 
     name: str
     text: str
@@ -23,8 +23,8 @@ class Dataset:
 class BenchmarkFiles(Protocol):
     """Reads files of benchmark rows in the folder that the user names."""
 
-    def find(self, names: Sequence[str], benchmark: str) -> Dataset:
-        """Read the first of the files ``names`` that is there.
+    def find(self, names: Sequence[str], benchmark: str, parts: Sequence[str] = ()) -> Dataset:
+        """Read the first of the files ``names`` that is there, else all of ``parts`` that are.
 
         Raises:
             RequirementsError: no folder is named.

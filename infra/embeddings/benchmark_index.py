@@ -83,7 +83,7 @@ class BenchmarkRows(Contamination):
     def _read(self, folder: Path) -> None:
         for entry in benchmarks().values():
             try:
-                rows = find(folder, entry.files, entry.name)
+                rows = find(folder, entry.files, entry.name, entry.parts)
             except NotFoundError:
                 continue
             self.references += [_reference(entry.name, item) for item in read_items(entry, rows.text, rows.name)]

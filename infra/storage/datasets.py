@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent0.errors import ConfigError, NotFoundError, RequirementsError
+from agent0.evaluation.benchmarks.rows import FILE_MARK
 from agent0.ports.storage import BenchmarkFiles, Dataset
 from infra.storage.files import read_regular
 
@@ -23,19 +24,20 @@ class BenchmarkFolder(BenchmarkFiles):
         self._folder = folder
         self._held: dict[str, Dataset] = {}
 
-    def find(self, names: Sequence[str], benchmark: str) -> Dataset:
+    def find(self, names: Sequence[str], benchmark: str, parts: Sequence[str] = ()) -> Dataset:
         """As ``BenchmarkFiles.find``."""
         if self._folder is None:
             fix = "Name the folder of its rows: benchmarks.folder, or AGENT0_BENCHMARKS"
             raise RequirementsError(f"No folder with rows of {benchmark} is named.", fix=fix)
         if benchmark not in self._held:
-            self._held[benchmark] = find(self._folder, names, benchmark)
+            self._held[benchmark] = find(self._folder, names, benchmark, parts)
         return self._held[benchmark]
 
 
-def find(folder: Path, names: Sequence[str], what: str) -> Dataset:
+def find(folder: Path, names: Sequence[str], what: str, parts: Sequence[str] = ()) -> Dataset:
     """Read the first of ``names``, or of files of the name ``what``, that is in ``folder``: as JSON lines, JSON or
-    Parquet, packed by gzip or not. ``folder`` may be the file itself.
+    Parquet, packed by gzip or not; where none is, all of ``parts`` that are there, or in its folder ``what``.
+    ``folder`` may be the file itself.
 
     Raises:
         NotFoundError: none is.
@@ -46,13 +48,28 @@ def find(folder: Path, names: Sequence[str], what: str) -> Dataset:
     for path in _candidates(folder, names, what):
         if path.is_file():
             return load(path)
+    if files := [file for part in sorted(parts) if (file := _part(folder, part, what))]:
+        return _joined([load(file) for file in files], what)
     fix = f"Name their folder with --data or benchmarks.folder, or get them with: agent0 bench fetch {what}"
-    raise NotFoundError(f"No rows of {what} in {folder}.", f"Looked for: {', '.join(names)}.", fix)
+    also = f", or files as {parts[0]}" if parts else ""
+    raise NotFoundError(f"No rows of {what} in {folder}.", f"Looked for: {', '.join(names)}{also}.", fix)
+
+
+def _part(folder: Path, name: str, what: str) -> Path | None:
+    places = (path for place in (folder, folder / what) for path in _candidates(place, (name,), ""))
+    return next((path for path in places if path.is_file()), None)
+
+
+def _joined(files: Sequence[Dataset], name: str) -> Dataset:
+    """Several files as one, each below its name."""
+    text = "".join(f"{FILE_MARK}{file.name}\n{file.text}" for file in files)
+    digests = "".join(f"{file.name} {file.sha256}\n" for file in files)
+    return Dataset(f"{name}, {len(files)} files", text, hashlib.sha256(digests.encode()).hexdigest())
 
 
 def _candidates(folder: Path, names: Sequence[str], what: str) -> Iterator[Path]:
     for name in (*names, *([f"{what}.jsonl"] if what else [])):
-        stem = name.removesuffix(".jsonl")
+        stem = name.removesuffix(".jsonl").removesuffix(".json")
         for ending in (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet"):
             yield folder / f"{stem}{ending}"
 

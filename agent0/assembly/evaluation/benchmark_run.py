@@ -96,7 +96,7 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
             items, digest = make_items(entry, plan.limit, plan.seed)
             name = f"{entry.name}, {len(items)} items of seed {plan.seed}"
         else:
-            held = find(plan.folder, entry.files, entry.name)
+            held = find(plan.folder, entry.files, entry.name, entry.parts)
             rows = read_items(entry, held.text, held.name)
             items, digest, name = drawn(entry, rows, plan.limit, plan.seed), held.sha256, held.name
         benchmark_items[entry.name], files[name] = (entry, items), digest
@@ -141,7 +141,8 @@ async def run_benchmarks(
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Score everything that ``run`` has not scored yet; the results file, which is also stored. ``begun``: it must be
-    there already. A model server that goes away is waited for, which ``say`` says.
+    there already. A model server that goes away is waited for. ``say`` says that,
+    and which run it is once all rows are read.
 
     Raises:
         ConfigError: ``run`` was begun with other settings, or a row is none.
@@ -149,6 +150,10 @@ async def run_benchmarks(
         DependencyError: the server was never there, or away for longer than ``run.give_up_after``.
     """
     benchmark_items, files = read_plan(plan)
+    provider = settings.run.student.provider
+    say(f"Benchmark run {run}: {', '.join(plan.benchmarks)}; {provider}, data in {settings.home}")
+    if provider == "scripted":
+        say("The scripted student replays reference replies: this checks everything but a model.")
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
         bench = await _open(settings, plan, run, log, stack)

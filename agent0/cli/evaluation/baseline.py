@@ -40,7 +40,6 @@ def baseline(
     held = student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
     identity = resume or f"baseline-{secrets.token_hex(3)}"
-    console.say(f"Benchmark run {identity}: {', '.join(plan.benchmarks)}; {held.run.student.provider}")
     found = _scored(held, plan, identity, bool(resume))
     verified = console.run_async(lambda: _verified(held, data))
     command = _command(provider, model, suites, limit, seed, profile, set_ or [])

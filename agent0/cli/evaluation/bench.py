@@ -79,7 +79,7 @@ def _count(folder: Path, entry: "Benchmark") -> tuple[int | None, str]:
         there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None
         return entry.size if there else None, ""
     try:
-        rows = find(folder, entry.files, entry.name)
+        rows = find(folder, entry.files, entry.name, entry.parts)
         return len(read_items(entry, rows.text, rows.name)), ""
     except NotFoundError:
         return None, ""
@@ -134,11 +134,8 @@ def _run(settings: "Settings", plan: "Plan", resume: str, quiet: bool) -> tuple[
     from agent0.assembly.evaluation.benchmark_run import resume_command, run_benchmarks, scored_items
     from agent0.errors import DependencyError
 
-    identity, provider = resume or f"bench-{secrets.token_hex(3)}", settings.run.student.provider
+    identity = resume or f"bench-{secrets.token_hex(3)}"
     command = resume_command(identity, plan.folder)
-    console.say(f"Benchmark run {identity}: {', '.join(plan.benchmarks)}; {provider}, data in {settings.home}")
-    if provider == "scripted":
-        console.say("The scripted student replays reference replies: this checks everything but a model.")
     report, begun = _Reporter(quiet), bool(resume)
     try:
         results = console.run_async(

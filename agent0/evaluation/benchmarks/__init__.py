@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from agent0.errors import ConfigError
-from agent0.evaluation.benchmarks.rows import read_rows
+from agent0.evaluation.benchmarks.rows import files_in, read_rows
 from agent0.evaluation.benchmarks.rows.published import Convert, as_it_is
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
@@ -74,6 +74,8 @@ class Benchmark:
     licence: str
     source: str
     files: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    """Files that are read together, as many as are there, where none of ``files`` is."""
     fields: tuple[str, ...] = ()
     read: Callable[[Row], Item] | None = None
     lists: tuple[str, ...] = ()
@@ -134,8 +136,9 @@ def converted(entry: Benchmark, text: str, file: str) -> list[tuple[str, Row]]:
         ConfigError: what is no JSON or no row, named by file and line.
     """
     return [
-        (where, _converted(entry, row, file, number, where))
-        for number, (where, row) in enumerate(read_rows(text, file))
+        (where, _converted(entry, row, name, number, where))
+        for name, rows in files_in(text, file)
+        for number, (where, row) in enumerate(read_rows(rows, name))
     ]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from agent0.errors import ConfigError
 
 BOM = "\ufeff"
+FILE_MARK = "\x1c"
+"""Begins a file, in a text that holds several; its name follows, up to the end of the line. No JSON has this sign."""
 _LISTS = ("examples", "rows", "data")
 _OTHER_FILES = {
     "version https://git-lfs": "It is a pointer of Git LFS, not the file: git lfs pull.",
@@ -15,6 +17,14 @@ _OTHER_FILES = {
 }
 """How files begin that were downloaded in place of the rows."""
 _decode = json.JSONDecoder().raw_decode
+
+
+def files_in(text: str, file: str) -> list[tuple[str, str]]:
+    """Return the files in ``text``, each with its name: ``file`` where the text is one."""
+    if not text.startswith(FILE_MARK):
+        return [(file, text)]
+    pieces = (piece.partition("\n") for piece in text[1:].split(FILE_MARK))
+    return [(name, rows) for name, _, rows in pieces]
 
 
 def read_rows(text: str, file: str) -> Iterator[tuple[str, dict[str, Any]]]:

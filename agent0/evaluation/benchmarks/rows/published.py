@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from agent0.chat_format import boxed
-from agent0.grading.golds import one_answer
+from agent0.grading.golds import HASHES, one_answer
 
 Row = Mapping[str, Any]
 Convert = Callable[[Row, str, int], Row]
@@ -37,9 +37,12 @@ def _answer(row: Row, answer: Any) -> Row:
 
 
 def gsm8k(row: Row, file: str, number: int) -> Row:
-    """Convert GSM8K: the answer is what follows the hashes, without commas."""
+    """Convert GSM8K: the answer is what follows the hashes, without commas; without hashes it is a number."""
     fields = _answer(row, row["answer"])
-    if re.fullmatch(r"[-$\d,. ]+", str(fields["answer"])):
+    is_number = re.fullmatch(r"[-$\d,. ]*\d[\d,./% ]*", str(fields["answer"]))
+    if isinstance(row["answer"], str) and row["answer"].strip() and not is_number and HASHES not in row["answer"]:
+        raise ValueError(f"its answer {row['answer'][:60]!r} is no number and has no {HASHES}")
+    if is_number:
         fields = {**fields, "answer": fields["answer"].replace(",", "")}
     return {"id": f"gsm8k/test/{number}", **row, **fields, **_id(row)}
 
