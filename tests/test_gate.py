@@ -14,6 +14,7 @@ from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import EvaluationConfig
 from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.calibrators import brier
+from events.alarms import AlarmRaised
 from events.base import Event, Recorded, record
 from events.checkpoints import (
     CheckpointEvaluated,
@@ -91,7 +92,7 @@ def test_by_default_a_student_that_scores_lower_than_its_parent_is_refused() -> 
     )
     assert not lower.promoted and lower.test and lower.test.p == 1
     assert lower.reason.startswith(
-        "0.167 against 0.173 of base, the best so far: lower, though no loss is proven; 0 of"
+        "validation 0.167 against 0.173 of base, the best so far: lower, though no loss is proven; 0 of"
     )
     assert equal.promoted and "no loss is proven, nor a gain" in equal.reason
     assert judge(scored("1" * 22 + "0" * 128), row(parent), NO_WORSE).promoted, "a margin is somebody's choice"
@@ -249,6 +250,18 @@ def _kept(verdict: Verdict) -> bool:
 # --- in a run ----------------------------------------------------------------------------------------------------
 
 RUN = small(iterations=3, evaluation={"validation": 6, "test": 6, "margin": 0.5})
+
+
+def test_no_student_of_a_run_scores_lower_than_its_parent_and_an_alarm_says_why_one_is_refused() -> None:
+    log = [r.event for r in finished(play(started(small(iterations=3, evaluation={"validation": 12})), ports()))]
+    base = next(event for event in log if isinstance(event, CheckpointEvaluated))
+    promoted = [base.accuracy, *(event.accuracy for event in log if isinstance(event, CheckpointPromoted))]
+    assert promoted == sorted(promoted)
+    (refused,) = (event for event in log if isinstance(event, CheckpointRejected))
+    (alarm,) = (event for event in log if isinstance(event, AlarmRaised) and event.alarm.startswith("rejected-"))
+    assert alarm.message == f"{refused.checkpoint} was not promoted: {refused.reason}"
+    scores = f"validation {refused.accuracy:.3f} against {refused.against:.3f} of student-1, the best so far"
+    assert refused.reason.startswith(f"{scores}: lower, though no loss is proven; 2 of 12 items gained, 5 lost")
 
 
 @cache

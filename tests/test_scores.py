@@ -195,7 +195,7 @@ def test_a_verdict_says_its_evidence_in_full() -> None:
         f"a difference below {100 * test.detectable:.1f} points would mostly stay unseen"
     )
     assert found.reason == (
-        "0.450 against 0.500 of base, the best so far: more than the margin of 0.01 below it; "
+        "validation 0.450 against 0.500 of base, the best so far: more than the margin of 0.01 below it; "
         f"{evidence}; 1 undecided item counts as wrong"
     )
     assert (found.promoted, found.against, found.improved) == (False, 0.5, False)
@@ -206,7 +206,10 @@ def test_a_verdict_says_its_evidence_in_full() -> None:
     assert at.promoted and "no loss is proven, nor a gain; 0 of 20" in at.reason, "the margin itself is within it"
     other = judge(scored("1?" * 9), (base,), EvaluationConfig(margin=1))
     apart = "no loss is proven, nor a gain; not scored on the same items, so nothing can be tested"
-    assert other.reason == f"0.500 against 0.500 of base, the best so far: {apart}; 9 undecided items count as wrong"
+    assert (
+        other.reason
+        == f"validation 0.500 against 0.500 of base, the best so far: {apart}; 9 undecided items count as wrong"
+    )
     assert other.test is None and other.against == 0.5
     opened = judge(scored("0" * 20), (base,), EvaluationConfig(gate="open"))
     assert opened.promoted and "the best so far: the gate is open; 0 of 20 items gained, 10 lost" in opened.reason

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from agent0.assembly.runtime import plugins
 from agent0.config.loading import amended
+from agent0.evaluation.promotion import judge
 from agent0.report.diagnosis.findings import why_lines
 from agent0.run.diagnosis import diagnose
 from agent0.run.diagnosis.case import Case, Cause, Held, Iteration, Setting, Training
 from agent0.settings import RunConfig
 from agent0.settings.evaluation import EvaluationConfig
+from agent0.state.run_state import Checkpoint, Score
 from tests.plugin_files import forgotten
 from tests.test_run import played
 from tests.test_why import PARTS, SCORES, TRAININGS, why
@@ -231,6 +233,22 @@ def test_what_can_have_caused_a_decline_is_named_before_the_sizes() -> None:
     first = found(MIXED, trainings=(MADE,), scores=WORSE, **held | {"changes": (*held["changes"], *SIZES)})[0]
     assert "1 gained (run.student.temperature is 2, in profile tiny 1); the run is smaller" in first.conclusion
     assert first.mend.endswith("--set run.student.temperature=1")
+
+
+def test_refusals_of_all_checkpoints_are_told_with_the_reason_of_the_gate_and_what_to_try() -> None:
+    """Where chance explains the scores, smaller steps are no mend."""
+    base = Checkpoint("base", None, Score(0.4, "1" * 12 + "0" * 18))
+    lower, lost = Score(11 / 30, "1" * 11 + "0" * 19), Score(0.1, "1" * 3 + "0" * 27)
+    mends = {lower: "run.tasks=", lost: "run.training.student.lr="}
+    for score, mend in mends.items():
+        reason = judge(score, [base], EvaluationConfig()).reason
+        refused = [replace(RUINED, checkpoint=f"student-{n}", iteration=n, reason=reason) for n in range(2)]
+        first = found(MIXED, trainings=tuple(refused), scores=FELL[:1])[0]
+        assert first.conclusion == f"no checkpoint was promoted: {reason.partition(';')[0]}" and mend in first.mend
+    assert (
+        "validation 0.367 against 0.400 of base, the best so far: lower"
+        in judge(lower, [base], EvaluationConfig()).reason
+    )
 
 
 def test_a_validation_of_one_item_is_named_and_not_what_else_of_the_evaluation_differs() -> None:

@@ -153,7 +153,7 @@ def _worth(score: Score) -> list[float | None]:
 
 def _verdict(promoted: bool, rival: _Rival, candidate: Score, finding: str) -> Verdict:
     paired = rival.difference
-    about = f"{candidate.accuracy:.3f} against {rival.accuracy:.3f} of {rival.id}, {rival.role}: {finding}"
+    about = f"validation {candidate.accuracy:.3f} against {rival.accuracy:.3f} of {rival.id}, {rival.role}: {finding}"
     reason = f"{about}; {_evidence(paired)}{_confidence(rival.sureness)}{_undecided(candidate)}"
     test = PairedTest(against=rival.id, **_numbers(paired)) if paired else None
     return Verdict(promoted, reason, rival.accuracy, test, promoted and paired is not None and paired.improved)

@@ -13,12 +13,15 @@ UNLEARNT = "nothing was learned: "
 WORSE = "the student is no better than at first: "
 """It lost validation tasks, though too few to say that it got worse."""
 FLAT = (UNLEARNT, WORSE)
+UNPROVEN = "no loss is proven"
+"""In the gate's reason: the checkpoint scores lower by no more than chance explains."""
+LR = "run.training.student.lr"
 NAMED = 3
 """Settings of a recipe that are named, at most."""
 FEWER = 2
 """Times as many iterations, tasks or attempts in the profile: that the run is small is told of."""
-GATE = ("run.evaluation.gate", "run.evaluation.margin", "run.evaluation.benchmark_gate", "run.training.student.lr",
-        "run.training.student.")  # fmt: skip
+GATE = ("run.evaluation.gate", "run.evaluation.margin", "run.evaluation.calibration", "run.evaluation.benchmark_gate",
+        LR, "run.training.student.")  # fmt: skip
 KEYS = ("run.shuffle_rewards", "run.training.student.lr", "run.training.student.", "run.training.", "run.rewards.",
         "run.student.", "run.curriculum.", "run.teacher.", "run.verification.")  # fmt: skip
 
@@ -79,7 +82,8 @@ def _recipe_words(far: tuple[Setting, ...]) -> str:
 
 
 def _other(case: Case, told: str) -> dict[str, Any]:
-    """A setting to try another value of, where none differs: smaller steps, or more tasks where nothing was learned."""
-    if told.startswith(FLAT):
+    """A setting to try another value of, where none differs: smaller steps; more tasks where nothing was learned or no
+    loss is proven."""
+    if told.startswith(FLAT) or UNPROVEN in told:
         return {"run.tasks": 2 * case.config.tasks}
-    return {GATE[3]: case.value(GATE[3]) / 10}
+    return {LR: case.value(LR) / 10}
