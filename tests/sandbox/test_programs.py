@@ -94,6 +94,8 @@ def test_tests_say_what_only_the_candidate_can_define() -> None:
 
 DATA = Path(__file__).parents[1] / "data"
 ATTEMPTS = [json.loads(line) for line in (DATA / "forging_programs.jsonl").read_text(encoding="utf-8").splitlines()]
+EVASIONS = [json.loads(line) for line in (DATA / "evading_programs.jsonl").read_text(encoding="utf-8").splitlines()]
+TWINS = [json.loads(line) for line in (DATA / "evading_twins.jsonl").read_text(encoding="utf-8").splitlines()]
 HUMANEVAL = [json.loads(line) for line in (DATA / "humaneval_rows.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
@@ -121,55 +123,6 @@ async def test_no_program_that_computes_nothing_is_accepted_anywhere(sandbox: Bu
     assert await _forged(sandbox, [HUMANEVAL] * len(ATTEMPTS)) == []
 
 
-_CIRCLE = (
-    "class Circle:\n    def __init__(self, r): self.r = r\n    def area(self): return self\n"
-    "    __sub__ = __rsub__ = __abs__ = __add__ = area_of = lambda self, *_: self\n"
-    "    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = lambda *_: True\n    __float__ = lambda self: 0.0\n"
-)
-EVASIONS = {
-    "a context that swallows a failure": (
-        "with guard():\n    assert f(2) == 5\nassert f(1) == 1",
-        "class guard:\n    def __enter__(self): pass\n    def __exit__(self, *_): return True\ndef f(x): return x",
-    ),
-    "an asynchronous one": (
-        "import asyncio\nasync def main():\n    async with guard():\n        assert f(2) == 5\n"
-        "asyncio.run(main())\nassert f(1) == 1",
-        "class guard:\n    async def __aenter__(self): pass\n    async def __aexit__(self, *_): return True\n"
-        "def f(x): return x",
-    ),
-    "a failure in a callback that is caught": (
-        "def seen(x):\n    assert x == 3\neach(seen)\nassert f(1) == 1",
-        "def each(g):\n    try: g(0)\n    except BaseException: pass\ndef f(x): return x",
-    ),
-    "a difference that is nothing": ("c = Circle(2)\nassert c.r == 2\nassert abs(c.area() - 12.566) < 0.01", _CIRCLE),
-    "an order that always holds": ("c = Circle(2)\nassert c.r == 2\nassert 12.5 < c.area() < 12.6", _CIRCLE),
-    "a difference of another kind": (
-        "c = Circle(2)\nassert c.r == 2\nassert abs(c.area() - 12.566) < 0.01",
-        _CIRCLE.replace("__abs__ =", "__abs__ = lambda self: 0.0\n    __add__ ="),
-    ),
-    "an end that looks like all": (
-        "assert all(map(lambda x: f(x) == x + 1, [1, 2]))\nassert f",
-        "def f(x): raise StopIteration",
-    ),
-    "an exit that looks like success": ("assert f(3) == 9", "def f(x): raise SystemExit(0)"),
-    "a skip": (
-        "import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(f(3), 9)",
-        "import unittest\ndef f(x): raise unittest.SkipTest('later')",
-    ),
-    "a type that it is not": (
-        "assert isinstance(f(3), int)\nassert f(3) == 9",
-        "class int(int): pass\ndef f(x): return int(8)",
-    ),
-    "a list that follows what is expected": (
-        "given = [3, 1]\nexpected = [1, 3]\nassert f(given) == expected",
-        "def f(x):\n    x.clear()\n    return x",
-    ),
-    "a class that only says that it is equal": (
-        "assert V(1) + V(2) == V(3)",
-        "class V:\n    def __init__(self, x): pass\n    __add__ = lambda s, o: s\n    __eq__ = lambda s, o: True",
-    ),
-}
-"""What it does → tests, and a program that is wrong."""
 NO_TESTS = (
     "def main():\n    assert sq(3) == 9\n",
     "class Helper:\n    def check(self):\n        assert sq(3) == 9\n",
@@ -221,10 +174,17 @@ async def test_kinds_of_programs_and_tests_are_decided_as_labelled(
 
 
 @in_the_sandbox
-@pytest.mark.parametrize(("test", "program"), EVASIONS.values(), ids=EVASIONS.keys())
-async def test_what_tests_hand_over_cannot_be_turned_against_them(sandbox: Bubblewrap, test: str, program: str) -> None:
-    outcome = await check(Problem(test, wall_s=3.0), program, sandbox)
+@pytest.mark.parametrize("row", EVASIONS, ids=[row["evasion"] for row in EVASIONS])
+async def test_what_tests_hand_over_cannot_be_turned_against_them(sandbox: Bubblewrap, row: dict[str, str]) -> None:
+    outcome = await check(Problem(row["test"], wall_s=3.0), row["program"], sandbox)
     assert outcome.passed is not True, outcome
+
+
+@in_the_sandbox
+@pytest.mark.parametrize("row", TWINS, ids=[row["twin"] for row in TWINS])
+async def test_right_programs_that_look_like_evasions_pass(sandbox: Bubblewrap, row: dict[str, str]) -> None:
+    outcome = await check(Problem(row["test"]), row["program"], sandbox)
+    assert outcome.passed is True, outcome
 
 
 @in_the_sandbox

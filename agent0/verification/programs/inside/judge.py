@@ -89,6 +89,8 @@ def _overruled(link: JudgeLink, wall_s: float) -> Verdict:
         if link.waited > wall_s / 2:
             return {"passed": False, "reason": f"call {link.calls} did not return: timeout"}
         return {"passed": None, "reason": "the tests did not end: timeout"}
+    if link.failed:
+        return {"passed": None, "reason": "an assertion failed in a function that tests handed over"}
     if link.opaque:
         what = "size" if link.opaque in values.SIZES else "result"
         kind = f"a value that is {link.opaque}" if what == "size" else f"a value of type {link.opaque}"
@@ -133,6 +135,7 @@ def _module(request: dict[str, Any], link: JudgeLink, greeting: dict[str, Any]) 
     candidate = link.decode(greeting["module"])
     if not isinstance(candidate, Proxy):
         raise EndedError("it gives no module")
+    link.module, link.names = candidate, [name for name in request["names"] if name in greeting["names"]]
     for name in ("candidate", *request["modules"]):
         sys.modules[name] = candidate  # type: ignore[assignment]
     for name in request["names"]:

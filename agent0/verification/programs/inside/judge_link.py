@@ -2,6 +2,7 @@
 asked what plain data they equal, and it reaches nothing of the tests but what they handed to it."""
 
 import builtins
+import enum
 import io
 import random
 import re
@@ -32,6 +33,17 @@ _SERVED = {
     "__enter__", "__exit__", "__aenter__", "__aexit__", "__aiter__", "__anext__", "__reversed__", "__bool__",
     "__hash__", "__repr__", "__str__", "__format__", *COMPARED, *ARITHMETIC, *CONVERTED,
 }  # fmt: skip
+_PLAIN = (int, float, complex, str, bytes, bytearray, list, tuple, set, frozenset, dict, range)
+"""Classes whose objects cross by value: an object that stays at the other end is of none of them, unless too large."""
+_WEIGHS = {
+    "difference", "symmetric_difference", "intersection", "union", "issubset", "issuperset", "isdisjoint",
+    "startswith", "endswith", "equals",
+}  # fmt: skip
+"""Methods of collections and texts that are handed what they are compared with."""
+_RELATIVE = {
+    f"__{side}{name}__" for name in ("sub", "truediv", "floordiv", "mod", "divmod", "xor") for side in ("", "r")
+}
+"""Operations that repeat what they are given: a difference of nothing, a ratio of one."""
 _INPUT, _STDIN, _SEED = builtins.input, sys.stdin, random.seed
 
 
@@ -44,8 +56,10 @@ class ExpiredError(BaseException):
 
 
 class JudgeLink(Link):
-    """``own``: names of classes that tests speak of; ``deadline`` of the whole run. ``facts`` counts the values that
-    the candidate answered, ``calls`` its calls; ``waited`` the seconds spent waiting for it."""
+    """``own``: names of classes that tests speak of; ``names``: what they take of the candidate's ``module`` where
+    they take all; ``deadline`` of the whole run. ``facts`` counts the values that
+    the candidate answered, ``calls`` its calls; ``waited`` the seconds spent waiting for it; ``failed`` says that
+    an assertion of the tests failed in a call by the candidate, which may have caught it."""
 
     internal = (EndedError, ExpiredError, values.UndecidedError, values.OpaqueError)
 
@@ -55,6 +69,9 @@ class JudgeLink(Link):
         self.facts = self.calls = 0
         self.waited = 0.0
         self.deadline = time.monotonic() + wall_s
+        self.failed = False
+        self.module: Any = None
+        self.names: list[str] = []
         self._steps: set[int] = set()
         self._differences: set[int] = set()
         self._seed: list[str] = []
@@ -83,8 +100,6 @@ class JudgeLink(Link):
             self.facts += 1
             raise
         self.facts += op not in _DECIDES and not isinstance(value, Proxy)
-        if op == "get" and positional[0] in _STEPS and isinstance(value, Proxy):
-            self._steps.add(value._number_)
         return value
 
     def arguments(self, target: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Message:
@@ -148,6 +163,25 @@ class JudgeLink(Link):
 
     # what tests do with objects of the candidate
 
+    def attribute(self, target: Any, name: str) -> Any:
+        """See ``Link``. Who takes all names gets those that stand; and no object is asked how it compares."""
+        if name == "__all__":
+            return self.names
+        if name in _WEIGHS and target is not self.module and not self._is_own(target):
+            raise self._unknown(target)
+        known = set(self._proxies) if name in _STEPS else set()
+        value = super().attribute(target, name)
+        if name in _STEPS and isinstance(value, Proxy) and value._number_ not in known:
+            self._steps.add(value._number_)
+        return value
+
+    def stand_in(self, number: int, about: dict[str, Any]) -> Any:
+        """See ``Link``. What says that it is plain data, and did not cross as that, was forged."""
+        value = super().stand_in(number, about)
+        if isinstance(value, Proxy) and not about["size"] and _is_plain(value._about_["class"]):
+            raise EndedError("it gives plain data that does not cross")
+        return value
+
     def special(self, target: Any, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """See ``Link``. Only objects of classes that tests speak of are asked to compare or to compute."""
         if name in ("__eq__", "__ne__"):
@@ -173,8 +207,9 @@ class JudgeLink(Link):
             raise self._unknown(target)
 
     def _doubt(self, target: Any, name: str, positional: tuple[Any, ...], value: Any) -> None:
-        """A difference to a number repeats what the candidate was given, and so does what is computed from it."""
-        is_repeated = name in ("__sub__", "__rsub__") and _is_number(positional[0])
+        """A difference or ratio to a number repeats what the candidate was given, and so does what is computed from
+        it."""
+        is_repeated = name in _RELATIVE and _is_number(positional[0])
         if not is_repeated and target._number_ not in self._differences:
             return
         if _is_number(value):
@@ -211,7 +246,11 @@ class JudgeLink(Link):
             raise AttributeError(positional[0])
         if op not in ("call", "get", "set", "isinstance", "start", "poll", "result", "dir") and op not in _SERVED:
             raise AttributeError(op)
-        return super().perform(op, target, positional, named)
+        try:
+            return super().perform(op, target, positional, named)
+        except AssertionError as error:
+            self.failed = self.failed or "_there_" not in vars(error)
+            raise
 
     @staticmethod
     def _may_get(target: Any, name: str) -> bool:
@@ -226,6 +265,10 @@ class JudgeLink(Link):
 async def _unheeded(value: Any) -> bool:
     await value
     return False
+
+
+def _is_plain(kind: Any) -> bool:
+    return kind is not None and issubclass(kind, _PLAIN) and not issubclass(kind, enum.Enum)
 
 
 def _is_number(value: Any) -> bool:

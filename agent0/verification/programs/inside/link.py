@@ -240,6 +240,10 @@ class Link(Lender):
         about = {**about, "class": about["class"] and values.class_of(*about["class"][1:])}
         return proxy(self, number, about)
 
+    def attribute(self, target: Any, name: str) -> Any:
+        """Attribute ``name`` of an object of the other end."""
+        return self.ask("get", target, name)
+
     def special(self, target: Any, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call a special method of an object of the other end."""
         if name == "__call__":

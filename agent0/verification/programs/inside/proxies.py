@@ -71,7 +71,7 @@ class Proxy:
         return self._about_.get("class") or type(self)
 
     def __getattr__(self, name: str) -> Any:
-        return self._link_.ask("get", self, name)
+        return self._link_.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._link_.ask("set", self, name, value)

@@ -68,7 +68,7 @@ class Approximate:
             return same and all(self._near(left[key], item) for key, item in right.items())
         if isinstance(right, list | tuple):
             same = isinstance(left, list | tuple) and len(left) == len(right)
-            return same and all(map(self._near, left, right))
+            return same and all(self._near(*pair) for pair in zip(left, right, strict=True))
         if isinstance(right, bool) or not isinstance(right, int | float | complex):
             return bool(left == right)
         if right != right:
