@@ -4,22 +4,10 @@ import dataclasses
 from typing import Any
 
 COMPARED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
-_BINARY = [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "divmod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
+_BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and", "or", "xor", "lshift",
     "rshift",
-]
+)  # fmt: skip
 ARITHMETIC = tuple(
     f"__{name}__" for name in (*_BINARY, *(f"r{value}" for value in _BINARY), "neg", "pos", "invert", "abs", "round")
 )
@@ -28,21 +16,11 @@ _USED = (
     "__call__", "__iter__", "__next__", "__reversed__", "__len__", "__getitem__", "__setitem__", "__delitem__",
     "__contains__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__aiter__", "__anext__",
 )  # fmt: skip
-SPECIAL = (
-    *COMPARED,
-    *ARITHMETIC,
-    *CONVERTED,
-    *_USED,
-    "__await__",
-    "__bool__",
-    "__hash__",
-    "__repr__",
-    "__str__",
-    "__format__",
-)
+_OF_ALL = ("__bool__", "__hash__", "__repr__", "__str__", "__format__")
+SPECIAL = (*COMPARED, *ARITHMETIC, *CONVERTED, *_USED, "__await__", *_OF_ALL)
 """Names of special methods that are asked for."""
 _OF_CLASSES = ("__module__", "__qualname__", "__classcell__")
-_ALWAYS = ("__eq__", "__ne__", "__bool__", "__hash__", "__repr__", "__str__", "__format__")
+_ALWAYS = ("__eq__", "__ne__", *_OF_ALL)
 
 
 class Proxy:
@@ -55,11 +33,7 @@ class Proxy:
         """Make another object of the class there; a class where a class statement derives from what stands for one."""
         if len(positional) == 3 and isinstance(positional[2], dict) and "__qualname__" in positional[2]:
             name, bases, members = positional
-            kept = {
-                key: value
-                for key, value in members.items()
-                if key not in ("__module__", "__qualname__", "__classcell__")
-            }
+            kept = {key: value for key, value in members.items() if key not in _OF_CLASSES}
             return cls._home_.ask("derive", None, name, list(bases), kept)  # type: ignore[attr-defined]
         return cls._home_.ask("make", None, cls._type_, *positional, **named)  # type: ignore[attr-defined]
 

@@ -218,10 +218,6 @@ def _folder() -> Iterator[Path]:
 _OWN: dict[str, Any] = {"capsys": _captured, "monkeypatch": _patching, "tmp_path": _folder}
 
 
-class _SkippedError(Exception):
-    """``pytest.skip``."""
-
-
 def _fail(reason: str = "", **_: Any) -> None:
     raise AssertionError(reason)
 
