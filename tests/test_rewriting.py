@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent0.grading import answer_in, grade
 from agent0.grading.answer_types import left_undone
-from agent0.grading.comparison.congruences import residues_of
+from agent0.grading.comparison.periodic import residues_of
 from agent0.grading.comparison.words.calendar import clock, time_of
 from agent0.grading.math.symbolic import compared
 from agent0.verification.labelled_pairs import read_pairs

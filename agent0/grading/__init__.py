@@ -22,6 +22,7 @@ from agent0.grading.comparison.decisions import (
     decided_without_markup,
 )
 from agent0.grading.comparison.functions import same_functions, surely_differ
+from agent0.grading.comparison.words.choices import letter_of
 from agent0.grading.comparison.words.statements import unknown_to_engine
 from agent0.grading.extraction import answer_in
 from agent0.grading.extraction.marks import unquoted
@@ -30,7 +31,6 @@ from agent0.grading.math.cleaning import Clean, clean
 from agent0.grading.math.comparing import equal
 from agent0.grading.math.fallback import costly, question
 from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
-from agent0.grading.math.letters import letter_of
 from agent0.grading.math.lexer import UnreadableError
 from agent0.grading.math.parser import read
 from agent0.grading.math.undone import UNDONE, leaves_work

@@ -4,7 +4,7 @@ import re
 
 from agent0.grading import Grade
 from agent0.grading.answer_types import kind, plain
-from agent0.grading.math.letters import letter_of
+from agent0.grading.comparison.words.choices import letter_of
 
 
 @kind("choice", applies=lambda expected: bool(re.fullmatch(r"\([A-Z]\)", expected)), rank=2)

@@ -10,7 +10,7 @@ from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Applied, Quotient
 from agent0.grading.math.angles import E
 
-LARGEST_MATRIX, HIGHEST, FEWEST = 5, 12, 8
+LARGEST_MATRIX, HIGHEST, FEWEST, FARTHEST = 5, 12, 8, 1_000
 _ZERO, _ONE = algebra.number(0), algebra.number(1)
 Polynomial = dict[Fraction, Quotient]
 """The coefficient of each power of a variable."""
@@ -45,6 +45,8 @@ def geometric_sum(first: Sequence[Quotient]) -> Quotient | None:
 def sum_of_powers(body: Quotient, variable: str, start: int, end: Quotient) -> Quotient | None:
     """The sum of a polynomial from ``start`` to a symbolic ``end``, None where a power is high or no whole number."""
     total = _ZERO
+    if abs(start) > FARTHEST:
+        return None
     for power, factor in polynomial(body, variable).items():
         if power.denominator != 1 or not 0 <= power <= HIGHEST:
             return None

@@ -1,16 +1,24 @@
-"""Which choice a sentence takes: "It is (B)." takes B, "(B) is wrong" takes none."""
+"""Which choice a text takes: "It is (B)." takes B, "(B) is wrong" takes none."""
 
 import re
+import unicodedata
 
 from agent0.chat_format import opened
-from agent0.grading.math.letters import letter_of
+from agent0.grading.comparison.words.bare import without_markup
 
 _GOLD = re.compile(r"\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?|\\text\{([A-J])\}")
-_latex = re.compile(r"\\(?:text|math)(?:bf|rm|it)?(?![A-Za-z])|\\mbox|\\ |[${}*`_\\]")
+_LETTER = re.compile(
+    r"(?:(?:option|choice|answer)\s*:?\s*)?(?:\(\s*([A-Z])\s*\)|\[\s*([A-Z])\s*\]|([A-Z]))(?:[.):]\s*|\s+-\s+"
+    r"|(?<=[)\]])\s*|$)(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ANOTHER = re.compile(
+    r"^(?:or|and|/|,|&|but|not|maybe)\b|[(\[]\s*[A-Za-z]\s*[)\]]|(?<![\w'(])[A-Za-z][).](?!\w)|(?<![\w'])[B-HJ-Z](?![\w'])"
+)
 _clause = re.compile(
     r",?\s+(?:because|since|as|so|which|while|whereas|rather than|instead of|(?:and )?not)\b.*$", re.DOTALL | re.I
 )
-_another = re.compile(
+_ruled_out = re.compile(
     r"^(?:it(?: is|'s) not \(?[A-J]\)?|\(?[A-J]\)? is (?:wrong|incorrect|false|not correct|not right))[,;.]?\s+(?:but"
     r"|so|it|and)\b,?\s*(?:so\s+)?(?:it\b)?(?:\s*(?:is|'s)\b)?\s*",
     re.IGNORECASE,
@@ -32,6 +40,20 @@ _doubted = re.compile(
     r"|.*\b(?:not|never|neither|nor|except|but|doubt|either|or|wrong|incorrect|false)\b[^A-J]{0,12}\(?[A-J]\)?\W*$",
     re.DOTALL,
 )
+_small = re.compile(r"[(\[]\s*([a-j])\s*[)\]][.:]?")
+_instead = re.compile(
+    r"\(?([A-J])\)?,? (?:and )?(?:not|rather than|instead of) \(?[A-J]\)?\.?"
+    r"|\(?([A-J])\)?[,;.:] (?:and |but |while |whereas )?\(?[A-J]\)? (?:is|was|would|are|does|has|can)\b"
+    r"[^A-J]*\b(?:distractor|wrong|incorrect|not|too|fails?|false|eliminated|trap)\b[^A-J]*"
+)
+
+
+def letter_of(text: str) -> str:
+    """``B`` of ``(b)``, ``B.``, ``Option B`` or ``B) the second``; empty where none or more than one is named."""
+    match = _LETTER.fullmatch(without_markup(unicodedata.normalize("NFKC", text)))
+    if match is None or _ANOTHER.search(match[4]):
+        return ""
+    return (match[1] or match[2] or match[3]).upper()
 
 
 def same_choice(gold: str, answer: str) -> bool | None:
@@ -42,7 +64,19 @@ def same_choice(gold: str, answer: str) -> bool | None:
 
 def choice_of(text: str) -> str:
     """Return the one letter that ``text`` takes, empty where it takes none or doubts it."""
-    bare = " ".join(_latex.sub(" ", opened(text[:400])).split())
-    head = _clause.sub("", _another.sub("", bare))
+    head = _clause.sub("", _ruled_out.sub("", without_markup(opened(text[:400]))))
     head = _affirmed.sub("", _lead.sub("", head, count=1)).strip().rstrip(".! ")
     return "" if _doubted.match(head) else letter_of(head)
+
+
+def same_choice_word(gold: str, answer: str) -> bool | None:
+    """True where ``answer`` takes the gold's letter in small letters, or before what it rules out; else None."""
+    expected, bare = without_markup(gold).strip(" ."), without_markup(answer).strip(" .")
+    match = re.fullmatch(r"([A-J])|\(([A-J])\)", expected)
+    if match is None:
+        return None
+    small, instead = _small.fullmatch(bare), _instead.fullmatch(bare)
+    letter = small[1].upper() if small else (instead[1] or instead[2]) if instead else ""
+    if not letter and len(bare) > len("(C)"):
+        letter = choice_of(answer)
+    return True if letter == (match[1] or match[2]) else None

@@ -2,6 +2,7 @@
 
 import re
 
+from agent0.grading.math.cleaning import latex_signs
 from agent0.grading.rules import rewrite, rules
 
 _STATED = re.compile(
@@ -25,10 +26,35 @@ _SPELLINGS = rules(
 _degrees = re.compile(r"\\circ(?![A-Za-z])|\\degree|\N{DEGREE SIGN}|&deg;|\bdeg(?:ree)?s?\b", re.IGNORECASE)
 _pi = re.compile(r"\\pi(?![A-Za-z])|\N{GREEK SMALL LETTER PI}|\bpi\b")
 _UNASKED = re.compile(
-    r"\\(?:begin\s*\{cases\}|[pb]?mod|pod|gcd|lcm|angle|triangle|binom|vec|det|partial|prime|top)(?![A-Za-z])"
-    r"|(?<![A-Za-z\\])(?:[EFGHPfgh]\s*(?:\^\s*\{?-1\}?\s*)?\(|a?(?:max|min)(?![a-z])|d[a-z]?\s*/\s*d[a-z])|\\frac\s*\{\s*d(?![a-z]{3})|arc(?:sinh|cosh|tanh|cot|sec|csc)|\\(?:max|min)(?![a-z])"
-    r"|\^\s*\{?\s*T|'|N_|!|\^\s*\{?\s*[-+]?\d{2}|\\(?:nabla|hat|dagger|otimes|oplus|wedge|star|dots|ldots|cdots|ell)(?![A-Za-z])"
+    r"\\(?:begin\s*\{cases\}|[pb]?mod|pod|gcd|lcm|max|min|angle|triangle|binom|vec|det|partial|prime|top|nabla|hat|dagger"
+    r"|otimes|oplus|wedge|star|dots|ldots|cdots|ell)(?![A-Za-z])|(?<![A-Za-z\\])(?:max|min)(?![a-z])"
+    r"|(?<![A-Za-z\\])(?:[EFGHPfgh]\s*(?:\^\s*\{?-1\}?\s*)?\(|d[a-z]?\s*/\s*d[a-z])|\\frac\s*\{\s*d(?![a-z]{3})"
+    r"|arc(?:sinh|cosh|tanh|cot|sec|csc)|\^\s*\{?\s*T|'|N_|!|\^\s*\{?\s*[-+]?\d{2}"
 )
+_mathematical = re.compile(r"[\\^_{()<>=+*/]")
+_builder = re.compile(r"\{.*(?:\\mid|\||:)", re.DOTALL)
+_BAR = rules((r"\\mid(?![A-Za-z])|:|\\(?:vert|colon)(?![A-Za-z])", "|"))
+_TIGHT = rules(
+    (r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}", r" \1 "),
+    (r"\\(?:left|right|big|Big)(?![A-Za-z])|\\[ ,;:!]", ""),
+    (r"\\([{}])", r"\1"),
+    (r"^[\s.$]+|[\s.$]+$", ""),
+    (r"([_^])\s*\{\s*(\w)\s*\}", r"\1\2"),
+    (r"\\([lgn]e)q(?![A-Za-z])", r"\\\1"),
+    (r"\s+", " "),
+    (r"(?<![A-Za-z\d]) | (?![A-Za-z\d])", ""),
+)
+
+
+def same_text(gold: str, answer: str) -> bool | None:
+    """True where both are one text of mathematics but for spaces, braces around single signs and, in a set given by a
+    condition, the bar; else None."""
+    return True if _mathematical.search(gold) and _tight(gold) == _tight(answer) else None
+
+
+def _tight(text: str) -> str:
+    text = rewrite(latex_signs(text), _TIGHT)
+    return rewrite(text, _BAR, _TIGHT[-1:]) if _builder.match(text) else text
 
 
 def degrees_for_radians(gold: str, answer: str) -> bool | None:
