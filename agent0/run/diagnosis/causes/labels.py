@@ -8,7 +8,7 @@ from agent0.run.monitors.labels import learns_from_majority
 LOWEST = 0.5
 ENOUGH = 5
 KEYS = ("run.training.student.verdicts", "run.training.student.leak", "run.verification.unchecked",
-        "run.shuffle_rewards", "run.training.student.source", "run.curriculum.families")  # fmt: skip
+        "run.shuffle_rewards", "run.curriculum.families")  # fmt: skip
 
 
 @cause(42)
