@@ -7,9 +7,9 @@
 #   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
 #   make arms     what an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
-#                 a teacher that writes its tasks and an exact gate are worth (writes curriculum.md, schedules.md,
-#                 uncertainty.md, teacher.md, teacher-gain.md, gate.md and teacher-gate.md of docs/results/; goes on where it was
-#                 stopped)
+#                 a teacher that writes its tasks, an exact gate and promotions that never go down are worth (writes curriculum.md,
+#                 schedules.md, uncertainty.md, teacher.md, teacher-gain.md, gate.md, teacher-gate.md and promotion-*.md of
+#                 docs/results/; goes on where it was stopped)
 #   make bench    what everyday commands, pages, calls of remote models, event spine, tables, seals, pasts and sandbox
 #                 cost, how served models differ, how fast the built-in one is; verdicts, where
 #                 AGENT0_BENCHMARKS names rows
@@ -101,6 +101,8 @@ arms: setup
 	$(BIN)/agent0 experiment teacher-gain --jobs 2 --no-protocols --write docs/results/teacher-gain.md
 	$(BIN)/agent0 experiment gate --jobs 2 --no-protocols --write docs/results/gate.md
 	$(BIN)/agent0 experiment teacher-gate --jobs 2 --no-protocols --write docs/results/teacher-gate.md
+	$(BIN)/agent0 experiment ablation --name promotion-tiny --profile tiny --seeds 0-4 --jobs 2 \
+		--variant margin-05:run.evaluation.margin=0.05 --variant never-lower: --write docs/results/promotion-tiny.md
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli
