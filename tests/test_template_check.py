@@ -1,10 +1,22 @@
 """What a chat template writes of calls is what is read, for each form that templates teach."""
 
+from pathlib import Path
+
 import pytest
 
 from agent0.assembly.validate.template_check import CONVERSATIONS, report_of
+from agent0.rollout.parsing import parse_turn
+from agent0.rollout.prompts import prompt, render
+from agent0.rollout.student import specs_of
+from agent0.rollout.tool_prompts import toolbox
+from agent0.tools import tools
 from infra.engine.folder_template import renderer
+from infra.engine.turn_forms import form_of
 
+TEMPLATES = Path(__file__).parent / "data" / "templates"
+OWN = {"qwen3.5": "<function=", "glm4.5": "<arg_key>", "qwen2.5": '{"name"', "qwen3": '{"name"', "llama3.1": '{"name"'}
+"""What a call is written with in prompts: llama's tools go as text in our form."""
+KNOWN = toolbox(specs_of(tuple(tools())))
 HEAD = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}"
     "{% for c in m.tool_calls or [] %}{% set f = c.function %}"
@@ -56,3 +68,22 @@ def test_what_a_template_refuses_or_garbles_is_named() -> None:
     assert report.lost == {"two calls": "the template refuses it"} and "(not: two calls)" in str(report)
     garbled = report_of(renderer(f"{HEAD}<tool_call>{{{{ f.name }}}} with {ARGUMENTS}</tool_call>{TAIL}", {}))
     assert garbled.form == "<tool_call> with JSON" and len(garbled.lost) == 10
+
+
+@pytest.mark.parametrize("template", OWN)
+@pytest.mark.parametrize("domain", ["math", "code", "logic", "text"])
+@pytest.mark.parametrize("long", [False, True])
+def test_examples_of_a_prompt_are_in_the_form_that_the_template_teaches(template: str, domain: str, long: bool) -> None:
+    render_template = renderer((TEMPLATES / f"{template}.jinja").read_text(), {"bos_token": "<s>", "eos_token": "</s>"})
+    form = form_of(render_template)
+    turns = render(prompt("full", domain, "student", long=long), {"question": "?", "domain": domain})
+    shown = [turn.content for turn in turns if turn.role in ("system", "assistant") and "<tool_call>" in turn.content]
+    assert shown
+    for ours in shown:
+        own = form.with_own_calls(ours)
+        calls, expected = (
+            [(call.name, {k: f"{v}" for k, v in call.arguments.items()}) for call in parse_turn(text, KNOWN).calls]
+            for text in (own, ours)
+        )
+        assert OWN[template] in own and calls == expected != []
+        assert template in ("qwen3.5", "glm4.5") or own == ours

@@ -6,7 +6,7 @@ from agent0.chat_format import ACTION_INPUT, OPEN, format_action, format_call
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
 from agent0.rollout.student import begin, specs_of
-from agent0.rollout.tool_prompts import shown
+from agent0.rollout.tool_prompts import FENCE, FORMS, IN_PYTHON, shown, toolbox
 from agent0.settings import StudentConfig
 from agent0.tools import tools
 from events.values import Turn
@@ -14,24 +14,41 @@ from tests.test_student import CALL, TASK, Playback, play
 
 ACTIONS = StudentConfig(max_tokens=200, tools=("python", "sympy"), tool_form="actions")
 
+OPENINGS = {"actions": ACTION_INPUT, "brackets": "[tool_call]", FENCE: "```python"}
 
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("style", ["compact", "full"])
 @pytest.mark.parametrize("domain", ["math", "code", "logic"])
 @pytest.mark.parametrize("long", [False, True])
-def test_examples_of_a_prompt_make_the_same_calls_in_either_way(style: str, domain: str, long: bool) -> None:
+def test_examples_of_a_prompt_make_the_same_calls_in_every_form(style: str, domain: str, long: bool, form: str) -> None:
+    """What a prompt shows is what is read; in blocks of code, without those that Python has as well."""
     specs = specs_of(ACTIONS.tools)
     plain = render(prompt(style, domain, "student", long=long), {"question": CALL})
-    acting = shown(plain, specs, "actions")
-    assert shown(plain, specs, "calls") == plain == shown(plain, (), "actions")
-    first = acting[0].content
-    assert acting[0].role == "system" and all(f"- {spec.name}: {spec.description}" in first for spec in specs)
-    assert OPEN not in first and ACTION_INPUT in first
-    asked = [turn for turn in acting if turn.role in ("user", "tool")]
-    assert asked == [turn for turn in plain if turn.role in ("user", "tool")] and CALL in asked[-1].content
-    for before, after in zip(*([t for t in turns if t.role == "assistant"] for turns in (plain, acting)), strict=True):
-        wanted, found = parse_turn(before.content), parse_turn(after.content)
-        assert [(call.name, call.arguments) for call in wanted.calls] == [(c.name, c.arguments) for c in found.calls]
-        assert not any(call.error for call in found.calls) and OPEN not in after.content
+    formed = shown(plain, specs, form)
+    assert shown(plain, specs, "template") == plain == shown(plain, (), form)
+    described = [spec for spec in specs if form != FENCE or spec.name not in IN_PYTHON]
+    first = formed[0].content
+    assert formed[0].role == "system" and all(f"- {spec.name}: " in first for spec in described)
+    assert OPEN not in first and OPENINGS[form] in first
+    kept = [turn for turn in formed if turn.role in ("user", "tool")]
+    assert kept == [turn for turn in plain if turn.role in ("user", "tool")] or form == FENCE
+    assert CALL in kept[-1].content
+    calls, expected = (
+        [
+            (call.name, call.arguments, call.error)
+            for turn in turns
+            if turn.role == "assistant"
+            for call in parse_turn(turn.content, toolbox(specs), form=way).calls
+        ]
+        for turns, way in ((formed, form), (plain, "template"))
+    )
+    assert calls == [call for call in expected if form != FENCE or call[0] not in IN_PYTHON] or form == FENCE
+    assert {call[0] for call in calls} <= {spec.name for spec in described} or long
+    assert not any(call[2] for call in calls)
+    assert not any(OPEN in turn.content for turn in formed if turn.role == "assistant")
+    if style == "full" and not long:
+        assert calls
 
 
 @pytest.mark.parametrize("name", sorted(tools()))

@@ -125,7 +125,7 @@ class Chat:
         if turn.role != "assistant":
             return self._ids(self._plain, self._form.content(turn, gap))
         if not turn.token_ids:
-            return self._ids(self._markup, turn.content)
+            return self._ids(self._markup, self._form.with_own_calls(turn.content))
         ids = list(turn.token_ids)
         forced = turn.content.removesuffix(self.decode(ids))
         if forced and forced != turn.content:

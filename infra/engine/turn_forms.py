@@ -3,15 +3,19 @@
 Templates that speak the marks of Qwen2.5 (``<tool_call>``, ``<tool_response>``) get tools and results as they are. All
 others would drop them, quote them, demand ids of calls or teach a form of calls that is not read here; they get both as
 text, as model servers do (``infra.models.tool_text``). A template that knows no system turn gets it with the first
-user's.
+user's. Calls in our prompts are written as the template writes them, where it has a form of its own.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, cast
 
 from jinja2 import TemplateError
 
+from agent0.chat_format import CLOSE, OPEN, format_call
 from agent0.errors import OperationError
 from agent0.ports.models import ToolSpec
 from events.values import Turn
@@ -30,6 +34,7 @@ RESPONSE = "<tool_response>"
 ROLES = ("system", "user", "assistant", "tool", "tool", "assistant", "user", "assistant", "tool", "assistant")
 """A conversation with all that a run sends: examples, several results of one turn, a call after another."""
 FIX = "Take another model, or correct the chat template in its folder."
+_call = re.compile(f"{OPEN}\n(.*?)\n{CLOSE}", re.DOTALL)
 TOOL = ToolSpec("probe", "Probes.", {"type": "object", "properties": {"text": {"type": "string"}}})
 
 
@@ -50,16 +55,24 @@ class Gap:
 
 @dataclass(frozen=True)
 class TurnForm:
-    """``marked``: tools by argument and results as role tool, else both as text. ``system``: a system turn is one."""
+    """``marked``: tools by argument and results as role tool, else both as text. ``system``: a system turn is one.
+    ``write_call``: the template's own text of a call, from ours without its marks; None where that is ours."""
 
     marked: bool = True
     system: bool = True
+    write_call: Callable[[str], str] | None = None
 
     def content(self, turn: Turn, gap: Gap) -> str:
         """The text of a turn that the assistant did not write, after ``gap``: trimmed as the template does it, and with
         the marks broken that only text tells from ours."""
-        text = turn.content if self.marked or turn.role == "system" else harmless(turn.content)
-        return gap.trimmed(text)
+        if turn.role == "system":
+            return gap.trimmed(self.with_own_calls(turn.content))
+        return gap.trimmed(turn.content if self.marked else harmless(turn.content))
+
+    def with_own_calls(self, text: str) -> str:
+        """Return a prompt's ``text``, or an example's, with calls as the template writes them."""
+        write = self.write_call
+        return _call.sub(lambda call: write(call[1]), text) if write else text
 
     def gaps(self, render: Render, roles: Sequence[str], tools: Sequence[ToolSpec], opened: bool) -> list[Gap]:
         """The text around the contents of turns with ``roles``: one gap before each, one after the last.
@@ -91,10 +104,38 @@ def form_of(render: Render) -> TurnForm:
         except OperationError as error:
             refused = error
             continue
-        if not form.marked or any(RESPONSE in gap.text for gap in gaps):
+        if not form.marked:
             return form
+        if any(RESPONSE in gap.text for gap in gaps):
+            return replace(form, write_call=_call_writer(render))
     assert refused  # noqa: S101 - the last form is never left without one
     raise refused
+
+
+def _call_writer(render: Render) -> Callable[[str], str] | None:
+    """What writes a call as the template does; None where that is our form, or none."""
+    user: Any = {"role": "user", "content": "?"}
+
+    def turn_text(turn: Any) -> str:
+        return rendered(render, [user, turn], [], False, ("user", "assistant"))
+
+    before, _, after = turn_text({"role": "assistant", "content": SENTINEL}).partition(SENTINEL)
+
+    @lru_cache(64)
+    def write(body: str) -> str:
+        ours = f"{OPEN}\n{body}\n{CLOSE}"
+        try:
+            function = json.loads(body)
+            text = turn_text(
+                {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
+            )
+        except (OperationError, ValueError):
+            return ours
+        written = text.removeprefix(before).removesuffix(after).strip()
+        return written if text.startswith(before) and function["name"] in written else ours
+
+    probe = format_call(TOOL.name, {"text": "a"})
+    return None if write(probe.removeprefix(f"{OPEN}\n").removesuffix(f"\n{CLOSE}")) == probe else write
 
 
 def described_tool(tool: ToolSpec) -> dict[str, Any]:

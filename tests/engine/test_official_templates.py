@@ -198,7 +198,7 @@ def test_the_templates_are_those_whose_source_is_named() -> None:
 
     named = (TEMPLATES / "SOURCES.md").read_text()
     files = [path for path in TEMPLATES.iterdir() if path.name != "SOURCES.md"]
-    assert len(files) == 5
+    assert len(files) == 7
     for path in files:
         (row,) = [line for line in named.splitlines() if line.startswith(f"| `{path.name}` |")]
         assert f"| {sha256(path.read_bytes())[:12]}… |" in row

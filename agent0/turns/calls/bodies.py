@@ -223,8 +223,9 @@ def _of_pairs(name: str, pairs: list[tuple[str, object]], raw: str, toolbox: Too
 
 
 def _value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:
-    """What ``text`` between tags says: itself where the argument is text, or may be, else the JSON that it is."""
-    text = text.removeprefix("\n").removesuffix("\n")
+    """What ``text`` between tags, on lines of its own or not, says: itself where the argument is text, or may be, else
+    the JSON that it is."""
+    text = text[1:].removesuffix("\n") if text.startswith("\n") else text
     is_text = toolbox.is_text(tool, argument)
     if is_text or (is_text is None and not _plain_value.fullmatch(text.strip())):
         return text
