@@ -10,6 +10,9 @@ from events.base import Recorded
 from events.benchmarks import BenchmarksIndexed
 from events.values import Artifact, Task
 
+FILE_MARK = "\x1c"
+"""Begins a file, in a text that holds several; its name follows, up to the end of the line. No JSON has this sign."""
+
 
 @dataclass(frozen=True)
 class Dataset:

@@ -129,9 +129,8 @@ class OpenAIServer:
         async with self._adapted(found, request.adapter) as fields:
             answered = await self._asked(found, request, prompt, fields, len(requests))
         turns = [self._generation(found, request, one, answered) for one in answered.replies]
-        if len(turns) == 1:
-            return turns
-        return [replace(turn, seed=seed_of(request.sampling) + n) for n, turn in enumerate(turns)]
+        first = seed_of(request.sampling)
+        return turns if len(turns) == 1 else [replace(turn, seed=first + n) for n, turn in enumerate(turns)]
 
     async def found(self) -> Found:
         """Find out, once, what the server has and gives; errors as for ``generate``."""
@@ -294,8 +293,8 @@ class OpenAIServer:
         self, found: Found, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any], count: int
     ) -> Answered:
         stops = found.chat.stops if found.chat else ()
-        content = body(found.way, request, found.model, prompt, stops, count) | dict(fields)
-        content |= {} if found.way.ids else chat_fields(self._actor, found.kind)
+        own = {} if found.way.ids else chat_fields(self._actor, found.kind)
+        content = {**body(found.way, request, found.model, prompt, stops, count), **fields, **own}
         answered = await self._connection.written(
             PATHS[found.way.dialect],
             content,

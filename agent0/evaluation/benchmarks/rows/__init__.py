@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent0.errors import ConfigError
+from agent0.ports.storage import FILE_MARK
 
 BOM = "\ufeff"
-FILE_MARK = "\x1c"
-"""Begins a file, in a text that holds several; its name follows, up to the end of the line. No JSON has this sign."""
 _LISTS = ("examples", "rows", "data")
 _OTHER_FILES = {
     "version https://git-lfs": "It is a pointer of Git LFS, not the file: git lfs pull.",
