@@ -14,6 +14,7 @@ from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, step
 from agent0.rollout.teacher import propose
+from agent0.routing.strategies import strategies
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings, StudentConfig, TeacherConfig
 from agent0.verification.panel.opinion import judge_opinion
 from events.base import Recorded
@@ -21,6 +22,7 @@ from events.models import ModelCalled
 from events.values import Task, TokenCounts, Turn
 from infra.gateway.gateway import Gateway
 from infra.log.event_log import Log
+from infra.models.tiny import BASE
 from tests.anthropic_server import serving as anthropic
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.openai_server import serving as openai
@@ -173,3 +175,19 @@ async def test_every_role_says_which_task_it_asks_for() -> None:
     await criticise(model, config, (), "2", seed=0, group="r1", task="t3", attempt="a1")
     found = [(one.group, one.task, one.attempt) for one in model.asked]
     assert found == [("r1", "t1", ""), ("r1", "t2", ""), ("r1", "t3", "a1"), ("r1", "t3", "a1")]
+
+
+@pytest.mark.parametrize("strategy", [name for name in strategies() if name not in ("cost_aware", "budgeted")])
+async def test_a_model_that_is_named_by_its_server_is_routed_by_every_strategy(
+    log: Log, tmp_path: Path, strategy: str
+) -> None:
+    with openai(models=("whoever",)) as server:
+        pairs = {"provider": "openai", "base_url": f"{server.url}/v1", "tokenizer": str(BASE), "max_tokens": "64"}
+        pairs |= {"fallback": '["tiny/"]', "routing.strategy": strategy}
+        settings = held(tmp_path, **{f"run.verification.judge.{key}": value for key, value in pairs.items()})
+        models = OpenModels(settings, MemoryArtifacts(), log)
+        judge = models.open(settings.run.verification.judge)
+        try:
+            assert [(await judge.generate(ASKED)).model for _ in range(2)]
+        finally:
+            await models.close()

@@ -82,7 +82,8 @@ class Reactions:
             self._fatal(str(error))
         except Exception as error:
             if not isinstance(error, RetryError):
-                logging.getLogger(__name__).exception("%s could not be handled", delivery.recorded.subject)
+                logger = logging.getLogger(__name__)  # a traceback is recorded with the failure that no try mends
+                logger.warning("%s will be tried again: %s", delivery.recorded.subject, error)
             if not await self._beyond_us(handler, delivery, error):
                 delay_s = self._settings.retry_delay_s * 2.0 ** min(delivery.deliveries - 1, 32)
                 await delivery.nack(min(delay_s, LONGEST_DELAY_S))

@@ -146,10 +146,11 @@ class TriedModel:
 
 
 class LocalLink:
-    """A model of the chain that costs nothing: no cache, no charge, no event of its own."""
+    """A model of the chain that costs nothing: no cache, no charge, no event of its own. Its ``id`` stays the name that
+    settings give it, since a model's own name may be learned from its server with the first answer."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self._model, self.id = model, model.name
 
     @property
     def model(self) -> Model:
@@ -159,11 +160,6 @@ class LocalLink:
     @property
     def name(self) -> str:
         """Of the model."""
-        return self._model.name
-
-    @property
-    def id(self) -> str:
-        """The name of the model."""
         return self._model.name
 
     def most(self, request: GenerateRequest) -> int | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -346,3 +347,22 @@ async def test_who_only_waits_for_a_dependency_is_given_back_when_the_process_st
         await world.stop(bus, grace_s=1000)
     await world.bus(Toy(resolve))
     await world.until(2)
+
+
+async def test_what_is_delivered_again_is_one_line_without_a_traceback(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reach, failures = RunView.reach, [TransientError("The view of r1 was dropped."), ValueError("a defect")]
+
+    async def fail_at_first(view: RunView, seq: int) -> None:
+        if failures:
+            raise failures.pop(0)
+        await reach(view, seq)
+
+    monkeypatch.setattr(RunView, "reach", fail_at_first)
+    await world.put(raised("a"))
+    await world.bus(Toy(resolve))
+    await world.until(1)
+    lines = [one for one in caplog.records if one.name == "infra.bus.dispatch" and one.levelno >= logging.WARNING]
+    assert [one.getMessage().partition(": ")[2] for one in lines] == ["The view of r1 was dropped.", "a defect"]
+    assert all("will be tried again" in one.getMessage() and not one.exc_info for one in lines)

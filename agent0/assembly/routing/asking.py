@@ -42,7 +42,7 @@ def actor_of(settings: Settings, role: str) -> ActorConfig:
     """The settings of the model of ``role``.
 
     Raises:
-        ConfigError: no such role.
+        ConfigError: no such role, or it has no model.
     """
     known: dict[str, ActorConfig] = {
         "teacher": settings.run.teacher,
@@ -51,4 +51,8 @@ def actor_of(settings: Settings, role: str) -> ActorConfig:
     }
     if role not in known:
         raise ConfigError(f"There is no role {role!r}.", f"Known: {', '.join(known)}.")
+    if not known[role].provider:
+        place = "run.verification.judge.provider" if role == "judge" else f"run.{role}.provider"
+        fix = f"Name one: --set {place}=ollama/MODEL; or ask another role: --role."
+        raise ConfigError(f"The {role} has no model.", f"The setting {place} is empty.", fix)
     return known[role]
