@@ -2,7 +2,7 @@
 
 from agent0.routing.health import model_alarms
 from agent0.run.lifecycle import RunState
-from agent0.training.selection import training_warning
+from agent0.training.selection import left_out, training_warning
 from agent0.verification.human_review import verdict_alarms
 from events.alarms import AlarmRaised, ReactionFailed
 from events.base import Event
@@ -28,7 +28,7 @@ async def raise_alarm(
         case ResultVerified():
             return [*verdict_alarms(event, run)]
         case CheckpointTrained(adapter=None):
-            text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({event.skipped})"
+            text = f"{event.checkpoint}: nothing to learn from, {event.parent} stays ({left_out(event.skipped)})"
             return [AlarmRaised(alarm=f"no-signal-{event.checkpoint}", severity="warning", message=text)]
         case CheckpointTrained() if warning := training_warning(event, run.config.training):
             return [AlarmRaised(alarm=f"not-finite-{event.checkpoint}", severity="warning", message=warning)]

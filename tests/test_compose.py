@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import subprocess
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from agent0.assembly.log.access import check_log, open_log, provision
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import build
 from agent0.config.loading import load
-from agent0.settings import Settings
+from agent0.settings import ApiSettings, Settings
 from infra.log.nats_server import binary
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +37,25 @@ class Strict(BaseModel):
 class Build(Strict):
     context: str
     dockerfile: str
+    args: dict[str, str] = {}
+
+
+class Device(Strict):
+    driver: Literal["nvidia"]
+    count: Literal["all"]
+    capabilities: list[Literal["gpu"]]
+
+
+class Reservations(Strict):
+    devices: list[Device]
+
+
+class Resources(Strict):
+    reservations: Reservations
+
+
+class Deploy(Strict):
+    resources: Resources
 
 
 class Condition(Strict):
@@ -55,6 +75,7 @@ class Service(Strict):
 
     image: str = Field(pattern=r"^[a-z0-9./-]+:[a-z0-9.-]+$")
     build: Build | None = None
+    deploy: Deploy | None = None
     command: list[str] = Field(default=[], min_length=1)
     entrypoint: list[str] = []
     profiles: list[str] = []
@@ -104,11 +125,12 @@ def test_what_services_refer_to_exists(compose: Compose) -> None:
             for other, wish in service.depends_on.items():
                 assert not (wish.required and compose.services[other].profiles), (name, other)
     wanted = {profile for service in compose.services.values() for profile in service.profiles}
-    assert wanted == {"cli", "ollama", "cluster", "observability"}
+    assert wanted == {"cli", "gpu", "ollama", "cluster", "observability"}
 
 
 def test_services_run_every_handler_exactly_once(compose: Compose) -> None:
-    runs = [s.command[2:] for s in ours(compose).values() if s.command[:2] == ["handlers", "run"]]
+    services = [service for service in ours(compose).values() if "gpu" not in service.profiles]
+    runs = [service.command[2:] for service in services if service.command[:2] == ["handlers", "run"]]
     assert Counter(name for names in runs for name in names) == Counter(list(known_handlers()))
     assert all(runs)  # no names would mean all of them
 
@@ -127,7 +149,7 @@ def test_containers_are_confined(compose: Compose) -> None:
         assert "no-new-privileges:true" in service.security_opt, name
         lifted = any("unconfined" in option for option in service.security_opt)
         assert lifted == bool(nested & set(service.command)), name
-        assert not service.ports
+        assert not service.ports or service.command[0] == "up", name
     published = [port for service in compose.services.values() for port in service.ports]
     assert all(port.startswith("127.0.0.1:") for port in published)
 
@@ -141,6 +163,49 @@ def test_passwords_come_from_outside_and_settings_exist(compose: Compose) -> Non
         assert held.nats.user in ROLES
         assert held.nats.url == "nats://nats:4222"
     assert all(f"NATS_{role.upper()}_PASSWORD:?" in text for role in ROLES)
+
+
+KEY = re.compile(r"\b[A-Z]+_API_KEY\b")
+
+
+def test_pages_are_served_on_this_machine_alone_beside_the_services_that_execute_runs(compose: Compose) -> None:
+    [(name, server)] = [(name, s) for name, s in compose.services.items() if s.command[:1] == ["up"]]
+    assert not server.profiles and "--no-handlers" in server.command, name
+    assert filled(server.ports[0]) == f"127.0.0.1:8650:{ApiSettings().port}"
+    assert server.healthcheck and "/healthz" in server.healthcheck.test[-1]
+
+
+def test_keys_of_vendors_reach_what_asks_models_and_nothing_else(compose: Compose) -> None:
+    sources = [path for room in ("agent0", "infra") for path in (ROOT / room).rglob("*.py")]
+    keys = {key for path in sources for key in KEY.findall(path.read_text())}
+    assert "ANTHROPIC_API_KEY" in keys
+    for name, service in compose.services.items():
+        passed = {key for key in service.environment if KEY.fullmatch(key)}
+        asks = service.build is not None and service.command[0] in ("handlers", "up", "--help")
+        assert passed == (keys if asks else set()), name
+        assert all(filled(str(service.environment[key])) == "" for key in passed)
+
+
+def test_a_profile_has_those_services_on_a_gpu_that_compute_models(compose: Compose) -> None:
+    computing = {"proposer", "student", "trainer"}
+    gpu = {name: service for name, service in compose.services.items() if service.profiles == ["gpu"]}
+    assert {name.removesuffix("-gpu") for name in gpu} == computing
+    for name, service in gpu.items():
+        assert service.command == compose.services[name.removesuffix("-gpu")].command
+        assert service.deploy and service.build and "/cu" in service.build.args["TORCH_INDEX"], name
+        assert service.image != compose.services["student"].image, "packages of another kind"
+
+
+def test_the_image_holds_the_extras_that_its_services_use(compose: Compose) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    dockerfile = (IMAGES / "Dockerfile").read_text()
+    arguments = dict(re.findall(r"^ARG (\w+)=(\S*)$", dockerfile, re.M))
+    assert '".[$EXTRAS$MORE_EXTRAS]"' in dockerfile
+    installed = set(arguments["EXTRAS"].split(","))
+    people = {"dev", "browser", "notebook", "trl"}  # tests, notebooks, and a trainer that reads what is exported
+    assert set(extras) - people - installed == {"qlora"}
+    added = [s.build.args["MORE_EXTRAS"] for s in ours(compose).values() if s.build and "gpu" in s.profiles]
+    assert added and set(added) == {",qlora"} and arguments["MORE_EXTRAS"] == ""
 
 
 def filled(text: str) -> str:

@@ -210,6 +210,19 @@ async def test_alarms_tell_what_a_person_should_see() -> None:
     assert isinstance(told, alarms.AlarmRaised) and told.severity == "critical"
 
 
+async def test_an_alarm_of_a_training_without_samples_names_what_was_left_out_in_words() -> None:
+    for skipped, words in (
+        ({"off_frontier": 1200, "unscored": 2}, "off_frontier 1,200, unscored 2"),
+        ({}, "no samples"),
+    ):
+        trained = checkpoints.CheckpointTrained(
+            checkpoint="student-0", role="student", iteration=0, parent="base", adapter=None, samples=0, skipped=skipped
+        )
+        (alarm,) = await react("raise_alarm", trained, state_at(1))
+        assert isinstance(alarm, alarms.AlarmRaised)
+        assert alarm.message == f"student-0: nothing to learn from, base stays ({words})"
+
+
 async def test_what_is_told_of_tasks_nobody_knows_is_left_alone() -> None:
     state = state_at(1)
     strange = {"task": "t9-000", "iteration": 9}

@@ -100,7 +100,9 @@ def test_a_stage_that_there_is_not_is_named(tmp_path: Path) -> None:
 
 def test_a_role_without_a_model_is_named_with_its_setting(tmp_path: Path) -> None:
     asked = call("router", "ask", "Is 7 a prime?", home=tmp_path)
-    assert asked.code == 2 and "The judge has no model. The setting run.verification.judge.provider is empty." in asked.err
+    assert (
+        asked.code == 2 and "The judge has no model. The setting run.verification.judge.provider is empty." in asked.err
+    )
 
 
 async def fits_nothing(home: Path) -> None:

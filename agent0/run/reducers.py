@@ -22,6 +22,7 @@ from agent0.state.run_state import (
     index_digest,
     suite_key,
 )
+from agent0.training.selection import left_out
 from agent0.verification.human_review import awaits_person
 from agent0.verification.panel import disputed
 from events import alarms, benchmarks, checkpoints, runs, tasks
@@ -163,8 +164,7 @@ def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
         return state
     after = changed(state, pending=state.pending - {event.checkpoint})
     if event.adapter is None:
-        left_out = ", ".join(f"{why} {count}" for why, count in sorted(event.skipped.items())) or "no samples"
-        return changed(after, trouble=f"{event.checkpoint} had nothing to learn from ({left_out})")
+        return changed(after, trouble=f"{event.checkpoint} had nothing to learn from ({left_out(event.skipped)})")
     after = changed(after, untrained=0)
     made = Checkpoint(event.checkpoint, event.adapter)
     return changed(after, teacher=made) if event.role == "teacher" else changed(after, candidate=made)

@@ -107,6 +107,11 @@ def nan_share(metrics: Mapping[str, float]) -> float:
     return skipped / max(1.0, skipped + metrics.get("steps", 0.0))
 
 
+def left_out(skipped: Mapping[str, int]) -> str:
+    """What a training left out and why, in words: ``off_frontier 9, unscored 2``."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in sorted(skipped.items())) or "no samples"
+
+
 def training_warning(trained: CheckpointTrained, plan: TrainingConfig) -> str:
     """A warning about too many skipped steps for the user; empty where the training is sound."""
     share = nan_share(trained.metrics)

@@ -5,6 +5,7 @@ from typing import Any
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, Setting, Training, blamed, of
 from agent0.settings.training import RecipeConfig
+from agent0.training.selection import left_out
 
 NEARLY = 0.9
 CURRICULUM = ("run.curriculum.levels", "run.curriculum.families", "run.curriculum.mastered", "run.curriculum.ahead",
@@ -44,9 +45,10 @@ def _found(case: Case, one: Iteration, made: Training) -> Cause:
     what, keys, example = _words(case, one, made)
     settings: tuple[Setting, ...] = case.changed(*keys)
     told = f"no contrast, so nothing to learn from: {what} ({blamed(case, settings, keys[0])})"
-    skipped = ", ".join(f"{name} {n:,}" for name, n in sorted(made.skipped.items()))
     seen: tuple[Observation, ...] = (
-        Observation(f"left out of its training: {skipped}", checkpoint=made.checkpoint, event=made.requested),
+        Observation(
+            f"left out of its training: {left_out(made.skipped)}", checkpoint=made.checkpoint, event=made.requested
+        ),
     )
     seen += tuple(one.examples[key] for key in (example,) if key in one.examples)
     mend = case.again(settings, values=None if settings else _other(case, one, keys))

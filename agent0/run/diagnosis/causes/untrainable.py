@@ -2,6 +2,7 @@
 
 from agent0.run.diagnosis import cause
 from agent0.run.diagnosis.case import Case, Cause, Observation, blamed
+from agent0.training.selection import left_out
 
 WHY = {
     "no_trajectory": "their tokens were not recorded",
@@ -26,8 +27,9 @@ def untrainable(case: Case) -> Cause | None:
             why = WHY.get(worst, worst)
             told = f"the student's attempts cannot be trained on: {made.skipped[worst]:,} of them since {why} "
             told += f"({blamed(case, settings, KEYS[0])})"
-            left = ", ".join(f"{name} {n:,}" for name, n in sorted(made.skipped.items()))
-            seen = (Observation(f"left out: {left}", checkpoint=made.checkpoint, event=made.requested),)
+            seen = (
+                Observation(f"left out: {left_out(made.skipped)}", checkpoint=made.checkpoint, event=made.requested),
+            )
             mend = case.again(settings) if settings else "agent0 doctor"
             fatal = not case.recovered(made.iteration)
             step = made.checkpoint, made.requested
