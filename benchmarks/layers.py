@@ -57,6 +57,11 @@ LAYERS = (
     Layer("nothing (control)"),
     Layer("system call filter", (("seccomp.py", "def install(**_): ..."),)),
     Layer("locks of own files only", (("locking.py", "Locks._allowed = lambda *_: True"),)),
+    Layer(
+        "waits on words of one process only",
+        (("seccomp.py", "_WAITS = ()\ndef _futex(): return [(_RETURN, 0, 0, _ALLOW)]"),),
+        only=("C11-wait-on-a-word-that-all-share",),
+    ),
     Layer("times of devices", (("kernel.py", "def keep_times(path): ..."),)),
     Layer("capabilities", (("kernel.py", "def drop_capabilities() -> None: ..."),)),
     Layer("no new privileges", (("kernel.py", NO_NNP),), kept="bubblewrap, which sets it for all below itself"),

@@ -11,6 +11,7 @@ from tests.sandbox.attacks import ATTACKS
 MISSED = {
     "system call filter": ("S07-ptrace-parent", "N03-raw-families", "E08-the-host's-disks"),
     "locks of own files only": ("C01-lock-what-all-share", "C02-lock-while-a-thread-swaps-the-file"),
+    "waits on words of one process only": ("C11-wait-on-a-word-that-all-share",),
     "times of devices": ("C05-times-of-what-all-share",),
     "memory watchdog": ("R27-memory-of-a-thread's-children",),
     "closed descriptors": ("P06-inherited-fds",),
