@@ -60,6 +60,7 @@ class Tests:
         before = dict(self._names)
         unittest.main = self._main  # type: ignore[assignment]
         unittest.TextTestRunner = self._runner  # type: ignore[assignment, misc]
+        unittest.TestCase.assertSetEqual = unittest.TestCase._baseAssertEqual  # type: ignore[attr-defined, method-assign]
         sys.modules.setdefault("pytest", pytest_stand_in.module(lambda: self._collect(before)))
         exec(self._code, self._names)  # noqa: S102 (the purpose of this room)
         if entry:
