@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from agent0.assembly.validate.call_forms import call_forms
 from agent0.assembly.validate.template_check import CONVERSATIONS, report_of
+from agent0.config.loading import load
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
 from agent0.rollout.student import specs_of
@@ -68,6 +70,33 @@ def test_what_a_template_refuses_or_garbles_is_named() -> None:
     assert report.lost == {"two calls": "the template refuses it"} and "(not: two calls)" in str(report)
     garbled = report_of(renderer(f"{HEAD}<tool_call>{{{{ f.name }}}} with {ARGUMENTS}</tool_call>{TAIL}", {}))
     assert garbled.form == "<tool_call> with JSON" and len(garbled.lost) == 10
+
+
+@pytest.mark.parametrize(
+    ("student", "form", "read", "note"),
+    [
+        ({"provider": "tiny"}, "", 0, "comes with Agent0"),
+        ({"provider": "ollama", "model": "qwen3"}, "", 0, "not on this machine"),
+        ({"provider": "transformers", "model": "qwen3.5"}, "<function=…> with <parameter=…>", 10, ""),
+        ({"provider": "transformers", "model": "glm4.5"}, "<arg_key> and <arg_value>", 10, ""),
+        ({"provider": "transformers", "model": "llama3.1"}, "bare JSON", 9, ""),
+        ({"provider": "transformers", "model": "nothing"}, "", 0, "not on this machine"),
+    ],
+)
+def test_the_forms_of_a_settings_models_are_known_by_role(
+    student: dict[str, str], form: str, read: int, note: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "model"
+    if (template := TEMPLATES / f"{student.get('model', '')}.jinja").exists():
+        place.mkdir()
+        (place / "chat_template.jinja").write_text(template.read_text())
+        (place / "special_tokens_map.json").write_text('{"bos_token": "<s>", "eos_token": "</s>"}')
+    named = {**student, "model": str(place)} if student["provider"] == "transformers" else student
+    settings = load("tiny", {f"run.student.{name}": value for name, value in named.items()}, env={})
+    row = next(row for row in call_forms(settings) if row["role"] == "student")
+    assert (row["form"], row["read"]) == (form, read) and note in row["note"] and bool(row["note"]) is bool(note)
+    assert sum(not one["problem"] for one in row["conversations"]) == read
+    assert len(row["conversations"]) == (10 if form else 0)
 
 
 @pytest.mark.parametrize("template", OWN)

@@ -38,6 +38,7 @@ PAGES = (
     "/runs/r1/rewards",
     "/runs/r1/rewards?of=t0-000-a0",
     "/models",
+    "/models/calls",
     "/models/r1/student-1",
     "/compare?left=r1&right=r2",
     "/compare?left=r1/student-0&right=r1/student-1",

@@ -94,17 +94,18 @@ def report_of(render: Render) -> TemplateReport:
 def calls_of_model(source: Path) -> str:
     """Say in one line what the chat template of a model's folder or GGUF file makes of calls; nothing where it has
     none."""
-    report = _of_model(source)
+    report = report_of_model(source)
     return str(report) if report else ""
 
 
 def teaches_calls(source: Path) -> bool:
     """Whether the chat template of a model's folder or GGUF file teaches a form of calls."""
-    report = _of_model(source)
+    report = report_of_model(source)
     return bool(report and report.form)
 
 
-def _of_model(source: Path) -> TemplateReport | None:
+def report_of_model(source: Path) -> TemplateReport | None:
+    """Report on the chat template of a model's folder or GGUF file; None where it has none."""
     from infra.engine.folder_template import renderer, special_tokens
     from infra.weights.gguf import chat_template
     from infra.weights.gguf_header import file_template

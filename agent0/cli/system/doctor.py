@@ -42,7 +42,10 @@ def doctor(
             _show(found[-1])
     healthy = not any(check.state == "fail" for check in found)
     if as_json:
-        console.data({"healthy": healthy, "profile": held.profile, "checks": [check.__dict__ for check in found]})
+        from agent0.assembly.validate.call_forms import call_forms
+
+        checks = [check.__dict__ for check in found]
+        console.data({"healthy": healthy, "profile": held.profile, "checks": checks, "calls": call_forms(held)})
     else:
         console.say(f"Profile {held.profile} can run." if healthy else "Mend what failed, then try again.")
     if not healthy:

@@ -1,0 +1,44 @@
+"""Part of the rim: for each model of the settings, the form of calls that its chat template teaches, and which of ten
+conversations are read back."""
+
+from typing import Any
+
+from agent0.assembly.routing.billing import actors_of
+from agent0.assembly.validate.model_checks import template_of
+from agent0.assembly.validate.template_check import CONVERSATIONS, report_of_model
+from agent0.errors import Agent0Error
+from agent0.settings import ActorConfig, Settings
+from agent0.settings.roles import is_packaged
+
+
+def call_forms(settings: Settings) -> list[dict[str, Any]]:
+    """Return a row for each model: ``form`` ("": none is taught, or none is known, which ``note`` explains) and its
+    ``conversations``, each with what became of its calls ("": read back)."""
+    return [
+        {"role": role, "provider": actor.provider, "model": actor.model, **_calls_of(actor)}
+        for role, actor in actors_of(settings).items()
+    ]
+
+
+def _calls_of(actor: ActorConfig) -> dict[str, Any]:
+    place = template_of(actor)
+    if is_packaged(actor.provider, actor.model):
+        return _unknown("It comes with Agent0 and was taught calls between <tool_call> marks.")
+    if place is None or not place.exists():
+        return _unknown(
+            "Its chat template is not on this machine: calls go as text, in the form of run.student.tool_form."
+        )
+    try:
+        report = report_of_model(place)
+    except Agent0Error as error:
+        return _unknown(f"{error.what} {error.why}".strip())
+    if report is None:
+        return _unknown("It has no chat template.")
+    if not report.form:
+        return _unknown("Its chat template writes no calls; they go as text.")
+    rows = [{"conversation": name, "problem": report.lost.get(name, "")} for name in CONVERSATIONS]
+    return {"form": report.form, "note": "", "read": report.tried - len(report.lost), "conversations": rows}
+
+
+def _unknown(note: str) -> dict[str, Any]:
+    return {"form": "", "note": note, "read": 0, "conversations": []}
