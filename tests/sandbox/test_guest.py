@@ -69,7 +69,7 @@ with open("/proc/self/maps") as maps:
     for line in maps:
         start, end = (int(one, 16) for one in line.split()[0].split("-"))
         if line.split()[1].startswith("rw") and "[v" not in line:
-            found += ctypes.string_at(start, end - start).count(b"zebra" + b"-crossing")
+            found += len(re.findall(b"zebra[-]crossing", ctypes.string_at(start, end - start)))  # not this word itself
 socket.socket(fileno=os.dup(0)).sendall(b"%d" % found)
 """
     call = "import socket\nprint(socket.socket(fileno=0).makefile().read())\n# zebra-crossing"
