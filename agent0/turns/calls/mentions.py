@@ -18,7 +18,7 @@ LONGEST_LEAD = 300
 _quoting = re.compile(r"[ \t]{0,8}>(?!>>)")
 _verbs = (
     r"(?:writ(?:e|ing)|call(?:ing)?|run(?:ning)?|us(?:e|ing)|execut(?:e|ing)|send(?:ing)?|output(?:ting)?|copy(?:ing)?"
-    r"|try(?:ing)?|(?:do|mak)(?:e|ing)?(?=\s*(?:[:\n]|\Z)|\s+(?:this|that|it|so|such|a\s+(?:tool\s+)?call|calls)\b))"
+    r"|need|try(?:ing)?|(?:do|mak)(?:e|ing)?(?=\s*(?:[:\n]|\Z)|\s+(?:this|that|it|so|such|a\s+(?:tool\s+)?call|calls)\b))"
 )
 _pointing = (
     r"(?:[\s*_`\"'(-]+(?:an?|the|this|that|these|it|such|following|something|anything|things?|likes?|as|so|thus|with|in"
@@ -27,14 +27,15 @@ _pointing = (
 )
 _not = r"(?:(?:do|must|should|will|would|need|shall) not|(?:do|must|should|wo|would|need)n['’]t|never)"  # noqa: RUF001
 _warned = re.compile(
-    rf"\b(?:(?:{_not}|avoid|without|instead of|rather than|(?:no need|wrong|mistake|needless|pointless"
-    rf"|forbidden|unnecessary|not (?:needed|necessary|allowed)) to)\s+(?:\w+\s+)?{_verbs}|instead of|rather than"
-    r"|avoid|no need for|(?:must|should) (?:not|never) be (?:run|called|executed|used|written)"
+    rf"\b(?:(?:{_not}|avoid|instead of|rather than|(?:no need|wrong|mistake|needless|pointless|forbidden|unnecessary"
+    rf"|not (?:needed|necessary|allowed)) to)\s+(?:(?:need|have|want|try) to\s+|\w+\s+)?{_verbs}"
+    r"|instead of|rather than|avoid|no need for|(?:must|should) (?:not|never) be (?:run|called|executed|used|written)"
     rf"|not(?=\s+(?:this|like)\b)){_pointing}",
     re.IGNORECASE,
 )
 _warned_below = re.compile(
-    rf"[\s.,;:]*(?:please )?{_not} (?:run|execute|call|use) (?:this|that|it|the)\b", re.IGNORECASE
+    rf"[\s.,;:]*(?:please )?{_not} (?:run|execute|call|use) (?:this|that|it|the (?:code|program|call|block))\b",
+    re.IGNORECASE,
 )
 _warned_within = re.compile(
     rf"`{{3}}[^\n]*\n\s*#[^\n]{{0,40}}(?:{_not} (?:run|execute|use|call)|not to be (?:run|executed))\b", re.IGNORECASE
