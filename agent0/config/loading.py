@@ -84,6 +84,7 @@ def resolve(
     tree["home"] = _home(tree.get("home"))
     settings = _validated(tree, winners)
     settings._typed = frozenset(overrides)
+    settings._profile_file = str(Path(chosen).absolute()) if chosen.endswith(".toml") else ""
     return Loaded(settings, {entry.key: entry.origin for entry in winners.values()})
 
 

@@ -148,6 +148,12 @@ class Settings(Frozen):
     api: ApiSettings = ApiSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     _typed: frozenset[str] = PrivateAttr(frozenset())
+    _profile_file: str = PrivateAttr("")
+
+    @property
+    def profile_source(self) -> str:
+        """What the profile in use is loaded by: the path of its file, or its name."""
+        return self._profile_file or self.profile
 
     @property
     def typed(self) -> frozenset[str]:

@@ -86,11 +86,13 @@ def test_a_server_without_a_log_routes_nothing(client: OpenAI) -> None:
 # --- strategies -------------------------------------------------------------------------------------------------------
 
 
-async def events(log: Log, strategy: str, first: Vendor, cloud: Vendor, **rules: Any) -> list[dict[str, Any]]:
+async def events(
+    log: Log, strategy: str, first: Vendor, cloud: Vendor, routed: bool = False, **rules: Any
+) -> list[dict[str, Any]]:
     kept, routing = books(log), RoutingConfig(strategy=strategy, **rules)
     plan = Plan("student", entry_of(strategy), rules_of(routing), {})
     gate = StrategyGateway([link(kept, first), link(kept, cloud, name="gpt-4o-mini")], first, plan, kept)
-    asked = ChatRequest(model="m", messages=MESSAGES, stream=True)
+    asked = ChatRequest(model="m", messages=MESSAGES, stream=True, routed=routed)
     response = await live(gate, asked, GenerateRequest(asked.turns(), Sampling(0.0, max_tokens=9), group="r1"), {})
     lines = [str(one) async for one in response.body_iterator]
     assert lines.pop() == "data: [DONE]\n\n"
@@ -108,6 +110,15 @@ async def test_a_strategy_that_gives_its_first_answer_is_heard(log: Log) -> None
     rows = await events(log, "shadow", Writing("Fo", "Four."), shadowed)
     assert said(rows) == ["Fo", "ur.", "\n"] and "served_by" not in rows[-1]
     assert shadowed.asked[0].listen is None
+
+
+async def test_a_model_that_a_budget_chose_is_named(log: Log) -> None:
+    """The first of the chain, which costs nothing, answers where what it is unsure of is too dear to be asked anew."""
+    ask = {"threshold": 1, "allowance_usd": 0}
+    rows = await events(log, "budgeted", Writing("Fo", "Four."), Writing("Fi", "Five."), routed=True, **ask)
+    assert said(rows) == ["Four.\n"] and rows[-1]["served_by"] == Vendor().name
+    rows = await events(log, "budgeted", Writing("Fo", "Four."), Writing("Fi", "Five."), **ask)
+    assert said(rows) == ["Four.\n"] and "served_by" not in rows[-1]  # nobody asked for others
 
 
 async def test_a_strategy_that_chooses_between_answers_is_heard_at_its_end_alone(log: Log) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from agent0.api.pages.settings_form import NOT_HERE, changes, fields_of_runs, sections, shown, text_of
-from agent0.config.loading import load, profiles
+from agent0.config.loading import PROFILES, load, profiles
 from agent0.errors import ConfigError
 from agent0.settings import Settings
 from tests.api.test_up import SMALL, standing
@@ -56,6 +56,28 @@ def test_a_file_is_no_profile(whole: TestClient, tmp_path: Path) -> None:
     assert whole.get("/config", params={"profile": "nothing"}).status_code == 422
     with pytest.raises(ConfigError):
         shown(Settings(home=tmp_path), "nothing")
+
+
+@pytest.mark.parametrize("name", ["mine", "my.own profile"])
+async def test_a_server_of_a_file_starts_runs_of_it(tmp_path: Path, name: str) -> None:
+    """By each form, and where a program names none; a packaged profile is chosen as ever."""
+    path = tmp_path / f"{name}.toml"
+    path.write_text((PROFILES / "scripted.toml").read_text().replace("tasks = 12", "tasks = 5"))
+    settings = load(path, {"home": str(tmp_path / "home"), "api.port": "0", "sandbox.workers": "1"})
+    assert settings.profile == name and settings.run.tasks == 5
+    async with standing(settings, handlers=False) as client:
+        page = await client.get("/config", headers={"Accept": "text/html"})
+        assert page.status_code == 200 and fields_in(page.text)["run.tasks"] == "5"
+        for place, form in (("/runs", {"profile": name}), ("/runs", {**fields_in(page.text), "name": "all"})):
+            begun = await client.post(place, data=form)
+            assert begun.status_code == 303, begun.text
+            assert (await client.get(f"/v1{begun.headers['location']}")).json()["config"]["tasks"] == 5
+        begun = await client.post("/v1/runs", json={})
+        shown = (await client.get(begun.headers["location"])).json()
+        assert (shown["profile"], shown["config"]["tasks"]) == (name, 5)
+        assert f"<option selected>{name}</option>" in (await client.get("/runs", headers={"Accept": "text/html"})).text
+        begun = await client.post("/v1/runs", json={"profile": "scripted"})
+        assert (await client.get(begun.headers["location"])).json()["profile"] == "scripted"
 
 
 def test_a_server_that_only_reads_shows_no_fields(whole: TestClient) -> None:

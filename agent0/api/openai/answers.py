@@ -14,14 +14,20 @@ Row = dict[str, Any]
 def whole(asked: ChatRequest, head: Row, written: Sequence[Generation]) -> Row:
     """The response to a request that wants no stream."""
     choices = [_choice(asked, number, one) for number, one in enumerate(written)]
-    found = {**head, **_served(written), "object": "chat.completion", "choices": choices, "usage": usage(written)}
+    found = {
+        **head,
+        **_served(asked, written),
+        "object": "chat.completion",
+        "choices": choices,
+        "usage": usage(written),
+    }
     return found | ({"prompt_token_ids": [*written[0].prompt_ids]} if asked.return_token_ids else {})
 
 
 def parts(asked: ChatRequest, head: Row, written: Sequence[Generation]) -> Iterator[Row]:
     """The same in parts, a token each where the provider separates tokens. A turn is written whole before its first
     part is sent: nothing has to be taken back."""
-    head = {**head, **_served(written), "object": "chat.completion.chunk"}
+    head = {**head, **_served(asked, written), "object": "chat.completion.chunk"}
     ids = {"prompt_token_ids": [*written[0].prompt_ids]} if asked.return_token_ids else {}
     for number, one in enumerate(written):
         yield {**head, **ids, "choices": [_delta(number, {"role": "assistant", "content": ""})]}
@@ -44,15 +50,16 @@ def parts(asked: ChatRequest, head: Row, written: Sequence[Generation]) -> Itera
 
 def last_parts(asked: ChatRequest, head: Row, written: Generation) -> Iterator[Row]:
     """What follows the text of a turn that was sent while it was written."""
-    head = {**head, **_served([written])}
+    head = {**head, **_served(asked, [written])}
     yield {**head, "choices": [{**_delta(0, {}), "finish_reason": written.finish}]}
     if asked.stream_options and asked.stream_options.include_usage:
         yield {**head, "choices": [], "usage": usage([written])}
 
 
-def _served(written: Sequence[Generation]) -> Row:
-    """Which other models wrote, where any did."""
-    authors = dict.fromkeys(one.author for one in written if one.author)
+def _served(asked: ChatRequest, written: Sequence[Generation]) -> Row:
+    """Which models wrote, where several may: the one that is asked first is no less a choice than those behind it."""
+    authors = dict.fromkeys(one.author or (one.model if asked.chooses else "") for one in written)
+    authors.pop("", None)
     return {"served_by": ", ".join(authors)} if authors else {}
 
 

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from agent0.api.context import ApiContext, Context
 from agent0.api.openai.answers import parts, whole
 from agent0.api.openai.streams import DONE, MEDIA, as_event, is_live, live
-from agent0.api.openai.wire import ChatRequest
+from agent0.api.openai.wire import ROUTED, ChatRequest
 from agent0.api.problems import responses
 from agent0.assembly.models.students import adapter_of, student
 from agent0.assembly.routing.asking import ROLES, actor_of
@@ -28,8 +28,6 @@ from projections.runs import list_runs, show_run
 
 router = APIRouter(prefix="/v1", tags=["models"], responses=responses(402))
 MOST = 1000
-ROUTED = "router/"
-"""What the name of a role's model begins with."""
 Row = dict[str, Any]
 _STREAMED: dict[int | str, Row] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 

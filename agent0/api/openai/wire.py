@@ -15,6 +15,8 @@ LONGEST = 32_768
 MOST = 8
 """Choices of one request."""
 Name = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,64}$")]
+ROUTED = "router/"
+"""What the name of a role's model begins with."""
 
 
 class _Shape(BaseModel):
@@ -87,8 +89,8 @@ class StreamOptions(_Shape):
 class ChatRequest(_Shape):
     """A request for the next turn of a conversation. ``return_token_ids`` adds ``prompt_token_ids`` and, in each
     choice, ``token_ids``. Log-probabilities are those of the distribution that was sampled from. ``routed``: models
-    that stand in for the student may answer, as its run's strategy chooses (``run.student.distil_from``); ``served_by``
-    then names them."""
+    that stand in for the student may answer, as its run's strategy chooses (``run.student.distil_from``). ``served_by``
+    names the model that answers, where several may."""
 
     model: str = Field(max_length=200, description="RUN/CHECKPOINT, RUN/base, or an adapter's digest; LAST is a run")
     messages: list[Message] = Field(min_length=1, max_length=1000)
@@ -109,6 +111,11 @@ class ChatRequest(_Shape):
     response_format: Format | None = None
     stop: None = None
     logit_bias: None = None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether several models may answer, of which a strategy or a budget chooses."""
+        return bool(self.routed) or self.model.startswith(ROUTED)
 
     def turns(self) -> tuple[Turn, ...]:
         """The conversation."""

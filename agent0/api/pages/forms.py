@@ -13,7 +13,7 @@ from agent0.api.pages.settings_form import changes
 from agent0.api.v1.admin import begin_rebuild, settle
 from agent0.api.v1.decisions import decide, promote_to, roll_back
 from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
-from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, named_profile, start_run
+from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
 from agent0.assembly.replay.forks import pairs_of
 from agent0.errors import ConfigError, NotFoundError
 from events.runs import RunCancelled, RunPaused, RunResumed
@@ -26,7 +26,7 @@ Fields = dict[str, str]
 async def start(request: Request, context: Context) -> Response:
     """Start the run that a form describes, by a field a setting or several in one, then show it."""
     given = await fields(request, "name", "profile", "set", "again")
-    others = changes(context.settings, named_profile(given["profile"]), await request.body())
+    others = changes(context.settings, given["profile"], await request.body())
     try:
         asked = StartRequest(name=given["name"], profile=given["profile"], settings={**others, **_settings(given)})
     except ValidationError as error:
@@ -133,8 +133,9 @@ WORDS = {"pause": RunPaused, "resume": RunResumed, "cancel": RunCancelled}
 
 async def fields(request: Request, *names: str) -> Fields:
     """The fields ``names`` of a form, empty where they did not come."""
-    given = parse_qs((await request.body()).decode("utf-8", "replace"))
-    return {name: given.get(name, [""])[0].strip() for name in names}
+    sent = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+    request.state.form = {name: values[0] for name, values in sent.items()}
+    return {name: sent.get(name, [""])[0].strip() for name in names}
 
 
 def _settings(given: Fields) -> dict[str, str]:
@@ -144,4 +145,4 @@ def _settings(given: Fields) -> dict[str, str]:
 
 def unfit(error: ValueError) -> ConfigError:
     """Make the error of a form that does not fit."""
-    return ConfigError("The form does not fit.", f"{str(error)[:300]}.", "Go back and correct it.")
+    return ConfigError("The form does not fit.", f"{str(error)[:300]}.", "Correct it below.")

@@ -49,7 +49,7 @@ def static(name: str) -> Response:
 
 WORDS = {"running": ("pause", "cancel"), "paused": ("resume", "cancel"), "failed": ("resume", "cancel")}
 """What may be decided of a run, by its status."""
-Profile = Annotated[str, Query(pattern="^[A-Za-z0-9_-]{0,64}$", description="a profile's name; empty: the server's")]
+Profile = Annotated[str, Query(max_length=255, description="a profile's name; empty: the server's")]
 Behind = Annotated[int, Query(ge=0, le=10_000_000, description="rows before")]
 Call = Annotated[str, Path(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$", description="as the student counts; 0: the start")]
 File = Annotated[str, Query(max_length=1000, description="the file whose text is shown")]
@@ -61,6 +61,11 @@ ROWS = 150
 """Rows of a long list that a page shows at once."""
 
 
+def known_profiles(context: ApiContext) -> list[str]:
+    """Names of the profiles that a form offers: the packaged ones and the server's own."""
+    return sorted({*profiles(), context.settings.profile} - {""})
+
+
 @twin("/runs", "runs.html.jinja", tagged=False)
 def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) -> Shown:
     """Show all runs, newest first, and a form for another."""
@@ -70,7 +75,7 @@ def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) ->
     except NothingError:
         rows = []
     found = keyed_page(carried(context.settings, rows), limit, "run")
-    more = {"profiles": profiles() if context.log else [], "again": secrets.token_urlsafe(16)}
+    more = {"profiles": known_profiles(context) if context.log else [], "again": secrets.token_urlsafe(16)}
     more["profile"] = context.settings.profile
     return Shown({"runs": found.data, "next": found.next, "home": str(context.settings.home)}, at, more)
 
@@ -206,7 +211,7 @@ def config(context: Context, profile: Profile = "") -> Shown:
     more = {
         "sections": settings_form.sections(found["settings"]),
         "process": [row for row in found["settings"] if not row["key"].startswith("run.")],
-        "profiles": sorted({*profiles(), found["profile"]}),
+        "profiles": sorted({*known_profiles(context), found["profile"]}),
         "again": secrets.token_urlsafe(16) if context.log else "",
     }
     return Shown(found, more=more)

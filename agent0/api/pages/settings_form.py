@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qs
 
+from agent0.api.v1.writes import profile_source
 from agent0.config.loading import Loaded, config_of, fields, packaged_run, public, resolve
 from agent0.settings import RunConfig, Settings
 
@@ -108,7 +109,7 @@ def _origins(loaded: Loaded) -> dict[str, str]:
 
 def resolved(settings: Settings, profile: str) -> Loaded:
     """What a run of ``profile`` that is started on this server gets."""
-    return resolve(profile or settings.profile, {"home": str(settings.home)})
+    return resolve(profile_source(settings, profile), {"home": str(settings.home)})
 
 
 def sections(rows: list[Row]) -> list[Row]:

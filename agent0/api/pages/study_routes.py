@@ -11,8 +11,8 @@ from agent0.api.context import Context
 from agent0.api.pages import readings, studies
 from agent0.api.pages.drawing import curves, heatmap, reliability
 from agent0.api.pages.rendering import linker
+from agent0.api.pages.routes import known_profiles
 from agent0.api.pages.twins import Shown, twin
-from agent0.config.loading import profiles
 from agent0.report.benchmark_findings import bench_findings
 from projections.benchmark_scores import list_benchmark_runs
 from projections.checkpoints import registry
@@ -84,7 +84,9 @@ def experiments(context: Context, limit: Limit = LIMIT, run: Name = "", at: At =
     with context.tables(at) as db:
         rows, names = list_experiments(db, limit=limit), [row["run"] for row in list_runs(db, LIMIT)]
     more = {"names": names if context.log else [], "again": secrets.token_urlsafe(16), "of": run}
-    return Shown({"experiments": rows}, at, {**more, "profiles": profiles(), "profile": context.settings.profile})
+    return Shown(
+        {"experiments": rows}, at, {**more, "profiles": known_profiles(context), "profile": context.settings.profile}
+    )
 
 
 @twin("/experiments/{experiment}", "experiment.html.jinja")

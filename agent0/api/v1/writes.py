@@ -37,7 +37,7 @@ class _Asked(BaseModel):
 class StartRequest(_Asked):
     """A run to start: its profile, other settings, and its name."""
 
-    profile: str = Field("", max_length=64, description="empty: that of the server")
+    profile: str = Field("", max_length=255, description="empty: that of the server")
 
 
 class ForkRequest(_Asked):
@@ -103,16 +103,18 @@ def _settings(context: ApiContext, asked: StartRequest, key: Key | None) -> Sett
     if others := [name for name in asked.settings if not name.startswith("run.")]:
         raise ConfigError(f"{others[0][:80]!r} is no setting of a run.", "Their names begin with `run.`.")
     _check(asked.settings, key)
-    profile = named_profile(asked.profile) or context.settings.profile
+    profile = profile_source(context.settings, asked.profile)
     return with_plugin_files(load(profile, {**asked.settings, "home": str(context.settings.home)}))
 
 
-def named_profile(profile: str) -> str:
-    """``profile``, where it is a name.
+def profile_source(settings: Settings, profile: str) -> str:
+    """What ``profile`` is loaded by on the server of ``settings``, whose own it is where empty or named as that.
 
     Raises:
-        ConfigError: it is a file.
+        ConfigError: it is another file.
     """
+    if profile in ("", settings.profile):
+        return settings.profile_source
     if not _PROFILE.fullmatch(profile):
         raise ConfigError("A profile is named, no file is.", fix="See: agent0 config show --profile NAME")
     return profile
