@@ -124,7 +124,8 @@ def test_what_happens_shows_at_once(chromium: Any, tmp_path: Path) -> None:
         page.goto(f"{address}/runs/r1")
         stored(tmp_path, story)
         page.locator(f"ol.feed li:first-child >> text=/^{len(story)} /").wait_for()
-        assert page.locator("#news").is_visible() and wrong == []
+        page.locator("[data-live=head] >> text=/ finished /").wait_for()
+        assert wrong == []
         newest = page.locator("ol.feed li:first-child a")
         assert newest.get_attribute("href") == f"/events/{len(story)}"
         assert page.locator("ol.feed script, ol.feed img").count() == 0

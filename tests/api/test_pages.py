@@ -198,3 +198,13 @@ def test_a_moment_keeps_what_else_was_asked(whole: TestClient) -> None:
     found = {unescape(one) for one in links(then)}
     assert path in found and len([one for one in found if re.fullmatch(re.escape(path) + r"&at=\d+", one)]) == 3
     assert [*re.findall(r'aria-current="page">(\w+)', then)] == ["Runs"]
+
+
+def test_a_form_that_is_refused_comes_back_as_it_was_typed(whole: TestClient) -> None:
+    """Its text as text, hidden fields hidden; and a key that was refused is not shown."""
+    typed = {"name": "kept <b>", "set": "run.tasks=1", "again": "once"}
+    text = whole.post("/runs", data=typed).text
+    assert 'name="name" value="kept &lt;b&gt;"' in text and 'type="hidden" name="again" value="once"' in text
+    many = {f"run.field-{n}": str(n) for n in range(40)} | {"name": "kept"}
+    assert "<summary>41 other fields</summary>" in whole.post("/runs", data=many).text
+    assert "a0_secret" not in whole.post("/login", data={"key": "a0_secret"}).text

@@ -19,6 +19,10 @@ from agent0.report.html.rendering import environment, visible
 from agent0.report.html.shown_records import NAMED
 
 FOLDER = Path(__file__).parent
+HIDDEN = ("again", "said")
+"""Fields that no form shows."""
+SHORT = 12
+"""Fields of a form that are shown all at once."""
 MEDIA = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
@@ -72,11 +76,24 @@ def standalone(template: str, **held: Any) -> str:
 
 def problem_page(request: Request, found: Problem, headers: Mapping[str, str]) -> Response:
     """Make the page that shows a problem to a person."""
-    made = page(request, "problem.html.jinja", code=found.status, found=found)
+    made = page(request, "problem.html.jinja", code=found.status, found=found, typed=_typed(request, found))
     if found.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method == "GET":
         made.headers.update({"Retry-After": str(RETRY_S), "Refresh": str(RETRY_S)})
     made.headers.update({name: value for name, value in headers.items() if name.lower() != "content-type"})
     return made
+
+
+def _typed(request: Request, found: Problem) -> dict[str, dict[str, str]]:
+    """The fields of a form that was refused, as they came: those to look at, others of a long one, hidden ones."""
+    form: dict[str, str] = getattr(request.state, "form", {})
+    about = f"{found.title} {found.detail}"
+    parts: dict[str, dict[str, str]] = {"hidden": {}, "shown": {}, "others": {}} if form else {}
+    for name, value in form.items():
+        if name in HIDDEN:
+            parts["hidden"][name] = value
+        else:
+            parts["shown" if len(form) <= SHORT or name in about else "others"][name] = value
+    return parts
 
 
 def _hrefs(at: int) -> Callable[..., str]:

@@ -18,6 +18,77 @@ const follow = (address, take) => {
   addEventListener("pagehide", () => source?.close());
   change();
 };
+// Parts that a page marks as live follow what happens: the page is fetched again, and parts that differ are exchanged.
+// A hidden page rests until it is seen.
+const known = new Map([...document.querySelectorAll("[data-live]")].map((part) => [part.dataset.live, textOf(part)]));
+let stale = false, renewing = false;
+async function renew() {
+  stale = true;
+  if (renewing) return;
+  renewing = true;
+  while (stale && !document.hidden) {
+    const begun = performance.now();
+    stale = false;
+    if (!(await exchanged().catch(() => false))) stale = true;
+    await new Promise((done) => setTimeout(done, Math.max(1000, 5 * (performance.now() - begun))));
+  }
+  renewing = false;
+}
+async function exchanged() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!answer.ok) return false;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of document.querySelectorAll("[data-live]")) exchange(part, page.querySelector(`[data-live="${part.dataset.live}"]`));
+  for (const input of moment ? moment.querySelectorAll("[max]") : []) {
+    const end = page.querySelector("form.moment [max]")?.max || input.max;
+    if (input.value === input.max && input !== document.activeElement) [input.max, input.value] = [end, end];
+    else input.max = end;
+  }
+  return !document.querySelector("[data-unread]"); // it is being read beside: ask again
+}
+function textOf(part) { return part.innerHTML.replace(/name="again" value="[^"]*"/g, ""); }
+function exchange(part, fresh) {
+  if (!fresh || known.get(part.dataset.live) === textOf(fresh)) return;
+  known.set(part.dataset.live, textOf(fresh));
+  const list = part.querySelector("[data-virtual]");
+  if (list && list.querySelectorAll("[data-part]").length > 1) { merge(list, fresh); return; }
+  const kept = [["details", "open"], [".wide", "scrollLeft"]];
+  const states = kept.map(([name, state]) => [...part.querySelectorAll(name)].map((one) => one[state]));
+  const places = "a, button, summary, [tabindex]";
+  const focus = [...part.querySelectorAll(places)].indexOf(document.activeElement);
+  part.replaceChildren(...fresh.childNodes);
+  kept.forEach(([name, state], n) => part.querySelectorAll(name).forEach((one, i) => { if (i in states[n]) one[state] = states[n][i]; }));
+  if (focus >= 0) part.querySelectorAll(places)[focus]?.focus();
+  beginLists(part);
+}
+// Of a list with several parts rows are exchanged, and new ones put before the others.
+function merge(list, fresh) {
+  const first = list.querySelector("[data-part]");
+  for (const row of [...fresh.querySelectorAll("tbody tr")].reverse()) {
+    const link = row.querySelector("a")?.getAttribute("href");
+    const old = list.querySelector(`a[href="${CSS.escape(link)}"]`)?.closest("tr");
+    if (old) old.replaceWith(row);
+    else if (!first.style.height) first.prepend(row);
+  }
+}
+document.addEventListener("visibilitychange", () => { if (stale) renew(); });
+if (document.querySelector("[data-poll]")) setInterval(() => { if (!document.hidden) renew(); }, 2000);
+const moment = document.querySelector("form.moment");
+// A form that is refused stays as it was typed, with the reason in it.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  event.preventDefault();
+  const [button, body] = [event.submitter, new URLSearchParams(new FormData(form))];
+  if (button) button.disabled = true;
+  const answer = await fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body }).catch(() => null);
+  if (answer?.redirected) { location.assign(answer.url); return; }
+  if (button) button.disabled = false;
+  const wrong = answer ? await answer.json().catch(() => ({})) : { title: "The server does not answer." };
+  const line = form.querySelector("[data-problem]") || form.appendChild(document.createElement("p"));
+  [line.className, line.role, line.dataset.problem] = ["bad", "alert", ""];
+  line.textContent = [wrong.title || "It was refused.", wrong.detail, wrong.fix].filter(Boolean).join(" ");
+});
 const feed = document.querySelector("[data-stream]");
 if (feed && window.EventSource) follow(feed.dataset.stream, (event) => {
   const [line, place, kind] = ["li", "a", "b"].map((name) => document.createElement(name));
@@ -25,10 +96,8 @@ if (feed && window.EventSource) follow(feed.dataset.stream, (event) => {
   line.append(place, " ", kind, ` ${event.text}`);
   feed.prepend(line);
   while (feed.children.length > 60) feed.lastElementChild.remove();
-  const news = document.getElementById("news");
-  if (news) news.hidden = false;
+  renew();
 });
-const moment = document.querySelector("form.moment");
 if (moment) {
   const [range, number] = [moment.querySelector("[type=range]"), moment.querySelector("[type=number]")];
   range.addEventListener("input", () => { number.value = range.value; });
@@ -110,10 +179,13 @@ const virtual = (list, more) => {
   }, { rootMargin: "1500px" });
   end.observe(more);
 };
-if (window.IntersectionObserver) for (const list of document.querySelectorAll("[data-virtual]")) {
-  const more = document.querySelector(`[data-more="${CSS.escape(list.dataset.virtual)}"]`);
-  if (more) virtual(list, more);
+function beginLists(root) {
+  if (window.IntersectionObserver) for (const list of root.querySelectorAll("[data-virtual]")) {
+    const more = root.querySelector(`[data-more="${CSS.escape(list.dataset.virtual)}"]`);
+    if (more) virtual(list, more);
+  }
 }
+beginLists(document);
 addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
   const step = { ",": -1, ".": 1 }[event.key];
