@@ -104,7 +104,7 @@ def _rewritten(gold: str, candidate: str) -> Grade:
     compared = _spelled(*computed(gold, candidate))
     if compared.correct is not False and leaves_work(*written):
         return _decided((False, UNDONE), gold, candidate)
-    if compared.correct is not True and same_functions(gold, candidate, asked=compared.symbolic):
+    if compared.correct is not True and same_functions(gold, candidate, engine=compared.symbolic):
         return _decided((True, "equal at each point"), gold, candidate)
     if compared.symbolic and surely_differ(gold, candidate):
         return _decided((False, "different at a point"), gold, candidate)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from agent0.grading.comparison.piecewise import rows_of
 from agent0.grading.math.algebra import Quotient
 from agent0.grading.math.cleaning import clean
 from agent0.grading.math.sampling import NoValueError, Sample, near, sample_at, value_at, variables
@@ -26,7 +27,6 @@ _needed = re.compile(
 _several_valued = re.compile(r"\\?log(?!_)|arc|\^\s*\{?\s*-\s*1|N_|[A-Z]")
 _beyond = re.compile(r"\||vert|cases|max|min|\bif\b")
 _extremes = re.compile(r"\\?(max|min)\s*(?:\\?\{|\()([^(){},]{1,40}),([^(){},]{1,40})(?:\\?\}|\))")
-_cases = re.compile(r".*?\\begin\s*\{d?cases\}(.*)\\end\s*\{d?cases\}\s*", re.DOTALL)
 _if = re.compile(
     r"(?:.*?\b(?:is|equals|are)\s+)?(.+?)\s+(?:if|for|when)\s+(.+?)\s*(?:,\s*and|,|\band\b|;)\s*(.+?)\s+(?:(?:if|for"
     r"|when)\s+(.+?)|otherwise)\s*"
@@ -37,26 +37,29 @@ _sign = re.compile(r"<=|>=|<|>|=|\\(?:le|ge|leq|geq|leqslant|geqslant|lt|gt|neq?
 Value = Callable[[dict[str, float]], Sample]
 
 
-def same_functions(gold: str, answer: str, asked: bool = False) -> bool:
+def same_functions(gold: str, answer: str, engine: bool = False) -> bool:
     """Whether both are one function at each of some points, or of an antiderivative but for a constant. Only what has
-    functions, cases or absolute values is looked at, and no decimal; where a symbolic engine will be ``asked``, only
-    what it does not know."""
+    functions, cases or absolute values is looked at, and no decimal; where a symbolic ``engine`` will be
+    asked, only what it does not know."""
     both = f"{gold} {answer}"
     if max(len(gold), len(answer)) > LONGEST or _decimal.search(both) or _foreign.search(both):
         return False
-    if not (_beyond if asked else _needed).search(both) and not _constant.search(gold):
+    if not (_beyond if engine else _needed).search(both) and not _constant.search(gold):
         return False
     if clean(gold).unit != clean(answer).unit:
         return False
     free = bool(_constant.search(gold))
     if free != bool(_constant.search(answer)):
         return False
-    expected, found = (_function(_constant.sub("", text)) for text in _unnamed(gold, answer))
-    if expected is None or found is None or expected[1] != found[1]:
+    expected, function = (_function(_constant.sub("", text)) for text in _unnamed(gold, answer))
+    if expected is None or function is None or expected[1] != function[1]:
         return False
-    return _agree(
-        expected[0], found[0], sorted(expected[1]), free, bool(re.search(r"even|odd|\(-1\)\s*\^", gold + answer))
-    )
+    whole = bool(re.search(r"even|odd|\(-1\)\s*\^", gold + answer))
+    pairs = _pairs(expected[0], function[0], sorted(expected[1]), whole)
+    if pairs is None or len(pairs) < (FEWEST if expected[1] else 1):
+        return False
+    shift = pairs[0][1].value - pairs[0][0].value if free else 0
+    return all(near(left.value + shift, right.value, left.scale + right.scale + abs(shift)) for left, right in pairs)
 
 
 def _unnamed(gold: str, answer: str) -> tuple[str, str]:
@@ -73,21 +76,13 @@ def _unnamed(gold: str, answer: str) -> tuple[str, str]:
     return _name.sub("", gold), _name.sub("", answer)
 
 
-def _agree(expected: Value, found: Value, names: list[str], free: bool, whole: bool) -> bool:
-    pairs = _pairs(expected, found, names, whole)
-    if pairs is None or len(pairs) < (FEWEST if names else 1):
-        return False
-    shift = pairs[0][1].value - pairs[0][0].value if free else 0
-    return all(near(one.value + shift, other.value, one.scale + other.scale + abs(shift)) for one, other in pairs)
-
-
-def _pairs(expected: Value, found: Value, names: list[str], whole: bool) -> list[tuple[Sample, Sample]] | None:
+def _pairs(expected: Value, function: Value, names: list[str], whole: bool) -> list[tuple[Sample, Sample]] | None:
     """Both at each point where both have a real value; None where only one has."""
     pairs = []
     for n in range(len(_REALS)) if names else (0,):
         points = _WHOLES if whole else _REALS
-        point = {name: points[(n + 5 * place + n * place) % len(points)] for place, name in enumerate(names)}
-        values = [_real(value, point, bool(names)) for value in (expected, found)]
+        point = {name: points[(n + 5 * shift + n * shift) % len(points)] for shift, name in enumerate(names)}
+        values = [_real(value, point, bool(names)) for value in (expected, function)]
         if (values[0] is None) != (values[1] is None):
             return None
         if values[0] is not None and values[1] is not None:
@@ -112,11 +107,11 @@ def surely_differ(gold: str, answer: str) -> bool:
         or _several_valued.search(gold + answer)
     ):
         return False
-    expected, found = (_function(text) for text in (gold, answer))
-    if expected is None or found is None:
+    expected, function = (_function(text) for text in (gold, answer))
+    if expected is None or function is None:
         return False
-    names = sorted(expected[1] | found[1])
-    pairs = _pairs(expected[0], found[0], names, whole=False) or []
+    names = sorted(expected[1] | function[1])
+    pairs = _pairs(expected[0], function[0], names, whole=False) or []
     different = [pair for pair in pairs if not near(pair[0].value, pair[1].value, pair[0].scale + pair[1].scale)]
     return len(different) >= (FEWEST if names else 1)
 
@@ -124,9 +119,8 @@ def surely_differ(gold: str, answer: str) -> bool:
 def _function(text: str) -> tuple[Value, set[str]] | None:
     """(its value at a point, its variables); None where it cannot be read."""
     text = text.strip(" .$")
-    if match := _cases.fullmatch(text):
-        rows = [row.split("&") for row in re.split(r"\\\\(?:\[[^\]]*\])?", match[1]) if row.strip(" ,.")]
-        return _by_cases([(row[0], row[1]) for row in rows]) if all(len(row) == 2 for row in rows) else None
+    if block := rows_of(text):
+        return _by_cases([(row[0], row[1]) for row in block[1]]) if all(len(row) == 2 for row in block[1]) else None
     if match := _if.fullmatch(_text.sub(r" \1 ", text)):
         return _by_cases([(match[1], match[2]), (match[3], match[4] or "otherwise")])
     value = _quotient(text)

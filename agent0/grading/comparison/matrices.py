@@ -61,8 +61,8 @@ class _Products(Cursor):
     def _sum(self, depth: int) -> Matrix:
         total, sign = _ZERO, 1
         while True:
-            while word := self.accept("+", "-"):
-                sign = -sign if word == "-" else sign
+            while lexeme := self.accept("+", "-"):
+                sign = -sign if lexeme == "-" else sign
             total = tuple(entry + sign * term for entry, term in zip(total, self._product(depth), strict=True))
             if self.peek()[1] not in ("+", "-"):
                 return total
@@ -76,14 +76,14 @@ class _Products(Cursor):
         return value
 
     def _factor(self, depth: int) -> Matrix:
-        kind, word = self.take()
-        if depth > DEEPEST or not (kind in ("number", "letter") or word == "("):
+        kind, lexeme = self.take()
+        if depth > DEEPEST or not (kind in ("number", "letter") or lexeme == "("):
             raise UnreadableError("no product of matrices")
-        if word == "(":
+        if lexeme == "(":
             value = self._sum(depth + 1)
             self.expect(")")
         else:
-            value = self._scaled(word) if kind == "number" else _of_letter(word, self.shift)
+            value = self._scaled(lexeme) if kind == "number" else _of_letter(lexeme, self.shift)
         while self.accept("^"):
             value = _raised(value, self._exponent())
         return value

@@ -24,7 +24,7 @@ _bare_tuple = re.compile(r"\s*\(([^=<>]+)\)\s*")
 _either = re.compile(r"\\text\s*\{\s*or\s*\}|\bor\b|\\lor|\\vee")
 
 
-def _rows(text: str) -> tuple[str, list[list[str]]] | None:
+def rows_of(text: str) -> tuple[str, list[list[str]]] | None:
     r"""What stands before a block, and its rows' cells; None where ``text`` is no ``cases`` or the like."""
     if r"\begin" not in text or (match := _block.fullmatch(text.strip().strip("$"))) is None:
         return None
@@ -40,20 +40,22 @@ def _is_cases(rows: Sequence[Sequence[str]]) -> bool:
 
 def same_cases(gold: str, answer: str, equal: Equal) -> bool | None:
     """Whether both are the same function by cases, in any order; None where one is none."""
-    expected, found = _rows(gold), _rows(answer)
-    if expected is None or found is None or not _is_cases(expected[1]) or not _is_cases(found[1]):
+    expected, block = rows_of(gold), rows_of(answer)
+    if expected is None or block is None or not _is_cases(expected[1]) or not _is_cases(block[1]):
         return None
-    heads = [head.rstrip("= ") for head in (expected[0], found[0])]
+    heads = [head.rstrip("= ") for head in (expected[0], block[0])]
     if all(heads) and "".join(heads[0].split()) != "".join(heads[1].split()):
         return False
-    theirs = [_case(row) for row in found[1]]
+    theirs = [_case(row) for row in block[1]]
     left = []
     for value, condition in map(_case, expected[1]):
-        place = next((n for n, other in enumerate(theirs) if _alike(condition, other[1], equal)), -1)
-        if place < 0:
+        match = next((case for case in theirs if _alike(condition, case[1], equal)), None)
+        if match is None:
             left.append((value, condition))
-        elif not equal(value, theirs.pop(place)[0]):
+        elif not equal(value, match[0]):
             return False
+        else:
+            theirs.remove(match)
     if not left and not theirs:
         return True
     rest = len(left) == len(theirs) == 1 and bool(_rest.fullmatch(left[0][1]) or _rest.fullmatch(theirs[0][1]))
@@ -65,24 +67,30 @@ def _case(row: Sequence[str]) -> tuple[str, str]:
     return value, " ".join(_lead.sub(" ", condition).split()).strip(" ,;.")
 
 
-def _alike(one: str, other: str, equal: Equal) -> bool:
+def _alike(left: str, right: str, equal: Equal) -> bool:
     """Whether two conditions are the same."""
-    if "".join(one.split()).lower() == "".join(other.split()).lower():
+    if "".join(left.split()).lower() == "".join(right.split()).lower():
         return True
-    return bool(_relation.search(one) and _relation.search(other)) and equal(one, other)
+    return bool(_relation.search(left) and _relation.search(right)) and equal(left, right)
 
 
 def named_values(gold: str, answer: str) -> tuple[str, str]:
     """Return systems as lists of equations, and values of the same names in one form."""
     gold, answer = _listed(gold), _listed(answer)
-    expected, found = _assignments(gold), _assignments(answer)
-    if expected and found:
-        return _joined(expected), _joined(found)
-    if found and (inside := _bare_tuple.fullmatch(gold)) and gold.count(",") == len(found) - 1:
-        return f"({inside[1]})", f"({', '.join(found[name] for name in sorted(found))})"
-    if expected and (inside := _bare_tuple.fullmatch(answer)) and answer.count(",") == len(expected) - 1:
-        return f"({', '.join(expected[name] for name in sorted(expected))})", f"({inside[1]})"
+    expected, values = _assignments(gold), _assignments(answer)
+    if expected and values:
+        return _joined(expected), _joined(values)
+    if values:
+        answer = _as_tuple(values, gold) or answer
+    elif expected:
+        gold = _as_tuple(expected, answer) or gold
     return gold, answer
+
+
+def _as_tuple(values: dict[str, str], other: str) -> str:
+    """The values by the order of their names, empty where ``other`` is no tuple of as many."""
+    is_tuple = _bare_tuple.fullmatch(other) and other.count(",") == len(values) - 1
+    return f"({', '.join(values[name] for name in sorted(values))})" if is_tuple else ""
 
 
 def one_or_other(gold: str, answer: str) -> bool:
@@ -91,10 +99,10 @@ def one_or_other(gold: str, answer: str) -> bool:
 
 
 def _listed(text: str) -> str:
-    found = _rows(text)
-    if found is None or found[0] or _is_cases(found[1]) or any(len(row) > 3 for row in found[1]):
+    block = rows_of(text)
+    if block is None or block[0] or _is_cases(block[1]) or any(len(row) > 3 for row in block[1]):
         return text
-    rows = [" ".join(row).strip(" ,;.") for row in found[1]]
+    rows = [" ".join(row).strip(" ,;.") for row in block[1]]
     return ", ".join(rows) if all(_relation.search(row) for row in rows) else text
 
 
@@ -103,11 +111,11 @@ def _assignments(text: str) -> dict[str, str] | None:
     if text.count("=") > MOST or "=" not in text:
         return None
     if match := _named_tuple.fullmatch(text):
-        names, values = ([part.strip() for part in match[place].split(",")] for place in (1, 2))
+        names, values = ([part.strip() for part in match[side].split(",")] for side in (1, 2))
         return dict(zip(names, values, strict=True)) if len(names) == len(values) == len(set(names)) else None
     parts = [_assigned.fullmatch(part) for part in _joint.split(text.strip("$ ."))]
-    made = {part[1]: part[2] for part in parts if part}
-    return made if 1 < len(made) == len(parts) else None
+    assignments = {part[1]: part[2] for part in parts if part}
+    return assignments if 1 < len(assignments) == len(parts) else None
 
 
 def _joined(values: dict[str, str]) -> str:

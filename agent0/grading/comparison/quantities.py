@@ -63,9 +63,9 @@ for _sign, (_names, _dimension, _scale) in _SI.items():
 for _sign, (_names, _dimension, _scale) in _SI.items():
     for _prefix, _power in _PREFIXES.items():
         _UNITS.setdefault(_prefix + _sign, (_dimension, _scale * Fraction(10) ** _power))
-    for _word in _names.split():
+    for _unit_name in _names.split():
         for _prefix, _power in _NAMED_PREFIXES.items():
-            _UNITS.setdefault(_prefix + _word, (_dimension, _scale * Fraction(10) ** _power))
+            _UNITS.setdefault(_prefix + _unit_name, (_dimension, _scale * Fraction(10) ** _power))
 _text = re.compile(r"\\(?:text(?:bf|rm|normal)?|mathrm|mbox|operatorname|rm|unit|si)\s*\{([^{}]*)\}|\\rm(?![A-Za-z])")
 _gap = re.compile(r"\\[ ,;:!]|\\q?quad(?![A-Za-z])|~|[{}$]")
 _degrees = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?![A-Za-z])|°|\bdegrees?\b")
@@ -82,6 +82,7 @@ _part = re.compile(
 _factor = re.compile(
     r"\s*(/|per\b|\\cdot|\*|·)?\s*(square |cubic )?(\\?[A-Za-zΩμ°']+)\s*(squared|cubed)?(?:\s*\^\s*(-?\d)|([23]))?\s*"
 )
+_POWERS = {"square": 2, "squared": 2, "cubic": 3, "cubed": 3}
 _related = re.compile(r"^\s*~|[<>≈≠≤≥]|\\(?:not|neq?|approx|simeq|sim|leq?|geq?|lt|gt)(?![A-Za-z])")
 _half = re.compile(r"\b(?:an?|one) (hour|minute|day|week|year)s?\b|\b(\w+) and a half (\w+)", re.IGNORECASE)
 
@@ -96,28 +97,23 @@ def same_quantity(gold: str, answer: str) -> bool | None:
     heads = [_name.match(text) for text in (gold, answer)]
     if all(heads) and len({"".join(head[0].split()) for head in heads if head}) > 1:
         return None
-    found = _quantity(answer)
-    if found is None:
+    quantity = _quantity(answer)
+    if quantity is None:
         return None
     expected = _quantity(gold)
     if expected is None:
         return _without_unit(gold, answer)
-    return expected[1] == found[1] and algebra.same(expected[0], found[0])
+    return expected[1] == quantity[1] and algebra.same(expected[0], quantity[0])
 
 
 def _without_unit(gold: str, answer: str) -> bool | None:
     """Whether the number of ``answer`` is the gold's, which has no unit; None where either is none."""
-    parts = (
-        list(_parts(answer)) if not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold)) else []
-    )
-    if (
-        len(parts) != 1
-        or not re.search(r"[A-Za-z]{1,}", parts[0][1])
-        or (expected := value_of(gold)) is None
-        or (found := value_of(parts[0][0])) is None
-    ):
+    is_bare = not re.search(r"[A-Za-z°'$%€£]", re.sub(r"\\(?:times|cdot|d?frac)", "", gold))
+    parts = list(_parts(answer)) if is_bare else []
+    if len(parts) != 1 or not re.search(r"[A-Za-z]", parts[0][1]):
         return None
-    return True if algebra.same(expected, found) else None
+    expected, value = value_of(gold), value_of(parts[0][0])
+    return True if expected and value and algebra.same(expected, value) else None
 
 
 def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
@@ -125,10 +121,10 @@ def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
     total: Quotient | None = None
     dimension: Dimension | None = None
     for number, unit in _parts(text):
-        known, value = _unit(unit), value_of(number)
-        if known is None or value is None or (dimension is not None and known[0] != dimension):
+        units, value = _unit(unit), value_of(number)
+        if units is None or value is None or (dimension is not None and units[0] != dimension):
             return None
-        dimension, part = known[0], algebra.multiply(value, algebra.number(known[1]))
+        dimension, part = units[0], algebra.multiply(value, algebra.number(units[1]))
         total = part if total is None else algebra.add(total, part)
     return (total, dimension) if total is not None and dimension is not None else None
 
@@ -143,13 +139,13 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     bare = re.sub(
         r"[A-Za-z]+(?:-[a-z]+)?(?= (?:hours?|minutes?|seconds?|days?|weeks?)\b)", lambda f: figures(f[0]), bare
     )
-    bare, found, place = bare.strip(), [], 0
-    while place < len(bare):
-        if (part := _part.match(bare, place)) is None or part.end() == place:
+    bare, parts, start = bare.strip(), [], 0
+    while start < len(bare):
+        if (part := _part.match(bare, start)) is None or part.end() == start:
             return
-        found.append((part[1].replace(",", ""), part[2].strip()))
-        place = part.end()
-    yield from found
+        parts.append((part[1].replace(",", ""), part[2].strip()))
+        start = part.end()
+    yield from parts
 
 
 def known_unit(text: str) -> bool:
@@ -157,31 +153,25 @@ def known_unit(text: str) -> bool:
     return _unit(text) is not None
 
 
-def _figure(word: str) -> str:
-    return word if word.isdigit() else figures(word.lower())
+def _figure(numeral: str) -> str:
+    return numeral if numeral.isdigit() else figures(numeral.lower())
 
 
 def _unit(text: str) -> tuple[Dimension, Fraction] | None:
     """(dimension, how many units of the system) of ``km/h``, ``m s^{-2}``, ``square meters``; None for others."""
     exponents: dict[str, Fraction] = {}
-    scale, below, place = Fraction(1), False, 0
+    scale, below, start = Fraction(1), False, 0
     text = re.sub(r"\\(Omega|mu)\s*", r"\\\1", text).strip(" .")
-    while place < len(text):
-        match = _factor.match(text, place)
-        if match is None or match.end() == place:
+    while start < len(text):
+        match = _factor.match(text, start)
+        if match is None or match.end() == start:
             return None
-        place = match.end()
+        start = match.end()
         unit = _UNITS.get(match[3]) or _UNITS.get(match[3].lower().removesuffix("s") if len(match[3]) > 3 else "")
         if unit is None:
             return None
         below = match[1] in ("/", "per") or (below and match[1] is not None and "/" not in text[: match.start()])
-        power = int(
-            match[5]
-            or match[6]
-            or {"square ": 2, "cubic ": 3}.get(match[2] or "")
-            or {"squared": 2, "cubed": 3}.get(match[4] or "", 1)
-        )
-        power = -power if below else power
+        power = int(match[5] or match[6] or _POWERS.get((match[2] or match[4] or "").strip(), 1)) * (-1 if below else 1)
         scale *= unit[1] ** power
         for name, exponent in unit[0].items():
             exponents[name] = exponents.get(name, Fraction(0)) + exponent * power

@@ -44,13 +44,13 @@ def tokens(text: str) -> list[str]:
     """
     text = rewrite(text, _SPELLINGS)
     out: list[str] = []
-    place = 0
-    while text[place:].strip():
-        match = _token.match(text, place)
+    start = 0
+    while text[start:].strip():
+        match = _token.match(text, start)
         if match is None or len(out) >= MOST_TOKENS:
             raise NoFormulaError("no formula")
         out.append(match[1] or match[2])
-        place = match.end()
+        start = match.end()
     return out
 
 
@@ -124,7 +124,7 @@ def same_formula(gold: str, answer: str) -> bool | None:
     try:
         if len({sign for sign in tokens(gold) if sign[0].isalpha()}) < 2:
             return None
-        one, other = truths([tokens(gold), tokens(answer)])
+        expected, formula = truths([tokens(gold), tokens(answer)])
     except NoFormulaError:
         return None
-    return one == other
+    return expected == formula

@@ -159,12 +159,12 @@ def same(left: Quotient, right: Quotient) -> bool:
 
 def proportional(left: Quotient, right: Quotient) -> bool:
     """Whether one is a rational multiple, not 0, of the other."""
-    one, other = _product(left.above, right.below), _product(right.above, left.below)
-    if not one or not other or set(one) != set(other):
+    terms, others = _product(left.above, right.below), _product(right.above, left.below)
+    if not terms or terms.keys() != others.keys():
         return False
-    first = next(iter(one))
-    ratio = one[first] / other[first]
-    return all(one[m] == ratio * other[m] for m in one)
+    first = next(iter(terms))
+    ratio = terms[first] / others[first]
+    return all(terms[m] == ratio * others[m] for m in terms)
 
 
 def key(value: Quotient) -> str:
@@ -200,10 +200,10 @@ def _product(left: Terms, right: Terms) -> Terms:
     if len(left) * len(right) > MOST_TERMS * 8:
         raise TooLargeError("too many terms")
     out: Terms = {}
-    for one, factor in left.items():
-        for other, again in right.items():
-            monomial, more = _merged((*one, *other))
-            out[monomial] = out.get(monomial, Fraction(0)) + factor * again * more
+    for first, factor in left.items():
+        for second, multiplier in right.items():
+            monomial, more = _merged((*first, *second))
+            out[monomial] = out.get(monomial, Fraction(0)) + factor * multiplier * more
     return _bounded(out)
 
 

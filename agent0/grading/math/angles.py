@@ -56,7 +56,7 @@ def of_angle(name: str, inside: Quotient) -> Quotient | None:
     pair = _sine_and_cosine(inside)
     if pair is None:
         return None
-    one = algebra.number(1)
-    above, below = {"sin": (pair[0], one), "cos": (pair[1], one), "tan": pair, "cot": pair[::-1],
-                    "sec": (one, pair[1]), "csc": (one, pair[0])}[name]  # fmt: skip
+    unit = algebra.number(1)
+    above, below = {"sin": (pair[0], unit), "cos": (pair[1], unit), "tan": pair, "cot": pair[::-1],
+                    "sec": (unit, pair[1]), "csc": (unit, pair[0])}[name]  # fmt: skip
     return algebra.divide(above, below)

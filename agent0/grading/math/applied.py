@@ -24,9 +24,9 @@ def function(name: str, inside: Quotient, base: Quotient | None) -> Quotient:
         return algebra.symbol(Applied(name, inside))
     if (exact := of_angle(name, inside)) is not None:
         return exact
-    one, sine, cosine = algebra.number(1), *(algebra.symbol(Applied(f, inside)) for f in ("sin", "cos"))
-    above, below = {"sin": (sine, one), "cos": (cosine, one), "tan": (sine, cosine), "cot": (cosine, sine),
-                    "sec": (one, cosine), "csc": (one, sine)}[name]  # fmt: skip
+    unit, sine, cosine = algebra.number(1), *(algebra.symbol(Applied(f, inside)) for f in ("sin", "cos"))
+    above, below = {"sin": (sine, unit), "cos": (cosine, unit), "tan": (sine, cosine), "cot": (cosine, sine),
+                    "sec": (unit, cosine), "csc": (unit, sine)}[name]  # fmt: skip
     return algebra.divide(above, below)
 
 

@@ -141,8 +141,8 @@ def _plain_fonts(text: str) -> str:
 def closing(text: str, start: int) -> int:
     """Index of the brace that closes the one at ``start``, -1 where none does."""
     depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] == "{") - (text[place] == "}")
+    for end in range(start, len(text)):
+        depth += (text[end] == "{") - (text[end] == "}")
         if depth == 0:
-            return place
+            return end
     return -1

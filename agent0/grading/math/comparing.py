@@ -77,10 +77,10 @@ def _unordered(gold: Sequence[Form], candidate: Sequence[Form]) -> bool:
     """Each of one has its own partner in the other."""
     left = list(candidate)
     for item in gold:
-        place = next((n for n, other in enumerate(left) if equal(item, other)), -1)
-        if place < 0:
+        partner = next((n for n, other in enumerate(left) if equal(item, other)), -1)
+        if partner < 0:
             return False
-        del left[place]
+        del left[partner]
     return not left
 
 

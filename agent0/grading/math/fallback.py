@@ -38,15 +38,15 @@ def costly(expected: str, answer: str) -> bool:
     return any(pattern.search(answer) and not pattern.search(expected) for pattern in _COSTLY)
 
 
-def question(expected: str, answer: str, aim: Form, found: Form) -> tuple[str, str] | None:
+def question(expected: str, answer: str, aim: Form, form: Form) -> tuple[str, str] | None:
     """What to ask about two texts whose forms are not equal; None where exact comparison has the last word."""
-    (name, right), (other, left) = _sides(expected, aim), _sides(answer, found)
+    (name, right), (other, left) = _sides(expected, aim), _sides(answer, form)
     if other and name not in ("", other):
         return None
-    aim, found = _value(aim), _value(found)
+    aim, form = _value(aim), _value(form)
     if other and isinstance(aim, Expression) and other in aim.value.names:
         return None
-    if _settled(aim, found) or costly(right, left) or not _whole(right, left):
+    if _settled(aim, form) or costly(right, left) or not _whole(right, left):
         return None
     return right, left
 
@@ -63,17 +63,17 @@ def _value(form: Form) -> Form:
     return form.right if isinstance(form, Relation) and form.sign == "=" and form.variable else form
 
 
-def _settled(aim: Form, found: Form) -> bool:
+def _settled(aim: Form, form: Form) -> bool:
     """Whether exact comparison has the last word: both were read and hold no function, or one is words alone."""
-    if isinstance(aim, Words) and isinstance(found, Expression):
+    if isinstance(aim, Words) and isinstance(form, Expression):
         return not _BUILT.search(aim.text)
     if isinstance(aim, Words):
-        return not isinstance(found, Words) or not re.search(r"[\\^_=+*/\d]", aim.text)
-    if isinstance(found, Words):
-        return not _BUILT.search(found.text)
-    if not isinstance(aim, Expression) or not isinstance(found, Expression):
+        return not isinstance(form, Words) or not re.search(r"[\\^_=+*/\d]", aim.text)
+    if isinstance(form, Words):
+        return not _BUILT.search(form.text)
+    if not isinstance(aim, Expression) or not isinstance(form, Expression):
         return True
-    return not any("(" in base for form in (aim, found) for base in form.value.bases)
+    return not any("(" in base for side in (aim, form) for base in side.value.bases)
 
 
 def _whole(expected: str, answer: str) -> bool:
@@ -84,7 +84,7 @@ def _whole(expected: str, answer: str) -> bool:
         return False
     if "\\begin" in expected and set("|'^") & (set(answer) - set(expected)):
         return False
-    return _known(_MATRIX.sub(" ", expected), _MATRIX.sub(" ", answer))
+    return _only_known(_MATRIX.sub(" ", expected), _MATRIX.sub(" ", answer))
 
 
 def _signs(text: str) -> list[str]:
@@ -93,10 +93,10 @@ def _signs(text: str) -> list[str]:
     return [turned.get(sign, sign) for sign in _SIGN.findall(_BOUND.sub("", text))]
 
 
-def _known(expected: str, answer: str) -> bool:
+def _only_known(expected: str, answer: str) -> bool:
     """Whether each command, word and character is one that the engine knows or the gold has."""
     commands, theirs = (set(re.findall(r"\\([A-Za-z]+)", text)) for text in (answer, expected))
     bare, gold = (re.sub(r"\\[A-Za-z]+", " ", text) for text in (answer, expected))
-    words = {word for word in re.findall(r"[A-Za-z]{2,}", bare) if not set(word) <= set(gold)}
+    foreign = {run for run in re.findall(r"[A-Za-z]{2,}", bare) if not set(run) <= set(gold)}
     rest = set(re.sub(r"[A-Za-z]", "", bare)) - _PLAIN - set(gold)
-    return not (commands - _KNOWN - theirs) and not (words - FUNCTIONS - {"sqrt", "pi"}) and not rest
+    return not (commands - _KNOWN - theirs) and not (foreign - FUNCTIONS - {"sqrt", "pi"}) and not rest

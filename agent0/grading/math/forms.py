@@ -2,7 +2,7 @@
 number in a base, choice, or words. The top level is cut at brackets and commas; what is between is read as algebra."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
@@ -82,10 +82,12 @@ _MARKUP = re.compile(
     rf"\\(?:text)?color\{{\w+\}}|\\(?:underline|emph|{COMMANDS}|large|Large|huge)(?![A-Za-z])"
     r"|\\(?:textsc|textup|textmd|mathtt|mathnormal|bf|it|rm|bfseries|itshape)(?![A-Za-z])|[{}$]|\\(?![A-Za-z])"
 )
-_NUMBER = re.compile(r"^[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?$")
-_sign = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|\\in(?![A-Za-z])|<=|>=|!=|[<>=]")
-_JOIN = re.compile(r"\\cup(?![A-Za-z])|\\cap(?![A-Za-z])")
-_OPEN, _CLOSE = "([{", ")]}"
+_NUMBER = re.compile(r"[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?")
+_SIGN = re.compile(r"\\(?:le|ge|ne|in)(?![A-Za-z])|<=|>=|!=|[<>=]")
+_JOIN = re.compile(r"\\c[ua]p(?![A-Za-z])")
+_COMMA = re.compile(r",\s*(?:and|or)\s|[,;]|\s(?:and|or)\s")
+_TWO_SIGNS = re.compile(r"\\(?:pm|mp)(?![A-Za-z])")
+_LATEX = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}
 
 
 def form_of(text: str, letters: Letters = None) -> Form:
@@ -97,7 +99,7 @@ def form_of(text: str, letters: Letters = None) -> Form:
 def _known_form(text: str, letters: frozenset[str] | None) -> Form:
     """``form_of``, kept: one answer is compared in several readings, and one gold with many answers."""
     try:
-        return _form(text.strip(), letters, 0)
+        return _FormReader(letters).form(text.strip(), 0)
     except UnreadableError:
         return Words(fold(text))
 
@@ -109,89 +111,33 @@ def fold(text: str) -> str:
     return " ".join(lower.split()).rstrip(" .,;:!").strip(" \"'")
 
 
-def _form(text: str, letters: Letters, depth: int) -> Form:
-    if depth > 8 or not text:
-        raise UnreadableError("nothing" if not text else "nested too deeply")
-    if match := _BASED.match(text):
-        base = match[2]
-        return Based(match[1].upper().lstrip("0") or "0", _BASES.get(base) or int(base))
-    if text == r"\emptyset":
-        return Group("set", ())
-    if match := _MATRIX.match(text):
-        fence = _FENCES.get((match[1], match[4]))
-        if fence is None or (fence and match[2] in _BARS):
-            raise UnreadableError("bars or brackets that do not match")
-        return _matrix(text, match[3], fence or _BARS.get(match[2], ""), letters, depth)
-    for reader in (_relation, _joined, _bracketed, _listed, _plus_minus, _ratio):
-        if (form := reader(text, letters, depth)) is not None:
-            return form
-    return _expression(text, letters)
-
-
-def _expression(text: str, letters: Letters) -> Form:
-    infinite = re.fullmatch(r"([-+]?)\s*\\?(?:infty|infinity|oo)", text)
-    if infinite:
-        return Expression(algebra.number(0), -1 if infinite[1] == "-" else 1)
-    return Expression(read(text, letters), literal=is_literal(text))
-
-
-def _matrix(text: str, body: str, bars: str, letters: Letters, depth: int) -> Form:
-    """With ``bars`` it is its determinant or norm, which is no matrix."""
-    if bars == "|":
-        try:
-            return Expression(read(text, letters), literal=False)
-        except UnreadableError:
-            pass
-    rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?", body) if row.strip() and row.strip() != r"\hline"]
-    if len(rows) > 20:
-        raise UnreadableError("a large matrix")
-    read_rows = (tuple(_form(cell.strip(), letters, depth + 1) for cell in row.split("&")) for row in rows)
-    return Group("matrix", tuple(Group("row", cells) for cells in read_rows), bars)
-
-
-def _outside(text: str) -> Iterator[int]:
-    """Indices of characters outside of all brackets. Half-open intervals close with either bracket."""
-    depth = 0
-    for place, letter in enumerate(text):
-        escaped = place > 0 and text[place - 1] == "\\"
-        if letter in _OPEN or (letter == "{" and escaped):
-            depth += 1
-        elif letter in _CLOSE:
-            depth -= 1
-            if depth < 0:
-                raise UnreadableError("brackets that do not match")
-        elif depth == 0:
-            yield place
+def _split(text: str, pattern: re.Pattern[str]) -> tuple[list[str], list[str]]:
+    """Pieces of ``text`` between the matches of ``pattern`` outside of brackets, and these. Half-open intervals close
+    with either bracket."""
+    depths, depth = [], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            raise UnreadableError("brackets that do not match")
+        depths.append(depth + (letter in ")]}"))
     if depth:
         raise UnreadableError("brackets that do not match")
+    pieces, signs, start = [], [], 0
+    for match in pattern.finditer(text):
+        if depths[match.start()] == 0:
+            pieces.append(text[start : match.start()].strip())
+            signs.append(match[0])
+            start = match.end()
+    return [*pieces, text[start:].strip()], signs
 
 
-def _relation(text: str, letters: Letters, depth: int) -> Form | None:
-    outside = set(_outside(text))
-    signs = [found for found in _sign.finditer(text) if found.start() in outside]
-    if not signs:
-        return None
-    if (value := _computed(text, signs, letters)) is not None:
-        return value
-    if len(signs) > 1:
-        return _several(text, signs, letters, depth)
-    sign = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}.get(signs[0][0], signs[0][0])
-    left, right = text[: signs[0].start()].strip(), text[signs[0].end() :].strip()
-    variable = left.replace(" ", "") if _VARIABLE.fullmatch(left) else ""
-    inside = _form(right, letters, depth + 1)
-    before = _left_side(left, variable, sign, letters, depth)
-    return Relation(sign, before, inside, _own_name(before) or variable)
+def _parts(text: str) -> list[str]:
+    """Cut at commas, semicolons and the words and, or outside of brackets; numbers with thousands stay whole."""
+    return [text] if _NUMBER.fullmatch(text) else _split(text, _COMMA)[0]
 
 
-def _left_side(text: str, variable: str, sign: str, letters: Letters, depth: int) -> Form:
-    is_name = variable and (sign == r"\in" or not variable.isalpha() or len(variable) > 1)
-    try:
-        form = _form(text, letters, depth + 1)
-    except (UnreadableError, algebra.TooLargeError):
-        if is_name:
-            return Words(variable)
-        raise
-    return Words(variable) if is_name and not _own_name(form) else form
+def _variable(text: str) -> str:
+    return text.replace(" ", "") if _VARIABLE.fullmatch(text) else ""
 
 
 def _own_name(form: Form) -> str:
@@ -201,122 +147,151 @@ def _own_name(form: Form) -> str:
     return name if is_name else ""
 
 
-def _several(text: str, signs: list[re.Match[str]], letters: Letters, depth: int) -> Form:
-    """``x = 1, x = 2`` is a list, ``a < x < b`` an interval."""
-    if len(signs) == 2 and (chain := _chain(text, signs, letters, depth)):
-        return chain
-    parts = _parts(text)
-    if len(parts) == len(signs) and len(parts) > 1:
-        return Group("list", tuple(_form(part, letters, depth + 1) for part in parts))
-    raise UnreadableError("several relations")
+class _FormReader:
+    """One method a kind: a form, or None where the text is of another kind. ``letters``: see ``parser.read``."""
 
+    def __init__(self, letters: Letters) -> None:
+        self.letters = letters
 
-def _computed(text: str, signs: list[re.Match[str]], letters: Letters) -> Form | None:
-    """``3 \\cdot 4 = 12`` is 12, ``x = 3 \\cdot 4 = 12`` is x = 12, where each step is true; ``12 = 12`` is neither."""
-    if {sign[0] for sign in signs} != {"="} or ("," in text and len(_parts(text)) > 1):
-        return None
-    ends = [0, *(place for sign in signs for place in sign.span()), len(text)]
-    sides = [text[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
-    name = sides.pop(0) if _VARIABLE.fullmatch(sides[0]) else ""
-    if len(sides) < 2 or not all(_COMPUTED.search(side) for side in sides[:-1]) or len(set(sides)) < len(sides):
-        return None
-    values = [read(side, letters) for side in sides]
-    if values[-1].bases or not all(algebra.same(value, values[-1]) for value in values):
-        return None
-    last = Expression(values[-1], literal=is_literal(sides[-1]))
-    variable = name.replace(" ", "")
-    return Relation("=", Words(variable), last, variable) if name else last
+    def form(self, text: str, depth: int) -> Form:
+        """The form of ``text``.
 
+        Raises:
+            UnreadableError: it has none.
+        """
+        if depth > 8 or not text:
+            raise UnreadableError("nothing" if not text else "nested too deeply")
+        if match := _BASED.match(text):
+            base = match[2]
+            return Based(match[1].upper().lstrip("0") or "0", _BASES.get(base) or int(base))
+        for reader in (
+            self._matrix,
+            self._relation,
+            self._joined,
+            self._bracketed,
+            self._listed,
+            self._plus_minus,
+            self._ratio,
+        ):
+            if (form := reader(text, depth)) is not None:
+                return form
+        if infinite := re.fullmatch(r"([-+]?)\s*\\?(?:infty|infinity|oo)", text):
+            return Expression(algebra.number(0), -1 if infinite[1] == "-" else 1)
+        return Expression(read(text, self.letters), literal=is_literal(text))
 
-def _chain(text: str, signs: list[re.Match[str]], letters: Letters, depth: int) -> Form | None:
-    first, second = ({"<=": r"\le", ">=": r"\ge"}.get(sign[0], sign[0]) for sign in signs)
-    low, middle, high = (
-        part.strip()
-        for part in (text[: signs[0].start()], text[signs[0].end() : signs[1].start()], text[signs[1].end() :])
-    )
-    if not _VARIABLE.fullmatch(middle) or not ({first, second} <= {"<", r"\le"} or {first, second} <= {">", r"\ge"}):
-        return None
-    ends = [(low, first), (high, second)]
-    (left, opening), (right, closing) = ends if first in ("<", r"\le") else ends[::-1]
-    brackets = ("(" if opening in "<>" else "[") + (")" if closing in "<>" else "]")
-    interval = Group("tuple", (_form(left, letters, depth + 1), _form(right, letters, depth + 1)), brackets)
-    variable = middle.replace(" ", "")
-    return Relation(r"\in", Words(variable), interval, variable)
+    def _forms(self, texts: Sequence[str], depth: int) -> tuple[Form, ...]:
+        return tuple(self.form(text.strip(), depth + 1) for text in texts)
 
+    def _members(self, texts: Sequence[str], depth: int) -> tuple[Form, ...]:
+        """``_forms`` with those of the lists among them."""
+        if len(texts) > MOST_ITEMS:
+            raise UnreadableError("a long list")
+        flat: list[Form] = []
+        for form in self._forms(texts, depth):
+            flat += form.items if isinstance(form, Group) and form.kind == "list" else [form]
+        return tuple(flat)
 
-def _ratio(text: str, letters: Letters, depth: int) -> Form | None:
-    """``3:4`` and ``1:2:3``; times of day too."""
-    parts = text.split(":") if ":" in text and "{" not in text else []
-    if not 2 <= len(parts) <= 6:
-        return None
-    return Group("tuple", tuple(_form(part.strip(), letters, depth + 1) for part in parts), "::")
+    def _matrix(self, text: str, depth: int) -> Form | None:
+        """With bars it is its determinant, or a norm, which are no matrices."""
+        if (match := _MATRIX.match(text)) is None:
+            return None
+        fence = _FENCES.get((match[1], match[4]))
+        if fence is None or (fence and match[2] in _BARS):
+            raise UnreadableError("bars or brackets that do not match")
+        bars = fence or _BARS.get(match[2], "")
+        if bars == "|":
+            try:
+                return Expression(read(text, self.letters), literal=False)
+            except UnreadableError:
+                pass
+        rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?", match[3]) if row.strip() and row.strip() != r"\hline"]
+        if len(rows) > 20:
+            raise UnreadableError("a large matrix")
+        return Group("matrix", tuple(Group("row", self._forms(row.split("&"), depth)) for row in rows), bars)
 
+    def _relation(self, text: str, depth: int) -> Form | None:
+        sides, signs = _split(text, _SIGN)
+        if not signs:
+            return None
+        signs = [_LATEX.get(sign, sign) for sign in signs]
+        if (value := self._computed(text, sides, signs)) is not None:
+            return value
+        if len(signs) > 1:
+            return self._chain(sides, signs, depth) or self._relations(text, len(signs), depth)
+        variable, right = _variable(sides[0]), self.form(sides[1], depth + 1)
+        left = self._left_side(sides[0], variable, signs[0], depth)
+        return Relation(signs[0], left, right, _own_name(left) or variable)
 
-def _joined(text: str, letters: Letters, depth: int) -> Form | None:
-    outside = set(_outside(text))
-    joins = [found for found in _JOIN.finditer(text) if found.start() in outside]
-    kinds = {found[0] for found in joins}
-    if not joins or len(kinds) > 1:
-        return None
-    cuts = [0, *(place for found in joins for place in (found.start(), found.end())), len(text)]
-    items = [text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
-    kind: Literal["union", "intersection"] = "union" if kinds == {r"\cup"} else "intersection"
-    return Group(kind, tuple(_form(item.strip(), letters, depth + 1) for item in items))
+    def _left_side(self, text: str, variable: str, sign: str, depth: int) -> Form:
+        is_name = variable and (sign == r"\in" or not variable.isalpha() or len(variable) > 1)
+        try:
+            form = self.form(text, depth + 1)
+        except (UnreadableError, algebra.TooLargeError):
+            if is_name:
+                return Words(variable)
+            raise
+        return Words(variable) if is_name and not _own_name(form) else form
 
+    def _relations(self, text: str, count: int, depth: int) -> Form:
+        """``x = 1, x = 2`` as a list."""
+        parts = _parts(text)
+        if len(parts) == count and count > 1:
+            return Group("list", self._forms(parts, depth))
+        raise UnreadableError("several relations")
 
-def _bracketed(text: str, letters: Letters, depth: int) -> Form | None:
-    if text.startswith(r"\{") and text.endswith(r"\}"):
-        inside = text[2:-2].strip()
-        return Group("set", _members(_cut(inside), letters, depth) if inside else ())
-    if text[0] not in "([" or text[-1] not in ")]" or not enclosed(text):
-        return None
-    parts = _cut(text[1:-1])
-    if len(parts) < 2:
-        return None
-    items = tuple(_form(part, letters, depth + 1) for part in parts)
-    return Group("tuple", items, text[0] + text[-1])
+    def _computed(self, text: str, sides: Sequence[str], signs: Sequence[str]) -> Form | None:
+        """``3 \\cdot 4 = 12`` is 12, ``x = 3 \\cdot 4 = 12`` is x = 12, where each step is true; ``12 = 12`` is
+        neither."""
+        if set(signs) != {"="} or ("," in text and len(_parts(text)) > 1):
+            return None
+        name = _variable(sides[0])
+        steps = sides[1:] if name else sides
+        if len(steps) < 2 or not all(map(_COMPUTED.search, steps[:-1])) or len(set(steps)) < len(steps):
+            return None
+        values = [read(step, self.letters) for step in steps]
+        if values[-1].bases or not all(algebra.same(value, values[-1]) for value in values):
+            return None
+        last = Expression(values[-1], literal=is_literal(steps[-1]))
+        return Relation("=", Words(name), last, name) if name else last
 
+    def _chain(self, sides: Sequence[str], signs: Sequence[str], depth: int) -> Form | None:
+        """``a < x < b`` as an interval."""
+        variable = _variable(sides[1])
+        upward, downward = set(signs) <= {"<", r"\le"}, set(signs) <= {">", r"\ge"}
+        if len(signs) != 2 or not variable or not (upward or downward):
+            return None
+        step = 1 if upward else -1
+        brackets = f"{'[('[signs[::step][0] in '<>']}{'])'[signs[::step][1] in '<>']}"
+        interval = Group("tuple", self._forms((sides[0], sides[2])[::step], depth), brackets)
+        return Relation(r"\in", Words(variable), interval, variable)
 
-def _listed(text: str, letters: Letters, depth: int) -> Form | None:
-    parts = _parts(text)
-    if len(parts) < 2:
-        return None
-    return Group("list", _items(text, letters, depth))
+    def _ratio(self, text: str, depth: int) -> Form | None:
+        """``3:4`` and ``1:2:3``; times of day too."""
+        parts = text.split(":") if "{" not in text else []
+        return Group("tuple", self._forms(parts, depth), "::") if 2 <= len(parts) <= 6 else None
 
+    def _joined(self, text: str, depth: int) -> Form | None:
+        items, joins = _split(text, _JOIN)
+        if len(set(joins)) != 1:
+            return None
+        return Group("union" if joins[0] == r"\cup" else "intersection", self._forms(items, depth))
 
-def _items(text: str, letters: Letters, depth: int) -> tuple[Form, ...]:
-    return _members(_parts(text), letters, depth)
+    def _bracketed(self, text: str, depth: int) -> Form | None:
+        if text == r"\emptyset":
+            return Group("set", ())
+        if text.startswith(r"\{") and text.endswith(r"\}"):
+            inside = text[2:-2].strip()
+            return Group("set", self._members(_split(inside, _COMMA)[0], depth) if inside else ())
+        if text[0] not in "([" or text[-1] not in ")]" or not enclosed(text):
+            return None
+        parts = _split(text[1:-1], _COMMA)[0]
+        return Group("tuple", self._forms(parts, depth), text[0] + text[-1]) if len(parts) > 1 else None
 
+    def _listed(self, text: str, depth: int) -> Form | None:
+        parts = _parts(text)
+        return Group("list", self._members(parts, depth)) if len(parts) > 1 else None
 
-def _members(parts: list[str], letters: Letters, depth: int) -> tuple[Form, ...]:
-    if len(parts) > MOST_ITEMS:
-        raise UnreadableError("a long list")
-    flat: list[Form] = []
-    for part in parts:
-        form = _form(part, letters, depth + 1)
-        flat += form.items if isinstance(form, Group) and form.kind == "list" else [form]
-    return tuple(flat)
-
-
-def _parts(text: str) -> list[str]:
-    """What ``_cut`` says; numbers with thousands stay whole."""
-    return [text] if _NUMBER.match(text) else _cut(text)
-
-
-def _cut(text: str) -> list[str]:
-    """Cut at commas, semicolons and the words and, or outside of brackets."""
-    outside = set(_outside(text))
-    cuts = [
-        (m.start(), m.end()) for m in re.finditer(r",\s*(?:and|or)\s|[,;]|\s(?:and|or)\s", text) if m.start() in outside
-    ]
-    ends = [0, *(place for cut in cuts for place in cut), len(text)]
-    return [text[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
-
-
-def _plus_minus(text: str, letters: Letters, depth: int) -> Form | None:
-    found = list(re.finditer(r"\\(?:pm|mp)(?![A-Za-z])", text))
-    if len(found) != 1:
-        return None
-    before, after = text[: found[0].start()], text[found[0].end() :]
-    both = (f"{before}{sign}{after}" for sign in "+-")
-    return Group("list", tuple(_form(one.strip(), letters, depth + 1) for one in both))
+    def _plus_minus(self, text: str, depth: int) -> Form | None:
+        if len(_TWO_SIGNS.findall(text)) != 1:
+            return None
+        return Group("list", self._forms([_TWO_SIGNS.sub(sign, text) for sign in "+-"], depth))

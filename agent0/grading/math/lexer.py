@@ -47,8 +47,7 @@ Letters = Set[str] | None
 
 
 def tokens_of(text: str, letters: Letters) -> list[Token]:
-    """Cut ``text`` into kinds and words. Runs of letters are products of variables; ``letters`` are those that may form
-    one.
+    """Cut ``text`` into kinds and lexemes. Runs of letters are products; ``letters`` are those that may form one.
 
     Raises:
         UnreadableError: something is no part of an expression.
@@ -58,59 +57,59 @@ def tokens_of(text: str, letters: Letters) -> list[Token]:
     tokens: list[Token] = []
     depth = 0
     for match in _token.finditer(text):
-        kind, word = match.lastgroup or "other", match[match.lastgroup or 0]
+        kind, lexeme = match.lastgroup or "other", match[match.lastgroup or 0]
         if kind == "other":
-            raise UnreadableError(f"{word!r} is no part of an expression")
-        if kind in ("number", "sci") and len(word) > MOST_DIGITS:
+            raise UnreadableError(f"{lexeme!r} is no part of an expression")
+        if kind in ("number", "sci") and len(lexeme) > MOST_DIGITS:
             raise UnreadableError("too many digits")
-        depth += (word in ("(", "[")) - (word in (")", "]"))
-        if "," in word and kind == "number" and (depth > 0 or tokens[-1:] == [("sign", "|")]):
-            tokens += [token for part in word.split(",") for token in (("sign", ","), ("number", part))][1:]
+        depth += (lexeme in ("(", "[")) - (lexeme in (")", "]"))
+        if "," in lexeme and kind == "number" and (depth > 0 or tokens[-1:] == [("sign", "|")]):
+            tokens += [token for part in lexeme.split(",") for token in (("sign", ","), ("number", part))][1:]
         else:
-            tokens += _named_tokens(kind, word, letters)
+            tokens += _named_tokens(kind, lexeme, letters)
     return tokens
 
 
-def _named_tokens(kind: str, word: str, letters: Letters) -> list[Token]:
+def _named_tokens(kind: str, lexeme: str, letters: Letters) -> list[Token]:
     match kind:
         case "command":
-            return [("name", _SPELLINGS.get(word[1:], word[1:]))]
+            return [("name", _SPELLINGS.get(lexeme[1:], lexeme[1:]))]
         case "word":
-            return _letters(word, letters)
+            return _letters(lexeme, letters)
         case "prime":
-            return [("sign", "'")] * word.count("prime")
+            return [("sign", "'")] * lexeme.count("prime")
         case "rate":
-            rate = re.sub(r"\\frac|\s", "", word).replace("}{", "/")
+            rate = re.sub(r"\\frac|\s", "", lexeme).replace("}{", "/")
             slope = re.fullmatch(r"\{?d/d([a-z])\}?", rate)
             return [("slope", slope[1])] if slope else [("opaque", re.sub(r"[{}]", "", rate))]
         case "corner":
-            what, points = re.findall(r"[a-z]{3,}|[A-Z]+", word)[-2:]
+            what, points = re.findall(r"[a-z]{3,}|[A-Z]+", lexeme)[-2:]
             points = min(points, points[::-1]) if what == "angle" else points
             return [("opaque", f"{'vector' if what in ('vec', 'overrightarrow') else what} {points}")]
-    return [(kind, word)]
+    return [(kind, lexeme)]
 
 
-def _letters(word: str, letters: Letters) -> list[Token]:
+def _letters(lexeme: str, letters: Letters) -> list[Token]:
     """A run of letters: a known name, or a product of single letters."""
     for name in _BY_LENGTH:
-        if word.startswith(name):
-            rest = word[len(name) :]
+        if lexeme.startswith(name):
+            rest = lexeme[len(name) :]
             return [("name", _WORDS[name]), *(_letters(rest, letters) if rest else [])]
-    if len(word) > 1 and (len(word) > 4 or (letters is not None and not set(word) <= letters)):
-        raise UnreadableError(f"the word {word[:40]!r}")
-    return [("letter", letter) for letter in word]
+    if len(lexeme) > 1 and (len(lexeme) > 4 or (letters is not None and not set(lexeme) <= letters)):
+        raise UnreadableError(f"the word {lexeme[:40]!r}")
+    return [("letter", letter) for letter in lexeme]
 
 
 class Cursor:
-    """Tokens, read from ``place`` on."""
+    """Tokens, read from ``position`` on."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens, self.place = tokens, 0
+        self.tokens, self.position = tokens, 0
 
     def peek(self, ahead: int = 0) -> Token:
         """The token that comes next, or ``ahead`` of it."""
-        place = self.place + ahead
-        return self.tokens[place] if place < len(self.tokens) else ("end", "")
+        position = self.position + ahead
+        return self.tokens[position] if position < len(self.tokens) else ("end", "")
 
     def take(self) -> Token:
         """The token that comes next, which is passed.
@@ -121,26 +120,26 @@ class Cursor:
         token = self.peek()
         if token[0] == "end":
             raise UnreadableError("it ends too early")
-        self.place += 1
+        self.position += 1
         return token
 
-    def accept(self, *words: str) -> str:
-        """Pass the next token where it is one of ``words``, and return it."""
-        kind, word = self.peek()
-        if kind in ("sign", "name") and word in words:
-            self.place += 1
-            return word
+    def accept(self, *lexemes: str) -> str:
+        """Pass the next token where it is one of ``lexemes``, and return it."""
+        kind, lexeme = self.peek()
+        if kind in ("sign", "name") and lexeme in lexemes:
+            self.position += 1
+            return lexeme
         return ""
 
-    def expect(self, *words: str) -> None:
+    def expect(self, *lexemes: str) -> None:
         """Pass these tokens.
 
         Raises:
             UnreadableError: there is another, or none.
         """
-        for word in words:
-            if self.take()[1] != word:
-                raise UnreadableError(f"{word!r} is missing")
+        for lexeme in lexemes:
+            if self.take()[1] != lexeme:
+                raise UnreadableError(f"{lexeme!r} is missing")
 
     def marks(self) -> str:
         """Pass the primes that come next, and return them."""
@@ -152,10 +151,10 @@ class Cursor:
     def closing(self) -> int:
         """Where the bracket closes that comes next, -1 where none of its kind does."""
         opening, depth = self.peek()[1], 0
-        for place in range(self.place, len(self.tokens)):
-            depth += (self.tokens[place][1] in ("(", "[", "{")) - (self.tokens[place][1] in (")", "]", "}"))
+        for position in range(self.position, len(self.tokens)):
+            depth += (self.tokens[position][1] in ("(", "[", "{")) - (self.tokens[position][1] in (")", "]", "}"))
             if depth == 0:
-                return place if (opening, self.tokens[place][1]) in _BRACKETS else -1
+                return position if (opening, self.tokens[position][1]) in _BRACKETS else -1
         return -1
 
     def arguments(self) -> list[list[Token]]:
@@ -169,11 +168,11 @@ class Cursor:
             raise UnreadableError("a bracket is open")
         parts: list[list[Token]] = [[]]
         level = 0
-        for token in self.tokens[self.place + 1 : end]:
+        for token in self.tokens[self.position + 1 : end]:
             level += (token[1] in ("(", "[", "{")) - (token[1] in (")", "]", "}"))
             if token == ("sign", ",") and level == 0:
                 parts.append([])
             else:
                 parts[-1].append(token)
-        self.place = end + 1
+        self.position = end + 1
         return parts

@@ -47,8 +47,8 @@ def _whole(tokens: Sequence[Token], values: Mapping[str, Quotient], budget: list
     """The value of all of the tokens."""
     reader = _Reader(tokens, values, budget)
     value = reader.over(reader.sum(depth), depth)
-    if reader.place < len(reader.tokens):
-        raise UnreadableError(f"{reader.tokens[reader.place][1]!r} is out of place")
+    if reader.position < len(reader.tokens):
+        raise UnreadableError(f"{reader.tokens[reader.position][1]!r} is out of place")
     return value
 
 
@@ -64,9 +64,9 @@ class _Reader(Cursor):
         if depth > DEEPEST:
             raise UnreadableError("nested too deeply")
         value = self._signed_product(depth)
-        while word := self.accept("+", "-"):
+        while lexeme := self.accept("+", "-"):
             term = self._signed_product(depth)
-            value = algebra.add(value, term if word == "+" else algebra.negative(term))
+            value = algebra.add(value, term if lexeme == "+" else algebra.negative(term))
         return value
 
     def _signed_product(self, depth: int) -> Quotient:
@@ -76,18 +76,18 @@ class _Reader(Cursor):
 
     def _sign(self) -> int:
         sign = 1
-        while word := self.accept("+", "-"):
-            sign = -sign if word == "-" else sign
+        while lexeme := self.accept("+", "-"):
+            sign = -sign if lexeme == "-" else sign
         return sign
 
     def _product(self, depth: int) -> Quotient:
         numeral = self._numeral()
         value = self._mixed() or self._factor(depth)
         while True:
-            if word := self.accept("*", "cdot", "times", "/", "div"):
+            if lexeme := self.accept("*", "cdot", "times", "/", "div"):
                 sign, numeral = self._sign(), self._numeral()
                 factor = self._factor(depth)
-                factor = algebra.inverse(factor) if word in ("/", "div") else factor
+                factor = algebra.inverse(factor) if lexeme in ("/", "div") else factor
                 value = algebra.multiply(value, algebra.negative(factor) if sign < 0 else factor)
             elif self._begins():
                 if numeral and self._numeral():
@@ -99,29 +99,29 @@ class _Reader(Cursor):
 
     def _numeral(self) -> bool:
         """Whether what comes is a number in figures, in braces or not."""
-        (kind, word), after = self.peek(), self.peek(1)
+        (kind, lexeme), after = self.peek(), self.peek(1)
         if after == ("sign", "!"):
             return False
-        braced = word == "{" and after[0] == "number" and self.peek(2)[1] == "}"
+        braced = lexeme == "{" and after[0] == "number" and self.peek(2)[1] == "}"
         return braced or kind in ("number", "sci")
 
     def _begins(self) -> bool:
-        kind, word = self.peek()
+        kind, lexeme = self.peek()
         if kind == "sign":
-            return word in ("(", "{", "[")
-        return kind != "end" and not (kind == "name" and word in _NO_FACTORS)
+            return lexeme in ("(", "{", "[")
+        return kind != "end" and not (kind == "name" and lexeme in _NO_FACTORS)
 
     def _mixed(self) -> Quotient | None:
         r"""``1\frac{4}{5}`` and ``1 4/5``: a whole number beside a fraction of whole numbers is their sum."""
         if self.peek()[0] != "number" or self.peek(1)[0] not in ("name", "number"):
             return None
-        match = _mixed.match(" ".join(word for _, word in self.tokens[self.place : self.place + 8]))
+        match = _mixed.match(" ".join(lexeme for _, lexeme in self.tokens[self.position : self.position + 8]))
         if match is None:
             return None
         above, below = (int(part) for part in match.groups()[1:] if part is not None)
         if below == 0:
             return None
-        self.place += len(match[0].split())
+        self.position += len(match[0].split())
         return algebra.number(int(match[1]) + Fraction(above, below))
 
     def _factor(self, depth: int) -> Quotient:
@@ -134,27 +134,27 @@ class _Reader(Cursor):
         return base
 
     def _atom(self, depth: int) -> Quotient:
-        kind, word = self.take()
+        kind, lexeme = self.take()
         match kind:
             case "number" | "sci":
-                return algebra.number(Fraction(word.replace(",", "")) + self._repeating(word))
+                return algebra.number(Fraction(lexeme.replace(",", "")) + self._repeating(lexeme))
             case "letter":
-                return self._letter(word, depth)
+                return self._letter(lexeme, depth)
             case "name":
-                return self._named(word, depth)
+                return self._named(lexeme, depth)
             case "opaque":
-                return algebra.symbol(opaque(word))
+                return algebra.symbol(opaque(lexeme))
             case "slope":
-                return calculus.slope(self._product(depth + 1), word)
+                return calculus.slope(self._product(depth + 1), lexeme)
             case "determinant":
-                return self._determinant(word, depth)
-        closing = {"(": ")", "[": "]", "|": "|", "{": "}"}.get(word)
+                return self._determinant(lexeme, depth)
+        closing = {"(": ")", "[": "]", "|": "|", "{": "}"}.get(lexeme)
         if closing is None:
-            raise UnreadableError(f"{word!r} is out of place")
+            raise UnreadableError(f"{lexeme!r} is out of place")
         value = self.sum(depth + 1)
-        value = self.over(value, depth + 1) if word == "{" else value
+        value = self.over(value, depth + 1) if lexeme == "{" else value
         self.expect(closing)
-        return magnitude(value) if word == "|" else value
+        return magnitude(value) if lexeme == "|" else value
 
     def _repeating(self, before: str) -> Fraction:
         r"""What ``\overline{27}`` adds behind the decimals of ``0.\overline{27}``."""
@@ -184,26 +184,26 @@ class _Reader(Cursor):
 
     def _application(self, name: str, depth: int) -> str | None:
         """What ``f(x)``, ``f'(x)``, ``f^{-1}(x)`` or ``P(A|B)`` means, None where brackets are a factor."""
-        start, marks = self.place, self.marks()
+        start, marks = self.position, self.marks()
         for inverse in (("^", "{", "-", "1", "}"), ("^", "-", "1")):
-            if tuple(word for _, word in self.tokens[self.place : self.place + len(inverse)]) == inverse:
-                self.place, marks = self.place + len(inverse), f"{marks}^-1"
+            if tuple(lexeme for _, lexeme in self.tokens[self.position : self.position + len(inverse)]) == inverse:
+                self.position, marks = self.position + len(inverse), f"{marks}^-1"
                 break
         end = self.closing() if self.peek() == ("sign", "(") else -1
-        inside = self.tokens[self.place + 1 : end]
-        words = [word for _, word in inside]
-        is_simple = len(words) == 1 and (inside[0][0] == "letter" or words[0].isdigit())
-        conditional = name == "P" and ("|" in words or "mid" in words)
+        inside = self.tokens[self.position + 1 : end]
+        lexemes = [lexeme for _, lexeme in inside]
+        is_simple = len(lexemes) == 1 and (inside[0][0] == "letter" or lexemes[0].isdigit())
+        conditional = name == "P" and ("|" in lexemes or "mid" in lexemes)
         is_function = name in _FUNCTION_LETTERS or (name in _SIMPLE_FUNCTIONS and is_simple)
         if end < 0 or not (is_function or conditional or (marks and name in _PRIMED_FUNCTIONS)):
-            self.place = start
+            self.position = start
             return None
         return f"{name}{marks}({','.join(self._key(argument, depth + 1) for argument in self.arguments())})"
 
     def _key(self, argument: list[Token], depth: int) -> str:
         """The normal form of an argument; where it cannot be read, its text without spaces."""
         value = self._value(argument, depth)
-        return "".join(word for _, word in argument) if value is None else algebra.key(value)
+        return "".join(lexeme for _, lexeme in argument) if value is None else algebra.key(value)
 
     def _value(self, tokens: Sequence[Token], depth: int) -> Quotient | None:
         if depth > DEEPEST:
@@ -213,8 +213,8 @@ class _Reader(Cursor):
         except (UnreadableError, algebra.UndefinedError, ZeroDivisionError, calculus.NoPolynomialError):
             return None
 
-    def _named(self, word: str, depth: int) -> Quotient:
-        read = {"frac": self._frac, "sqrt": self._sqrt, "binom": self._binom}.get(word)
+    def _named(self, lexeme: str, depth: int) -> Quotient:
+        read = {"frac": self._frac, "sqrt": self._sqrt, "binom": self._binom}.get(lexeme)
         if read is not None:
             return read(depth)
         for names, read_name in (
@@ -223,11 +223,11 @@ class _Reader(Cursor):
             ({*lexer.OF_NUMBERS, *lexer.INVERSE, "det"}, self._of_several),
             (lexer.OPERATORS, self._operator),
         ):
-            if word in names:
-                return read_name(word, depth)
-        if word in ("pi", "infty") or word in lexer.GREEK:
-            return algebra.symbol(word)
-        raise UnreadableError(f"the command {word!r}")
+            if lexeme in names:
+                return read_name(lexeme, depth)
+        if lexeme in ("pi", "infty") or lexeme in lexer.GREEK:
+            return algebra.symbol(lexeme)
+        raise UnreadableError(f"the command {lexeme!r}")
 
     def _frac(self, depth: int) -> Quotient:
         above = self._argument(depth)
@@ -258,10 +258,10 @@ class _Reader(Cursor):
         if signed and (sign := self.accept("-", "+")):
             value = self._argument(depth + 1, signed)
             return algebra.negative(value) if sign == "-" else value
-        kind, word = self.peek()
-        if kind == "number" and not signed and len(word) > 1 and word.isdigit():
-            self.tokens = [*self.tokens[: self.place], ("number", word[1:]), *self.tokens[self.place + 1 :]]
-            return algebra.number(int(word[0]))
+        kind, lexeme = self.peek()
+        if kind == "number" and not signed and len(lexeme) > 1 and lexeme.isdigit():
+            self.tokens = [*self.tokens[: self.position], ("number", lexeme[1:]), *self.tokens[self.position + 1 :]]
+            return algebra.number(int(lexeme[0]))
         return self._atom(depth + 1)
 
     def _function(self, name: str, depth: int) -> Quotient:
@@ -289,11 +289,11 @@ class _Reader(Cursor):
             if self.peek()[0] not in ("letter", "number"):
                 raise UnreadableError(f"{name!r} of nothing")
             self.tokens = [
-                *self.tokens[: self.place],
+                *self.tokens[: self.position],
                 ("sign", "("),
                 self.peek(),
                 ("sign", ")"),
-                *self.tokens[self.place + 1 :],
+                *self.tokens[self.position + 1 :],
             ]
         arguments = self.arguments()
         values = [self._value(argument, depth + 1) for argument in arguments]
@@ -339,7 +339,7 @@ class _Reader(Cursor):
         start = algebra.whole(self.sum(depth + 1))
         self.expect("}", "^")
         last = self._argument(depth, signed=True)
-        first = self.place
+        first = self.position
         body = self._body(depth, {variable: algebra.symbol(variable)})
         if start is None:
             return None
@@ -348,7 +348,7 @@ class _Reader(Cursor):
             self.budget[0] -= 1
             if self.budget[0] < 0:
                 raise UnreadableError("too many terms")
-            self.place = first
+            self.position = first
             return self._body(depth, {variable: algebra.number(n)})
 
         if last == algebra.symbol("infty"):
@@ -368,10 +368,10 @@ class _Reader(Cursor):
         low = self._argument(depth, signed=True)
         self.expect("^")
         high = self._argument(depth, signed=True)
-        for place in range(self.place, len(self.tokens) - 1):
-            (kind, variable), before = self.tokens[place + 1], self.tokens[self.place : place]
-            if self.tokens[place] == ("letter", "d") and kind == "letter":
-                self.place = place + 2
+        for end in range(self.position, len(self.tokens) - 1):
+            (kind, variable), before = self.tokens[end + 1], self.tokens[self.position : end]
+            if self.tokens[end] == ("letter", "d") and kind == "letter":
+                self.position = end + 2
                 values = {**self.values, variable: algebra.symbol(variable)}
                 body = _whole(before, values, self.budget, depth + 1) if before else algebra.number(1)
                 return calculus.integral(body, variable, low, high)
@@ -383,17 +383,17 @@ class _Reader(Cursor):
         target = self.sum(depth + 1)
         while self.accept("^", "+", "-", "{"):
             self.accept("}")
-        self.place += self.peek() == ("sign", "}")
-        first = self.place
+        self.position += self.peek() == ("sign", "}")
+        first = self.position
         body = self._body(depth, {variable: algebra.symbol(variable)})
-        end = self.place
+        end = self.position
         if "infty" in target.bases:
             return calculus.limit_at_infinity(body, variable)
 
         def value_at_target() -> Quotient:
-            self.place = first
+            self.position = first
             return self._body(depth, {variable: target})
 
         value = calculus.limit_at(value_at_target, body, variable, target)
-        self.place = end
+        self.position = end
         return value

@@ -21,8 +21,8 @@ importlib.metadata.version = lambda _: '4.13.2'  # antlr's, as pinned; its metad
 from math_verify import parse, verify
 
 logging.disable(logging.CRITICAL)
-gold, said = (parse('$' + text + '$', parsing_timeout=None) for text in json.loads(GIVEN))
-print(json.dumps(bool(gold and said and verify(gold, said, timeout_seconds=None))))
+gold, answer = (parse('$' + text + '$', parsing_timeout=None) for text in json.loads(TEXTS))
+print(json.dumps(bool(gold and answer and verify(gold, answer, timeout_seconds=None))))
 """
 
 
@@ -33,26 +33,26 @@ async def decide(gold: str, answer: str | None, sandbox: Sandbox, *, reply: bool
     Raises:
         SandboxUnavailableError: it would have to be asked, and there is no sandbox.
     """
-    found = compared(gold, answer, reply=reply, kind=kind)
-    return await settle(found, sandbox) if found.symbolic else found
+    grade = compared(gold, answer, reply=reply, kind=kind)
+    return await settle(grade, sandbox) if grade.symbolic else grade
 
 
-def compared(gold: str, said: str | None, *, reply: bool = False, kind: str = VALUE) -> Grade:
+def compared(gold: str, candidate: str | None, *, reply: bool = False, kind: str = VALUE) -> Grade:
     """Compare an answer without symbolic algebra: the grade that ``decide`` starts from.
 
-    ``reply``: ``answer`` is a whole reply, whose answer is extracted first.
+    ``reply``: ``candidate`` is a whole reply, whose answer is extracted first.
     """
-    if not reply or said is None:
-        return grade_as(kind, gold, said)
-    text = reply_of(said)
+    if not reply or candidate is None:
+        return grade_as(kind, gold, candidate)
+    text = reply_of(candidate)
     answer = answer_of_reply(text)
-    found = grade_as(kind, gold, answer)
-    if found.correct is True:
-        return found
-    others = other_readings(gold, answer, text, lambda one, other: grade_as(kind, one, other).correct is True)
+    grade = grade_as(kind, gold, answer)
+    if grade.correct is True:
+        return grade
+    others = other_readings(gold, answer, text, lambda *both: grade_as(kind, *both).correct is True)
     graded = (grade_as(kind, gold, other) for other in others)
-    right = next((one for one in graded if one.correct is True), None)
-    return right or replace(found, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", found.got))))
+    right = next((other for other in graded if other.correct is True), None)
+    return right or replace(grade, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", grade.got))))
 
 
 async def warm(sandbox: Sandbox) -> None:
@@ -64,12 +64,12 @@ async def warm(sandbox: Sandbox) -> None:
     await sandbox.call(SandboxCall("python", "pass", wall_s=WALL_S, root=ROOT))
 
 
-async def settle(found: Grade, sandbox: Sandbox) -> Grade:
-    """``found`` with the engine's decision; still undecided where that takes too long."""
-    given = json.dumps([found.expected, found.got])
-    result = await sandbox.call(SandboxCall("python", f"GIVEN = {given!r}\n{_PROGRAM}", wall_s=WALL_S, root=ROOT))
+async def settle(grade: Grade, sandbox: Sandbox) -> Grade:
+    """``grade`` with the engine's decision; still undecided where that takes too long."""
+    texts = json.dumps([grade.expected, grade.got])
+    result = await sandbox.call(SandboxCall("python", f"TEXTS = {texts!r}\n{_PROGRAM}", wall_s=WALL_S, root=ROOT))
     answer = result.stdout.strip()
     if result.state is ToolState.OK and answer in ("true", "false"):
         reason = "equal by symbolic comparison" if answer == "true" else "different"
-        return replace(found, correct=answer == "true", reason=reason, symbolic=False)
-    return replace(found, reason=f"the symbolic engine ended {result.state.value}", symbolic=False)
+        return replace(grade, correct=answer == "true", reason=reason, symbolic=False)
+    return replace(grade, reason=f"the symbolic engine ended {result.state.value}", symbolic=False)

@@ -12,7 +12,7 @@ _SPELLINGS = {
     "cubic": "cu", "hertz": "hz", "people": "person", "child": "children", "unit": "", "mph": "", "am": "", "pm": "",
     "kmh": "kph",
 }  # fmt: skip
-_SAME = {word: unit for unit, words in _SPELLINGS.items() for word in (unit, *words.split())}
+_SAME = {term: unit for unit, terms in _SPELLINGS.items() for term in (unit, *terms.split())}
 _LETTERS = {
     "m": "meter", "g": "gram", "s": "second", "h": "hour", "L": "liter", "l": "liter", "J": "joule", "N": "newton",
     "W": "watt", "V": "volt", "A": "ampere", "K": "kelvin", "C": "celsius", "F": "fahrenheit",
@@ -34,11 +34,11 @@ _ONES = [
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
 ]  # fmt: skip
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-NUMERALS = {word: n for n, word in enumerate(_ONES)} | {
-    f"{word}{joint}{_ONES[one] if one else ''}": ten * 10 + one
-    for ten, word in enumerate(_TENS, 2)
-    for one in range(10)
-    for joint in (("-", " ") if one else ("",))
+NUMERALS = {term: n for n, term in enumerate(_ONES)} | {
+    f"{term}{joint}{_ONES[digit] if digit else ''}": ten * 10 + digit
+    for ten, term in enumerate(_TENS, 2)
+    for digit in range(10)
+    for joint in (("-", " ") if digit else ("",))
 }
 """Whole numbers below a hundred in words."""
 _SOUNDS = re.compile(r"[aeiou]")
@@ -68,10 +68,10 @@ def cut_unit(text: str) -> tuple[str, str]:
     tail = body[start:]
     if not start or (raised and not tail.strip()):
         return text, ""
-    value, words = _parted(body[:start], tail)
-    if not words or not _is_unit(words):
+    value, terms = _parted(body[:start], tail)
+    if not terms or not _is_unit(terms):
         return text, ""
-    return value, _one_spelling(words, raised[1] if raised else "")
+    return value, _one_spelling(terms, raised[1] if raised else "")
 
 
 def _parted(value: str, tail: str) -> tuple[str, list[str]]:
@@ -82,38 +82,38 @@ def _parted(value: str, tail: str) -> tuple[str, list[str]]:
             value, tail = value + first, tail[len(first) :]
     if not re.search(r"[\d)}\]|!]\s*$|\\pi\s*$|[\d)}][a-z]{1,3}\s*$|[-+*/] ?[a-z]\s*$", value):
         return value, []
-    words = re.sub(r"\s*/\s*", " per ", tail.lower()).replace(".", " ").split()
+    terms = re.sub(r"\s*/\s*", " per ", tail.lower()).replace(".", " ").split()
     return value.rstrip(), [
-        _TIMES.get(word, word) if n and words[n - 1] == "per" else word for n, word in enumerate(words)
+        _TIMES.get(term, term) if n and terms[n - 1] == "per" else term for n, term in enumerate(terms)
     ]
 
 
-def _is_unit(words: list[str]) -> bool:
-    if len(words) > MOST_WORDS or words[-1] in _JOINTS - {"each"} or (_NO_UNIT | NUMERALS.keys()) & set(words):
+def _is_unit(terms: list[str]) -> bool:
+    if len(terms) > MOST_WORDS or terms[-1] in _JOINTS - {"each"} or (_NO_UNIT | NUMERALS.keys()) & set(terms):
         return False
-    if words[0] in ("squared", "cubed"):
+    if terms[0] in ("squared", "cubed"):
         return False
-    return all(word in _JOINTS or word in _SAME or (len(word) > 2 and _SOUNDS.search(word)) for word in words)
+    return all(term in _JOINTS or term in _SAME or (len(term) > 2 and _SOUNDS.search(term)) for term in terms)
 
 
-def _one_spelling(words: list[str], power: str) -> str:
-    out = [_singular(word) for word in words if word not in ("the", "a", "of")]
-    for word, meant in (("square", "2"), ("cubic", "3")):
-        if word in out:
-            out.remove(word)
+def _one_spelling(terms: list[str], power: str) -> str:
+    out = [_singular(term) for term in terms if term not in ("the", "a", "of")]
+    for term, meant in (("square", "2"), ("cubic", "3")):
+        if term in out:
+            out.remove(term)
             power = meant
     name = " ".join(out).replace("mile per hour", "mph").replace("kilometer per hour", "kmh")
     return "" if name == "unit" or not name else f"{name}{'^' if power else ''}{power}"
 
 
-def _singular(word: str) -> str:
-    for plain in (word, word.removesuffix("s"), word.removesuffix("es")):
+def _singular(term: str) -> str:
+    for plain in (term, term.removesuffix("s"), term.removesuffix("es")):
         if plain in _SAME:
             return _SAME[plain]
-    return word.removesuffix("s")
+    return term.removesuffix("s")
 
 
-def one_unit(one: str, other: str) -> bool:
+def one_unit(left: str, right: str) -> bool:
     """Whether both are one unit; what is said besides (``students in the class``) does not count."""
-    shorter, longer = sorted((one.split(), other.split()), key=len)
+    shorter, longer = sorted((left.split(), right.split()), key=len)
     return longer[: len(shorter)] == shorter

@@ -41,7 +41,7 @@ _spoken = re.compile(r"(half|quarter|[a-z]+(?:[ -][a-z]+)?(?: minutes)?) (past|t
 _HOURS = {"noon": 12, "midday": 12, "midnight": 0}
 
 
-def _words(text: str) -> str:
+def _plain(text: str) -> str:
     return (
         "" if len(text) > _LONGEST else " ".join(_markup.sub(" ", text.replace(r"\!", "")).lower().split()).rstrip(".")
     )
@@ -55,7 +55,7 @@ def same_date(gold: str, answer: str) -> bool | None:
 
 def date_of(text: str) -> tuple[int, int, int] | None:
     """Return (year, 0 where none is given, month, day); None where ``text`` is no date."""
-    bare = _words(text)
+    bare = _plain(text)
     for pattern, places in _DATES:
         if match := pattern.fullmatch(bare):
             year, month, day = (match[group] or "0" for group in places)
@@ -78,7 +78,7 @@ def same_time(gold: str, answer: str) -> bool | None:
 
 def time_of(text: str) -> tuple[int, bool] | None:
     """Return (minute of the day, whether its half is known); None where ``text`` is no time of day."""
-    bare = _words(text)
+    bare = _plain(text)
     if bare in ("noon", "midnight"):
         return (720 if bare == "noon" else 0), True
     match = _time.fullmatch(bare)

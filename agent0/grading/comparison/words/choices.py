@@ -48,9 +48,13 @@ _instead = re.compile(
 )
 
 
+def _bare(text: str) -> str:
+    return without_markup(re.sub(r"\\[{}]", " ", text))
+
+
 def letter_of(text: str) -> str:
     """``B`` of ``(b)``, ``B.``, ``Option B`` or ``B) the second``; empty where none or more than one is named."""
-    match = _LETTER.fullmatch(without_markup(unicodedata.normalize("NFKC", text)))
+    match = _LETTER.fullmatch(_bare(unicodedata.normalize("NFKC", text)))
     if match is None or _ANOTHER.search(match[4]):
         return ""
     return (match[1] or match[2] or match[3]).upper()
@@ -64,14 +68,14 @@ def same_choice(gold: str, answer: str) -> bool | None:
 
 def choice_of(text: str) -> str:
     """Return the one letter that ``text`` takes, empty where it takes none or doubts it."""
-    head = _clause.sub("", _ruled_out.sub("", without_markup(opened(text[:400]))))
+    head = _clause.sub("", _ruled_out.sub("", _bare(opened(text[:400]))))
     head = _affirmed.sub("", _lead.sub("", head, count=1)).strip().rstrip(".! ")
     return "" if _doubted.match(head) else letter_of(head)
 
 
 def same_choice_word(gold: str, answer: str) -> bool | None:
     """True where ``answer`` takes the gold's letter in small letters, or before what it rules out; else None."""
-    expected, bare = without_markup(gold).strip(" ."), without_markup(answer).strip(" .")
+    expected, bare = without_markup(gold).strip(" ."), _bare(answer).strip(" .")
     match = re.fullmatch(r"([A-J])|\(([A-J])\)", expected)
     if match is None:
         return None

@@ -39,12 +39,12 @@ _sentence = re.compile(
     r"| must be) )?(?:always )?(?:(?:an?|the|on) )?([a-z'-]+)(?: (?:functions?|numbers?|integers?|triangles?|matrix"
     r"|graphs?|sequences?|series|angles?|quadrilaterals?|relations?))?"
 )
-_word = re.compile(r"[A-Za-z][A-Za-z'-]{2,}(?: [A-Za-z][A-Za-z'-]*){0,3}")
+_name = re.compile(r"[A-Za-z][A-Za-z'-]{2,}(?: [A-Za-z][A-Za-z'-]*){0,3}")
 _fonts = re.compile(
     r"\\(?:text(?:tt|bf|rm|it)?|math(?:tt|rm)|mbox|verb)\s*(?=\{)|\\[ ,;:!]|[$`\s,'\"]|\\(?=[{}\[\]()<>])"
 )
 _brackets = re.compile(r"[()\[\]{}<>]+")
-_words = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
+_row = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
 _marks = re.compile(
     r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{|[\[\]{}()\"'“”‘’`*_$]|(?:^|\s)(?:[-•+*]|\d{1,2}[.)])\s+", re.MULTILINE
 )
@@ -89,7 +89,7 @@ def same_validity(gold: str, answer: str) -> bool | None:
 def same_word(gold: str, answer: str) -> bool | None:
     """True where ``answer`` is the gold's words in quotation marks or with another case; None otherwise."""
     expected = without_markup(gold).strip(" .")
-    if not _word.fullmatch(expected):
+    if not _name.fullmatch(expected):
         return None
     bare = without_markup(answer).strip(" .").strip(_quotes).casefold()
     sentence = _sentence.fullmatch(bare)
@@ -112,7 +112,7 @@ def same_words(gold: str, answer: str) -> bool | None:
     """Whether both are the same words in one order, whatever parts them; None where the gold is no list of three words
     or more."""
     expected = " ".join(gold.split())
-    if not _words.fullmatch(expected) or _FUNCTION.search(expected):
+    if not _row.fullmatch(expected) or _FUNCTION.search(expected):
         return None
     return _parts(answer) == _parts(expected)
 
