@@ -111,8 +111,9 @@ _dots = re.compile(
 )
 _around = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:rm|bf)|boxed)\s*(?=\{)|[\s\"“”`*$<>{}()\[\]]+")
 _placeholder = re.compile(
-    r"(?:(?:your|my|the) )?(?:final )?(?:answer|ans)(?: (?:goes )?here)?|idk|tbd"
-    r"|(?:sorry,? )?(?:(?:i )?(?:do not|don['’]?t) know|(?:i ?['’]?a?m )?not sure)",  # noqa: RUF001
+    r"(?:(?:your|my|the) )?(?:final )?(?:answer|ans)(?: (?:goes )?here)?|idk|tbd|todo|placeholder"
+    r"|(?:(?:sorry|well),? )?(?:(?:i )?(?:really )?(?:do not|don['’]?t) know|(?:i ?['’]?a?m )?not sure|no idea"  # noqa: RUF001
+    r"|i (?:can ?not|can['’]t) (?:say|tell|answer|solve)(?: (?:this|that|it)\b[^.\n]{0,40})?)",  # noqa: RUF001
     re.IGNORECASE,
 )
 
