@@ -44,18 +44,18 @@ class Box:
 def boxes(text: str, start: int = 0, end: int | None = None) -> list[Box]:
     """Find every box between ``start`` and ``end``, in order of their openings."""
     stack: list[int] = []
-    found: list[Box] = []
-    for mark in _brace.finditer(text, start, len(text) if end is None else end):
-        word = mark[0]
-        if word == "{":
+    openings: list[Box] = []
+    for token in _brace.finditer(text, start, len(text) if end is None else end):
+        written = token[0]
+        if written == "{":
             stack.append(-1)
-        elif word == "}" and stack:
-            if (place := stack.pop()) >= 0:
-                found[place] = Box(found[place].start, found[place].inside, mark.start())
-        elif len(word) > 2:
-            stack.append(len(found))
-            found.append(Box(mark.start(), mark.end(), -1))
-    return found
+        elif written == "}" and stack:
+            if (index := stack.pop()) >= 0:
+                openings[index] = Box(openings[index].start, openings[index].inside, token.start())
+        elif len(written) > 2:
+            stack.append(len(openings))
+            openings.append(Box(token.start(), token.end(), -1))
+    return openings
 
 
 def boxed(text: str) -> str | None:
@@ -90,8 +90,8 @@ def unboxed(text: str) -> str:
 def opened(text: str) -> str:
     """Return ``text`` with the content of every closed box in its place."""
     closed = [box for box in boxes(text) if box.closed]
-    gone = {place for box in closed for place in (*range(box.start, box.inside), box.end)}
-    return "".join(letter for place, letter in enumerate(text) if place not in gone) if gone else text
+    commands = {index for box in closed for index in (*range(box.start, box.inside), box.end)}
+    return "".join(letter for index, letter in enumerate(text) if index not in commands) if commands else text
 
 
 def plain_boxes(text: str) -> Iterator[str]:
@@ -120,8 +120,8 @@ _placeholder = re.compile(
 
 def is_placeholder(answer: str) -> bool:
     r"""Return whether ``answer`` stands in the place of one and is none: ``answer``, ``?``, ``...``, "I don't know"."""
-    words = _around.sub(" ", answer).strip(" '!,")
-    return bool(_dots.fullmatch(words) or _placeholder.fullmatch(words.rstrip(".")))
+    text = _around.sub(" ", answer).strip(" '!,")
+    return bool(_dots.fullmatch(text) or _placeholder.fullmatch(text.rstrip(".")))
 
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"

@@ -109,10 +109,10 @@ def test_examples_of_a_prompt_are_in_the_form_that_the_template_teaches(template
     shown = [turn.content for turn in turns if turn.role in ("system", "assistant") and "<tool_call>" in turn.content]
     assert shown
     for ours in shown:
-        own = form.with_own_calls(ours)
+        formed = form.with_own_calls(ours)
         calls, expected = (
             [(call.name, {k: f"{v}" for k, v in call.arguments.items()}) for call in parse_turn(text, KNOWN).calls]
-            for text in (own, ours)
+            for text in (formed, ours)
         )
-        assert OWN[template] in own and calls == expected != []
-        assert template in ("qwen3.5", "glm4.5") or own == ours
+        assert OWN[template] in formed and calls == expected != []
+        assert template in ("qwen3.5", "glm4.5") or formed == ours

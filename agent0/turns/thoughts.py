@@ -43,7 +43,7 @@ _token = re.compile(
     rf"(?P<triple>\"{{3}}|'{{3}})|^[ \t>]{{0,8}}(?P<fence>`{{3}}|~{{3}})|`[^`\n]{{1,200}}`|{_string}|{_mark.pattern}",
     re.MULTILINE,
 )
-_word = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_name_part = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 class Reply(NamedTuple):
@@ -154,21 +154,21 @@ def _meant(token: re.Match[str], text: str, last: dict[str, int]) -> _Mark | Non
         return _Mark(start, end, kind[-1], kind.startswith("open"))
     if not token["name"] or token["empty"] or token["left"] + token["right"] not in _BRACKETS:
         return None
-    words = [word.lower() for word in _word.findall(token["name"].rpartition(":")[2])]
-    own_words = [word for word in words if word not in _OPENS | _CLOSES]
-    closes = bool(token["slash"]) or not _CLOSES.isdisjoint(words)
-    if not _names_thoughts(own_words) or _is_mentioned(token, text, closes):
+    parts = [part.lower() for part in _name_part.findall(token["name"].rpartition(":")[2])]
+    name_parts = [part for part in parts if part not in _OPENS | _CLOSES]
+    closes = bool(token["slash"]) or not _CLOSES.isdisjoint(parts)
+    if not _names_thoughts(name_parts) or _is_mentioned(token, text, closes):
         return None
     if token["left"] == "[" and token["name"] != "THINK" and not _has_partner(token, text, last):
         return None
-    return _Mark(start, end, "".join(own_words), not closes)
+    return _Mark(start, end, "".join(name_parts), not closes)
 
 
-def _names_thoughts(words: Sequence[str]) -> bool:
-    if not _NOT_THOUGHTS.isdisjoint(words):
+def _names_thoughts(parts: Sequence[str]) -> bool:
+    if not _NOT_THOUGHTS.isdisjoint(parts):
         return False
-    name = "".join(words)
-    return name in _WEAK or any(word.endswith(_STRONG) for word in (*words, name))
+    name = "".join(parts)
+    return name in _WEAK or any(part.endswith(_STRONG) for part in (*parts, name))
 
 
 def _is_mentioned(token: re.Match[str], text: str, closes: bool) -> bool:

@@ -76,12 +76,14 @@ def action_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
     return [*spans, _span(action, toolbox)] if action else spans
 
 
-def _span(action: Section, toolbox: Toolbox, given: Section | None = None) -> CallSpan:
+def _span(action: Section, toolbox: Toolbox, input_section: Section | None = None) -> CallSpan:
     """The call of ``action``, an object as LangChain's agents write it, or a name with the input of the section
-    ``given``."""
-    objects = [] if given else _action_object(action.body, toolbox)
-    end = given.end if given else action.end
-    return CallSpan(action.head, end, objects or [_action(action.body or "?", given.body if given else "", toolbox)])
+    ``input_section``."""
+    objects = [] if input_section else _action_object(action.body, toolbox)
+    end = input_section.end if input_section else action.end
+    return CallSpan(
+        action.head, end, objects or [_action(action.body or "?", input_section.body if input_section else "", toolbox)]
+    )
 
 
 def sections(text: str) -> Iterator[Section]:

@@ -293,8 +293,8 @@ class OpenAIServer:
         self, found: Found, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any], count: int
     ) -> Answered:
         stops = found.chat.stops if found.chat else ()
-        own = {} if found.way.ids else chat_fields(self._actor, found.kind)
-        content = {**body(found.way, request, found.model, prompt, stops, count), **fields, **own}
+        options = {} if found.way.ids else chat_fields(self._actor, found.kind)
+        content = {**body(found.way, request, found.model, prompt, stops, count), **fields, **options}
         answered = await self._connection.written(
             PATHS[found.way.dialect],
             content,
