@@ -16,7 +16,8 @@ from tests.api.test_browser import SHOTS, WIDE, chromium, opened
 pytestmark = pytest.mark.slow
 __all__ = ["chromium"]
 PATIENT_MS = 60_000
-SMALL = "run.iterations=2 run.tasks=6 run.attempts=4 run.evaluation.validation=6 run.evaluation.test=6"
+SMALL = "run.iterations=3 run.tasks=6 run.attempts=4 run.evaluation.validation=6 run.evaluation.test=6"
+POINTS = "[data-live=curve] figure:first-of-type :is(circle.point, circle.refused)"
 RUNS = "[data-live=runs] tbody tr:has(a:text('watched')) td"
 
 
@@ -44,7 +45,7 @@ def started(page: Any, address: str, name: str, settings: str) -> str:
 def pictured(page: Any, name: str) -> None:
     if SHOTS.name:
         SHOTS.mkdir(parents=True, exist_ok=True)
-        (SHOTS / f"{name}.jpg").write_bytes(page.screenshot(type="jpeg", quality=60))
+        (SHOTS / f"{name}.jpg").write_bytes(page.screenshot(type="jpeg", quality=60, full_page=True))
 
 
 def test_pages_follow_a_run_from_its_start_to_its_end(chromium: Any, address: str) -> None:
@@ -63,8 +64,9 @@ def test_pages_follow_a_run_from_its_start_to_its_end(chromium: Any, address: st
     runs.locator(f"{RUNS} >> text=/^running$/").wait_for()
     pictured(page, "live-start")
     assert "running" in head.inner_text() and words.all_inner_texts() == ["Pause", "Cancel"]
-    page.locator("[data-live=curve] circle.point").first.wait_for()
-    pictured(page, "live-curve")
+    page.locator(POINTS).nth(1).wait_for()
+    pictured(page, "live-middle")
+    pictured(runs, "live-runs")
     page.locator("[data-live=head] >> text=/ finished /").wait_for()
     runs.locator(f"{RUNS} >> text=/^finished$/").wait_for()
     pictured(page, "live-end")
@@ -73,7 +75,7 @@ def test_pages_follow_a_run_from_its_start_to_its_end(chromium: Any, address: st
     page.locator(f"[data-live=tiles] >> text='{record['events']}'").wait_for()
     shown = page.locator("[data-live=tiles]").inner_text()
     assert str(record["tasks"]) in shown and record["tasks"] > 0 and str(record["attempts"]) in shown
-    assert page.locator("[data-live=curve] circle.point, [data-live=curve] circle.refused").count() == 3
+    assert page.locator(POINTS).count() == 4
     assert page.locator("[data-live=checkpoints] tbody tr").count() >= 2
     assert page.locator("[data-live=scores] tbody tr").count() >= 2
     assert str(record["events"]) in runs.locator(RUNS).last.inner_text().replace(",", "")
