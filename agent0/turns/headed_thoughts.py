@@ -1,7 +1,7 @@
 """Thoughts under a heading of their own: ``**Thinking:** …``, ``Thought: …``, ``## Thought process``.
 
 Such a thought has no closing mark. It goes on to the heading of an answer, and where there is none to the end of its
-paragraph or to the next heading. A call that it does not only talk about ends it.
+paragraph, to the next heading or to a line that begins with an answer. A call that it does not only talk about ends it.
 """
 
 import re
@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import islice
 
+from agent0.chat_format import BOX
 from agent0.turns.calls.mentions import is_mentioned
 
 _name = (
@@ -28,6 +29,8 @@ _answer = re.compile(
 )
 _next = re.compile(
     rf"\n[ \t]*\n|{_around}(?:action(?: input)?|observation|tool(?: call)?|question)(?: \d{{1,2}})?(?:\*\*|__)?[ \t]?:"
+    r"|^[ \t]{0,8}(?:(?:so|thus|hence|therefore),?[ \t])?(?:the|my) (?:final )?answer is\b"
+    rf"|^[ \t$*]{{0,8}}{BOX}"
     r"|^#{1,6}[ \t]|^\*\*[A-Z][^*\n]{0,40}(?:\*\*[ \t]?:|:\*\*|\*\*[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
 )

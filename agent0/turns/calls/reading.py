@@ -4,6 +4,7 @@ Messages to a tool in channels come first; where there are none, calls between m
 their own, then actions (ReAct). What is only talked about is no call.
 """
 
+import html
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from events.values import ToolCall
 
 Read = Callable[[str, Toolbox], Sequence[CallSpan]]
 _output = re.compile(r"\s*```output\b")
+_escaped_mark = re.compile(r"&lt;\|?(?:tool_calls?|function|invoke)\b")
 _beside = re.compile(r"[\s,;*+-]*")
 
 
@@ -45,6 +47,8 @@ def read_calls(text: str, tools: Toolbox, *, blocks: bool = False) -> CallReadin
         if calls := [call for span in spans if span not in mentions for call in span.calls]:
             return CallReading(calls, outside(text, spans), mentioned)
         text = outside(text, mentions)
+    if _escaped_mark.search(text) and not _escaped_mark.search(unescaped := html.unescape(text)):
+        return read_calls(unescaped, tools, blocks=blocks)
     return CallReading([], text, mentioned)
 
 
