@@ -137,9 +137,9 @@ def main() -> None:
     before = counts(read_before(options.beside.resolve())) if options.beside else {}
     text = table(counts(readings), before)
     print(text)
-    for row, reading in zip(rows(), readings, strict=True):
-        if (result := outcome(row["label"], reading)) in ("unread", "misread"):
-            print(f"{result} {row['id']}: {json.dumps(reading)[:200]}")
+    for row, parts in zip(rows(), readings, strict=True):
+        if (result := outcome(row["label"], parts)) in ("unread", "misread"):
+            print(f"{result} {row['id']}: {json.dumps(parts)[:200]}")
     if options.write:
         write("reading.md", text)
 

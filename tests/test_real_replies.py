@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.reading import outcome, reading, rows
+from benchmarks.reading import main, outcome, reading, rows
 
 ROWS = rows()
 BY_KIND = {kind: [row for row in ROWS if row["kind"] == kind] for kind in {row["kind"] for row in ROWS}}
@@ -45,6 +45,13 @@ def test_labels_are_spelled_as_in_the_replies() -> None:
         for text in texts:
             spellings = {text, json.dumps(text, ensure_ascii=False)[1:-1]}
             assert any(_plain(spelling) in _plain(row["reply"]) for spelling in spellings), (row["id"], text)
+
+
+def test_the_table_can_be_made_again(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["reading"])
+    main()
+    shown = capsys.readouterr().out
+    assert "| all | 200 |" in shown and "misread teacher" not in shown
 
 
 def test_there_are_replies_to_every_kind_of_prompt() -> None:
