@@ -24,8 +24,9 @@ class Handler:
     """A registered reaction to events.
 
     ``events`` are class names; ``own`` which of ``event``, ``run`` (the fold up to and including the cause) and
-    ``cause`` (the envelope) it takes; ``ports`` its other parameter names. ``in_flight`` bounds concurrent reactions
-    (1: in stream order). ``long`` reactions may take minutes: they heartbeat.
+    ``cause`` (the envelope) it takes; ``ports`` its other parameter names. ``in_flight`` bounds concurrent reactions of
+    a process (1: in the order of the run). ``long`` reactions may take minutes: they heartbeat. ``roles`` are those
+    whose models it asks or trains; with ``plugins`` files of a user may change what it does.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Handler:
     own: tuple[str, ...]
     in_flight: int
     long: bool
+    roles: tuple[str, ...] = ()
+    plugins: bool = True
 
     async def __call__(self, cause: Recorded, run: RunState | None, ports: Mapping[str, Any]) -> list[Event]:
         """React to ``cause``; returns the effects in order. Who takes ``run`` does not react to what belongs to none,
@@ -45,7 +48,7 @@ class Handler:
         """
         if run is None and "run" in self.own:
             return []
-        if run:
+        if run and self.plugins:
             require_plugins(run.config)
         own = {"event": cause.event, "run": run, "cause": cause}
         wanted = {name: own[name] for name in self.own}
@@ -61,7 +64,7 @@ def require_plugins(config: RunConfig) -> None:
     """
     for name, digest in config.plugins.items():
         if LOADED.get(name) != digest:
-            fix = f"Restart this process with --plugin PATH/{name}.py, or AGENT0_PLUGINS=PATH/{name}.py."
+            fix = f"Start one that has it: agent0 handlers run --plugin PATH/{name}.py"
             raise DependencyError(f"the plugin {name}", f"The run began with sha256 {digest[:12]} of it.", fix)
 
 
@@ -70,14 +73,23 @@ _handlers = Registry[str, Handler](
 )
 
 
-def on(*events: type[Event], in_flight: int = 64, long: bool = False) -> Callable[[Reaction], Reaction]:
-    """Register the decorated function as the reaction to ``events`` under its own name."""
+def on(
+    *events: type[Event],
+    in_flight: int = 64,
+    long: bool = False,
+    roles: tuple[str, ...] = ("student",),
+    plugins: bool = True,
+) -> Callable[[Reaction], Reaction]:
+    """Register the decorated function as the reaction to ``events`` under its own name. ``roles`` count where it has a
+    port to models."""
 
     def register(react: Reaction) -> Reaction:
         name = react.__name__
         names = tuple(inspect.signature(react).parameters)
         ports, own = tuple(n for n in names if n not in _OWN), tuple(n for n in names if n in _OWN)
-        _handlers.add(name, Handler(name, react, tuple(e.__name__ for e in events), ports, own, in_flight, long))
+        roles_of = roles if {"models", "trainers"} & set(ports) else ()
+        kinds = tuple(event.__name__ for event in events)
+        _handlers.add(name, Handler(name, react, kinds, ports, own, in_flight, long, roles_of, plugins))
         return react
 
     return register

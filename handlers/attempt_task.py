@@ -16,7 +16,7 @@ from events.tasks import AttemptRequested
 from handlers import on
 
 
-@on(AttemptRequested, in_flight=512, long=True)
+@on(AttemptRequested, in_flight=128, long=True)
 async def attempt_task(
     event: AttemptRequested,
     run: RunState,

@@ -17,7 +17,7 @@ from events.tasks import TurnCompleted
 from handlers import on
 
 
-@on(TurnCompleted, in_flight=512, long=True)
+@on(TurnCompleted, in_flight=128, long=True)
 async def continue_attempt(
     event: TurnCompleted,
     run: RunState,

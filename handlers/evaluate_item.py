@@ -17,7 +17,7 @@ from events.checkpoints import EvaluationItemRequested, EvaluationItemScored
 from handlers import on
 
 
-@on(EvaluationItemRequested, EvaluationItemScored, in_flight=512, long=True)
+@on(EvaluationItemRequested, EvaluationItemScored, in_flight=128, long=True)
 async def evaluate_item(
     event: EvaluationItemRequested | EvaluationItemScored,
     run: RunState,

@@ -7,7 +7,7 @@ from events.base import Event
 from handlers import on
 
 
-@on(DependencyLost)
+@on(DependencyLost, plugins=False)
 async def fail_run(event: DependencyLost, run: RunState) -> list[Event]:
     """The run fails where the dependency was away for as long as its settings allow."""
     return dependency_failed(run, event)

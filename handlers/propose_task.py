@@ -12,7 +12,7 @@ from events.tasks import TaskProposed, TaskRequested
 from handlers import on
 
 
-@on(TaskRequested, in_flight=256, long=True)
+@on(TaskRequested, in_flight=128, long=True, roles=("teacher",))
 async def propose_task(event: TaskRequested, run: RunState, models: Models, artifacts: Artifacts) -> list[Event]:
     """Generate one proposal; text that holds no task is recorded with its problem, not raised."""
     actor = run.config.teacher

@@ -10,7 +10,7 @@ from events.checkpoints import TrainingRequested
 from handlers import on
 
 
-@on(TrainingRequested, in_flight=1, long=True)
+@on(TrainingRequested, in_flight=1, long=True, roles=("student", "teacher"))
 async def train_checkpoint(
     event: TrainingRequested, run: RunState, models: Models, trainers: Trainers, history: History, artifacts: Artifacts
 ) -> list[Event]:

@@ -11,7 +11,7 @@ from events.tasks import TaskAttempted
 from handlers import on
 
 
-@on(TaskAttempted, ReactionDropped, long=True)
+@on(TaskAttempted, ReactionDropped, long=True, roles=("judge",))
 async def verify_result(
     event: TaskAttempted | ReactionDropped, run: RunState, verifier_sandbox: Sandbox, models: Models
 ) -> list[Event]:

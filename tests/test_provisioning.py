@@ -51,7 +51,7 @@ async def test_drift_is_refused_by_the_name_of_the_field(log: Log, nats_server: 
     with pytest.raises(LogError, match="has no consumer other"):
         await check(log.client, topology, [Toy("other")])
     with pytest.raises(LogError, match="consumer toy has drifted in filter_subjects"):
-        await check(log.client, topology, [Toy(events=("LogSealed",))])
+        await check(log.client, topology, [Toy(events=("RunPaused",))])
     with pytest.raises(LogError, match="duplicate_window"):
         await init(nats_server, Topology(NatsSettings(duplicate_window_s=1), HandlerSettings()), ())
     async with await nats.connect(**nats_server.options("admin")) as admin:
@@ -96,7 +96,6 @@ async def test_only_the_administrator_can_take_away(log: Log, nats_server: Serve
         "STREAM.MSG.DELETE.A0_EV": b'{"seq":1}',
         "CONSUMER.DELETE.A0_EV.toy": b"",
         "CONSUMER.RESET.A0_EV.toy": b'{"seq":1}',
-        "CONSUMER.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
         "CONSUMER.DURABLE.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
     }
     refusals: list[str] = []
@@ -118,19 +117,21 @@ async def test_only_the_administrator_can_take_away(log: Log, nats_server: Serve
 
 async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) -> None:
     """Neither by asking for a handler's next message, nor by acknowledging one, nor by a name for that consumer."""
-    await init(nats_server, Topology(NatsSettings(), HandlerSettings()), [Toy()])
+    topology = Topology(NatsSettings(), HandlerSettings())
+    await init(nats_server, topology, [Toy()])
+    await log.client.jsm().add_consumer("A0_EV", topology.lane(Toy(), "r1"))
     await log.append([an_event(1)])
     asked = {
-        "$JS.API.CONSUMER.MSG.NEXT.A0_EV.toy": b'{"batch":1,"no_wait":true}',
+        "$JS.API.CONSUMER.MSG.NEXT.A0_EV.toy-r1": b'{"batch":1,"no_wait":true}',
         "$JS.API.CONSUMER.MSG.NEXT.A0_EV.": b"1",
-        "$JS.ACK.A0_EV.toy.1.1.1.1.0": b"+ACK",
-        "$JS.API.CONSUMER.UNPIN.A0_EV.toy": b"{}",
-        "$JS.API.CONSUMER.PAUSE.A0_EV.toy": b'{"pause_until":"2099-01-01T00:00:00Z"}',
+        "$JS.ACK.A0_EV.toy-r1.1.1.1.1.0": b"+ACK",
+        "$JS.API.CONSUMER.UNPIN.A0_EV.toy-r1": b"{}",
+        "$JS.API.CONSUMER.PAUSE.A0_EV.toy-r1": b'{"pause_until":"2099-01-01T00:00:00Z"}',
         "$JS.API.CONSUMER.MSG.NEXT.A0_ADV.given_up": b"1",
-        "$JS.API.CONSUMER.CREATE.A0_EV": b'{"stream_name":"A0_EV","config":{"name":"toy","ack_policy":"explicit"}}',
-        "$JS.API.CONSUMER.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"name":"toy"}}',
-        "$JS.API.CONSUMER.DELETE.A0_EV.toy": b"",
-        "$JS.API.CONSUMER.DURABLE.CREATE.A0_EV.toy": b'{"stream_name":"A0_EV","config":{"durable_name":"toy"}}',
+        "$JS.API.CONSUMER.CREATE.A0_EV": b'{"stream_name":"A0_EV","config":{"name":"toy-r1","ack_policy":"explicit"}}',
+        "$JS.API.CONSUMER.CREATE.A0_EV.toy-r1": b'{"stream_name":"A0_EV","config":{"name":"toy-r1"}}',
+        "$JS.API.CONSUMER.DELETE.A0_EV.toy-r1": b"",
+        "$JS.API.CONSUMER.DURABLE.CREATE.A0_EV.toy-r1": b'{"stream_name":"A0_EV","config":{"durable_name":"toy-r1"}}',
     }
     refusals: list[str] = []
 
@@ -143,14 +144,14 @@ async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) ->
         async with asyncio.timeout(10):
             while len(refusals) < len(asked):
                 await asyncio.sleep(0.01)
-        for given in ({"name": "toy"}, {"durable_name": "toy"}, {"name": "toy", "durable_name": "toy"}):
+        for given in ({"name": "toy-r1"}, {"durable_name": "toy-r1"}, {"name": "toy-r1", "durable_name": "toy-r1"}):
             body = {"stream_name": "A0_EV", "config": {"ack_policy": "explicit", "max_deliver": 1, **given}}
             subject = f"$JS.API.CONSUMER.CREATE.A0_EV.{READER_NAMES[0]}"
             answer = json.loads((await client.request(subject, json.dumps(body).encode())).data)
             assert answer.get("name", READER_NAMES[0]) == READER_NAMES[0]  # refused, or its own
-    info = await log.client.jsm().consumer_info("A0_EV", "toy")
+    info = await log.client.jsm().consumer_info("A0_EV", "toy-r1")
     assert (info.delivered.consumer_seq, info.num_ack_pending, info.num_pending) == (0, 0, 1)
-    assert info.config.max_deliver == Topology(NatsSettings(), HandlerSettings()).durable(Toy()).max_deliver
+    assert info.config.max_deliver == topology.lane(Toy(), "r1").max_deliver
 
 
 async def test_readers_share_their_names_and_leave_them_free(log: Log, nats_server: Server) -> None:

@@ -37,7 +37,10 @@ class HandlerSettings(Frozen):
     )
     retry_delay_s: float = Field(1, gt=0, le=3600, description="first delay before another try; doubles, at most 60 s")
     in_flight: int = Field(
-        0, ge=0, le=100_000, description="overrides every unordered handler's own bound; 0: as declared"
+        0,
+        ge=0,
+        le=100_000,
+        description="reactions at once in a process, of every unordered handler; 0: as each declares",
     )
     commit_ms: float = Field(3, ge=0, le=60_000, description="how long effects are gathered into one atomic batch")
     snapshot_events: int = Field(

@@ -1,118 +1,227 @@
-"""What a durable delivers, as it comes: one request for several messages stays open, and whatever has arrived is given
-out at once. The client's own ``fetch`` of several keeps those it has until the last arrives, which is late where the
-bound on concurrency holds it back; one request a message costs more than most reactions."""
+"""What a handler's consumers deliver: one consumer for each run, and one for what belongs to no run.
+
+A process asks for as many messages as it has free slots, whatever has arrived is given out at once, and runs get slots
+in turn. Requests stay open, since one a message costs more than most reactions.
+"""
 
 import asyncio
+import contextlib
 import json
+from collections import Counter, deque
+from time import monotonic
 from typing import Any
 
 from nats.aio.msg import Msg
+from nats.errors import Error
 from nats.errors import TimeoutError as NothingError
 from nats.js import JetStreamContext
 
-from infra.log.connection import Link
+from infra.log.connection import Link, apart
 
 REFUSED_S = 1.0
 """Wait after the server refused a request: its consumer may just be made again."""
+CLOSE_S = 1.0
+HOLD_S = 1.0
+"""For so long a message waits for a slot of this process; then others may have it."""
 
 
-class Arrivals:
-    """One subscription to a durable; FastStream's pull subscriber calls ``fetch`` and ``unsubscribe``."""
+class Lane:
+    """A subscription to one consumer: what was asked of it and what has arrived."""
 
-    def __init__(self, link: Link, stream: str, durable: str, most: int) -> None:
-        """``most``: messages asked for at a time, the batch size of the subscriber."""
-        self._link, self._most = link, most
-        self._next, self._inbox = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}", link.client.new_inbox()
+    def __init__(self, link: Link, stream: str, durable: str, wake: asyncio.Event) -> None:
+        self._link, self._wake = link, wake
+        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}"
+        self._inbox = ""
         self._subscription: Any = None
-        self._arrived: list[Msg] = []
-        self._wake = asyncio.Event()
-        self._asked, self._refused, self._generation = 0, False, link.generation
+        self._generation = link.generation
+        self._expires = self._patient_until = 0.0
+        self.arrived: deque[Msg] = deque()
+        self.requested = 0
+        """Messages asked for and not delivered yet."""
+        self.refused = False
+        self.active = False
+        """Whether the newest request brought something."""
 
     async def open(self) -> None:
         """Subscribe to where messages will be sent."""
+        self._inbox, self.requested = self._link.client.new_inbox(), 0
         self._subscription = await self._link.client.subscribe(
             self._inbox, cb=self._receive, pending_msgs_limit=-1, pending_bytes_limit=-1
         )
+
+    async def close(self) -> None:
+        """Ask for nothing more, and give back what nobody took: the server forgets requests that nobody listens to, and
+        what it had sent by then is given back, too."""
+        subscription, self._subscription = self._subscription, None
+        if subscription:
+            await apart(self._end(subscription))
+        while self.arrived:
+            await self.arrived.popleft().nak()
+
+    async def _end(self, subscription: Any) -> None:
+        with contextlib.suppress(Error, TimeoutError):  # without a server nothing is on its way
+            async with asyncio.timeout(CLOSE_S):
+                await (subscription.drain() if self._link.client.is_connected else subscription.unsubscribe())
+
+    async def ask(self, wanted: int, timeout: float) -> None:
+        """Have ``wanted`` messages asked for, where fewer than half of them are."""
+        now = monotonic()
+        if self._generation != self._link.generation:  # a request over an earlier connection is gone
+            self._generation, self.requested = self._link.generation, 0
+        if now > self._expires + CLOSE_S:
+            self.requested = 0
+        if self.requested > wanted // 2 or now < self._patient_until:
+            return
+        body = {"batch": wanted - self.requested, "expires": int(timeout * 10**9) - 10**5}
+        self.requested, self._expires = wanted, now + timeout
+        await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
+
+    async def _receive(self, message: Msg) -> None:
+        if not message.reply.startswith("$JS.ACK"):
+            self._note(message.headers or {})
+        elif self._subscription is None:
+            await message.nak()
+        else:
+            self.requested, self.active, self.refused = max(0, self.requested - 1), True, False
+            self.arrived.append(message)
+        self._wake.set()
+
+    def _note(self, status: dict[str, Any]) -> None:
+        """An expired request is asked again; another end of one is a refusal."""
+        if status.get("Status") == "408":
+            left = int(status.get("Nats-Pending-Messages", self.requested))
+            self.active, self.refused = self.active and left < self.requested, False
+            self.requested = max(0, self.requested - left)
+        elif status.get("Status") != "100":
+            self.requested, self.refused, self._patient_until = 0, True, monotonic() + REFUSED_S
+
+
+class Arrivals:
+    """The lanes of one handler; FastStream's pull subscriber calls ``fetch`` and ``unsubscribe``."""
+
+    def __init__(self, link: Link, stream: str, durable: str, slots: int) -> None:
+        """``slots``: messages that this process handles at a time."""
+        self._link, self._stream, self._durable, self._slots = link, stream, durable, slots
+        self._lanes: dict[str, Lane] = {}
+        self._wake = asyncio.Event()
+        self._running: dict[str, str] = {}
+        """Of messages that were given out and are not done, by where they are acknowledged, the run."""
+        self._unstarted: dict[str, Msg] = {}
+        """Those that were given out and that nobody has begun."""
+        self._full_since: float | None = None
+
+    async def open(self) -> None:
+        """Subscribe to what belongs to no run."""
         self._link.watch(self._wake)
+        await self.add("", self._durable)
+
+    async def add(self, run: str, durable: str) -> None:
+        """Take the messages of ``run``, too, from a consumer that exists."""
+        if run not in self._lanes:
+            lane = self._lanes[run] = Lane(self._link, self._stream, durable, self._wake)
+            await lane.open()
+            self._wake.set()
+
+    async def remove(self, run: str) -> None:
+        """Take no message of ``run`` any more, and give back those that nobody has begun."""
+        if lane := self._lanes.pop(run, None):
+            await lane.close()
+
+    def refused(self, run: str) -> bool:
+        """Whether the server refused the newest request for messages of ``run``: its consumer may be gone."""
+        lane = self._lanes.get(run)
+        return lane is not None and lane.refused
 
     async def unsubscribe(self) -> None:
-        """Ask for nothing more, and give back what nobody took: the server forgets requests that nobody listens to."""
+        """Take nothing more, and give back what nobody has begun."""
         self._link.unwatch(self._wake)
-        await self._subscription.unsubscribe()
-        for message in self._take(len(self._arrived)):
-            await message.nak()
+        for run in list(self._lanes):
+            await self.remove(run)
+        while self._unstarted:
+            await self._unstarted.popitem()[1].nak()
+
+    def begin(self, message: Msg) -> None:
+        """Note that ``message`` is handled from now on, and will be acknowledged or given back."""
+        self._unstarted.pop(message.reply, None)
+
+    def end(self, message: Msg) -> None:
+        """Note that ``message`` is done: its slot is free."""
+        self._running.pop(message.reply, None)
+        self._wake.set()
 
     async def fetch(self, batch: int, timeout: float) -> list[Msg]:
-        """What has arrived, at most ``batch`` messages; of nothing the first that arrives within ``timeout`` seconds.
-        Who has some already and asks for more (``batch`` less than ``most``) does not wait.
+        """What has arrived, as far as there are free slots; of nothing the first that arrives within ``timeout``
+        seconds. Who has some already and asks for more (``batch`` less than all slots) does not wait.
 
         Raises:
             nats.errors.TimeoutError: there is nothing.
         """
-        while not (found := self._take(batch)):
-            if batch < self._most:
+        until = monotonic() + timeout
+        while not (messages := self._take(batch)):
+            if batch < self._slots or monotonic() >= until:
                 raise NothingError
-            if self._refused:
-                self._refused = False
-                await asyncio.sleep(REFUSED_S)
             await self._ask(timeout)
+            await self._make_room()
             try:
-                async with asyncio.timeout(timeout):
+                async with asyncio.timeout(min(until - monotonic(), HOLD_S if self._full_since else timeout)):
                     await self._wake.wait()
             except TimeoutError:
-                self._asked = 0  # what was asked for has expired by now
-                raise NothingError from None
-        return found
+                continue
+        return messages
 
-    async def _receive(self, message: Msg) -> None:
-        self._arrived.append(message)
-        self._wake.set()
-
-    async def _ask(self, timeout: float) -> None:
-        """Keep a request open; one that was made over an earlier connection is gone."""
-        if self._generation != self._link.generation:
-            self._generation, self._asked = self._link.generation, 0
-        if self._asked > self._most // 2:
-            return
-        body = {"batch": self._most - self._asked, "expires": int(timeout * 10**9) - 10**5}
-        self._asked = self._most
-        await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
+    @property
+    def _free(self) -> int:
+        return self._slots - len(self._running)
 
     def _take(self, batch: int) -> list[Msg]:
-        """Messages that have arrived; what the server says of requests is noted."""
+        """Messages that have arrived, for the free slots; the run that has the fewest is next."""
         self._wake.clear()
-        found: list[Msg] = []
-        for place, message in enumerate(self._arrived):
-            if not message.reply.startswith("$JS.ACK"):
-                self._note(message.headers or {})
-            elif len(found) < batch:
-                found.append(message)
-            else:
-                self._arrived = self._arrived[place:]
+        messages, count = list[Msg](), Counter(self._running.values())
+        while len(messages) < batch and self._free > 0:
+            waiting = [run for run, lane in self._lanes.items() if lane.arrived]
+            if not waiting:
                 break
-        else:
-            self._arrived = []
-        self._asked = max(0, self._asked - len(found))
-        return found
+            run = min(waiting, key=count.__getitem__)
+            message = self._lanes[run].arrived.popleft()
+            count[run] += 1
+            self._running[message.reply], self._unstarted[message.reply] = run, message
+            messages.append(message)
+        return messages
 
-    def _note(self, said: dict[str, Any]) -> None:
-        """An expired request is asked again; another end of one is a refusal."""
-        if said.get("Status") == "408":
-            self._asked = max(0, self._asked - int(said.get("Nats-Pending-Messages", self._most)))
-        elif said.get("Status") != "100":
-            self._asked, self._refused = 0, True
+    async def _ask(self, timeout: float) -> None:
+        """Ask each run for its share of the free slots, and one message of those that had nothing to do."""
+        free = self._free - sum(len(lane.arrived) for lane in self._lanes.values())
+        if free <= 0:
+            return
+        share = max(1, free // max(1, sum(lane.active for lane in self._lanes.values())))
+        for lane in list(self._lanes.values()):
+            await lane.ask(share if lane.active else 1, timeout)
+
+    async def _make_room(self) -> None:
+        """Where no slot becomes free, give back what waits for one, and take back what was asked for."""
+        if self._free > 0:
+            self._full_since = None
+        elif self._full_since is None:
+            self._full_since = monotonic()
+        elif monotonic() - self._full_since > HOLD_S:
+            for lane in list(self._lanes.values()):
+                if lane.arrived or lane.requested:
+                    await lane.close()
+                    await lane.open()
 
 
 class Pulling(JetStreamContext):
     """FastStream's context for subscriptions, where a pull subscription is ``Arrivals``."""
 
-    def __init__(self, link: Link, most: dict[str, int]) -> None:
-        """``most``: messages asked for at a time, by durable."""
+    def __init__(self, link: Link, slots: dict[str, int]) -> None:
+        """``slots``: messages that are handled at a time, by durable."""
         super().__init__(link.client)
-        self._link, self._at_once = link, most
+        self._link, self._slots = link, slots
+        self.arrivals: dict[str, Arrivals] = {}
+        """By durable."""
 
     async def pull_subscribe(self, subject: str, durable: Any = None, stream: Any = None, *_: Any, **__: Any) -> Any:
         """Subscribe to ``durable``, which exists."""
-        made = Arrivals(self._link, stream, durable, self._at_once[durable])
-        await made.open()
-        return made
+        arrivals = self.arrivals[durable] = Arrivals(self._link, stream, durable, self._slots[durable])
+        await arrivals.open()
+        return arrivals

@@ -1,7 +1,7 @@
 """The bus: FastStream subscribers carry the log's events to handlers and store what they answer.
 
-A subscriber only starts a task; the server's bound on unacknowledged messages is the bound on concurrency. So a slow
-reaction holds up nothing but its own place.
+A subscriber only starts a task, and takes as many messages as its handler has free slots. So a slow reaction holds up
+nothing but its own place, and what a process cannot begin is left to others.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -26,10 +27,11 @@ from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.settings import Settings
 from events.base import Recorded
 from infra.bus import user_code
-from infra.bus.arrivals import Pulling
+from infra.bus.arrivals import Arrivals, Pulling
 from infra.bus.deliveries import Advisory, Reaction
 from infra.bus.dispatch import Reactions
 from infra.bus.group_commit import Committer
+from infra.bus.lanes import Lacks, Lanes, lacks_nothing
 from infra.bus.run_views import Views
 from infra.log.connection import Link, die, reconnecting
 from infra.log.event_log import Log
@@ -38,8 +40,6 @@ from infra.log.set_aside import advice, seen
 from infra.log.state_snapshots import Snapshots
 from infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 
-AT_ONCE = 64
-"""Messages that a process asks for at a time, of one durable."""
 PULL_S = 5.0
 LOOK_S = 10.0
 """How often the durables are looked at."""
@@ -53,7 +53,8 @@ class Bus:
 
     ``ports`` maps parameter names to adapters. ``evolve`` is the fold whose result handlers get as ``run``.
     ``fatal`` is told why the process must end (default: it ends, status 70). With ``snapshots`` a long run is not
-    folded from its beginning.
+    folded from its beginning. ``lacks``: what this process has not, which a handler needs for a run; it takes none of
+    those messages.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Bus:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         fatal: Callable[[str], None] = die,
         snapshots: Snapshots | None = None,
+        lacks: Lacks = lacks_nothing,
     ) -> None:
         self._log, self._handlers, self._fatal = log, tuple(handlers), fatal
         self._topology = Topology(settings.nats, settings.handlers)
@@ -74,8 +76,10 @@ class Bus:
         self._views = Views(log, evolve, snapshots)
         self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
         self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
+        told = self._reactions.tell
+        self.lanes = Lanes(log, self._views, self._topology, self._handlers, lacks, told, clock, fatal)
         self._link = Link(log.server)
-        self._broker: NatsBroker | None = None
+        self._broker: _Broker | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._watch: list[asyncio.Task[None]] = []
         self._pulse = _Pulse(fatal, settings.home)
@@ -92,6 +96,7 @@ class Bus:
         self._broker = self._subscribers()
         try:
             await self._broker.start()
+            await self.lanes.start(self._broker.arrivals)
         except (Error, TimeoutError) as error:
             await self.stop(0)
             raise DependencyError("log", "It went away while the handlers began.", "Start them again.") from error
@@ -118,6 +123,7 @@ class Bus:
         self._pulse.stop()
         for task in self._watch:
             task.cancel()
+        await self.lanes.stop()
         for subscriber in self._broker.subscribers if self._broker else ():
             await subscriber.stop()
         self._reactions.stop_waiting()
@@ -137,22 +143,25 @@ class Bus:
         """Whether nothing is under way here (of ``run``, where named) and the durables have nothing left to deliver."""
         if self._reactions.busy(run):
             return False
-        for handler in self._handlers:
-            try:
-                info = await self._log.client.jsm().consumer_info(EVENTS, handler.name)
-            except (Error, TimeoutError):
+        try:
+            if not await self.lanes.settled():
                 return False
-            if info.num_pending or info.num_ack_pending:
-                return False
+            for handler in self._handlers:
+                for name in (handler.name, *(f"{handler.name}-{one}" for one in self.lanes.runs())):
+                    info = await self._log.client.jsm().consumer_info(EVENTS, name)
+                    if info.num_pending or info.num_ack_pending:
+                        return False
+        except (Error, TimeoutError, Agent0Error):
+            return False
         return not self._reactions.busy(run)
 
     # --- subscribers ----------------------------------------------------------------------------------------------
 
-    def _subscribers(self) -> NatsBroker:
+    def _subscribers(self) -> "_Broker":
         options = self._log.server.options(self._log.role)
         broker = _Broker(
             self._link,
-            {GIVEN_UP: 1, **{handler.name: self._at_once(handler) for handler in self._handlers}},
+            {GIVEN_UP: 1, **{handler.name: self._topology.in_flight(handler) for handler in self._handlers}},
             options["servers"],
             security=_security(options),
             **reconnecting(self._link),
@@ -165,33 +174,40 @@ class Bus:
             logger=None,
         )
         for handler in self._handlers:
-            self._subscribe(broker, EVENTS, handler.name, self._at_once(handler), self._taking(handler))
+            slots = self._topology.in_flight(handler)
+            self._subscribe(broker, EVENTS, handler.name, slots, self._taking(handler, broker))
         self._subscribe(broker, ADVISORIES, GIVEN_UP, 1, self._given_up)
         return broker
 
-    def _at_once(self, handler: Reaction) -> int:
-        return min(AT_ONCE, self._topology.in_flight(handler))
-
-    def _subscribe(self, broker: NatsBroker, stream: str, durable: str, at_once: int, take: Any) -> None:
+    def _subscribe(self, broker: NatsBroker, stream: str, durable: str, slots: int, take: Any) -> None:
         subscriber = broker.subscriber(
             config=ConsumerConfig(filter_subjects=[">"]),  # the durable exists: its own filter counts
             durable=durable,
             stream=JStream(stream, declare=False),
-            pull_sub=PullSub(batch_size=at_once, timeout=min(PULL_S, self._ack_wait_s / 2), batch=True),
+            pull_sub=PullSub(batch_size=slots, timeout=min(PULL_S, self._ack_wait_s / 2), batch=True),
             no_reply=True,
         )
         subscriber(take)
 
-    def _taking(self, handler: Reaction) -> Any:
+    def _taking(self, handler: Reaction, broker: "_Broker") -> Any:
         async def take(batch: NatsBatchMessage) -> None:
+            arrivals = broker.arrivals[handler.name]
             for message in batch.raw_message:
-                if recorded := await self._recorded(message):
-                    delivery = _Delivery(recorded, message, self._ack_wait_s)
-                    task = asyncio.create_task(self._reactions.handle(handler, delivery))
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
+                arrivals.begin(message)
+                task = asyncio.create_task(self._handle(handler, message))
+                self._tasks.add(task)
+                task.add_done_callback(partial(self._ended, arrivals, message))
 
         return take
+
+    async def _handle(self, handler: Reaction, message: Msg) -> None:
+        if recorded := await self._recorded(message):
+            of_lane = message.metadata.consumer != handler.name
+            await self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s, of_lane))
+
+    def _ended(self, arrivals: Arrivals, message: Msg, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        arrivals.end(message)
 
     async def _recorded(self, message: Msg) -> Recorded | None:
         """What a message holds; None where it was set aside, or where this process ends because of it."""
@@ -206,7 +222,11 @@ class Bus:
             return None
 
     async def _given_up(self, batch: NatsBatchMessage) -> None:
+        arrivals = self._broker.arrivals[GIVEN_UP] if self._broker else None
         for message in batch.raw_message:
+            if arrivals:
+                arrivals.begin(message)
+                arrivals.end(message)
             try:
                 await self._reactions.give_up(Advisory.read(message.data))
                 await message.ack()
@@ -230,25 +250,30 @@ class Bus:
 
 class _Broker(NatsBroker):
     """FastStream's, over a client of ours, which asks who answers before it sends the password; messages are taken as
-    they arrive, so many ``at_once`` of a durable."""
+    they arrive, as many of a durable as it has ``slots``."""
 
-    def __init__(self, link: Link, at_once: dict[str, int], *given: Any, **named: Any) -> None:
+    def __init__(self, link: Link, slots: dict[str, int], *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._link, self._at_once = link, at_once
+        self._link, self._pulling = link, Pulling(link, slots)
+
+    @property
+    def arrivals(self) -> dict[str, Arrivals]:
+        """What arrives, by durable."""
+        return self._pulling.arrivals
 
     async def _connect(self) -> Client:
         client = self._link.client
         await client.connect(**self._connection_kwargs)
         self.config.connect(client)
-        self.config.connection_state.connect(client, Pulling(self._link, self._at_once))
+        self.config.connection_state.connect(client, self._pulling)
         return client
 
 
 class _Delivery:
     """One delivery by the server."""
 
-    def __init__(self, recorded: Recorded, message: Msg, ack_wait_s: float) -> None:
-        metadata = message.metadata
+    def __init__(self, recorded: Recorded, message: Msg, ack_wait_s: float, of_lane: bool) -> None:
+        metadata, self.of_lane = message.metadata, of_lane
         self.recorded, self.deliveries, self.stored_at = recorded, metadata.num_delivered, metadata.timestamp
         self._message, self._beat_s = message, ack_wait_s / 3
         self._beats: asyncio.TimerHandle | None = None

@@ -11,7 +11,7 @@ from events.alarms import DependencyLost
 from events.base import Event, Recorded
 from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused
 from infra.bus.run_views import RunView
-from infra.log.streams import Reactor
+from infra.log.streams import ANY_TIME, Reactor
 
 SUSPECT = 3
 """After so many deliveries that ended without a word, as they do with their process, a beginning is an event."""
@@ -31,6 +31,8 @@ class Delivery(Protocol):
     recorded: Recorded
     deliveries: int
     stored_at: datetime
+    of_lane: bool
+    """Whether it came by its run's own consumer."""
 
     async def ack(self) -> None:
         """Done: never again."""
@@ -47,9 +49,9 @@ class Delivery(Protocol):
 
 @dataclass(frozen=True)
 class Advisory:
-    """The server gave up delivering ``event_seq`` to ``consumer``."""
+    """The server gave up delivering ``event_seq`` to ``handler``."""
 
-    consumer: str
+    handler: str
     event_seq: int
     deliveries: int
 
@@ -57,11 +59,15 @@ class Advisory:
     def read(cls, body: bytes) -> Self:
         """From the server's own notice."""
         notice = json.loads(body)
-        return cls(notice["consumer"], notice["stream_seq"], notice.get("deliveries", 0))
+        return cls(notice["consumer"].partition("-")[0], notice["stream_seq"], notice.get("deliveries", 0))
 
 
 class RetryError(Exception):
     """Raised to have the message delivered again after a delay."""
+
+
+class HandBackError(Exception):
+    """Raised to leave the message to later, or to another process: its run does not go on now."""
 
 
 @dataclass
@@ -87,9 +93,9 @@ class Work:
 
     @property
     def should_run(self) -> bool:
-        """Whether this reaction is to run now: not while its run is paused, failed or over, unless it reacts to that
-        very event."""
-        return self.view.status == "running" or self.of_the_end
+        """Whether this reaction is to run now: not while its run is paused, failed or over, unless it is one for any
+        time, as to that very event."""
+        return self.view.status == "running" or self.cause.type in ANY_TIME
 
     @property
     def of_the_end(self) -> bool:

@@ -18,18 +18,20 @@ from agent0.registry import is_defect, raised_in
 from agent0.settings import Settings
 from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
 from events.base import Event, Recorded, effect_id, record
-from events.runs import RunResumed
-from infra.bus.deliveries import Advisory, Delivery, Reaction, RetryError, Work
+from infra.bus.deliveries import Advisory, Delivery, HandBackError, Reaction, RetryError, Work
 from infra.bus.dependency_wait import Outages, Probe
 from infra.bus.group_commit import Committer
 from infra.bus.run_views import BrokenViewError, Views
 from infra.log.event_log import Log
+from infra.log.streams import ANY_TIME
 from infra.storage.disk import require_room
 from infra.telemetry.json_logs import about
 
 LONGEST_DELAY_S = 60.0
 TRACE_CHARS = 4096
 LEAVE_S = 2.0
+HAND_BACK_S = 1.0
+"""Until a message that cannot be handled now may come again."""
 
 
 class Reactions:
@@ -50,7 +52,7 @@ class Reactions:
         self._settings, self._code_rev, self._clock = settings.handlers, code_rev, clock
         self._home, self._half_window = settings.home, settings.nats.duplicate_window_s / 2
         self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
-        self._outages = Outages(self._tell, settings.handlers.retry_delay_s, clock)
+        self._outages = Outages(self.tell, settings.handlers.retry_delay_s, clock)
         self._fatal = fatal
         self._alone = asyncio.Lock()
         self._busy: Counter[str] = Counter()
@@ -78,6 +80,8 @@ class Reactions:
         except asyncio.CancelledError:
             await delivery.nack(0)
             raise
+        except HandBackError:
+            await delivery.nack(HAND_BACK_S)
         except BrokenViewError as error:
             self._fatal(str(error))
         except Exception as error:
@@ -97,10 +101,10 @@ class Reactions:
             return
         view = await self._views.get(cause.run)
         await view.reach_end()
-        if view.over or (cause.id, advisory.consumer) in view.done:
+        if view.over or (cause.id, advisory.handler) in view.done:
             return
         what = ("CrashLoop", f"Every process that took it ended without an answer ({advisory.deliveries} deliveries).")
-        failed = self._failed(advisory.consumer, cause, cause, advisory.deliveries, what, "", waits=True)
+        failed = self._failed(advisory.handler, cause, cause, advisory.deliveries, what, "", waits=True)
         await self._committer.commit([failed])
 
     async def _beyond_us(self, handler: Reaction, delivery: Delivery, error: Exception) -> bool:
@@ -122,33 +126,12 @@ class Reactions:
     async def _route(self, handler: Reaction, cause: Recorded, trigger: Recorded, delivery: Delivery) -> None:
         view = await self._views.get(cause.run)
         await view.reach(cause.seq)
-        match cause.event:
-            case RunResumed():
-                await self._resume(Work(handler, view, cause, trigger, delivery))
-            case ReactionRetried(failed_handler=handler.name, cause_seq=seq):
-                if view.status == "running":
-                    await self._route(handler, await self._log.message(seq), trigger, delivery)
+        if isinstance(cause.event, ReactionRetried) and cause.event.failed_handler == handler.name:
+            retried = await self._log.message(cause.event.cause_seq)
+            if delivery.of_lane != (retried.type in ANY_TIME):
+                await self._once(Work(handler, view, retried, trigger, delivery))
         if cause.type in handler.events:
             await self._once(Work(handler, view, cause, trigger, delivery))
-
-    async def _resume(self, work: Work) -> None:
-        """React to what was acknowledged without work while the run was paused."""
-        view, handler, until = work.view, work.handler, work.cause.seq - 1
-        if view.status != "running" or not view.paused_before(work.cause.seq):
-            return
-        await view.reach_end()
-        causes = [r async for r in self._log.read(view.run, handler.events, until=until)]
-        left = [r for r in causes if (r.id, handler.name) not in view.done]
-        room = asyncio.Semaphore(self._settings.in_flight or handler.in_flight if handler.in_flight > 1 else 1)
-
-        async def one(cause: Recorded) -> None:
-            async with room:
-                await self._once(Work(handler, view, cause, work.trigger, work.delivery))
-
-        outcomes = await asyncio.gather(*(one(cause) for cause in left), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
 
     # --- one reaction ---------------------------------------------------------------------------------------------
 
@@ -165,8 +148,9 @@ class Reactions:
 
     async def _react(self, work: Work) -> None:
         view, delivery = work.view, work.delivery
-        if not work.should_run or work.key in view.done:
+        if work.key in view.done:
             return
+        self._require_running(work)
         old = self._clock() - delivery.stored_at > timedelta(seconds=self._half_window)
         if (old or delivery.deliveries > 1) and await self._stored(work):
             return
@@ -175,6 +159,8 @@ class Reactions:
             return
         began = monotonic()
         effects = await self._call(work)
+        if effects is None:
+            self._require_running(work)
         if effects and not (monotonic() - began > self._half_window and await self._stored(work)):
             try:
                 await self._commit(work, effects)
@@ -182,6 +168,11 @@ class Reactions:
                 await self._leave(work)
                 raise
             view.done.add(work.key)
+
+    def _require_running(self, work: Work) -> None:
+        """Raises HandBackError where the run stands, and goes on some day: the message is kept until then."""
+        if not work.should_run and not work.view.over:
+            raise HandBackError
 
     async def _set_aside(self, work: Work) -> None:
         """A reaction that ends its process again and again waits for a person; the others go on."""
@@ -205,8 +196,8 @@ class Reactions:
         except Agent0Error as error:
             await self._committer.commit([self._failure(work, error)])
 
-    async def _call(self, work: Work) -> list[Recorded]:
-        """Effects as they will be stored; none where the run was stopped meanwhile."""
+    async def _call(self, work: Work) -> list[Recorded] | None:
+        """Effects as they will be stored; None where the run was stopped meanwhile."""
         view, task = work.view, asyncio.current_task()
         assert task is not None  # noqa: S101 - always inside a task
         probe = Probe(self._outages, work.handler.name, view, work.cause)
@@ -219,7 +210,7 @@ class Reactions:
                     return effects
                 except DependencyError as error:
                     await probe.wait(error, None if work.of_the_end else view.stopped)
-            return []
+            return None
         except asyncio.CancelledError:
             if task not in view.ended:
                 raise
@@ -298,7 +289,8 @@ class Reactions:
             event, run=cause.run, time=self._clock(), id=id, cause=cause.id, handler=handler, code_rev=self._code_rev
         )
 
-    async def _tell(self, event: Event, cause: Recorded) -> None:
+    async def tell(self, event: Event, cause: Recorded) -> None:
+        """Store an event because of a cause."""
         await self._committer.commit([self._record(event, cause)])
 
     # --- dead letters ---------------------------------------------------------------------------------------------

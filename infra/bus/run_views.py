@@ -13,7 +13,7 @@ from typing import Any
 from agent0.errors import TransientError
 from events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
 from events.base import Recorded, decode
-from events.runs import RunCancelled, RunFailed, RunPaused, RunResumed
+from events.runs import RunCancelled, RunResumed
 from infra.log.event_log import Log
 from infra.log.folding import Evolve, state_before
 from infra.log.state_snapshots import Snapshot, Snapshots, SnapshotWriter
@@ -25,8 +25,6 @@ EVERY = 512
 IDLE_VIEWS = 16
 """Views of runs that are over, or of no run, which stay in memory."""
 _NOTED = (
-    RunPaused,
-    RunFailed,
     RunResumed,
     RunCancelled,
     DependencyLost,
@@ -67,7 +65,6 @@ class RunView:
         """By the sequence of the mark at which they begin."""
         self._folding = asyncio.Lock()
         self._count = 0
-        self._pauses: list[tuple[int, bool]] = [(0, False)]
         self.stopped = asyncio.Event()
         """Set while the run is paused, failed or over: nobody goes on waiting for a dependency."""
         self.caught_up = False
@@ -93,10 +90,6 @@ class RunView:
     def give_up_after(self) -> float:
         """Seconds for which the run waits for a dependency; 0: for ever."""
         return float(getattr(getattr(self.state, "config", None), "give_up_after", 0))
-
-    def paused_before(self, seq: int) -> bool:
-        """Whether the run was paused just before ``seq``."""
-        return self._pauses[bisect_right(self._pauses, seq - 1, key=lambda pause: pause[0]) - 1][1]
 
     async def reach(self, seq: int) -> None:
         """Wait until everything up to ``seq``, an event of this run, is folded in."""
@@ -208,10 +201,7 @@ class RunView:
 
     def _note(self, recorded: Recorded) -> None:
         match recorded.event:
-            case RunPaused() | RunFailed():
-                self._pauses.append((recorded.seq, True))
             case RunResumed():
-                self._pauses.append((recorded.seq, False))
                 self.lost = dict.fromkeys(self.lost, recorded.time)
             case RunCancelled():
                 self.ended |= self.tasks

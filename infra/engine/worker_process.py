@@ -131,6 +131,11 @@ def environment_of(threads: int) -> dict[str, str]:
     return environment | {"PYTHONWARNINGS": "ignore::FutureWarning"}  # peft against the newest transformers
 
 
+def whole_environment(threads: int) -> dict[str, str]:
+    """What a child sees that works as its parent does: its settings, and the keys that they name, too."""
+    return {**os.environ, **environment_of(threads)}
+
+
 def _revived(name: str, fields: tuple[str, ...]) -> errors.Agent0Error:
     found: type[errors.Agent0Error] = getattr(errors, name)
     return found(*fields)

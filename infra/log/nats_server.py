@@ -66,7 +66,7 @@ accounts {{ A0 {{ jetstream: enabled, users: [
   {{ user: admin, password: "{admin}" }}
   {{ user: app, password: "{app}", permissions: {{
     publish: {{ allow: ["a0.>", "$JS.ACK.>", "_INBOX.>", "$JS.API.CONSUMER.MSG.NEXT.>",
-      "$JS.API.CONSUMER.CREATE.*", {named}, {read}] }}
+      "$JS.API.CONSUMER.CREATE.*", "$JS.API.CONSUMER.CREATE.A0_EV.*", {named}, {read}] }}
     subscribe: {{ allow: ["_INBOX.>", "a0.live.>"] }} }} }}
   {{ user: reader, password: "{reader}", permissions: {{
     publish: {{ allow: ["$JS.FC.>", {named}, {read}] }}

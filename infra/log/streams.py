@@ -1,4 +1,5 @@
-"""What the log must look like: two streams and one durable consumer a handler.
+"""What the log must look like: two streams, one durable consumer a handler, and while a run goes on one more of each
+handler for it (its lane).
 
 ``init`` makes it, ``check`` refuses drift. Provisioning is explicit and uses the admin role; others only look.
 """
@@ -13,6 +14,7 @@ from nats.errors import Error
 from nats.js.api import (
     AckPolicy,
     ConsumerConfig,
+    ConsumerInfo,
     DeliverPolicy,
     DiscardPolicy,
     ReplayPolicy,
@@ -33,10 +35,18 @@ EVENTS = "A0_EV"
 ADVISORIES = "A0_ADV"
 GIVEN_UP = "given_up"
 """The durable on the advisories: who reads one turns it into a dead letter."""
-CONTROL = ("RunResumed", "ReactionRetried")
-"""Events that every durable receives: they bring back work that was left over."""
+RETRIED = "ReactionRetried"
+"""The event that every consumer receives: it brings back work that was given up."""
+ANY_TIME = frozenset({"RunPaused", "RunFailed", "RunCancelled", "RunFinished", "TaskSubmitted", "BudgetChanged"})
+"""Events that are reacted to whatever becomes of a run: they end it, or belong to none."""
+MANY = 1 << 16
+"""Unacknowledged messages of a consumer over all processes: each takes as many as it has slots."""
+FORGOTTEN_S = 7 * 86400.0
+"""A run's consumers that no process has asked for so long are forgotten, and made again where it goes on."""
 
 MAX_MESSAGE = 1 << 20
+PAGE = 256
+"""Consumers that the server names at a time."""
 
 
 class Reactor(Protocol):
@@ -54,7 +64,7 @@ class Reactor(Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Concurrent reactions; 1: in stream order."""
+        """Concurrent reactions of a process; 1: in stream order."""
         ...
 
 
@@ -106,22 +116,30 @@ class Topology:
         return [truth, advisories]
 
     def in_flight(self, handler: Reactor) -> int:
-        """Concurrent reactions of ``handler``, over all processes: the setting overrides unordered handlers only."""
+        """Concurrent reactions of ``handler`` in a process: the setting overrides unordered handlers only."""
         return handler.in_flight if handler.in_flight == 1 else self.handlers.in_flight or handler.in_flight
 
     def durable(self, handler: Reactor) -> ConsumerConfig:
-        """The durable consumer of ``handler``."""
-        kinds = sorted({*handler.events, *CONTROL})
+        """The durable consumer of ``handler`` for what is reacted to at any time."""
+        return self._consumer(handler, handler.name, "*", {*handler.events} & ANY_TIME)
+
+    def lane(self, handler: Reactor, run: str, forgotten_s: float = FORGOTTEN_S) -> ConsumerConfig:
+        """The durable consumer of ``handler`` for all else that ``run`` asks of it."""
+        lane = self._consumer(handler, f"{handler.name}-{run}", run, {*handler.events} - ANY_TIME)
+        lane.inactive_threshold = forgotten_s
+        return lane
+
+    def _consumer(self, handler: Reactor, name: str, run: str, kinds: set[str]) -> ConsumerConfig:
         return ConsumerConfig(
-            name=handler.name,
-            durable_name=handler.name,
+            name=name,
+            durable_name=name,
             deliver_policy=DeliverPolicy.ALL,
             ack_policy=AckPolicy.EXPLICIT,
             replay_policy=ReplayPolicy.INSTANT,
-            filter_subjects=[f"a0.ev.*.*.*.{kind}" for kind in kinds],
+            filter_subjects=[f"a0.ev.{run}.*.*.{kind}" for kind in sorted({*kinds, RETRIED})],
             ack_wait=self.handlers.ack_wait_s,
             max_deliver=-1,  # a process that ends uses up none: the bus itself counts tries that failed
-            max_ack_pending=self.in_flight(handler),
+            max_ack_pending=1 if handler.in_flight == 1 else MANY,
         )
 
     def durables(self, handlers: Iterable[Reactor]) -> list[tuple[str, ConsumerConfig]]:
@@ -241,13 +259,13 @@ async def stream_rows(client: Client, topology: Topology) -> list[dict[str, Any]
 
 
 async def standing(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> list[dict[str, Any]]:
-    """How each durable consumer stands: events that ``wait``, that are ``in_hand`` and that came ``again``; one that is
-    missing has None.
+    """How the consumers of each handler stand, its runs' together: events that ``wait``, that are ``in_hand`` and that
+    came ``again``; None where there is none.
 
     Raises:
         DependencyError: no answer.
     """
-    found = []
+    rows, known = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
     for on, durable in topology.durables(handlers):
         row: dict[str, Any] = {
             "consumer": durable.name,
@@ -257,13 +275,24 @@ async def standing(client: Client, topology: Topology, handlers: Iterable[Reacto
             "again": None,
             "acked": None,
         }
-        with _answered(), suppress(NotFoundError):
-            info = await apart(client.jsm().consumer_info(on, durable.name or ""))
-            acked = info.ack_floor.stream_seq if info.ack_floor else 0
-            counts = {"wait": info.num_pending, "in_hand": info.num_ack_pending, "again": info.num_redelivered}
-            row |= {**counts, "acked": acked}
-        found.append(row)
-    return found
+        if own := [one for one in known[on] if one.name.partition("-")[0] == durable.name]:
+            row["wait"] = sum(one.num_pending or 0 for one in own)
+            row["in_hand"] = sum(one.num_ack_pending or 0 for one in own)
+            row["again"] = sum(one.num_redelivered or 0 for one in own)
+            row["acked"] = max(one.ack_floor.stream_seq if one.ack_floor else 0 for one in own)
+        rows.append(row)
+    return rows
+
+
+async def _consumers(client: Client, stream: str) -> list[ConsumerInfo]:
+    """All consumers of ``stream``; none where there is no such stream."""
+    rows: list[ConsumerInfo] = []
+    with _answered(), suppress(NotFoundError):
+        while page := await apart(client.jsm().consumers_info(stream, offset=len(rows))):
+            rows += page
+            if len(page) < PAGE:
+                break
+    return rows
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 import nats
 import nats.errors
 import pytest
+from nats.js.errors import NotFoundError
 
 from agent0.errors import DependencyError, LogError, OperationError, TransientError
 from agent0.settings import Settings
@@ -32,7 +33,7 @@ async def test_an_error_is_tried_again_and_in_the_end_a_dead_letter_that_can_be_
         return await resolve(cause, run)
 
     async def retry() -> None:
-        wish = ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=1, failed_handler="toy")
+        wish = ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=2, failed_handler="toy")
         await world.put(event(wish))
 
     toy = Toy(flaky)
@@ -42,7 +43,7 @@ async def test_an_error_is_tried_again_and_in_the_end_a_dead_letter_that_can_be_
     [failed] = await world.until(1, "ReactionFailed")
     f = failed.event
     assert isinstance(f, ReactionFailed)
-    assert (f.cause_id, f.cause_seq, f.cause_type, f.failed_handler) == (bad.id, 1, "AlarmRaised", "toy")
+    assert (f.cause_id, f.cause_seq, f.cause_type, f.failed_handler) == (bad.id, 2, "AlarmRaised", "toy")
     assert (f.error, f.deliveries, failed.cause, failed.handler) == ("TransientError", 3, bad.id, "toy")
     assert "The model stuttered." in f.message and "TransientError" in f.traceback
     assert Counter(toy.calls) == {"bad": 3, "good": 1}
@@ -133,9 +134,11 @@ async def test_an_error_whose_text_no_log_can_hold_is_a_dead_letter(world: World
 
 async def _taken_and_never_answered(world: World, times: int, within_s: float = PATIENCE_S) -> None:
     """As by processes that end before they answer. Meanwhile the server waits for an answer but a moment."""
-    subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy", stream="A0_EV")
+    subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy-r1", stream="A0_EV")
     async with await nats.connect(**world.server.options("admin")) as admin:
-        held = (await admin.jsm().consumer_info("A0_EV", "toy")).config
+        held = Topology(world.settings.nats, world.settings.handlers).lane(Toy(resolve), "r1")
+        with contextlib.suppress(NotFoundError):
+            held = (await admin.jsm().consumer_info("A0_EV", "toy-r1")).config
         await admin.jsm().add_consumer("A0_EV", replace(held, ack_wait=0.1))
         try:
             for _ in range(times):
@@ -183,7 +186,7 @@ async def test_a_bound_on_deliveries_is_lifted_and_what_it_gave_up_waits_for_a_p
     await world.provision(toy)
     topology = Topology(world.settings.nats, world.settings.handlers)
     async with await nats.connect(**world.server.options("admin")) as admin:
-        await admin.jsm().add_consumer("A0_EV", replace(topology.durable(toy), max_deliver=3))
+        await admin.jsm().add_consumer("A0_EV", replace(topology.lane(toy, "r1"), max_deliver=3))
         await world.put(raised("poison"))
         await _taken_and_never_answered(world, 3)
         async with asyncio.timeout(PATIENCE_S):
@@ -196,7 +199,7 @@ async def test_a_bound_on_deliveries_is_lifted_and_what_it_gave_up_waits_for_a_p
     assert (failed.event.error, failed.event.waits) == ("CrashLoop", True)  # type: ignore[attr-defined]
     assert toy.calls == []
     f = failed.event
-    await world.put(event(ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=1, failed_handler="toy")))  # type: ignore[attr-defined]
+    await world.put(event(ReactionRetried(failure=f.failure, cause_id=f.cause_id, cause_seq=2, failed_handler="toy")))  # type: ignore[attr-defined]
     await world.until(1)
 
 
@@ -319,9 +322,10 @@ async def test_a_stopped_run_does_not_keep_the_place_in_which_it_waits(world: Wo
         return await resolve(cause, run)
 
     toy = Toy(ask, in_flight=1)
-    await world.put(raised("a"), raised("b"), raised("c", "r2"))
+    await world.put(raised("a"), raised("b"))
     bus = await world.bus(toy)
     await world.until(1, "DependencyLost")
+    await world.put(raised("c", "r2"))
     assert not await world.stored("AlarmResolved", "r2")
     await world.put(event(stop))
     await world.until(1, run="r2")

@@ -74,7 +74,6 @@ async def knows(log: Log, snapshots: Snapshots | None, *, every_state: bool = Tr
     names = ("seq", "state", "done", "lost", "caught_up", "status", "began")
     found = {name: known[name] for name in names} | {"stopped": view.stopped.is_set()}
     found |= {name: +known[name] for name in ("failed", "crashed")}
-    found["paused"] = [view.paused_before(one.seq) for one in [r async for r in log.read(RUN)]]
     found["states"] = [await view.state_at(one.seq) async for one in log.read(RUN)] if every_state else []
     await views.close()
     return found

@@ -83,6 +83,7 @@ class World:
 
     def __init__(self, server: Server, log: Log, settings: Settings) -> None:
         self.server, self.log, self.settings = server, log, settings
+        self.begun: set[str] = set()
         self.buses: list[Bus] = []
         self.deaths: list[str] = []
 
@@ -101,7 +102,14 @@ class World:
         await bus.stop(grace_s)
 
     async def put(self, *recorded: Recorded) -> None:
-        await self.log.append(recorded)
+        """Append these; a run begins with its first event, where it does not say so itself."""
+        events: list[Recorded] = []
+        for one in recorded:
+            if one.run not in self.begun and not isinstance(one.event, RunStarted):
+                events.append(event(STARTED, one.run))
+            self.begun.add(one.run)
+            events.append(one)
+        await self.log.append(events)
 
     async def stored(self, kind: str, run: str = "r1") -> list[Recorded]:
         return [r async for r in self.log.read(run, [kind])]

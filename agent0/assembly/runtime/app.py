@@ -5,6 +5,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import check_log, open_log
@@ -15,6 +16,7 @@ from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import code_rev, new_token, now, recorded
+from agent0.assembly.validate.capabilities import lacks
 from agent0.config.loading import config_of
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
@@ -88,6 +90,7 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
         code_rev=code_rev(),
         clock=now,
         snapshots=state_snapshots(app.settings, app.log),
+        lacks=partial(lacks, app.handlers),
     )
     starting, seals = asyncio.ensure_future(bus.start()), sealer(app.settings, app.log)
     works, collecting = [starting], gc.get_threshold()

@@ -1,7 +1,6 @@
 """Part of the rim: a child process of an ablation study. It ends with its parent, and the end of its stderr is kept."""
 
 import asyncio
-import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,13 +15,12 @@ async def child(module: str, *arguments: str, said: Path) -> AsyncIterator[async
     """``python -m module arguments``: what it writes to stderr is added to ``said``. It loads its settings as this
     process does, and needs the keys that they name. It learns from the end of its stdin that nobody waits any more;
     Ctrl-C reaches it through us alone."""
-    from infra.engine.worker_process import environment_of
+    from infra.engine.worker_process import whole_environment
 
-    environment = {**os.environ, **environment_of(1)}
     command, pipe = (sys.executable, "-m", module, *arguments), asyncio.subprocess.PIPE
     with said.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True, env=environment
+            *command, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True, env=whole_environment(1)
         )
     try:
         yield process

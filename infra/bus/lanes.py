@@ -1,0 +1,228 @@
+"""Which runs this process takes messages of: those that are under way, of handlers for which it lacks nothing.
+
+While a run goes on, each handler has a consumer of its own for it (its lane). A run that is paused is not asked for, so
+what it has left stays where it is, for whichever process comes when it is resumed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from nats.errors import Error
+
+from agent0.errors import Agent0Error, DependencyError, bare_url
+from events.alarms import DependencyLost
+from events.base import Event, Recorded
+from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
+from infra.bus.arrivals import Arrivals
+from infra.bus.deliveries import Reaction
+from infra.bus.processes import Processes, Reply
+from infra.bus.run_views import BrokenViewError, RunView, Views
+from infra.log.connection import apart
+from infra.log.event_log import Log
+from infra.log.streams import EVENTS, Topology
+
+CONTROL = ("RunStarted", "RunPaused", "RunResumed", "RunFailed", "RunCancelled", "RunFinished")
+LOOK_S = 10.0
+"""How often a process looks whether it can do by now what it could not, and whether another can."""
+ENDED_S = 1.0
+"""The server forgets the consumers of a run that is over after so long."""
+AGAIN_S = 1.0
+
+Lacks = Callable[[Reaction, Any], Awaitable[DependencyError | None]]
+"""(handler, state of a run) -> what this process lacks for it."""
+
+
+async def lacks_nothing(handler: Reaction, state: Any) -> DependencyError | None:
+    """Say that every process can do everything."""
+    return None
+
+
+class Lanes:
+    """The lanes of one process, opened and closed as runs begin, pause and end."""
+
+    def __init__(
+        self,
+        log: Log,
+        views: Views,
+        topology: Topology,
+        handlers: Sequence[Reaction],
+        lacks: Lacks,
+        tell: Callable[[Event, Recorded], Awaitable[object]],
+        clock: Callable[[], datetime],
+        fatal: Callable[[str], None],
+    ) -> None:
+        self._log, self._views, self._topology, self._handlers = log, views, topology, handlers
+        self._lacks, self._tell, self._clock, self._fatal = lacks, tell, clock, fatal
+        self._arrivals: Mapping[str, Arrivals] = {}
+        self._begun: dict[str, Recorded] = {}
+        """Runs under way, with what began or resumed them."""
+        self._missing: dict[str, dict[str, DependencyError]] = {}
+        """Of runs under way: handler -> what this process lacks for it."""
+        self._late: set[tuple[str, str]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._opening: dict[str, asyncio.Task[None]] = {}
+        self._seq = 0
+        self._processes = Processes(log, [handler.name for handler in handlers], self._missing)
+
+    async def start(self, arrivals: Mapping[str, Arrivals]) -> None:
+        """Open the lanes of the runs that are under way, and follow what becomes of runs."""
+        self._arrivals = arrivals
+        await self._processes.start()
+        self._seq = await self._log.last_seq()
+        if self._seq:
+            async for recorded in self._log.read(types=CONTROL, until=self._seq):
+                self._note(recorded)
+        for run in list(self._begun):
+            self._open(run)
+        self._spawn(self._follow(), "runs")
+        self._spawn(self._look(), "what is lacking")
+
+    async def stop(self) -> None:
+        """Open nothing more."""
+        await _ended(*self._tasks, *self._opening.values())
+        await self._processes.stop()
+
+    def runs(self) -> list[str]:
+        """Runs that are under way."""
+        return list(self._begun)
+
+    async def settled(self) -> bool:
+        """Whether everything that became of runs before this call is known here."""
+        for kind in CONTROL:
+            if (await self._log.newest(f"a0.ev.*.*.*.{kind}"))[0] > self._seq:
+                return False
+        return not self._opening
+
+    def _spawn(self, work: Any, name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- what becomes of runs -------------------------------------------------------------------------------------
+
+    def _note(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case RunStarted() | RunResumed():
+                self._begun[recorded.run] = recorded
+                self._late = {key for key in self._late if key[0] != recorded.run}
+            case RunPaused() | RunFailed() | RunCancelled() | RunFinished():
+                self._begun.pop(recorded.run, None)
+
+    async def _follow(self) -> None:
+        async for recorded in self._log.tail(self._seq, types=CONTROL):
+            self._note(recorded)
+            if recorded.run in self._begun:
+                self._open(recorded.run)
+            else:
+                await self._close(recorded)
+            self._seq = recorded.seq
+
+    def _open(self, run: str) -> None:
+        if run not in self._opening:
+            task = self._opening[run] = asyncio.create_task(self._open_all(run), name=f"lanes of {run}")
+            task.add_done_callback(lambda _: self._opening.pop(run, None))
+
+    async def _open_all(self, run: str) -> None:
+        """Open every lane of ``run`` for which nothing is lacking here; try again until the server answers."""
+        while run in self._begun:
+            try:
+                view = await self._views.get(run)
+                for handler in self._handlers:
+                    await self._open_lane(handler, run, view)
+                return
+            except BrokenViewError as error:
+                self._fatal(str(error))
+                return
+            except (Agent0Error, Error, TimeoutError, OSError) as error:
+                logging.getLogger(__name__).info("the lanes of %s cannot be opened yet: %s", run, error)
+                await asyncio.sleep(AGAIN_S)
+
+    async def _open_lane(self, handler: Reaction, run: str, view: RunView) -> None:
+        await self._make(handler, run)
+        lacking = await self._lacks(handler, view.state)
+        if lacking:
+            self._missing.setdefault(run, {})[handler.name] = lacking
+        elif run in self._begun:
+            self._missing.get(run, {}).pop(handler.name, None)
+            await self._arrivals[handler.name].add(run, f"{handler.name}-{run}")
+
+    async def _make(self, handler: Reaction, run: str) -> None:
+        lane = self._topology.lane(handler, run)
+        await apart(self._log.client.jsm().add_consumer(EVENTS, lane))
+
+    async def _close(self, recorded: Recorded) -> None:
+        if opening := self._opening.get(recorded.run):
+            await _ended(opening)
+        self._missing.pop(recorded.run, None)
+        for arrivals in self._arrivals.values():
+            await arrivals.remove(recorded.run)
+        if isinstance(recorded.event, RunCancelled | RunFinished):
+            self._spawn(self._forget(recorded.run), f"end of {recorded.run}")
+
+    async def _forget(self, run: str) -> None:
+        """Have the server forget the lanes of a run that is over. What stays is forgotten later."""
+        for handler in self._handlers:
+            try:
+                lane = self._topology.lane(handler, run, ENDED_S)
+                await apart(self._log.client.jsm().add_consumer(EVENTS, lane))
+            except (Error, TimeoutError, OSError):
+                return
+
+    # --- what is lacking ------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Look again for what is lacking, and open again what the server has forgotten."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                for run in list(self._begun):
+                    lost = any(arrivals.refused(run) for arrivals in self._arrivals.values())
+                    if lost or self._missing.get(run):
+                        self._open(run)
+                        await asyncio.gather(*filter(None, [self._opening.get(run)]), return_exceptions=True)
+                    if self._missing.get(run):
+                        await self._ask_others(run)
+            except (Agent0Error, Error, TimeoutError, OSError):
+                continue  # the server is away; the client reconnects
+
+    async def _ask_others(self, run: str) -> None:
+        """Where no process has what a run needs, say so in its log: one of them does."""
+        replies = await self._processes.ask()
+        for handler, lacking in sorted(self._missing.get(run, {}).items()):
+            having = [one for one in replies if handler in one.handlers and handler not in one.missing.get(run, {})]
+            lackers = [one for one in replies if handler in one.missing.get(run, {})]
+            if not having and lackers[:1] == [self._processes.own()] and await self._waits(handler, run):
+                await self._say(run, handler, lacking, replies)
+                return
+
+    async def _waits(self, handler: str, run: str) -> bool:
+        """Whether the lane has something that nobody has begun."""
+        info = await apart(self._log.client.jsm().consumer_info(EVENTS, f"{handler}-{run}"))
+        return bool(info.num_pending)
+
+    async def _say(self, run: str, handler: str, lacking: DependencyError, replies: Sequence[Reply]) -> None:
+        view, key = await self._views.get(run), (lacking.dependency, handler)
+        fresh = key not in view.lost
+        since = view.lost.setdefault(key, self._clock())
+        waited = (self._clock() - since).total_seconds()
+        late = bool(view.give_up_after) and waited >= view.give_up_after and (run, key[0]) not in self._late
+        if late:
+            self._late.add((run, key[0]))
+        if fresh or late:
+            there = ", ".join(str(one) for one in replies)
+            message = f"No process has {lacking.dependency}. {lacking.why} {lacking.fix} Processes: {there}."
+            lost = DependencyLost(
+                dependency=key[0], waiting=handler, message=bare_url(message)[:500], waited_s=waited if late else 0
+            )
+            await self._tell(lost, self._begun[run])
+
+
+async def _ended(*tasks: asyncio.Task[None]) -> None:
+    """Cancel ``tasks`` until they have ended: before Python 3.12 the client may lose a cancellation."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=AGAIN_S)

@@ -1,0 +1,76 @@
+"""Which processes react to the events of this log, and what each of them lacks: they are asked, and those that live
+answer."""
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nats.aio.msg import Msg
+
+from agent0.errors import DependencyError
+from infra.log.event_log import Log
+
+SUBJECT = "a0.live.processes"
+PATIENCE_S = 1.0
+"""How long answers are waited for: nobody knows how many will come."""
+
+
+@dataclass(frozen=True, order=True)
+class Reply:
+    """A process that reacts to events. ``missing``: run -> handler -> what it lacks."""
+
+    host: str
+    pid: int
+    number: int
+    handlers: tuple[str, ...]
+    missing: Mapping[str, Mapping[str, str]]
+
+    def __str__(self) -> str:
+        return f"{self.pid} on {self.host} ({len(self.handlers)} handlers)"
+
+
+class Processes:
+    """Answers for this process, and asks the others."""
+
+    def __init__(self, log: Log, handlers: Sequence[str], missing: Mapping[str, Mapping[str, DependencyError]]) -> None:
+        self._log, self._handlers, self._missing = log, tuple(handlers), missing
+        self._subscription: Any = None
+
+    async def start(self) -> None:
+        """Answer whoever asks."""
+        self._subscription = await self._log.client.subscribe(SUBJECT, cb=self._answer)
+
+    async def stop(self) -> None:
+        """Answer no more."""
+        if self._subscription and not self._log.client.is_closed:
+            await self._subscription.unsubscribe()
+
+    def own(self) -> Reply:
+        """What this process answers."""
+        missing = {
+            run: {name: str(error.dependency) for name, error in of.items()} for run, of in self._missing.items()
+        }
+        return Reply(socket.gethostname(), os.getpid(), id(self), self._handlers, missing)
+
+    async def ask(self) -> list[Reply]:
+        """Ask all processes, this one included; in a fixed order."""
+        replies: list[Reply] = []
+
+        async def take(message: Msg) -> None:
+            plain = json.loads(message.data)
+            replies.append(Reply(**{**plain, "handlers": tuple(plain["handlers"])}))
+
+        inbox = self._log.client.new_inbox()
+        subscription = await self._log.client.subscribe(inbox, cb=take)
+        await self._log.client.publish(SUBJECT, b"", reply=inbox)
+        await asyncio.sleep(PATIENCE_S)
+        await subscription.unsubscribe()
+        return sorted(replies, key=lambda reply: (reply.host, reply.pid, reply.number))
+
+    async def _answer(self, message: Msg) -> None:
+        if message.reply:
+            await self._log.client.publish(message.reply, json.dumps(asdict(self.own())).encode())

@@ -1,0 +1,176 @@
+"""A process takes what it can do: what it lacks goes to one that has it, and a latecomer has its share."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent0.errors import DependencyError
+from agent0.settings import Settings
+from events.base import Event, Recorded
+from events.runs import RunPaused, RunResumed
+from infra.bus import lanes
+from infra.bus.bus import Bus
+from tests.bus.toys import QUICK, STARTED, State, Toy, World, event, evolve, raised, resolve, soon_again
+from tests.patience import PATIENCE_S
+
+PLUGIN = DependencyError("the plugin mine", "The run began with it.", "Start one that has it.")
+
+
+class Gate:
+    """Reactions that stand until they are let go, so that what each process has begun can be counted."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+
+    async def __call__(self, cause: Recorded, run: State) -> list[Event]:
+        await self.open.wait()
+        return await resolve(cause, run)
+
+
+async def begun(toys: list[Toy], *numbers: int) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while [len(toy.calls) for toy in toys] != list(numbers):
+            await asyncio.sleep(0.02)
+
+
+async def process(world: World, toy: Toy, without: str = "") -> Bus:
+    """A process; one ``without`` a plugin has nothing for that run."""
+
+    async def lacks(handler: Any, state: Any) -> DependencyError | None:
+        return PLUGIN if without and "needs" in state.raised else None
+
+    await world.provision(toy)
+    bus = Bus(world.log, [toy], {}, evolve, world.settings, "rev", fatal=world.deaths.append, lacks=lacks)
+    world.buses.append(bus)
+    await bus.start()
+    return bus
+
+
+# --- shares -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_process_takes_no_more_than_it_has_slots_and_a_latecomer_has_its_share(world: World) -> None:
+    gate = Gate()
+    toys = [Toy(gate, in_flight=8) for _ in range(3)]
+    for toy in toys[:2]:
+        await world.bus(toy)
+    await world.put(*(raised(f"a{n}") for n in range(40)))
+    await begun(toys, 8, 8, 0)
+    await world.bus(toys[2])
+    await begun(toys, 8, 8, 8)
+    gate.open.set()
+    await world.until(40)
+    await world.quiet()
+    assert set(Counter(name for toy in toys for name in toy.calls).values()) == {1}
+
+
+async def test_what_a_resumed_run_left_over_is_spread_like_all_else(world: World) -> None:
+    gate = Gate()
+    toys = [Toy(gate, in_flight=4) for _ in range(2)]
+    await world.put(event(RunPaused()), *(raised(f"a{n}") for n in range(12)))
+    for toy in toys:
+        await world.bus(toy)
+    await world.quiet()
+    assert [toy.calls for toy in toys] == [[], []]
+    await world.put(event(RunResumed()))
+    await begun(toys, 4, 4)
+    gate.open.set()
+    await world.until(12)
+
+
+async def test_two_runs_share_the_slots_of_a_process(world: World) -> None:
+    gate, slots = Gate(), 6
+    toy = Toy(gate, in_flight=slots)
+    await world.bus(toy)
+    await world.put(event(STARTED, "r2"), *(raised(f"a{n}") for n in range(60)))
+    await begun([toy], slots)
+    assert all(name.startswith("a") for name in toy.calls)
+    await world.put(*(raised(f"b{n}", "r2") for n in range(10)))
+    gate.open.set()
+    await world.until(10, run="r2")
+    assert len([name for name in toy.calls if name.startswith("a")]) < 60, "the small run waited for the large one"
+    await world.until(60)
+
+
+async def test_a_process_that_drains_hands_back_what_it_has_not_begun(world: World) -> None:
+    gate = Gate()
+    draining, other = Toy(gate, in_flight=4), Toy(resolve, in_flight=4)
+    bus = await world.bus(draining)
+    await world.put(*(raised(f"a{n}") for n in range(20)))
+    await begun([draining], 4)
+    stopping = asyncio.create_task(world.stop(bus, grace_s=PATIENCE_S))
+    await world.bus(other)
+    await world.until(16)
+    gate.open.set()
+    await stopping
+    await world.until(20)
+    assert Counter(draining.calls + other.calls) == Counter(f"a{n}" for n in range(20))
+
+
+steps = st.lists(st.sampled_from(["join", "drain", "kill", "pause", "resume", "work"]), min_size=3, max_size=7)
+
+
+@soon_again
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plan=steps, places=st.integers(0, 5))
+async def test_whatever_processes_and_runs_do_each_message_has_one_effect(
+    world: World, plan: list[str], places: int
+) -> None:
+    """Joining, draining, dying, pausing and resuming in any order loses nothing and does nothing twice."""
+    run, count = f"run-{len(world.begun)}", 0
+    for step in (*plan, "resume", "join"):
+        match step:
+            case "join":
+                await world.bus(Toy(resolve, in_flight=1 + places))
+            case "drain" if world.buses:
+                await world.stop(world.buses[0])
+            case "kill" if world.buses:
+                await world.stop(world.buses[0], grace_s=0)
+            case "pause" | "resume":
+                await world.put(event(RunPaused() if step == "pause" else RunResumed(), run))
+            case "work":
+                await world.put(*(raised(f"a{count + n}", run) for n in range(9)))
+                count += 9
+    effects = await world.until(count, run=run)
+    assert Counter(e.event.alarm for e in effects) == Counter(f"a{n}" for n in range(count))  # type: ignore[attr-defined]
+    for bus in list(world.buses):
+        await world.stop(bus)
+
+
+# --- what a process lacks ---------------------------------------------------------------------------------------------
+
+
+async def test_a_message_goes_to_a_process_that_has_what_it_needs(world: World) -> None:
+    without, having = Toy(resolve), Toy(resolve)
+    await process(world, without, "mine")
+    await process(world, having)
+    await world.put(raised("needs"), *(raised(f"a{n}") for n in range(30)))
+    await world.until(31)
+    await world.put(*(raised(f"b{n}", "r2") for n in range(30)))
+    await world.until(30, run="r2")
+    assert not {name for name in without.calls if name[0] != "b"}
+
+
+@pytest.mark.parametrize("settings", [Settings(handlers=QUICK)], indirect=True)
+async def test_where_no_process_has_it_the_run_says_what_and_who_is_there_until_one_comes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "LOOK_S", 0.1)
+    await world.put(raised("needs"), raised("a"))
+    toys = [Toy(resolve), Toy(resolve)]
+    for toy in toys:
+        await process(world, toy, "mine")
+    [lost] = await world.until(1, "DependencyLost")
+    assert (lost.event.dependency, lost.event.waiting) == ("the plugin mine", "toy")  # type: ignore[attr-defined]
+    text = lost.event.message  # type: ignore[attr-defined]
+    assert "No process has the plugin mine" in text and "Start one that has it." in text
+    assert text.count("1 handlers") == 2, "both processes are named"
+    await process(world, Toy(resolve))
+    await world.until(2)
+    await world.until(1, "DependencyRestored")
+    await world.until(1, "DependencyLost")
+    assert [toy.calls for toy in toys] == [[], []]
