@@ -2,12 +2,16 @@
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent0.assembly.log.access import open_log
 from events.base import Recorded
 from tests.crashing import VOLATILE, payloads
+from tests.patience import until
+from tests.plugin_files import REWARD
 from tests.processes import KINDS, Crew
 
 pytestmark = pytest.mark.slow
@@ -54,6 +58,24 @@ def test_the_named_fields_are_all_that_differs(alone: list[Recorded]) -> None:
     """A list of exceptions that names what is not there would hide something some day."""
     there = {key for r in alone for key in _keys(r.event.model_dump(mode="json"))}
     assert set(VOLATILE) <= there
+
+
+async def test_a_run_of_a_plugin_goes_to_a_process_that_has_it(tmp_path: Path) -> None:
+    """Beside a process without it: where it is alone, the run says so; the run ends once another has it."""
+    (tmp_path / "my_reward.py").write_text(REWARD)
+    plugin = ("--plugin", str(tmp_path / "my_reward.py"))
+    with Crew(tmp_path / "data", **{**SIZES, "RUN__ITERATIONS": "1"}) as crew:
+        crew.start("up", "up", "--port", "0")
+        await until(lambda: "http://" in crew.said("up"), "the server")
+        begun = crew.tell("run", "start", "--detach", "--json", *plugin, "--set", "run.rewards.weights.brevity=0.2")
+        async with open_log(crew.settings, "reader") as log:
+            lost = await anext(log.tail(0, begun["run"], ["DependencyLost"]))
+            assert "No process has the plugin my_reward" in str(lost.event) and str(crew.running["up"].pid) in str(lost)
+            crew.start("having", "handlers", "run", *plugin)
+            await anext(log.tail(0, begun["run"], ["RunFinished"]))
+        beside = crew.tell("run", "start", "--json", *plugin, "--set", "run.rewards.weights.brevity=0.2")
+        assert beside["status"] == "finished"
+        assert not [r for r in await crew.facts(beside["run"]) if r.type == "DependencyLost"]
 
 
 def _keys(value: Any) -> set[str]:
