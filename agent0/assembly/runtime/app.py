@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.carriers import carrying
+from agent0.assembly.models.capabilities import lacks
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.routing.addresses import with_addresses
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import code_rev, new_token, now, recorded
-from agent0.assembly.validate.capabilities import lacks
 from agent0.config.loading import config_of
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
