@@ -99,7 +99,13 @@ class Lanes:
     def _spawn(self, work: Any, name: str) -> None:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        """A process that no longer follows runs would take no work, in silence: it ends."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._fatal(f"what becomes of runs cannot be followed: {error}")
 
     # --- what becomes of runs -------------------------------------------------------------------------------------
 
@@ -136,8 +142,8 @@ class Lanes:
             except BrokenViewError as error:
                 self._fatal(str(error))
                 return
-            except (Agent0Error, Error, TimeoutError, OSError) as error:
-                logging.getLogger(__name__).info("the lanes of %s cannot be opened yet: %s", run, error)
+            except Exception as error:  # a run whose lanes stay closed would stand still, and nobody would know why
+                logging.getLogger(__name__).warning("the lanes of %s cannot be opened yet: %s", run, error)
                 await asyncio.sleep(AGAIN_S)
 
     async def _open_lane(self, handler: Reaction, run: str, view: RunView) -> None:

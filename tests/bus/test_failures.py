@@ -363,10 +363,12 @@ async def test_what_is_delivered_again_is_one_line_without_a_traceback(
             raise failures.pop(0)
         await reach(view, seq)
 
-    monkeypatch.setattr(RunView, "reach", fail_at_first)
     await world.put(raised("a"))
     await world.bus(Toy(resolve))
     await world.until(1)
+    monkeypatch.setattr(RunView, "reach", fail_at_first)
+    await world.put(raised("b"))
+    await world.until(2)
     lines = [one for one in caplog.records if one.name == "infra.bus.dispatch" and one.levelno >= logging.WARNING]
     assert [one.getMessage().partition(": ")[2] for one in lines] == ["The view of r1 was dropped.", "a defect"]
     assert all("will be tried again" in one.getMessage() and not one.exc_info for one in lines)
