@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.grading import answer_in, grade
+from agent0.grading.extraction.choices import choice_of
 from agent0.grading.extraction.conclusions import concluded
 from agent0.grading.math.symbolic import compared
+from agent0.grading.math.undone import UNDONE
 from agent0.verification.labelled_pairs import read_pairs
 
 DATA = Path(__file__).parent / "data"
@@ -96,6 +98,64 @@ def test_repeated_openings_end(piece: str) -> None:
 @pytest.mark.parametrize("said", ["= = 5", "= ≈ 5,", "So = = 5"])
 def test_signs_in_a_row_are_read_to_their_end(said: str) -> None:
     assert compared("17", said, reply=True).correct is False
+
+
+@pytest.mark.parametrize(
+    "reply", ["Someone claims the answer is 17.", "He says that it is 17.", "Many people believe the answer is 17."]
+)
+def test_what_another_claims_is_no_answer(reply: str) -> None:
+    assert compared("17", reply, reply=True).correct is not True
+
+
+@pytest.mark.parametrize(
+    "reply", ["I'd say the answer is 17.", "This says that the answer is 17.", "So we can say that it is 17."]
+)
+def test_what_the_writer_says_is_an_answer(reply: str) -> None:
+    assert compared("17", reply, reply=True).correct is True
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        r"\boxed{answer}",
+        r"\boxed{?}",
+        r"\boxed{\text{your answer}}",
+        r"\boxed{...}",
+        "I don't know.",
+        "The answer is ?",
+        "The answer is I don't know.",
+        "<answer></answer>",
+        "<answer>I cannot solve this.</answer>",
+        "Sorry, no idea.",
+    ],
+)
+def test_a_blank_is_no_answer(reply: str) -> None:
+    assert answer_in(reply) is None
+    assert compared("17", reply, reply=True).reason == "no answer"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "letter"),
+    [
+        ("I'd go with B over C.", "B"),
+        ("A, C, and D are false, so B is the answer.", "B"),
+        ("Eliminating A, C and D leaves B as the only valid choice.", "B"),
+        ("C is correct, D isn't.", "C"),
+        ("Every option but B is correct.", None),
+        ("This rules out choice (B).", None),
+        ("Option C is a common misconception.", None),
+        ("(B) is not correct.", None),
+    ],
+)
+def test_the_option_that_a_sentence_takes(sentence: str, letter: str | None) -> None:
+    assert choice_of(sentence) == letter
+
+
+def test_a_factorial_is_work_left_undone_and_an_exclamation_is_none() -> None:
+    for reply in ("6!", "The answer is 6!", "So there are 6! ways."):
+        assert compared("720", reply, reply=True).reason == UNDONE
+    assert compared("42", "The answer is 42!", reply=True).correct is True
+    assert compared("6!", "It is 6!", reply=True).correct is True
 
 
 @pytest.mark.parametrize("gold", ["x = 2, y = 3", "B"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Verifiers: measured on labelled pairs, and one verdict explained.")
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})
 def answer(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A whole reply; - reads it from standard input.")],
     expected: Annotated[str, typer.Option("--expected", help="The right answer.")],

@@ -4,12 +4,10 @@
 import re
 
 MOST = 4
-_PAIRS = ('""', "''", "‘’", "“”", "«»", "»«", "‹›", "„“", "„”", "‚‘", "「」", "『』", "《》", "【】", "〈〉", "<>")
-"""Quotation marks of several languages."""
+_QUOTES = ('""', "''", "‘’", "“”", "«»", "»«", "‹›", "„“", "„”", "‚‘", "「」", "『』", "《》", "【】", "〈〉", "<>")
 _smiley = re.compile(r"\s*(?:[:;=]['’]?-?[)D\]pP(]|\^_\^|<3|[\U0001f300-\U0001faff☀-➿\ufe0f]+)\s*\Z")
 _closing = re.compile(r"(?:[\s.;,!…~]|\\[!,;: ]|\(!+\)|\.{2,}|\s+[-–—]|[–—]|(?<=[\w)}\]])[-–—](?=\Z))+\Z")
 _dots = re.compile(r"(?:[,+]\s*|\.\d+\s*|\\[a-z]*\s*)(?:\.{3}|…)\Z")
-_PARTS = ("()", "[]", "{}")
 _brackets = re.compile(r"\s*([()\[\]{}<>](?:\s*[()\[\]{}<>])*)\s*\.?\s*")
 """Brackets alone, which are then the answer and close nothing."""
 _aside = re.compile(
@@ -47,23 +45,16 @@ def unquoted(text: str) -> str:
     text = text.strip()
     if text.startswith("``") and text.endswith("''"):
         return text[2:-2].strip()
-    for pair in _PAIRS:
-        left, right = pair[0], pair[1]
-        inside = text[1:-1]
-        if len(text) > 2 and text[0] == left and text[-1] == right and not {left, right} & set(inside):
-            if left == "<" and "," in inside:
-                break
-            return inside.strip()
-    return text
+    inside = text[1:-1]
+    quoted = len(text) > 2 and text[0] + text[-1] in _QUOTES and not {text[0], text[-1]} & set(inside)
+    return inside.strip() if quoted and not (text[0] == "<" and "," in inside) else text
 
 
 def _unclosed(text: str) -> str:
     """``text`` without one bracket at its end that nothing in it opens."""
-    for pair in _PARTS:
-        left, right = pair[0], pair[1]
-        if text.endswith(right) and text.count(left) + 1 == text.count(right) and not text.endswith("\\" + right):
-            return text[:-1] if not re.search(r"[\[(].*,", text) else text
-    return text
+    left, right = {")": "(", "]": "[", "}": "{"}.get(text[-1:], ""), text[-1:]
+    alone = left and text.count(left) + 1 == text.count(right) and not text.endswith("\\" + right)
+    return text[:-1] if alone and not re.search(r"[\[(].*,", text) else text
 
 
 def without_aside(text: str) -> str:

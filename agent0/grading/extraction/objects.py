@@ -5,9 +5,24 @@ import json
 import re
 from typing import Any
 
-_NAMES = ("final_answer", "finalanswer", "answer", "correct_answer", "final", "ans", "result",
-          "final_result", "solution", "output", "value", "choice", "option", "selected_option",
-          "correct_option", "prediction")  # fmt: skip
+_FIELDS = [
+    "final_answer",
+    "finalanswer",
+    "answer",
+    "correct_answer",
+    "final",
+    "ans",
+    "result",
+    "final_result",
+    "solution",
+    "output",
+    "value",
+    "choice",
+    "option",
+    "selected_option",
+    "correct_option",
+    "prediction",
+]
 """Fields that hold an answer, the first one that is there counts; in an object below one of them too."""
 _command = re.compile(
     r"(?<!\\)\\(?=(?:frac|forall|text|times|theta|tan|tau|top|to|triangle|neq?|nu|not|nabla|beta|binom|bar|begin|right"
@@ -15,7 +30,7 @@ _command = re.compile(
 )
 """A backslash of LaTeX that JSON would have doubled."""
 _quotient = re.compile(r"(:\s*)(-?\d+\s*/\s*\d+)(?=\s*[,}])")
-_DEEPEST, LONGEST_LITERAL = 3, 2_000
+DEEPEST, LONGEST_LITERAL = 3, 2_000
 
 
 def answer_of_object(text: str) -> tuple[bool, str | None]:
@@ -26,10 +41,10 @@ def answer_of_object(text: str) -> tuple[bool, str | None]:
     if not body.endswith("}") or (start := _start(body)) is None:
         return False, None
     try:
-        found = _read(body[start:])
+        value = _read(body[start:])
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return False, None
-    return _field(found, 0) if isinstance(found, dict) else (False, None)
+    return _field(value, 0) if isinstance(value, dict) else (False, None)
 
 
 def _read(text: str) -> Any:
@@ -50,28 +65,24 @@ def _start(body: str) -> int | None:
     return None
 
 
-def _field(found: dict[str, Any], depth: int) -> tuple[bool, str | None]:
-    names = {name.lower().replace(" ", "_"): name for name in found}
-    for name in _NAMES:
-        if name in names:
-            value = found[names[name]]
-            if isinstance(value, dict):
-                return _field(value, depth + 1) if depth < _DEEPEST else (True, None)
-            unit = found.get("unit") if isinstance(value, int | float) and not isinstance(value, bool) else None
-            return True, f"{_written(value)} {unit}" if isinstance(unit, str) and unit else _written(value)
-    return False, None
+def _field(fields: dict[str, Any], depth: int) -> tuple[bool, str | None]:
+    names = {name.lower().replace(" ", "_"): name for name in fields}
+    if (name := next((names[name] for name in _FIELDS if name in names), None)) is None:
+        return False, None
+    value, unit = fields[name], fields.get("unit")
+    if isinstance(value, dict):
+        return _field(value, depth + 1) if depth < DEEPEST else (True, None)
+    counted = isinstance(value, int | float) and not isinstance(value, bool) and isinstance(unit, str) and unit
+    return True, f"{_written(value)} {unit}" if counted else _written(value)
 
 
 def _written(value: object) -> str | None:
     """A value as an answer is written; None where it is none."""
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int | float):
-        return json.dumps(value)
     if isinstance(value, str):
         return value.strip().strip("*` ").removesuffix(".") or None
-    if isinstance(value, list) and value and all(isinstance(one, int | float | list) for one in value):
-        return json.dumps(value)
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return ", ".join(value)
-    return None
+    listed = isinstance(value, list) and value and all(isinstance(item, int | float | list) for item in value)
+    return json.dumps(value) if listed or isinstance(value, int | float) else None

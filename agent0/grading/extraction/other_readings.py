@@ -5,121 +5,141 @@ with its text. A value that is said in two forms counts in either where both are
 """
 
 # ruff: noqa: RUF001 (signs as they are written)
-import math
 import re
 from collections.abc import Callable, Iterator
 
-from agent0.chat_format import boxes
-from agent0.grading.extraction import in_sentences, is_marked
-from agent0.grading.extraction.asserted import asserted
-from agent0.grading.extraction.claims import HEDGE, LETTER, REFUTED, said_of_subject
-from agent0.grading.extraction.conclusions import concluded
-from agent0.grading.extraction.sentences import sentences, set_off
+from agent0.grading.extraction import is_marked
+from agent0.grading.extraction.choices import LETTER, choice_of
+from agent0.grading.extraction.clauses import HEDGE, REFUTED, said_of_subject
+from agent0.grading.extraction.conclusions import concluded, stated, statements_of
+from agent0.grading.extraction.layout import in_sentences
 
-LONGEST, MOST_LINES = 2_000, 12
+LONGEST, MOST_LINES, LONGEST_STATEMENT, LONGEST_TERM = 2_000, 40, 600, 40
 Alike = Callable[[str, str], bool]
 """Whether two answers are equal, the first being what is expected."""
 _option = re.compile(
-    r"[\s$*]*(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?(?:option |choice )?\(?([A-J])[).:][\s}\\].*", re.S
+    r"[\s$*>_`•–-]*(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?(?:option |choice )?\(?([A-J])[).:][\s}\\*_"
+    r"`].*",
+    re.DOTALL,
 )
-_small_letter = re.compile(r"\(?([a-j])\)?")
 _another = re.compile(r"\(\s*[A-J]\s*\)|\b[B-J]\b|\b(?:or|and) A\b|\b(?:not|wrong|incorrect)\b")
-_joint = re.compile(r"[,;]|\b(?:or|and)\b")
 _several = re.compile(r",|;|\\pm|±|\band\b|\bor\b|=.*=|\\\\")
 _line = re.compile(
-    r"[\s>*•+$`\-]*(?:\\\(|\\\[)?[\s*]*([A-Za-z](?:_\{?\w\}?|[₀-₉])?)[\s*]*=([^=<>≤≥]+?)[\s*$`,.;]*(?:\\\)"
+    r"[\s>*+•$`\-]*(?:\\\(|\\\[)?[\s*]*([A-Za-z](?:_\{?\w\}?|[₀-₉])?)[\s*]*=([^=<>≤≥]+?)[\s*$`,.;]*(?:\\\)"
     r"|\\\])?[\s,.;$*]*"
 )
-_factorial = re.compile(r"(?<![\w.!)])(\d{1,2})!(?!!)")
 _sides = re.compile(r"(?<![<>!:=\\])=(?![=>])")
 _grouped = re.compile(
     r"\s*(?:\\left\s*)?(?:\\\{|[(\[{]|\\begin|\\langle|⟨)|[-\d.\s\w*]*(?:\\(?:hat|vec|mathbf)|\b[ijk]\b)"
 )
-_congruent = re.compile(r"(.*?)(?:\\equiv|≡)(?:.*)((?:\\equiv|≡)[^≡]*)", re.S)
+_congruent = re.compile(r"(.*?)(?:\\equiv|≡)(?:.*)((?:\\equiv|≡)[^≡]*)", re.DOTALL)
 _modulus = re.compile(r"\\pmod\s*\{?\s*(\d+)|mod\s*(\d+)")
 _linear = re.compile(r"\s*(\w+)\s*=\s*(?:(\d+)\s*\\?[a-z]\s*([+\-−])\s*(\d+)|(\d+)\s*([+\-−])\s*(\d+)\s*[a-z])\s*")
-_listed = re.compile(r"\b(?:namely|(?:they|these|which) are)[:,]?\s+(.+)")
 _assignment = re.compile(r"(?<![A-Za-z\d_^)])([a-z])\*?\s*=\s*([-−]?\d+(?:[./]\d+)?)(?![\d.]*\s*[-+*/^=a-z(])")
-_so_that = re.compile(r",? (?:so|and|which means) (?:that|this)(?:['’]s| is) ")
-_named_option = re.compile(r"(?i:choice|option|answer|statement|graph|figure|in) \(?([A-J])\b\)?")
-_capital = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z])")
 _subject = re.compile(
-    r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes"
-    r"|arrived|arrives|weighs|sits|lives|owns|scored|got|gets|did) [^,;]{1,60}"
+    r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes|arrived"
+    r"|arrives|weighs|sits|lives|owns|scored|got|gets|did) [^,;]{1,60}"
 )
-_row_gap = re.compile(r"\\\\\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]")
 _vector = re.compile(r"\s*[-−+]?\s*\d*\s*i\s*[-−+]\s*\d*\s*j(?:\s*[-−+]\s*\d*\s*k)?\s*")
-_unit_vector = re.compile(r"(?<![A-Za-z])([ijk])(?![A-Za-z])")
 _decimal = re.compile(r"(?:about |approximately |≈ ?)?(-?\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?")
 MOST_ROUNDED = 0.005
-_calligraphic = re.compile(r"\\mathcal\s*\{?([A-Z])\}?")
 _components = re.compile(r"\b(?:components?|coordinates?|entries)\b", re.IGNORECASE)
-_pair = re.compile(
-    r"\s*([^,]+?)\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?)(?:\s*(?:,\s*(?:and\s+)?|\s+and\s+)([^,]+?))?\s*"
-)
 _again = re.compile(
-    r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words|or in other words"
-    r"|which is(?: the same as)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
+    r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words|or in other words|which is(?: the same a"
+    r"s)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
 )
 _in_other_words = re.compile(r"\b(?:i\.e\.|that is,|in other words)", re.IGNORECASE)
 _denied = re.compile(r"\b(?:not|never|if|may|might|could|wrong)\b|n['’]t\b|\?", re.IGNORECASE)
 _function = re.compile(r"\s*([a-z](?=\^\{?-1|\s*\()|y)(?:\^\{?-1\}?)?\s*(?:\([a-z]\))?\s*=\s*([^=]+)")
 _free = re.compile(r"(?<![A-Za-z\\])([A-Zck])(?:(?![A-Za-z(])|(?=e\s*\^))")
-_repeated = re.compile(r"(.+?)\s*\(([-\d.,/]+)\)")
-_adjective = re.compile(
-    r"([a-z]+) (?:functions?|numbers?|integers?|matri(?:x|ces)|graphs?|sets?|triangles?|sequences?|series|relations?"
-    r"|operators?|events?|variables?|maps?|angles?|solids?|polygons?|vectors?|lines?|digits?)",
-    re.IGNORECASE,
-)
-_rate = re.compile(r"(.*\d.*?) (?:per|a|an|each|every) [a-z]+", re.IGNORECASE)
-_remainder = re.compile(r"((?:[^\\A-Za-z]|\\(?:cdot|times|equiv))*)(?:\\equiv|≡)\s*([-−]?\d+)\s*\(?\\?p?mod.*", re.S)
-_o_clock = re.compile(r"(.*\d) o['’]?clock.*", re.IGNORECASE)
-_asian = re.compile(r"([^\u3040-\u30ff\u4e00-\u9fff]+)[\u3040-\u30ff\u4e00-\u9fff]{1,4}")
-_member = re.compile(r"\s*[A-Za-z]\s*(?:∈|\\in)\s*\\?\{([^{}]*?)\\?\}\s*")
-_either = re.compile(r"\bor\b")
-_braced = re.compile(r"\s*\\?\{([^{}]*?)\\?\}\s*")
+_PIECES = [
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        r"([a-z]+) (?:functions?|numbers?|integers?|matri(?:x|ces)|graphs?|sets?|triangles?|sequences?|series"
+        r"|relations?|operators?|events?|variables?|maps?|angles?|solids?|polygons?|vectors?|lines?|digits?)",
+        r"(.*\d.*?) (?:per|a|an|each|every) [a-z]+",
+        r"(?:[^\\A-Za-z]|\\(?:cdot|times|equiv))*(?:\\equiv|≡)\s*([-−]?\d+)\s*\(?\\?p?mod.*",
+        r"(.*\d) o['’]?clock.*",
+        r"([^\u3040-\u30ff\u4e00-\u9fff]+)[\u3040-\u30ff\u4e00-\u9fff]{1,4}",
+    )
+]
+"""Parts that say all of an answer: an adjective without its noun, a rate without its unit, a remainder, an hour."""
+_PIECE_OF = (r"[A-Za-z]+", r"(?!.*(?:/|\bper\b|[a-z]{2})).*", r"-*\d+", ".*", ".*")
+"""The golds that each of them is a part for."""
+_members = re.compile(r"\s*(?:[A-Za-z]\s*(?:∈|\\in)\s*)?\\?\{([^{}]*?)\\?\}\s*")
 _joints = re.compile(r"\s*,\s*(?:and|or)\s+|\s*[,;]\s*|\s+(?:and|or)\s+|\s*\\text\s*\{\s*(?:and|or)\s*\}\s*")
 _chained = re.compile(r"\b([a-z])\s*=\s*([a-z])\s*=\s*([-−\d./]+)")
 _name = re.compile(r"\s*(?:([A-Za-z](?:_\{?\w+\}?|[₀-₉]+)?)\s*=)?\s*([^=<>≤≥]+?)\s*")
 _signs = re.compile(r"\s*(?:±|\\pm|\+/-)\s*(\w[^±]*)")
 _degrees, _pi = re.compile(r"\\circ|°|degree"), re.compile(r"\\pi(?![A-Za-z])|π")
 _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\}?\s*$")
+_item = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+[*_`$]*(.+?)[*_`$.,;]*\s*")
+_words = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
+_explains = re.compile(r"[\s*_#>]*(?:explanation|reason(?:ing)?|rationale|because|justification|why)\b", re.IGNORECASE)
+_term = re.compile(r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}|([A-Za-z][A-Za-z' -]*)")
+_CLASSES = [
+    set(names.split())
+    for names in (
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "january february march april may june july august september october november december",
+        "north south east west northeast northwest southeast southwest",
+    )
+]
+_beside = re.compile(r"\b(?:before|after|until|since|from|than)\b", re.IGNORECASE)
+_further = re.compile(r"\s*(?:and|then|next|followed|while|whereas|but)\b", re.IGNORECASE)
+_states = re.compile(
+    r"(?:[:—]|\b(?:is|are|was|were|be|been|becomes|became|remains|called|named|facing|faces|to|in|on|at|the|a|an|as"
+    r"|(?:it|that|s?he)['’]s|definitely|clearly|therefore|thus|indeed|simply|exactly|logically|deductively|says?"
+    r"|argument|answer))\s*$",
+    re.IGNORECASE,
+)
+"""What stands before a term that is stated."""
 
 
 def other_readings(gold: str, answer: str | None, reply: str, alike: Alike) -> Iterator[str]:
     """Yield what else ``reply`` (see ``reply_of``) says beside its ``answer``, where ``gold`` is expected."""
     if answer is not None and len(answer) <= LONGEST:
-        yield from _of_answer(gold, _row_gap.sub(r"\\\\", answer), reply, alike)
-    if is_marked(reply) and (boxes(reply) or not LETTER.fullmatch(gold)):
+        yield from _of_answer(gold, answer, reply, alike)
+    if is_marked(reply, in_words=not LETTER.fullmatch(gold)):
         return  # what is marked as the answer is the whole of it
     text = in_sentences(reply[-LONGEST:])
+    statements, masked = statements_of(text)
+    last = statements[-1] if statements else ""
+    shown = masked.shown(last.rpartition("; ")[2])
+    if LETTER.fullmatch(gold):
+        yield from filter(None, [*_options(text), choice_of(shown)])
+        return
     if _several.search(gold):
-        yield from _assigned(text)
-    masked = set_off(text)
-    said_last = (sentences(masked.text) or [""])[-1]
-    yield from _in_words(gold, masked.shown(said_last.rpartition("; ")[2]))
-    if _several.search(gold) and "; " in said_last and not HEDGE.search(said_last.replace(" first", "")):
-        yield from _values_of(masked.shown(said_last))
-    if answer is not None and _components.search(said_last) and (match := _pair.fullmatch(answer)):
-        yield f"({', '.join(part for part in match.groups() if part)})"
-    yield from _twice(gold, text, alike)
-    yield from asserted(gold, text)
+        yield from _lists(text, masked.shown(last))
+    if answer is not None and _components.search(last) and len(parts := _joints.split(answer)) in (2, 3):
+        yield f"({', '.join(parts)})"
+    yield from _twice(gold, masked.shown(last), alike)
+    if _words.fullmatch(" ".join(gold.split())):
+        lines = [line.strip() for line in text.split("\n") if line.strip()] or [""]
+        yield from (lines[-1].rpartition(": ")[2], ", ".join(lines[-len(gold.split()) :]))
+    if len(last) <= LONGEST_STATEMENT and "?" not in last and not REFUTED.search(last):
+        yield from _in_words(gold, shown)
+        yield from stated(last, masked)
 
 
 def _of_answer(gold: str, answer: str, reply: str, alike: Alike) -> Iterator[str]:
     """Other readings of the answer alone."""
-    if "!" in gold and "!" not in answer and re.search(r"[\w)]\s*!", reply):
-        yield f"{answer}!"
     if LETTER.fullmatch(gold):
-        if match := _small_letter.fullmatch(answer):
-            yield match[1].upper()
-        if (match := _option.fullmatch(answer)) and not _another.search(answer, match.end(1)):
-            yield match[1]
+        option = re.fullmatch(r"\(?([a-j])\)?", answer) or _option.fullmatch(answer)
+        if option and not _another.search(answer, option.end(1)):
+            yield option[1].upper()
         return
-    yield from _last_of(_factorial.sub(lambda match: str(math.factorial(int(match[1]))), answer), alike)
+    if "!" not in answer and f"{answer}!" in reply:
+        yield f"{answer}!"
+    yield from _last_of(re.sub(r"\\\\\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]", r"\\\\", answer), alike)
     yield from _congruence(gold, answer)
     yield from _named_otherwise(gold, answer)
-    yield from _pieces(gold, answer, alike)
+    for part, whole in zip(_PIECES, _PIECE_OF, strict=True):
+        if (match := part.fullmatch(answer)) and re.fullmatch(whole, gold, re.DOTALL):
+            yield match[1]
+    match = re.fullmatch(r"(.+?)\s*\(([-\d.,/]+)\)|(.+?) or (.+)", answer)
+    if match and alike(match[1] or match[3], match[2] or match[4]):
+        yield match[2] or match[3]
     if _several.search(gold) and (listed := _values(answer)):
         yield listed
 
@@ -127,168 +147,149 @@ def _of_answer(gold: str, answer: str, reply: str, alike: Alike) -> Iterator[str
 def _last_of(answer: str, alike: Alike) -> Iterator[str]:
     """The last side of a chain, or of an equation that is true or names what it writes out."""
     sides = [side.strip(" .") for side in _sides.split(answer)]
-    named = len(sides) == 2 and bool(_grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0]))
-    if any(_joint.search(side) for side in sides[1:-1]) or not all(sides):
+    if not all(sides) or any(re.search(r"[,;]|\b(?:or|and)\b", side) for side in sides[1:-1]):
         return
-    if (
-        len(sides) > 2
-        or named
-        or (len(sides) == 2 and ("%" in sides[1] or _both_degrees(sides) or alike(sides[1], sides[0])))
-    ):
-        yield _unit_vector.sub(r"\\mathbf{\1}", sides[-1]) if _vector.fullmatch(sides[-1]) else sides[-1]
-    elif _vector.fullmatch(answer):
-        yield _unit_vector.sub(r"\\mathbf{\1}", answer)
+    ends = len(sides) > 2 or (len(sides) == 2 and (_grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0])))
+    in_one = len(sides) == 2 and ("%" in sides[1] or all(map(_degrees.search, sides)) or alike(sides[1], sides[0]))
+    side = sides[-1]
+    if _vector.fullmatch(side):
+        yield re.sub(r"(?<![A-Za-z])([ijk])(?![A-Za-z])", r"\\mathbf{\1}", side)
+    elif ends or in_one:
+        yield side
     if r"\mathcal" in answer:
-        yield _calligraphic.sub(r"\1", answer)
-
-
-def _both_degrees(sides: list[str]) -> bool:
-    return all(map(_degrees.search, sides))
-
-
-def _named_otherwise(gold: str, answer: str) -> Iterator[str]:
-    """``y = R`` where ``f(x) = R`` is expected or the other way round, and with the gold's letter for its constant."""
-    expected, stated = _function.fullmatch(gold), _function.fullmatch(answer)
-    if expected and stated and (expected[1] == stated[1] or {expected[1], stated[1]} & {"y"} or "-1" in stated[0][:12]):
-        answer = f"{gold[: expected.start(2)]}{stated[2]}"
-        yield answer
-    free = set(_free.findall(answer)) - set(_free.findall(gold))
-    if "C" in _free.findall(gold) and "C" not in _free.findall(answer) and len(free) == 1:
-        yield re.sub(rf"(?<![A-Za-z\\]){free.pop()}(?:(?![A-Za-z(])|(?=e\s*\^))", "C", answer)
-
-
-def _pieces(gold: str, answer: str, alike: Alike) -> Iterator[str]:
-    """A part of what is said that says it all: without a rate's unit, an adjective's noun, or its own repetition."""
-    if (match := _repeated.fullmatch(answer)) and alike(match[1], match[2]):
-        yield match[2]
-    if (match := _adjective.fullmatch(answer)) and gold.isalpha():
-        yield match[1]
-    if (match := _rate.fullmatch(answer)) and not re.search(r"/|\bper\b|[a-z]{2}", gold):
-        yield match[1]
-    if gold.strip("-").isdigit() and (match := _remainder.fullmatch(answer)) and not re.search("[A-Za-z]", match[1]):
-        yield match[2]
-    both = answer.split(" or ")
-    if len(both) == len("ab") and alike(both[0], both[1]):
-        yield both[0]
-    if match := _o_clock.fullmatch(answer):
-        yield match[1]
-    if match := _asian.fullmatch(answer):
-        yield match[1]
-
-
-def _values(answer: str) -> str | None:
-    """The values of a list, without the names before them, each of ``\\pm`` apart."""
-    if match := _member.fullmatch(answer) or _braced.fullmatch(answer):
-        return match[1]
-    parts = [_name.fullmatch(part) for part in _joints.split(_chained.sub(r"\1=\3, \2=\3", answer))]
-    if any(part is None for part in parts):
-        return None
-    named = {part[1] for part in parts if part and part[1]}
-    if len({name[0] for name in named}) > 1 and _either.search(answer):
-        return None
-    out: list[str] = []
-    for part in parts:
-        value, name = (part[2], part[1]) if part else ("", "")
-        signs = _signs.fullmatch(value)
-        each = [signs[1], f"-{signs[1]}"] if signs else [value]
-        out += each if len({one[0] for one in named}) <= 1 else [f"{name} = {one}" for one in each]
-    return ", ".join(out)
+        yield re.sub(r"\\mathcal\s*\{?([A-Z])\}?", r"\1", answer)
 
 
 def _congruence(gold: str, answer: str) -> Iterator[str]:
     """The last step of a chain of congruences, and ``x = 5k + 2`` as one, where one is expected."""
-    modulus = _modulus.search(gold)
-    if modulus and (match := _congruent.fullmatch(answer)):
+    if (modulus := _modulus.search(gold)) is None:
+        return
+    if match := _congruent.fullmatch(answer):
         yield f"{match[1]}{match[2]}"
-    if modulus and (match := _linear.fullmatch(answer)):
+    if match := _linear.fullmatch(answer):
         step, sign, rest = (match[2], match[3], match[4]) if match[2] else (match[7], match[6], match[5])
-        if (step == (modulus[1] or modulus[2])) and (match[2] or sign == "+"):
+        if step == (modulus[1] or modulus[2]) and (match[2] or sign == "+"):
             yield f"{match[1]} \\equiv {'-' if sign in '-−' and match[2] else ''}{rest} \\pmod{{{step}}}"
 
 
-def _assigned(text: str) -> Iterator[str]:
-    """The values of several names on the last lines, one on each."""
-    found: list[re.Match[str]] = []
-    lines = [line for line in text.rstrip().split("\n")[-2 * MOST_LINES :] if line.strip()]
-    for line in reversed(lines):
-        one = _line.fullmatch(line)
-        if one is None:
-            break
-        found.insert(0, one)
-    names = [one[1] for one in found]
-    if not 2 <= len(names) <= MOST_LINES or 1 < len(set(names)) < len(names):
+def _named_otherwise(gold: str, answer: str) -> Iterator[str]:
+    """``y = R`` where ``f(x) = R`` is expected or the other way round, and with the gold's letter for its constant."""
+    expected, function = _function.fullmatch(gold), _function.fullmatch(answer)
+    if expected and function:
+        same = expected[1] == function[1] or "y" in (expected[1], function[1]) or "-1" in function[0][:12]
+        answer = f"{gold[: expected.start(2)]}{function[2]}" if same else answer
+        yield answer
+    free, expected_free = set(_free.findall(answer)), set(_free.findall(gold))
+    if "C" in expected_free and "C" not in free and len(other := free - expected_free) == 1:
+        yield _free.sub(lambda match: "C" if match[1] in other else match[0], answer)
+
+
+def _values(answer: str) -> str | None:
+    """The values of a list, without the names before them, each of ``\\pm`` apart."""
+    if match := _members.fullmatch(answer):
+        return match[1]
+    parts = [_name.fullmatch(part) for part in _joints.split(_chained.sub(r"\1=\3, \2=\3", answer))]
+    names = {part[1][0] for part in parts if part and part[1]}
+    if not all(parts) or (len(names) > 1 and re.search(r"\bor\b", answer)):
+        return None
+    values: list[str] = []
+    for name, value in (part.groups() for part in parts if part):
+        signs = _signs.fullmatch(value)
+        each = [signs[1], f"-{signs[1]}"] if signs else [value]
+        values += each if len(names) <= 1 else [f"{name} = {one}" for one in each]
+    return ", ".join(values)
+
+
+def _lists(text: str, last: str) -> Iterator[str]:
+    """The values of names or the items on the last lines, or those that the last statement names or lists."""
+    lines = [line for line in text.split("\n") if line.strip()][-MOST_LINES:]
+    for pattern in (_line, _item):
+        rows: list[re.Match[str]] = []
+        while len(rows) < len(lines) and (match := pattern.fullmatch(lines[-1 - len(rows)])):
+            rows.insert(0, match)
+        pairs = [(row[1], row[row.lastindex or 1].strip()) for row in rows]
+        names = {name for name, _ in pairs}
+        if len(rows) < 2 or (pattern is _line and 1 < len(names) < len(rows)):
+            continue
+        named = pattern is _line and len({name[0] for name in names}) > 1
+        yield ", ".join(f"{name} = {value}" if named else value for name, value in pairs)
+    if HEDGE.search(last.replace(" first", "")) or REFUTED.search(last):
         return
-    if len({name[0] for name in names}) == 1:
-        yield ", ".join(one[2].strip() for one in found)
-    else:
-        yield ", ".join(f"{one[1]} = {one[2].strip()}" for one in found)
-
-
-def _in_words(gold: str, answer: str) -> Iterator[str]:
-    """What the last statement ``answer`` says where an option, a word or several values are expected."""
-    if HEDGE.search(answer.replace(" first", "")) or REFUTED.search(answer):
-        return
-    if LETTER.fullmatch(gold):
-        named = _named_option.findall(answer)
-        if (
-            len(set(named)) == 1
-            and not re.search(rf"\b{named[0]}\)? (?:is|are) (?:\w+ )?false\b", answer)
-            and not set(_capital.findall(answer)) - {*named, "A", "I"}
-        ):
-            yield named[0]
-    if gold.isalpha():
-        yield from _words_of(gold, answer)
-    parts = _so_that.split(answer)
-    if len(parts) == len("ab") and not re.search(r"\d", parts[1]) and (before := concluded(parts[0])):
-        yield before
-    if _several.search(gold):
-        yield from _values_of(answer)
-
-
-def _words_of(gold: str, answer: str) -> Iterator[str]:
-    """The subject of the statement, and what it says of it."""
-    if match := _subject.fullmatch(answer):
-        yield match[1]
-    if word := said_of_subject(answer.rstrip(".!")):
-        yield word
-    if gold.lower() == "none" and answer.lower().startswith(("none of the", "none of these", "none of them")):
-        yield gold
-
-
-def _values_of(answer: str) -> Iterator[str]:
-    """The values that the statement gives to names, or lists at its end."""
-    named = _assignment.findall(answer)
-    if len(dict(named)) == len(named) > 1 and not _either.search(answer):
-        yield ", ".join(f"{name} = {value}" for name, value in named)
-    if (match := _listed.search(answer)) and (values := concluded(f"It is {match[1]}")):
+    named_values = _assignment.findall(last)
+    if len(dict(named_values)) == len(named_values) > 1 and not re.search(r"\bor\b", last):
+        yield ", ".join(f"{name} = {value}" for name, value in named_values)
+    listed = re.search(r"\b(?:namely|(?:they|these|which) are)[:,]?\s+(.+)", last)
+    if listed and (values := concluded(f"It is {listed[1]}")):
         yield values
 
 
-def _twice(gold: str, text: str, alike: Alike) -> Iterator[str]:
-    """Both forms of a value that the last statement says twice, where they are equal."""
-    masked = set_off(text)
-    last = masked.shown((sentences(masked.text) or [""])[-1])
-    parts = _again.split(last)
+def _options(text: str) -> Iterator[str]:
+    """The letter of the option that the last line is, or the first one before an explanation, where no other line is
+    one."""
+    lines = [line for line in text.split("\n")[-MOST_LINES:] if line.strip()]
+    options = [_option.fullmatch(line) for line in lines]
+    if not any(options):
+        return
+    if options[0] and not any(options[1:]) and len(lines) > 1 and _explains.match(lines[1]):
+        yield options[0][1]
+    last = options[-1]
+    if last and not any(options[:-1]) and not _another.search(lines[-1], last.end(1)) and not HEDGE.search(lines[-1]):
+        yield last[1]
+
+
+def _in_words(gold: str, statement: str) -> Iterator[str]:
+    """What the statement says where a word or a term is expected."""
+    match = _term.fullmatch(gold.strip())
+    term = (match[1] or match[2]).strip() if match else ""
+    if not term or len(term) > LONGEST_TERM:
+        return
+    yield from _of_class(term, statement)
+    bare = re.sub(r"[*_`$\"“”]", "", statement).strip().rstrip(".!")
+    before = bare[: len(bare) - len(term)]
+    clause = re.split(r"[,;:]|\b(?:so|therefore|thus|hence)\b", before)[-1]
+    states = bare.casefold().endswith(term.casefold()) and not before[-1:].isalnum() and _states.search(before)
+    if states and not _further.match(clause) and not HEDGE.search(clause):
+        yield term
+
+
+def _of_class(term: str, statement: str) -> Iterator[str]:
+    """The one member of the term's class that the statement names, its subject, and what it says of it."""
+    if term.lower() == "none" and re.match("none of the(?:se|m)?", statement.lower()):
+        yield term
+    if HEDGE.search(statement.replace(" first", "")):
+        return
+    named = set(re.findall(r"[a-z]+", statement.lower())) & next((c for c in _CLASSES if term.lower() in c), set())
+    if len(named) == 1 and not _beside.search(statement):
+        yield term if named == {term.lower()} else named.pop()
+    if subject := _subject.fullmatch(statement):
+        yield subject[1]
+    if word := said_of_subject(statement.rstrip(".!")):
+        yield word
+
+
+def _twice(gold: str, statement: str, alike: Alike) -> Iterator[str]:
+    """Both forms of a value that the statement says twice, where they are equal."""
+    parts = _again.split(statement)
     if len(parts) != 2:
         return
-    first = concluded(parts[0])
-    second = concluded(f"It is {re.split(r'[,)](?= |$)', parts[1])[0]}")
-    if first is None and second is not None and _in_other_words.search(last) and not _denied.search(last):
+    first, second = concluded(parts[0]), concluded(f"It is {re.split(r'[,)](?= |$)', parts[1])[0]}")
+    if first is None and second and _in_other_words.search(statement) and not _denied.search(statement):
         yield second
     if first is None or second is None:
         return
-    mixed = len({bool(_degrees.search(one)) for one in (first, second)}) > 1
-    forms = [_in_degrees(one) if _degrees.search(gold) or mixed else one for one in (first, second)]
-    if mixed and alike(forms[0], forms[1]):
+    mixed = bool(_degrees.search(first)) != bool(_degrees.search(second))
+    one, other = (_in_degrees(form) if _degrees.search(gold) or mixed else form for form in (first, second))
+    equal = alike(one, other)
+    if mixed and equal:
         yield from (first, second)
-    if alike(forms[0], forms[1]) or alike(forms[1], forms[0]) or _near(forms[0], forms[1]):
-        yield from forms
+    if equal or alike(other, one) or _near(one, other):
+        yield from (one, other)
 
 
 def _near(one: str, other: str) -> bool:
     """Whether one of two values is the other, rounded."""
-    found = [_decimal.fullmatch(text.strip(" $…")) for text in (one, other)]
-    values = [float(part[1]) / float(part[2] or 1) for part in found if part and float(part[2] or 1)]
+    matches = [_decimal.fullmatch(text.strip(" $…")) for text in (one, other)]
+    values = [float(match[1]) / float(match[2] or 1) for match in matches if match and float(match[2] or 1)]
     return len(values) == 2 and abs(values[0] - values[1]) <= MOST_ROUNDED * abs(values[1])
 
 

@@ -9,41 +9,31 @@ from agent0.grading.extraction.sentences import sentences
 _repeats = re.compile(
     r"(?:solutions?|roots?|values?|answers?|zeros?)\b[^.=]{0,40}?\b(?:are|is)(?: given by)?:?\s+(.+)", re.IGNORECASE
 )
-_between = re.compile(
-    r"[\s$,;]*(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*(?:\\text\s*\{\s*)?(?:and|or|,|;|&)?(?:\s*\})?(?:\\[,;:! ()\[\]]"
-    r"|\\q?quad|[\s$,;])*"
-)
+_space = r"(?:\\[,;:! ()\[\]]|\\q?quad|[\s$,;])*"
+_between = re.compile(rf"{_space}(?:\\text\s*\{{\s*)?(?:and|or|,|;|&)?(?:\s*\}})?{_space}")
+_joint = re.compile(r",\s*(?:and|or)\s|,|\band\b|\bor\b")
 
 
 def boxes_of_one_answer(text: str) -> str | None:
-    """The contents of the last boxes where only joints part them, or the values that the sentence below repeats; None
-    where there are not two of them."""
-    found: list[Box] = []
+    """Return the contents of the last boxes where only joints part them, or the values that the sentence below repeats;
+    None where there are not two of them."""
+    outer: list[Box] = []
     for box in boxes(text):
-        found += [box] if box.closed and not (found and box.start < found[-1].end) else []
-    if len(found) < 2:
+        outer += [box] if box.closed and not (outer and box.start < outer[-1].end) else []
+    if len(outer) < 2:
         return None
-    inside = [text[box.inside : box.end].strip() for box in found]
-    last = sentences(_plain(text[found[-1].end + 1 :]))
-    values = [one.rpartition("=")[2].strip() for one in inside]
-    if last and (repeated := _repeats.search(last[-1])) and _named_all(repeated[1], values):
+    inside = [text[box.inside : box.end].strip() for box in outer]
+    last = sentences(re.sub(r"[$*]", "", text[outer[-1].end + 1 :]))
+    repeated = _repeats.search(last[-1]) if last else None
+    if repeated and _values(_joint.split(repeated[1].strip(" ."))) == _values(inside) == sorted(set(_values(inside))):
         return ", ".join(inside)
-    gaps = [text[one.end + 1 : other.start] for one, other in pairwise(found)]
-    joined = next((n for n, gap in enumerate(gaps[::-1]) if not _between.fullmatch(gap)), len(gaps))
-    if not joined:
-        return None
-    words = ["or" if "or" in gap else "," for gap in gaps[len(gaps) - joined :]]
-    kept = inside[len(inside) - joined - 1 :]
-    return kept[0] + "".join(f" {word} {one}" for word, one in zip(words, kept[1:], strict=True))
+    gaps = [text[box.end + 1 : other.start] for box, other in pairwise(outer)]
+    apart = max((n for n, gap in enumerate(gaps, 1) if not _between.fullmatch(gap)), default=0)
+    joints = ["or" if "or" in gap else "," for gap in gaps[apart:]]
+    joined = zip(joints, inside[apart + 1 :], strict=True)
+    return inside[apart] + "".join(f" {joint} {value}" for joint, value in joined) if joints else None
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"[$*]", "", text)
-
-
-def _named_all(text: str, values: list[str]) -> bool:
-    """Whether ``text`` is a list of ``values``, each once, in any order."""
-    answer = [
-        part.rpartition("=")[2].strip() for part in re.split(r",\s*(?:and|or)\s|,|\band\b|\bor\b", text.strip(" ."))
-    ]
-    return sorted(answer) == sorted(values) and len(set(values)) == len(values)
+def _values(parts: list[str]) -> list[str]:
+    """The values of equations, in one order."""
+    return sorted(part.rpartition("=")[2].strip() for part in parts)

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from agent0.grading import Grade
 from agent0.grading.answer_types import VALUE, grade_as
-from agent0.grading.extraction import answer_of_reply, reply_of
+from agent0.grading.extraction import extracted, reply_of
 from agent0.grading.extraction.other_readings import other_readings
+from agent0.grading.math.undone import UNDONE
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from events.values import ToolState
 
@@ -45,14 +46,19 @@ def compared(gold: str, candidate: str | None, *, reply: bool = False, kind: str
     if not reply or candidate is None:
         return grade_as(kind, gold, candidate)
     text = reply_of(candidate)
-    answer = answer_of_reply(text)
-    grade = grade_as(kind, gold, answer)
-    if grade.correct is True:
-        return grade
+    answer = extracted(text).answer
+    first = grade_as(kind, gold, answer)
+    if first.correct is True:
+        return first
     others = other_readings(gold, answer, text, lambda *both: grade_as(kind, *both).correct is True)
-    graded = (grade_as(kind, gold, other) for other in others)
-    right = next((other for other in graded if other.correct is True), None)
-    return right or replace(grade, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", grade.got))))
+    grades: list[Grade] = []
+    for other in others:
+        grades.append(grade_as(kind, gold, other))
+        if grades[-1].correct is True:
+            return grades[-1]
+    if undone := next((grade for grade in grades if grade.reason == UNDONE), None):
+        return undone
+    return replace(first, got=_function.sub(r"\\\1", _argument.sub(r"\1(\2)", _base.sub("ln", first.got))))
 
 
 async def warm(sandbox: Sandbox) -> None:
