@@ -61,30 +61,30 @@ def pairs(
     from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
 
     rows = read_pairs(decoded(file.read_bytes(), str(file)), str(file))
-    held = console.settings()
+    settings = console.settings()
 
     async def work() -> dict[str, Any]:
         from agent0.assembly.runtime.port_openers import open_port
         from infra.storage.artifacts import FileArtifacts
 
-        sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))
+        sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         try:
-            at_once = max(1, held.sandbox.workers // 2) * held.sandbox.calls
+            at_once = max(1, settings.sandbox.workers // 2) * settings.sandbox.calls
             return summary(await decide_pairs(rows, sandbox, at_once))
         finally:
             await sandbox.close()
 
-    found = console.run_async(work)
+    counts = console.run_async(work)
     if as_json:
-        console.data(found)
+        console.data(counts)
     else:
-        _show(found)
+        _show(counts)
 
 
-def _show(found: dict[str, Any]) -> None:
-    policy = found.pop("policy")
-    wrong = found.pop("wrong")
-    console.record(found, False)
+def _show(counts: dict[str, Any]) -> None:
+    policy = counts.pop("policy")
+    wrong = counts.pop("wrong")
+    console.record(counts, False)
     if wrong:
         console.text(f"wrong: {', '.join(wrong)}")
     if policy["n"]:

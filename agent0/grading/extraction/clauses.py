@@ -124,8 +124,8 @@ def said_of_subject(main: str) -> str | None:
     if match := _none.search(main):
         return f"no {match[1]}" if match[1] else "no solution"
     match = _said_of.search(main)
-    words = match[1] if match else ""
-    return None if not words or has_value(words) or len(words.split()) > MOST_SAID else words
+    phrase = match[1] if match else ""
+    return None if not phrase or has_value(phrase) or len(phrase.split()) > MOST_SAID else phrase
 
 
 def has_value(text: str) -> bool:
@@ -145,36 +145,36 @@ def stands_apart(before: str) -> bool:
 
 def value_runs(clause: str) -> list[Run]:
     """Return each run of mathematics in a clause, the first one first."""
-    words = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", clause)]
+    tokens = [(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", clause)]
     runs: list[Run] = []
-    while (run := _last_run(words)) is not None:
-        start, end = words[run[0]][1], words[run[1] - 1][2]
+    while (run := _last_run(tokens)) is not None:
+        start, end = tokens[run[0]][1], tokens[run[1] - 1][2]
         runs.insert(0, (clause[:start], clause[start:end], clause[end:]))
-        words = words[: run[0]]
+        tokens = tokens[: run[0]]
     return runs
 
 
-def _last_run(words: _Words) -> tuple[int, int] | None:
+def _last_run(tokens: _Words) -> tuple[int, int] | None:
     """The last run of words that are mathematics, with joints inside of it: (first, one behind the last)."""
     marks = [
-        not _ordinal.fullmatch(word) and bool(_mathy.fullmatch(word) or NUMERAL.fullmatch(word)) for word, *_ in words
+        not _ordinal.fullmatch(word) and bool(_mathy.fullmatch(word) or NUMERAL.fullmatch(word)) for word, *_ in tokens
     ]
     if not any(marks):
         return None
     end = len(marks) - marks[::-1].index(True)
     start = end - 1
-    while start and (step := next((n for n in (1, 2, 3) if _joins(words, marks, start, n)), 0)):
+    while start and (step := next((n for n in (1, 2, 3) if _joins(tokens, marks, start, n)), 0)):
         start -= step
-    while start < end - 1 and _wanting.fullmatch(words[start][0]):
+    while start < end - 1 and _wanting.fullmatch(tokens[start][0]):
         start += 1
-    while 0 < start < end - 1 and words[start][0] in _SIGNS and not words[start - 1][0].endswith((",", ":", ".")):
+    while 0 < start < end - 1 and tokens[start][0] in _SIGNS and not tokens[start - 1][0].endswith((",", ":", ".")):
         start -= 1
-    while start < end - 1 and words[start][0] in _SIGNS:
+    while start < end - 1 and tokens[start][0] in _SIGNS:
         start += 1
     return start, end
 
 
-def _joins(words: _Words, marks: list[bool], start: int, size: int) -> bool:
+def _joins(tokens: _Words, marks: list[bool], start: int, size: int) -> bool:
     """Whether the word ``size`` before ``start`` is mathematics, and those between are joints."""
-    between = words[max(0, start - size + 1) : start]
+    between = tokens[max(0, start - size + 1) : start]
     return start >= size and marks[start - size] and all(_joint.fullmatch(word) for word, *_ in between)

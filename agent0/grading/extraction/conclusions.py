@@ -168,10 +168,10 @@ def _headline(statements: list[str], masked: Text) -> str | None:
     shown, first = masked.shown(statements[0]).strip().rstrip(".!:").strip(), statements[0].strip(" .!")
     if (match := TRUTH.match(shown)) and (len(shown) == len(match[0]) or shown[len(match[0])] in ",."):
         return match[1]
-    words = first.split()
-    is_value = bool(words) and (NUMERAL.fullmatch(words[0]) or first[:1] == BOLD or words[0].isdigit())
+    tokens = first.split()
+    is_value = bool(tokens) and (NUMERAL.fullmatch(tokens[0]) or first[:1] == BOLD or tokens[0].isdigit())
     is_label = first.endswith(":") or _heading.fullmatch(shown) or re.match(r"(?i)step|case|part|\w+:", shown)
-    return shown if len(words) <= 3 and is_value and not is_label else None
+    return shown if len(tokens) <= 3 and is_value and not is_label else None
 
 
 def stated(statement: str, masked: Text) -> list[str]:
@@ -197,8 +197,8 @@ def stated(statement: str, masked: Text) -> list[str]:
     main = main_clause(statement[label.end() :] if label else statement)
     if truth := truth_of(main) or truth_of(statement):
         return [truth]
-    words = said_of_subject(main)
-    return _system(main, masked) or _of_verb(main, masked) or ([words] if words else [])
+    phrase = said_of_subject(main)
+    return _system(main, masked) or _of_verb(main, masked) or ([phrase] if phrase else [])
 
 
 def _says_nothing(statement: str) -> bool:

@@ -196,7 +196,7 @@ def _values(answer: str) -> str | None:
     for name, value in (part.groups() for part in parts if part):
         signs = _signs.fullmatch(value)
         each = [signs[1], f"-{signs[1]}"] if signs else [value]
-        values += each if len(names) <= 1 else [f"{name} = {one}" for one in each]
+        values += each if len(names) <= 1 else [f"{name} = {signed}" for signed in each]
     return ", ".join(values)
 
 
@@ -286,9 +286,9 @@ def _twice(gold: str, statement: str, alike: Alike) -> Iterator[str]:
         yield from (one, other)
 
 
-def _near(one: str, other: str) -> bool:
+def _near(first: str, second: str) -> bool:
     """Whether one of two values is the other, rounded."""
-    matches = [_decimal.fullmatch(text.strip(" $…")) for text in (one, other)]
+    matches = [_decimal.fullmatch(text.strip(" $…")) for text in (first, second)]
     values = [float(match[1]) / float(match[2] or 1) for match in matches if match and float(match[2] or 1)]
     return len(values) == 2 and abs(values[0] - values[1]) <= MOST_ROUNDED * abs(values[1])
 
