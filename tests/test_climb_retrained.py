@@ -49,7 +49,7 @@ def adapters(home: Path, run: str) -> list[str]:
 def test_the_log_gives_the_adapters_of_a_climb_again_and_permuted_verdicts_give_others(home: Path) -> None:
     run = str(call("run", "list", "--json", home=home).json[-1]["run"])
     same = call(*RETRAIN, "same", home=home)
-    assert same.code == 0, same.err
+    assert same.code == 0 and same.json["sameness"] == "The adapters are the very same as the run's own.", same.err
     assert adapters(home, "exp-same") == adapters(home, run) != []
     permuted = call(*RETRAIN, "permuted", "-s", "training.student.verdicts=permuted", home=home)
     assert permuted.code == 0, permuted.err

@@ -132,7 +132,8 @@ def test_an_imported_past_is_trained_on_as_where_it_was_made(kept: Path, tmp_pat
     old, new = settings_at(kept), settings_at(tmp_path / "new")
     asyncio.run(export(old, tmp_path / "log"))
     asyncio.run(bring(new, tmp_path / "log"))
-    asyncio.run(retrain(new, Retrain("r1", "same", evaluate=False)))
+    found = asyncio.run(retrain(new, Retrain("r1", "same", evaluate=False)))
+    assert found["sameness"] == "The adapters are the very same as the run's own."
     live = made(tell()[0])
     assert any(adapter for _, adapter, _ in live)
     assert made(events_of(new, "exp-same")) == live

@@ -26,7 +26,7 @@ agent0 doctor
 agent0 doctor --profile climb --smoke
 agent0 events tail --run LAST -n 50
 agent0 events tail --follow --type CheckpointTrained
-agent0 events show 721
+agent0 events show +100
 agent0 events grep "division by zero" --run LAST
 agent0 events stats --run LAST
 agent0 events verify
@@ -97,9 +97,9 @@ agent0 reward explain t0-003 LAST
 agent0 reward hack-test --set paper
 agent0 reward calibrator tiny
 agent0 router strategies
-agent0 router route "Is 7 a prime?" --role judge --confidence 0.6
+agent0 router route "Is 7 a prime?" --role teacher -s 'run.teacher.fallback=["tiny/"]' -s run.teacher.routing.strategy=cascade
 agent0 router explain 3f2a91c07be4
-agent0 router ask "Is 7 a prime?" --role judge
+agent0 router ask "Is 7 a prime?" --role student
 agent0 router stats
 agent0 router stats --by role --by day --run LAST
 agent0 router calibrate --profile tiny --items 640 --seeds 3
@@ -108,8 +108,8 @@ agent0 router compress LAST/student-7 --stage structural --stage extractive --lo
 agent0 router cache
 agent0 router cache --clear
 agent0 router budget list
-agent0 router budget show day
 agent0 router budget set run LAST --cap 5
+agent0 router budget show run LAST
 agent0 run start --profile scripted
 agent0 run start --profile climb --seed 1 --set run.iterations=10
 agent0 run resume LAST

@@ -115,7 +115,7 @@ def retrain_answer(found: Row, purged: Sequence[str] = ()) -> list[str]:
     made, held = len(found["checkpoints"]), found["held_out"]
     without = f" without {', '.join(purged)}" if purged else ""
     counted = f"{made} checkpoint{'s' * (made != 1)} of {found['run']} trained again{without}"
-    told = [f"{counted}, written down as {found['experiment']}."]
+    told = [f"{counted}, written down as {found['experiment']}. {found['sameness']}"]
     if held is None:
         return [*told, "Not scored on the items of the run's own students, so nothing is concluded."]
     limits = "anything of fresh tasks or other seeds"

@@ -27,6 +27,7 @@ from agent0.errors import ConfigError, DependencyError, NotFoundError, Operation
 from agent0.evaluation.item_events import checkpoint_evaluated
 from agent0.evaluation.item_rollout import RolloutPorts
 from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
+from agent0.experiments.retrained_adapters import adapters_answer, compare_adapters
 from agent0.experiments.substitution import ReceiptKey, Substituted
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import RunState
@@ -134,7 +135,11 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         await work.append([(start, experiment_event_id(name, "start", 0))])
         trained = await _train(work, options.evaluate, report)
         await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
+        compared = compare_adapters(await _own(log, past.run), trained)
+    changed = bool(options.changes or past.purged or past.rewards or past.verdicts)
     return {
+        "adapters": compared,
+        "sameness": adapters_answer(compared, changed),
         "experiment": name,
         "run": past.run,
         "checkpoints": [
@@ -160,6 +165,12 @@ async def _open(work: _Work, options: Retrain) -> None:
 
 def _models(plan: RunConfig) -> list[tuple[str, str]]:
     return [(actor.provider, actor.model) for actor in (plan.student, plan.teacher)]
+
+
+async def _own(log: "Log", run: str) -> dict[str, CheckpointTrained]:
+    """What the run itself trained, by checkpoint."""
+    events = [r.event async for r in Branches(log).read(run, ["CheckpointTrained"])]
+    return {event.checkpoint: event for event in events if isinstance(event, CheckpointTrained)}
 
 
 def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:
