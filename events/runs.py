@@ -84,3 +84,25 @@ class RunFinished(Event):
     tasks: int
     attempts: int
     state_sha: str
+
+
+class RunLabelled(Event):
+    """A person hid a run from lists, or showed it again, and named the tags that it has from then on."""
+
+    hidden: bool = False
+    tags: tuple[str, ...] = ()
+    by: str = ""
+
+
+class RunDeleted(Event):
+    """A person deleted a run that was over: the artifacts that nothing else names are thrown away. Its events stay in
+    the log, so that every seal still verifies."""
+
+    artifacts: int
+    """How many were thrown away."""
+    bytes: int
+    archive: str = ""
+    """File that it was exported to before; empty: none."""
+    by: str = ""
+    """Name of the key that asked, or of the user of the command line."""
+    reason: str = ""

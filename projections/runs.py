@@ -49,12 +49,16 @@ _NO_RUN = (experiments.PREFIX, budgets.PREFIX, submissions.PREFIX)
         "config_sha": str,
         "prompts": str,
         "state_sha": str,
+        "hidden": bool,
+        "tags": str,
+        "deleted": str,
     },
     first=("ended", "ended_at", "heldout_first"),
     adds=("events", "tasks", "accepted", "rejected", "attempts", "tool_calls", "open_failures"),
     computed={
-        "status": "coalesce(ended, CASE WHEN started IS NULL THEN 'unknown' "
-        "WHEN failed IS NOT NULL THEN 'failed' WHEN paused THEN 'paused' ELSE 'running' END)",
+        "status": "coalesce(CASE WHEN deleted IS NOT NULL THEN 'deleted' END, ended, "
+        "CASE WHEN started IS NULL THEN 'unknown' WHEN failed IS NOT NULL THEN 'failed' "
+        "WHEN paused THEN 'paused' ELSE 'running' END)",
         "wall_s": "round((julianday(coalesce(ended_at, updated)) - julianday(started)) * 86400, 3)",
     },
 )
@@ -97,6 +101,8 @@ _CHANGES: dict[type[Event], Callable[[Recorded, Any], Row]] = {
     facts.RunResumed: lambda e, x: {"paused": False, "failed": None},
     facts.RunFailed: lambda e, x: {"failed": x.reason},
     facts.RunCancelled: lambda e, x: {"ended": "cancelled", "ended_at": stamp(e)},
+    facts.RunLabelled: lambda e, x: {"hidden": x.hidden, "tags": as_json(x.tags)},
+    facts.RunDeleted: lambda e, x: {"deleted": stamp(e)},
     facts.RunFinished: lambda e, x: {"ended": "finished", "ended_at": stamp(e), "state_sha": x.state_sha},
     tasks.TaskRequested: lambda e, x: {"tasks": 1, "iteration": x.iteration},
     tasks.TaskAccepted: lambda e, x: {"accepted": 1},
@@ -123,15 +129,18 @@ SELECT *, CASE WHEN status = 'running' THEN (
 """Runs; ``waits_for`` says which handlers of a running one wait for what, and why. NULL where none does."""
 
 
-def list_runs(db: sqlite3.Connection, limit: int = 100, after: str = "") -> list[Row]:
+def list_runs(db: sqlite3.Connection, limit: int = 100, after: str = "", hidden: bool = False) -> list[Row]:
     """List runs that have started, newest first, without their configuration; those that started before ``after``
-    where it is named.
+    where it is named. Runs that are deleted, or hidden from lists, only where ``hidden`` says so.
 
     Raises:
         NotFoundError: there is no run ``after``.
     """
     _, before = behind_row(db, "runs", {"run": after}, ("started", "run")) if after else ("", ("~", ""))
-    query = f"{_RUNS} WHERE started IS NOT NULL AND (started, run) < (?, ?) ORDER BY started DESC, run DESC LIMIT ?"
+    seen = "" if hidden else "AND deleted IS NULL AND NOT coalesce(hidden, 0) "
+    query = (
+        f"{_RUNS} WHERE started IS NOT NULL {seen}AND (started, run) < (?, ?) ORDER BY started DESC, run DESC LIMIT ?"
+    )
     rows = select(db, query, (*before, limit))
     return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
 

@@ -19,7 +19,7 @@ from agent0.api.openai import routes as chats
 from agent0.api.pages import call_routes, forms, login, routes, study_routes, talking
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, headers_of, is_page, plain_problem, problem_of, response_of
-from agent0.api.v1 import admin, decisions, events, lists, runs, studies, tasks, writes
+from agent0.api.v1 import admin, decisions, deletion, events, lists, runs, studies, tasks, writes
 from agent0.errors import Agent0Error, OperationError, escaped
 
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
@@ -54,6 +54,7 @@ def create_app(context: ApiContext) -> FastAPI:
     for router in (
         writes.router,
         decisions.router,
+        deletion.router,
         tasks.router,
         studies.router,
         runs.router,

@@ -97,7 +97,7 @@ agent0 reward explain t0-003 LAST
 agent0 reward hack-test --set paper
 agent0 reward calibrator tiny
 agent0 router strategies
-agent0 router route "Is 7 a prime?" --role teacher -s 'run.teacher.fallback=["tiny/"]' -s run.teacher.routing.strategy=cascade
+agent0 router route "Is 7 a prime?" --role teacher -s teacher.fallback='["tiny/"]' -s teacher.routing.strategy=ab
 agent0 router explain 3f2a91c07be4
 agent0 router ask "Is 7 a prime?" --role student
 agent0 router stats
@@ -124,6 +124,11 @@ agent0 run watch LAST
 agent0 run story LAST
 agent0 run why LAST
 agent0 run export LAST --format csv --out curves
+agent0 run hide LAST
+agent0 run tag LAST keep
+agent0 run delete LAST
+agent0 run archive LAST --out kept.tar
+agent0 run prune --older-than 30d --larger-than 100MB
 agent0 run pause LAST --reason "the machine is needed"
 agent0 run cancel LAST --yes
 agent0 sandbox check

@@ -1,4 +1,4 @@
-"""Whether a checkpoint that was trained again is the very same as the run's own, and what recorded explains it if not."""
+"""Whether a checkpoint that was trained again is the very same as the run's own, and what explains it if not."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

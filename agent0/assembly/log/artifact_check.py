@@ -1,6 +1,8 @@
 """Part of the rim: what events name, against what the artifact store holds."""
 
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +10,8 @@ from agent0.assembly.log.full_history import history
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.provenance.artifact_refs import may_name, mentioned, named, named_within
 from agent0.settings import Settings
-from events.checkpoints import CheckpointPruned
+from events.checkpoints import CheckpointPruned, CheckpointTrained
+from events.runs import RunDeleted, RunStarted
 from events.values import Artifact
 
 if TYPE_CHECKING:
@@ -20,42 +23,52 @@ YOUNG_S = 3600.0
 
 
 @dataclass
-class _Named:
+class Named:
     """``named``: what is an artifact by its form. ``mentioned``: every digest in a text, whatever it means there."""
 
     named: dict[str, Artifact] = field(default_factory=dict)
     mentioned: set[str] = field(default_factory=set)
     pruned: set[str] = field(default_factory=set)
     """Thrown away by a person's word, so nobody misses them."""
+    deleted: bool = False
+    """Of a run that a person deleted."""
+    parent: str = ""
+    """The run that this one is a fork of."""
+    trained: set[str] = field(default_factory=set)
+    """Digests that its trainings made."""
+    used: set[str] = field(default_factory=set)
+    """Digests that its other events name."""
     events: int = 0
 
 
 async def verify(settings: Settings) -> dict[str, Any]:
     """Every artifact that events name, and what those name, read and compared with its digest."""
-    store = _store(settings)
+    store = artifact_store(settings)
     async with reading_log(settings) as log:
-        found = await _named(settings, log, store)
-    states = {digest: store.verify(one) for digest, one in sorted(found.named.items())}
-    wrong = {
-        digest: word for digest, word in states.items() if word and not (word == "missing" and digest in found.pruned)
-    }
+        by_run = await named_by_run(settings, log, store)
+    found, deleted = _together(by_run.values(), False), _together(by_run.values(), True)
+    pruned = found.pruned | deleted.pruned | (deleted.named.keys() - found.named.keys())
+    everything = {**deleted.named, **found.named}
+    states = {digest: store.verify(one) for digest, one in sorted(everything.items())}
+    wrong = {digest: word for digest, word in states.items() if word and not (word == "missing" and digest in pruned)}
     return {
         "state": "broken" if wrong else "whole",
-        "pruned": len(found.pruned),
-        "events": found.events,
-        "artifacts": len(found.named),
-        "bytes": sum(one.size for one in found.named.values()),
+        "pruned": sum(states.get(digest) == "missing" for digest in pruned),
+        "events": found.events + deleted.events,
+        "artifacts": len(everything),
+        "bytes": sum(one.size for one in everything.values()),
         "missing": [digest for digest, word in wrong.items() if word == "missing"],
         "damaged": [digest for digest, word in wrong.items() if word == "damaged"],
     }
 
 
 async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
-    """Artifacts that no event of the log or of its archives names, old enough to be left over: counted, or deleted."""
-    store, before = _store(settings), time.time() - YOUNG_S
+    """Artifacts that no event of the log or of its archives names but those of deleted runs, old enough to be left
+    over: counted, or deleted."""
+    store, before = artifact_store(settings), time.time() - YOUNG_S
     there = list(store.stored())  # first: whatever is named from now on was put from now on, or is looked up again
     async with reading_log(settings) as log:
-        found = await _named(settings, log, store)
+        found = _together((await named_by_run(settings, log, store)).values(), False)
     kept = found.mentioned | set(found.named)
     left = [(one, put) for one, put in there if one.sha256 not in kept]
     old = [one for one, put in left if put < before]
@@ -72,30 +85,60 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
     }
 
 
-def _store(settings: Settings) -> "FileArtifacts":
+def artifact_store(settings: Settings) -> "FileArtifacts":
+    """The artifacts of the data folder."""
     from infra.storage.artifacts import FileArtifacts
 
     return FileArtifacts(settings.home)
 
 
-async def _named(settings: Settings, log: "Log", store: "FileArtifacts") -> _Named:
+async def named_by_run(settings: Settings, log: "Log", store: "FileArtifacts") -> dict[str, Named]:
+    """What the events of each run name, and what those artifacts name in turn. What the log itself keeps is under the
+    name of no run."""
     import json
 
     from agent0.assembly.log.integrity import seal_file
 
-    found, known = _Named(), seal_file(settings).read()
-    found.mentioned |= {one.manifest for one in known.archives}
+    runs, known = defaultdict[str, Named](Named), seal_file(settings).read()
+    runs[""].mentioned |= {one.manifest for one in known.archives}
     first = known.first - 1
     async for chunk in history(settings, log)(first, 0) if await log.last_seq() > first else _none():
         for _, body in chunk:
-            found.events += 1
-            found.mentioned |= mentioned(body)
-            raw = json.loads(body)
-            found.named |= {one.sha256: one for one in named(raw.get("data"))}
-            if raw.get("type") == CheckpointPruned.__name__:
-                found.pruned.add(raw["data"]["adapter"])
-    _follow(found, store)
-    return found
+            _add(json.loads(body), body, runs)
+    for found in runs.values():
+        _follow(found, store)
+    return dict(runs)
+
+
+def _add(raw: dict[str, Any], body: bytes, runs: dict[str, Named]) -> None:
+    found, data, kind = runs[str(raw.get("run", ""))], raw.get("data") or {}, raw.get("type")
+    names = {one.sha256: one for one in named(data)}
+    found.events += 1
+    found.mentioned |= mentioned(body)
+    found.named |= names
+    match kind:
+        case CheckpointPruned.__name__:
+            found.pruned.add(data["adapter"])
+        case RunDeleted.__name__:
+            found.deleted = True
+        case RunStarted.__name__:
+            found.parent = data.get("parent") or ""
+        case CheckpointTrained.__name__:
+            found.trained |= names.keys()
+        case _:
+            found.used |= names.keys()
+
+
+def _together(runs: Iterable[Named], deleted: bool) -> Named:
+    """What all that are ``deleted``, or all others, name."""
+    everything = Named()
+    for found in runs:
+        if found.deleted == deleted:
+            everything.named |= found.named
+            everything.mentioned |= found.mentioned
+            everything.pruned |= found.pruned
+            everything.events += found.events
+    return everything
 
 
 async def _none() -> Any:
@@ -103,7 +146,7 @@ async def _none() -> Any:
     yield
 
 
-def _follow(found: _Named, store: "FileArtifacts") -> None:
+def _follow(found: Named, store: "FileArtifacts") -> None:
     """What artifacts name in turn; one that is not there, or damaged, names nothing."""
     from agent0.errors import Agent0Error
 

@@ -51,7 +51,7 @@ async def _require_over(settings: Settings, log: "Log") -> None:
 
     await catch_up(settings, log)
     with reading(settings) as db:
-        left = [str(row["run"]) for row in list_runs(db, 1_000_000) if row["status"] not in OVER]
+        left = [str(row["run"]) for row in list_runs(db, 1_000_000, hidden=True) if row["status"] not in OVER]
     if left:
         fix = "Let them finish (agent0 run resume RUN), or cancel them (agent0 run cancel RUN)."
         raise OperationError("Runs that are not over need their events here.", f"{', '.join(left[:20])}.", fix)

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.replay.deleted_runs import require_kept
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.plugins import check_plugins
 from agent0.assembly.runtime.stamping import new_token, recorded
@@ -64,11 +65,12 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
     ``changes`` are settings of a run by dotted key, with or without ``run.`` in front.
 
     Raises:
-        NotFoundError: no such run or event.
+        NotFoundError: no such run or event. OperationError: the run was deleted.
         ConfigError: a setting that is none or does not fit, or a model that its adapters were not trained on.
     """
     first, end = await _start(log, run), await log.last_seq(run)
     at = seq or end
+    await require_kept(log, run)
     parent = await state_at(log, run, at, state_snapshots(settings, log))
     assert first is not None and isinstance(first.event, RunStarted)  # noqa: S101 - it has a state
     if at > end:

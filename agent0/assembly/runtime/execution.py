@@ -61,12 +61,12 @@ def resumption(settings: Settings, row: Mapping[str, Any]) -> Recorded | None:
     """The event with which the run of ``row`` goes on, caused by the failure where it failed; None where it is running.
 
     Raises:
-        OperationError: it was cancelled.
+        OperationError: it was cancelled or deleted.
     """
     name, status = str(row["run"]), row["status"]
-    if status == "cancelled":
-        why = "A cancelled run is over; start another."
-        raise OperationError(f"Run {name} is cancelled.", why, f"See: agent0 run show {name}")
+    if status in ("cancelled", "deleted"):
+        why = f"A {status} run is over; start another."
+        raise OperationError(f"Run {name} is {status}.", why, f"See: agent0 run show {name}")
     if status not in ("paused", "failed"):
         return None
     begin = recorded(name, RunResumed())
@@ -131,7 +131,11 @@ async def pause_abandoned(settings: Settings, log: Log, run: str, observer: Obse
     from projections.runs import list_runs
 
     with reading(settings) as db:
-        left = [str(row["run"]) for row in list_runs(db, 100_000) if row["status"] == "running" and row["run"] != run]
+        left = [
+            str(row["run"])
+            for row in list_runs(db, 100_000, hidden=True)
+            if row["status"] == "running" and row["run"] != run
+        ]
     if left and await log.server.alone():
         await log.append([recorded(one, RunPaused(reason="nobody carried it")) for one in left])
         for one in left:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent0.cli import console
-from agent0.cli.runs import fork, positions
+from agent0.cli.runs import deletion, fork, positions
 from agent0.cli.runs.diet import diet
 from agent0.cli.runs.export import export
 from agent0.cli.runs.foreground import follow_to_end, print_answer, print_conclusion, print_tables, require
@@ -102,6 +102,7 @@ def resume(
 def list_(
     limit: console.Limit = 20,
     forks: Annotated[bool, typer.Option("--forks", help="Only forks, with what they began from.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Hidden and deleted runs, too.")] = False,
     as_json: console.Json = False,
 ) -> None:
     """List runs, newest first; with --forks only forks."""
@@ -110,7 +111,7 @@ def list_(
 
     try:
         with console.tables() as db:
-            rows = console.limited(lambda n: _listed(db, n, forks), limit)
+            rows = console.limited(lambda n: _listed(db, n, forks, everything), limit)
     except NothingError:
         rows = console.Limited()
     shown = carried(console.settings(), rows)
@@ -122,13 +123,13 @@ def list_(
     console.table(rows.like(shown), as_json, (*first, *seen, *why), keep=("started", *why))
 
 
-def _listed(db: "sqlite3.Connection", limit: int, forks: bool) -> "list[dict[str, Any]]":
+def _listed(db: "sqlite3.Connection", limit: int, forks: bool, everything: bool) -> "list[dict[str, Any]]":
     """The newest runs, or the newest forks."""
     from projections.runs import list_runs
 
     if not forks:
-        return list_runs(db, limit)
-    return [row for row in list_runs(db, 100_000) if row["parent"]][:limit]
+        return list_runs(db, limit, hidden=everything)
+    return [row for row in list_runs(db, 100_000, hidden=everything) if row["parent"]][:limit]
 
 
 @app.command()
@@ -166,6 +167,8 @@ app.command("check")(fork.check)
 app.command()(diet)
 app.command()(why)
 app.command()(export)
+for command in (deletion.hide, deletion.tag, deletion.delete, deletion.archive, deletion.prune):
+    app.command()(command)
 
 
 @app.command()

@@ -1,0 +1,159 @@
+"""Part of the rim: runs that are hidden, tagged and deleted, with what a deletion frees.
+
+A deleted run keeps its events, so that every seal verifies; what its events alone name is thrown away.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent0.assembly.log.access import open_log
+from agent0.assembly.log.artifact_check import Named, artifact_store, named_by_run
+from agent0.assembly.log.export import export
+from agent0.assembly.runtime.read_models import reading
+from agent0.assembly.runtime.stamping import recorded
+from agent0.errors import OperationError
+from agent0.settings import Settings
+from events.base import Recorded
+from events.runs import RunDeleted, RunLabelled
+from events.values import Artifact
+from projections.runs import list_runs, show_run
+
+if TYPE_CHECKING:
+    from infra.log.event_log import Log
+
+OVER = ("finished", "cancelled", "failed")
+ALL = 1_000_000
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What deleting ``run`` throws away; ``users`` are the runs that need it, so that it is refused."""
+
+    run: str
+    artifacts: tuple[Artifact, ...]
+    users: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        """What it frees."""
+        return sum(one.size for one in self.artifacts)
+
+    def row(self) -> dict[str, Any]:
+        """As people and programs read it."""
+        return {"run": self.run, "artifacts": len(self.artifacts), "bytes": self.bytes, "users": list(self.users)}
+
+
+def labelled(
+    row: Mapping[str, Any], by: str, hidden: bool | None = None, tags: Sequence[str] | None = None
+) -> Recorded:
+    """The event that hides the run of ``row`` or shows it, and gives it ``tags``; None leaves it as it is."""
+    event = RunLabelled(
+        hidden=bool(row["hidden"]) if hidden is None else hidden,
+        tags=tuple(tags_of(row) if tags is None else dict.fromkeys(tags)),
+        by=by,
+    )
+    return recorded(str(row["run"]), event)
+
+
+def tags_of(row: Mapping[str, Any]) -> list[str]:
+    """The tags of a run's row."""
+    import json
+
+    return list(json.loads(row["tags"])) if row["tags"] else []
+
+
+async def deletions(settings: Settings, log: "Log", runs: Sequence[str]) -> list[Deletion]:
+    """What deleting each of ``runs`` by itself throws away, and who needs it."""
+    store = artifact_store(settings)
+    by_run = await named_by_run(settings, log, store)
+    return [_deletion(run, by_run, {one.sha256: one for one, _ in store.stored()}) for run in runs]
+
+
+def _deletion(run: str, by_run: Mapping[str, Named], stored: Mapping[str, Artifact]) -> Deletion:
+    own = by_run.get(run, Named())
+    others = {name: found for name, found in by_run.items() if name != run and not found.deleted}
+    kept = {digest for found in others.values() for digest in (*found.named, *found.mentioned)}
+    users = [
+        name for name, found in others.items() if found.parent == run or own.trained & (found.used - found.trained)
+    ]
+    alone = tuple(stored[digest] for digest in sorted(own.named.keys() - kept) if digest in stored)
+    return Deletion(run, alone, tuple(sorted(users)))
+
+
+async def delete_run(
+    settings: Settings, log: "Log", run: str, by: str, reason: str = "", archive: str = ""
+) -> Deletion:
+    """Delete ``run``: the event first, then what it alone names. Killed between, `agent0 artifacts gc` goes on.
+
+    Raises:
+        NotFoundError: no such run. OperationError: it is not over or deleted already, or others need it.
+    """
+    with reading(settings) as db:
+        row = show_run(db, run)
+    require_over(row)
+    [deletion] = await deletions(settings, log, [str(row["run"])])
+    if deletion.users:
+        why = f"{', '.join(deletion.users)} began from it, or uses a checkpoint of it."
+        raise OperationError(
+            f"Run {run} is not deleted.", why, "Delete those first, or hide it: agent0 run hide " + run
+        )
+    count, size = len(deletion.artifacts), deletion.bytes
+    event = RunDeleted(artifacts=count, bytes=size, archive=archive, by=by, reason=reason)
+    await log.append([recorded(deletion.run, event)])
+    store, now = artifact_store(settings), time.time()
+    for one in deletion.artifacts:
+        store.remove(one, now)
+    return deletion
+
+
+def require_over(row: Mapping[str, Any]) -> None:
+    """Require that the run of ``row`` is over.
+
+    Raises:
+        OperationError: it is not, or is deleted.
+    """
+    if row["status"] not in OVER:
+        fix = "" if row["status"] == "deleted" else f"First: agent0 run cancel {row['run']}"
+        raise OperationError(f"Run {row['run']} is {row['status']}.", f"Only one that is {', '.join(OVER)} is.", fix)
+
+
+async def archive_run(settings: Settings, run: str, path: Path, by: str, reason: str = "") -> dict[str, Any]:
+    """Write ``run`` to an archive, read it back whole, and delete it; errors as ``delete_run`` and ``export``."""
+    with reading(settings) as db:
+        row = show_run(db, run)
+    require_over(row)
+    async with open_log(settings) as log:
+        [deletion] = await deletions(settings, log, [str(row["run"])])
+    if not deletion.users:
+        await export(settings, path, str(row["run"]))
+    async with open_log(settings) as log:
+        return (await delete_run(settings, log, str(row["run"]), by, reason, str(path))).row() | {"archive": str(path)}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which runs are pruned: over for ``older_s``, freeing at least ``larger`` bytes, with the tag ``tag``."""
+
+    older_s: float = 0.0
+    larger: int = 0
+    tag: str = ""
+
+
+async def select_runs(settings: Settings, log: "Log", selection: Selection, now: str) -> list[Deletion]:
+    """What would be deleted by ``selection``, the largest first; with those that others need. ``now``: ISO 8601."""
+    from datetime import datetime
+
+    moment = datetime.fromisoformat(now)
+    with reading(settings) as db:
+        rows = [row for row in list_runs(db, ALL, hidden=True) if row["status"] in OVER]
+    old = [
+        str(row["run"])
+        for row in rows
+        if (moment - datetime.fromisoformat(row["ended_at"] or row["updated"])).total_seconds() >= selection.older_s
+        and (not selection.tag or selection.tag in tags_of(row))
+    ]
+    found = [one for one in await deletions(settings, log, old) if one.bytes >= selection.larger]
+    return sorted(found, key=lambda one: (-one.bytes, one.run))

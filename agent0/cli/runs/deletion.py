@@ -1,0 +1,155 @@
+"""Hides, tags, archives and deletes runs, and prunes them by age, size and tag."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent0.cli import console
+
+if TYPE_CHECKING:
+    from agent0.assembly.log.run_deletion import Deletion, Selection
+    from agent0.settings import Settings
+
+Commit = Annotated[bool, typer.Option("--commit", help="Do it; without it, only say what it frees.")]
+Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
+_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
+_BYTES = {"": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
+
+
+def hide(
+    run: console.Run = "LAST",
+    undo: Annotated[bool, typer.Option("--undo", help="Show it in lists again.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Leave a run out of lists; it is still there under its name, and `run list --all` has it."""
+    console.record(_label(run, hidden=not undo), as_json)
+
+
+def tag(
+    run: console.Run,
+    tags: Annotated[list[str], typer.Argument(metavar="TAG …", help="Tags that it gets.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take them away instead.")] = False,
+    as_json: console.Json = False,
+) -> None:
+    """Give a run tags, by which `run prune` chooses."""
+    console.record(_label(run, tags=tags, remove=remove), as_json)
+
+
+def delete(run: console.Run, commit: Commit = False, reason: Reason = "", as_json: console.Json = False) -> None:
+    """Delete a run that is over: checkpoints, transcripts and all else that it alone names. Its events stay, so that
+    every seal of the log verifies, and one more says what was deleted, when and by whom. Refused where another run
+    began from it or uses a checkpoint of it."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.log.run_deletion import delete_run, deletions
+
+    name, held = console.run_id(run), console.settings()
+
+    async def work() -> "Deletion":
+        async with open_log(held) as log:
+            if commit:
+                return await delete_run(held, log, name, held.router.user, reason)
+            return (await deletions(held, log, [name]))[0]
+
+    found = console.run_async(work)
+    console.record({**_shown(found, as_json), "deleted": commit}, as_json)
+
+
+def archive(
+    run: console.Run,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .tar file, or a new folder.")],
+    reason: Reason = "",
+    as_json: console.Json = False,
+) -> None:
+    """Write a run with its ancestors to an archive, then delete it as `run delete --commit` does. `agent0 view FILE`
+    opens it; `agent0 events import FILE` brings it into a data folder of its own."""
+    from agent0.assembly.log.run_deletion import archive_run
+
+    name, held = console.run_id(run), console.settings()
+    found = console.run_async(lambda: archive_run(held, name, out, held.router.user, reason))
+    console.record(found, as_json)
+
+
+def prune(
+    older_than: Annotated[str, typer.Option(metavar="AGE", help="Over for so long: 12h, 30d, 8w.")] = "0h",
+    larger_than: Annotated[str, typer.Option(metavar="SIZE", help="Frees at least that: 500MB, 2GB.")] = "0",
+    tag: Annotated[str, typer.Option(help="Has this tag.")] = "",
+    commit: Commit = False,
+    reason: Reason = "",
+    as_json: console.Json = False,
+) -> None:
+    """Delete all runs that are over and meet each condition; without --commit only list them with what each frees.
+    Those that other runs need are kept, and named with these."""
+    from agent0.assembly.log.run_deletion import Selection
+
+    selection = Selection(
+        _amount(older_than, _SECONDS, "--older-than"), int(_amount(larger_than, _BYTES, "--larger-than")), tag
+    )
+    held = console.settings()
+    with console.tables():
+        found = console.run_async(lambda: _pruned(held, selection, reason, commit))
+    rows = [{**_shown(one, as_json), "deleted": commit and not one.users} for one in found]
+    console.table(rows, as_json, ("run", "frees" if not as_json else "bytes", "artifacts", "users", "deleted"))
+
+
+async def _pruned(held: "Settings", selection: "Selection", reason: str, commit: bool) -> "list[Deletion]":
+    """What was deleted, or would be; behind it what others need."""
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.log.run_deletion import delete_run, select_runs
+    from agent0.assembly.runtime.stamping import now
+
+    async with open_log(held) as log:
+        chosen = await select_runs(held, log, selection, now().isoformat())
+        if not commit:
+            return chosen
+        done: list[Deletion] = []
+        while free := [one for one in chosen if not one.users]:  # a fork goes before what it began from
+            for one in free:
+                done.append(await delete_run(held, log, one.run, held.router.user, reason))
+            gone = {one.run for one in done}
+            chosen = [one for one in await select_runs(held, log, selection, now().isoformat()) if one.run not in gone]
+        return [*done, *chosen]
+
+
+def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
+    from agent0.assembly.log.access import open_log
+    from agent0.assembly.log.run_deletion import labelled, tags_of
+    from projections.runs import show_run
+
+    held = console.settings()
+    with console.tables() as db:
+        row = show_run(db, console.run_id(run))
+    before = tags_of(row)
+    after = [one for one in before if one not in (tags or ())] if remove else [*before, *(tags or ())]
+    event = labelled(row, held.router.user, hidden, after)
+
+    async def work() -> None:
+        async with open_log(held) as log:
+            await log.append([event])
+
+    console.run_async(work)
+    return {"run": event.run, **event.event.model_dump(mode="json", include={"hidden", "tags"})}
+
+
+def _shown(one: "Deletion", as_json: bool) -> dict[str, Any]:
+    row = one.row()
+    if as_json:
+        return row
+    return {"run": row["run"], "frees": f"{row['bytes'] / 1e6:,.1f} MB", "artifacts": row["artifacts"],
+            "users": ", ".join(row["users"])}  # fmt: skip
+
+
+def _amount(text: str, units: dict[str, int], option: str) -> float:
+    """A number and its unit.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    from agent0.errors import ConfigError
+
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if found is None or found[2] not in units:
+        known = ", ".join(unit or "no unit" for unit in units)
+        raise ConfigError(f"{option} {text[:40]!r} is no amount.", fix=f"Write a number with a unit: {known}.")
+    return float(found[1]) * units[found[2]]

@@ -1,0 +1,59 @@
+"""The examples in help do what they say: each is carried out as it stands, in a folder with two finished runs."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from agent0.cli.examples import EXAMPLES
+from tests.terminal import agent0 as call
+
+SIZE = ("--profile", "scripted", "--tasks", "6", "--attempts", "3", "-s", "run.evaluation.test=4",
+        "-s", "run.evaluation.validation=4")  # fmt: skip
+ELSEWHERE = {
+    "names of the user's own": (
+        "mine.toml", "bench-", "exp-mine", "f-1a2b", "4711", "3f2a91c07be4", "run.tar", "pyproject.toml",
+        "calibrator tiny",
+        "mcp search", "t0-003-a0#", "--data rows", "bench report",
+    ),
+    "runs of minutes or hours": (
+        "--profile climb", "experiment ablation", "experiment climb", "experiment curriculum", "experiment gate",
+        "experiment hyperparameters", "experiment retrain", "experiment schedule",
+        "experiment teacher", "experiment uncertainty", "router calibrate", "run start", "run fork", "tutorial",
+        "events archive", "sandbox check", "doctor",
+    ),
+    "goes on until it is stopped": (
+        "--follow", "handlers run", "metrics serve", "projections run", "run watch", "tool serve", "agent0 up",
+        "agent0 view",
+    ),
+    "checkpoints with weights, which scripted runs have not": (
+        "model ab", "model card", "model compare", "model exam", "model export", "model lineage", "model promote",
+        "model push", "model repeat", "model rejudge", "model rollback", "model show", "model verify",
+        "router evaluate", "router compress", "experiment reroute", "projections rollback",
+    ),
+    "programs in the sandbox, whose tests are elsewhere": ("hack-test", "sandbox top", "sandbox test", "tool call"),
+    "a run that waits, or attempts that a person reviews": ("run cancel", "run pause", "run resume", "task review",
+        "log init", "run diff", "experiment compare"),
+}  # fmt: skip
+"""What is not carried out here, by why."""
+HERE = [line for line in EXAMPLES if not any(part in line for parts in ELSEWHERE.values() for part in parts)]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples")
+    for name in ("first", "second"):
+        assert call("run", "start", *SIZE, "--name", name, home=folder).code == 0
+    return folder
+
+
+@pytest.mark.parametrize("line", HERE)
+def test_an_example_of_help_succeeds(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call(*shlex.split(line)[1:], home=home)
+    assert done.code == 0, done.err
+
+
+def test_what_is_not_carried_out_is_an_example() -> None:
+    left = [part for parts in ELSEWHERE.values() for part in parts if not any(part in line for line in EXAMPLES)]
+    assert left == []
