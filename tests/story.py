@@ -290,6 +290,15 @@ def failed_run(run: str = "r8") -> list[Recorded]:
     return teller.told
 
 
+def deleted_run(run: str = "r7") -> list[Recorded]:
+    """A run that failed, was hidden under a tag, and deleted."""
+    told = Teller(run, 1, 2, 1, 0)
+    told.told = failed_run(run)
+    told.tell(runs.RunLabelled(hidden=True, tags=("old",), by="laptop"))
+    told.tell(runs.RunDeleted(artifacts=3, bytes=4096, by="laptop", reason="no longer needed"))
+    return told.told
+
+
 def policy_changes(after: int = 0) -> list[Recorded]:
     """What a person changed about tools, which is part of no run."""
     told = Teller(policies.RUN, 1, 1, 1, 0)

@@ -101,6 +101,27 @@ async def test_a_newcomers_path(home: Path) -> None:
         assert lag["log"]["state"] == "answers" and len(lag["processes"]) == 1
         consumers = (await client.get("/v1/admin/consumers")).json()["data"]
         assert {"attempt_task", "verify_result"} <= {one["consumer"] for one in consumers}
+        await deletes(client, run, forked.json()["run"])
+
+
+async def deletes(client: httpx2.AsyncClient, run: str, fork: str) -> None:
+    """A run is hidden and shown again; one that a fork needs is refused by its name; the fork itself is deleted."""
+    for hidden in (True, False):
+        labelled = await client.post(f"/v1/runs/{run}/label", json={"hidden": hidden, "tags": ["kept"]})
+        assert labelled.status_code == 202, labelled.text
+        listed = (await client.get("/v1/runs?limit=100")).json()["data"]
+        assert (run in {row["run"] for row in listed}) is not hidden
+    page = (await client.get(f"/runs/{run}", headers={"Accept": "text/html"})).text
+    assert f'action="/runs/{run}/hide"' in page and f'action="/runs/{run}/delete"' in page
+    form = await client.post(f"/runs/{run}/delete")
+    assert form.status_code == 409 and fork in form.text
+    assert fork in (await client.get(f"/v1/runs/{run}/deletion")).json()["users"]
+    refused = await client.post(f"/v1/runs/{run}/delete")
+    assert refused.status_code == 409 and fork in refused.text
+    planned = (await client.get(f"/v1/runs/{fork}/deletion")).json()
+    assert planned["users"] == [], planned
+    deleted = await client.post(f"/v1/runs/{fork}/delete?reason=done")
+    assert deleted.status_code == 200 and deleted.json() == planned
 
 
 async def submits(client: httpx2.AsyncClient, run: str) -> None:

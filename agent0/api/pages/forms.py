@@ -12,6 +12,7 @@ from agent0.api.pages.attempt_pairs import ask_both
 from agent0.api.pages.settings_form import changes
 from agent0.api.v1.admin import begin_rebuild, settle
 from agent0.api.v1.decisions import decide, promote_to, roll_back
+from agent0.api.v1.deletion import delete, label_run
 from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
 from agent0.assembly.replay.forks import pairs_of
@@ -49,7 +50,13 @@ async def fork(request: Request, context: Context, run: str) -> Response:
 
 @router.post("/runs/{run}/{word}")
 async def decide_(request: Request, context: Context, run: str, word: str) -> Response:
-    """Pause, resume or cancel a run as a form says, or go back to an earlier student; then show the run."""
+    """Pause, resume, cancel, hide, show or delete a run as a form says, or go back to an earlier student."""
+    if word in ("hide", "show"):
+        await label_run(context, request, run, word == "hide")
+        return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
+    if word == "delete":
+        await delete(context, request, run)
+        return RedirectResponse("/runs", 303)
     if word not in (*WORDS, "rollback"):
         raise NotFoundError("There is no such decision.")
     given = await fields(request, "reason", "to", "again")

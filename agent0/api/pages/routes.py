@@ -48,6 +48,7 @@ def static(name: str) -> Response:
 
 
 WORDS = {"running": ("pause", "cancel"), "paused": ("resume", "cancel"), "failed": ("resume", "cancel")}
+OVER = ("finished", "cancelled", "failed")
 """What may be decided of a run, by its status."""
 Profile = Annotated[str, Query(max_length=255, description="a profile's name; empty: the server's")]
 Behind = Annotated[int, Query(ge=0, le=10_000_000, description="rows before")]
@@ -90,6 +91,7 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
     drawn = {"curve": curve(row["validation"]), "lines": lines, "curves": CURVES}
     more: Row = {**drawn, "moments": end, "link": linker(row["run"], at)}
     words = WORDS.get(row["status"], ()) if context.log and not at else ()
+    more |= {"removable": bool(context.log) and not at and row["status"] in OVER, "hidden": row["hidden"]}
     student = f"{row['run']}/{row['student']}" if context.models and row["student"] else ""
     return Shown(data, at, {**more, "words": words, "again": secrets.token_urlsafe(16), "student": student})
 

@@ -9,7 +9,7 @@ from agent0.api.appending import Begun, append
 from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.api.v1.decisions import Name, located
-from agent0.assembly.log.run_deletion import delete_run, deletions, labelled
+from agent0.assembly.requests.run_deletion import delete_run, deletions, labelled
 from projections.runs import resolve, show_run
 
 router = APIRouter(prefix="/v1", responses=responses(429))
@@ -37,10 +37,7 @@ class Freed(BaseModel):
 @router.post("/runs/{run}/label", operation_id="label_run", status_code=202, tags=["runs"])
 async def label(response: Response, context: Context, request: Request, run: Name, wish: Label) -> Begun:
     """Hide a run from lists or show it again, and give it tags."""
-    context.require_log()
-    with context.tables() as db:
-        row = show_run(db, run)
-    return located(response, await append(context, labelled(row, _asker(request), wish.hidden, wish.tags)))
+    return located(response, await label_run(context, request, run, wish.hidden, wish.tags))
 
 
 @router.get("/runs/{run}/deletion", operation_id="show_deletion", tags=["runs"])
@@ -58,6 +55,16 @@ async def delete(
     began from it or uses a checkpoint of it."""
     log, name = context.require_log(), _resolved(context, run)
     return Freed(**(await delete_run(context.settings, log, name, _asker(request), reason)).row())
+
+
+async def label_run(
+    context: ApiContext, request: Request, run: str, hidden: bool | None, tags: list[str] | None = None
+) -> Begun:
+    """Hide a run or show it, and give it tags; None leaves either as it is."""
+    context.require_log()
+    with context.tables() as db:
+        row = show_run(db, run)
+    return await append(context, labelled(row, _asker(request), hidden, tags))
 
 
 def _asker(request: Request) -> str:

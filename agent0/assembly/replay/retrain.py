@@ -135,13 +135,23 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         await work.append([(start, experiment_event_id(name, "start", 0))])
         trained = await _train(work, options.evaluate, report)
         await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
-        compared = compare_adapters(await _own(log, past.run), trained)
+        return _summary(name, options, past, await _own(log, past.run), trained)
+
+
+def _summary(
+    name: str,
+    options: Retrain,
+    past: _Past,
+    own: Mapping[str, CheckpointTrained],
+    trained: Sequence[CheckpointTrained],
+) -> dict[str, Any]:
+    compared = compare_adapters(own, trained)
     changed = bool(options.changes or past.purged or past.rewards or past.verdicts)
     return {
-        "adapters": compared,
-        "sameness": adapters_answer(compared, changed),
         "experiment": name,
         "run": past.run,
+        "adapters": compared,
+        "sameness": adapters_answer(compared, changed),
         "checkpoints": [
             {"checkpoint": t.checkpoint, "adapter": t.adapter.sha256 if t.adapter else None, "samples": t.samples}
             for t in trained

@@ -18,13 +18,17 @@ async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[s
     """Ask the model of ``role`` and those that stand in; the pieces of its turn as they are written, then the turn.
 
     Raises:
-        ConfigError: no such role. StreamBrokenError: the turn broke off after a piece of it was given. Otherwise as
-        ``agent0.ports.models.Model.generate``.
+        ConfigError: no such role, or it has no model. StreamBrokenError: the turn broke off after a piece of it was
+        given. Otherwise as ``agent0.ports.models.Model.generate``.
     """
     from infra.gateway.streaming import streamed
     from infra.storage.artifacts import FileArtifacts
 
     actor = actor_of(settings, role)
+    if not actor.provider:
+        place = "run.verification.judge.provider" if role == "judge" else f"run.{role}.provider"
+        fix = f"Name one: --set {place}=ollama/MODEL; or ask another role: --role."
+        raise ConfigError(f"The {role} has no model.", f"The setting {place} is empty.", fix)
     check_routing(settings)
     sampling = Sampling(actor.temperature, max_tokens=actor.max_tokens)
     async with open_log(settings, make=True) as log:
@@ -42,7 +46,7 @@ def actor_of(settings: Settings, role: str) -> ActorConfig:
     """The settings of the model of ``role``.
 
     Raises:
-        ConfigError: no such role, or it has no model.
+        ConfigError: no such role.
     """
     known: dict[str, ActorConfig] = {
         "teacher": settings.run.teacher,
@@ -51,8 +55,4 @@ def actor_of(settings: Settings, role: str) -> ActorConfig:
     }
     if role not in known:
         raise ConfigError(f"There is no role {role!r}.", f"Known: {', '.join(known)}.")
-    if not known[role].provider:
-        place = "run.verification.judge.provider" if role == "judge" else f"run.{role}.provider"
-        fix = f"Name one: --set {place}=ollama/MODEL; or ask another role: --role."
-        raise ConfigError(f"The {role} has no model.", f"The setting {place} is empty.", fix)
     return known[role]

@@ -9,7 +9,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from agent0.assembly.log.run_deletion import Deletion, Selection
+    from agent0.assembly.requests.run_deletion import Deletion, Selection
     from agent0.settings import Settings
 
 Commit = Annotated[bool, typer.Option("--commit", help="Do it; without it, only say what it frees.")]
@@ -42,7 +42,7 @@ def delete(run: console.Run, commit: Commit = False, reason: Reason = "", as_jso
     every seal of the log verifies, and one more says what was deleted, when and by whom. Refused where another run
     began from it or uses a checkpoint of it."""
     from agent0.assembly.log.access import open_log
-    from agent0.assembly.log.run_deletion import delete_run, deletions
+    from agent0.assembly.requests.run_deletion import delete_run, deletions
 
     name, held = console.run_id(run), console.settings()
 
@@ -64,7 +64,7 @@ def archive(
 ) -> None:
     """Write a run with its ancestors to an archive, then delete it as `run delete --commit` does. `agent0 view FILE`
     opens it; `agent0 events import FILE` brings it into a data folder of its own."""
-    from agent0.assembly.log.run_deletion import archive_run
+    from agent0.assembly.requests.run_deletion import archive_run
 
     name, held = console.run_id(run), console.settings()
     found = console.run_async(lambda: archive_run(held, name, out, held.router.user, reason))
@@ -81,7 +81,7 @@ def prune(
 ) -> None:
     """Delete all runs that are over and meet each condition; without --commit only list them with what each frees.
     Those that other runs need are kept, and named with these."""
-    from agent0.assembly.log.run_deletion import Selection
+    from agent0.assembly.requests.run_deletion import Selection
 
     selection = Selection(
         _amount(older_than, _SECONDS, "--older-than"), int(_amount(larger_than, _BYTES, "--larger-than")), tag
@@ -96,7 +96,7 @@ def prune(
 async def _pruned(held: "Settings", selection: "Selection", reason: str, commit: bool) -> "list[Deletion]":
     """What was deleted, or would be; behind it what others need."""
     from agent0.assembly.log.access import open_log
-    from agent0.assembly.log.run_deletion import delete_run, select_runs
+    from agent0.assembly.requests.run_deletion import delete_run, select_runs
     from agent0.assembly.runtime.stamping import now
 
     async with open_log(held) as log:
@@ -114,7 +114,7 @@ async def _pruned(held: "Settings", selection: "Selection", reason: str, commit:
 
 def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
     from agent0.assembly.log.access import open_log
-    from agent0.assembly.log.run_deletion import labelled, tags_of
+    from agent0.assembly.requests.run_deletion import labelled, tags_of
     from projections.runs import show_run
 
     held = console.settings()
