@@ -1,12 +1,12 @@
 """Runs that are hidden, tagged and deleted, and what a deletion frees."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent0.api.appending import Begun, append
-from agent0.api.context import ApiContext, Context
+from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.problems import responses
 from agent0.api.v1.decisions import Name, located
 from agent0.assembly.requests.run_deletion import delete_run, deletions, labelled
@@ -69,7 +69,7 @@ async def label_run(
 
 def _asker(request: Request) -> str:
     """The name of the key that asks; empty where no key is asked for."""
-    key: Any = request.scope.get("agent0.key")
+    key = key_of(request)
     return key.name if key else ""
 
 
