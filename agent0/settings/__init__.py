@@ -150,6 +150,10 @@ class Settings(Frozen):
     _typed: frozenset[str] = PrivateAttr(frozenset())
     _profile_file: str = PrivateAttr("")
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all settings are equal, wherever they came from."""
+        return isinstance(other, Settings) and self.model_dump() == other.model_dump()
+
     @property
     def profile_source(self) -> str:
         """What the profile in use is loaded by: the path of its file, or its name."""
