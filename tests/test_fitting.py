@@ -75,9 +75,9 @@ def fork(home: Path, run: str, *changes: str) -> tuple[int, str]:
 
 def test_a_fork_onto_another_base_is_refused_and_leaves_nothing(home: Path) -> None:
     before = len(agent0("run", "list", "--json", home=home).json)
-    code, why = fork(home, "own", "student.model=search")
+    code, why = fork(home, "own", "student.model=climb")
     assert code == 2
-    assert "student-1" in why and "search" in why and digest(BASE)[:12] in why and "before the first promotion" in why
+    assert "student-1" in why and "climb" in why and digest(BASE)[:12] in why and "before the first promotion" in why
     assert fork(home, "own", "student.provider=scripted", "training.student.enabled=false")[0] == 2
     assert fork(home, "old", "student.provider=tiny")[0] == 2  # no digest is known: names decide
     assert len(agent0("run", "list", "--json", home=home).json) == before
@@ -86,8 +86,8 @@ def test_a_fork_onto_another_base_is_refused_and_leaves_nothing(home: Path) -> N
 def test_the_same_base_by_another_name_is_the_same_base(home: Path) -> None:
     for changes in (("student.model=tools",), ("student.provider=transformers", f"student.model={BASE}")):
         assert fork(home, "own", *changes) == (0, "")
-    assert fork(home, "own", "teacher.model=search") == (0, ""), "the teacher has no adapter yet"
-    assert fork(home, "bare", "student.model=search") == (0, ""), "nothing was promoted yet"
+    assert fork(home, "own", "teacher.model=climb") == (0, ""), "the teacher has no adapter yet"
+    assert fork(home, "bare", "student.model=climb") == (0, ""), "nothing was promoted yet"
     assert fork(home, "old", "training.student.lr=0.5") == (0, "")
 
 

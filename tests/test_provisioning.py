@@ -119,7 +119,7 @@ async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) ->
     """Neither by asking for a handler's next message, nor by acknowledging one, nor by a name for that consumer."""
     topology = Topology(NatsSettings(), HandlerSettings())
     await init(nats_server, topology, [Toy()])
-    await log.client.jsm().add_consumer("A0_EV", topology.lane(Toy(), "r1"))
+    await log.client.jsm().add_consumer("A0_EV", topology.run_consumer(Toy(), "r1"))
     await log.append([an_event(1)])
     asked = {
         "$JS.API.CONSUMER.MSG.NEXT.A0_EV.toy-r1": b'{"batch":1,"no_wait":true}',
@@ -151,7 +151,7 @@ async def test_a_reader_cannot_take_deliveries(log: Log, nats_server: Server) ->
             assert answer.get("name", READER_NAMES[0]) == READER_NAMES[0]  # refused, or its own
     info = await log.client.jsm().consumer_info("A0_EV", "toy-r1")
     assert (info.delivered.consumer_seq, info.num_ack_pending, info.num_pending) == (0, 0, 1)
-    assert info.config.max_deliver == topology.lane(Toy(), "r1").max_deliver
+    assert info.config.max_deliver == topology.run_consumer(Toy(), "r1").max_deliver
 
 
 async def test_readers_share_their_names_and_leave_them_free(log: Log, nats_server: Server) -> None:

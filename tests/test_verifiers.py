@@ -29,7 +29,7 @@ class Printing:
 
     async def call(self, call: SandboxCall) -> SandboxResult:
         self.calls.append(call)
-        printed = self.equal if "GIVEN" in call.code else self.output
+        printed = self.equal if "TEXTS" in call.code else self.output
         return SandboxResult(self.state, 0, printed, "", 0.1, 0.1, 1.0, "none", "printing")
 
     async def close(self) -> None:
@@ -285,7 +285,7 @@ class Echoing(Printing):
     """Prints what a program of the form ``print(text)`` prints; others fail."""
 
     async def call(self, call: SandboxCall) -> SandboxResult:
-        if "GIVEN" in call.code:
+        if "TEXTS" in call.code:
             return await super().call(call)
         self.calls.append(call)
         sound = call.code.startswith("print(")

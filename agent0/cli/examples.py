@@ -97,7 +97,7 @@ agent0 reward explain t0-003 LAST
 agent0 reward hack-test --set paper
 agent0 reward calibrator tiny
 agent0 router strategies
-agent0 router route "Is 7 a prime?" --role teacher -s teacher.fallback='["tiny/"]' -s teacher.routing.strategy=ab
+agent0 router route "7 + 5?" --role teacher -s run.teacher.fallback='["tiny/"]' -s run.teacher.routing.strategy=ab
 agent0 router explain 3f2a91c07be4
 agent0 router ask "Is 7 a prime?" --role student
 agent0 router stats

@@ -25,7 +25,7 @@ HOLD_S = 1.0
 """For so long a message waits for a slot of this process; then others may have it."""
 
 
-class Lane:
+class RunConsumer:
     """A subscription to one consumer: what was asked of it and what has arrived."""
 
     def __init__(self, link: Link, stream: str, durable: str, wake: asyncio.Event) -> None:
@@ -97,12 +97,12 @@ class Lane:
 
 
 class Arrivals:
-    """The lanes of one handler; FastStream's pull subscriber calls ``fetch`` and ``unsubscribe``."""
+    """The consumers of one handler; FastStream's pull subscriber calls ``fetch`` and ``unsubscribe``."""
 
     def __init__(self, link: Link, stream: str, durable: str, slots: int) -> None:
         """``slots``: messages that this process handles at a time."""
         self._link, self._stream, self._durable, self._slots = link, stream, durable, slots
-        self._lanes: dict[str, Lane] = {}
+        self._consumers: dict[str, RunConsumer] = {}
         self._wake = asyncio.Event()
         self._running: dict[str, str] = {}
         """Of messages that were given out and are not done, by where they are acknowledged, the run."""
@@ -117,25 +117,25 @@ class Arrivals:
 
     async def add(self, run: str, durable: str) -> None:
         """Take the messages of ``run``, too, from a consumer that exists."""
-        if run not in self._lanes:
-            lane = self._lanes[run] = Lane(self._link, self._stream, durable, self._wake)
-            await lane.open()
+        if run not in self._consumers:
+            consumer = self._consumers[run] = RunConsumer(self._link, self._stream, durable, self._wake)
+            await consumer.open()
             self._wake.set()
 
     async def remove(self, run: str) -> None:
         """Take no message of ``run`` any more, and give back those that nobody has begun."""
-        if lane := self._lanes.pop(run, None):
-            await lane.close()
+        if consumer := self._consumers.pop(run, None):
+            await consumer.close()
 
     def refused(self, run: str) -> bool:
         """Whether the server refused the newest request for messages of ``run``: its consumer may be gone."""
-        lane = self._lanes.get(run)
-        return lane is not None and lane.refused
+        consumer = self._consumers.get(run)
+        return consumer is not None and consumer.refused
 
     async def unsubscribe(self) -> None:
         """Take nothing more, and give back what nobody has begun."""
         self._link.unwatch(self._wake)
-        for run in list(self._lanes):
+        for run in list(self._consumers):
             await self.remove(run)
         while self._unstarted:
             await self._unstarted.popitem()[1].nak()
@@ -178,11 +178,11 @@ class Arrivals:
         self._wake.clear()
         messages, count = list[Msg](), Counter(self._running.values())
         while len(messages) < batch and self._free > 0:
-            waiting = [run for run, lane in self._lanes.items() if lane.arrived]
+            waiting = [run for run, consumer in self._consumers.items() if consumer.arrived]
             if not waiting:
                 break
             run = min(waiting, key=count.__getitem__)
-            message = self._lanes[run].arrived.popleft()
+            message = self._consumers[run].arrived.popleft()
             count[run] += 1
             self._running[message.reply], self._unstarted[message.reply] = run, message
             messages.append(message)
@@ -190,12 +190,12 @@ class Arrivals:
 
     async def _ask(self, timeout: float) -> None:
         """Ask each run for its share of the free slots, and one message of those that had nothing to do."""
-        free = self._free - sum(len(lane.arrived) for lane in self._lanes.values())
+        free = self._free - sum(len(consumer.arrived) for consumer in self._consumers.values())
         if free <= 0:
             return
-        share = max(1, free // max(1, sum(lane.active for lane in self._lanes.values())))
-        for lane in list(self._lanes.values()):
-            await lane.ask(share if lane.active else 1, timeout)
+        share = max(1, free // max(1, sum(consumer.active for consumer in self._consumers.values())))
+        for consumer in list(self._consumers.values()):
+            await consumer.ask(share if consumer.active else 1, timeout)
 
     async def _make_room(self) -> None:
         """Where no slot becomes free, give back what waits for one, and take back what was asked for."""
@@ -204,10 +204,10 @@ class Arrivals:
         elif self._full_since is None:
             self._full_since = monotonic()
         elif monotonic() - self._full_since > HOLD_S:
-            for lane in list(self._lanes.values()):
-                if lane.arrived or lane.requested:
-                    await lane.close()
-                    await lane.open()
+            for consumer in list(self._consumers.values()):
+                if consumer.arrived or consumer.requested:
+                    await consumer.close()
+                    await consumer.open()
 
 
 class Pulling(JetStreamContext):

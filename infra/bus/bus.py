@@ -31,7 +31,7 @@ from infra.bus.arrivals import Arrivals, Pulling
 from infra.bus.deliveries import Advisory, Reaction
 from infra.bus.dispatch import Reactions
 from infra.bus.group_commit import Committer
-from infra.bus.lanes import Lacks, Lanes, lacks_nothing
+from infra.bus.run_consumers import Lacks, RunConsumers, lacks_nothing
 from infra.bus.run_views import Views
 from infra.log.connection import Link, die, reconnecting
 from infra.log.event_log import Log
@@ -76,8 +76,8 @@ class Bus:
         self._views = Views(log, evolve, snapshots)
         self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
         self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
-        told = self._reactions.tell
-        self.lanes = Lanes(log, self._views, self._topology, self._handlers, lacks, told, clock, fatal)
+        told = self._reactions.report
+        self.run_consumers = RunConsumers(log, self._views, self._topology, self._handlers, lacks, told, clock, fatal)
         self._link = Link(log.server)
         self._broker: _Broker | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -96,7 +96,7 @@ class Bus:
         self._broker = self._subscribers()
         try:
             await self._broker.start()
-            await self.lanes.start(self._broker.arrivals)
+            await self.run_consumers.start(self._broker.arrivals)
         except (Error, TimeoutError) as error:
             await self.stop(0)
             raise DependencyError("log", "It went away while the handlers began.", "Start them again.") from error
@@ -123,7 +123,7 @@ class Bus:
         self._pulse.stop()
         for task in self._watch:
             task.cancel()
-        await self.lanes.stop()
+        await self.run_consumers.stop()
         for subscriber in self._broker.subscribers if self._broker else ():
             await subscriber.stop()
         self._reactions.stop_waiting()
@@ -144,10 +144,10 @@ class Bus:
         if self._reactions.busy(run):
             return False
         try:
-            if not await self.lanes.settled():
+            if not await self.run_consumers.resolved():
                 return False
             for handler in self._handlers:
-                for name in (handler.name, *(f"{handler.name}-{one}" for one in self.lanes.runs())):
+                for name in (handler.name, *(f"{handler.name}-{one}" for one in self.run_consumers.runs())):
                     info = await self._log.client.jsm().consumer_info(EVENTS, name)
                     if info.num_pending or info.num_ack_pending:
                         return False
@@ -202,8 +202,8 @@ class Bus:
 
     async def _handle(self, handler: Reaction, message: Msg) -> None:
         if recorded := await self._recorded(message):
-            of_lane = message.metadata.consumer != handler.name
-            await self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s, of_lane))
+            of_run = message.metadata.consumer != handler.name
+            await self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s, of_run))
 
     def _ended(self, arrivals: Arrivals, message: Msg, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -272,8 +272,8 @@ class _Broker(NatsBroker):
 class _Delivery:
     """One delivery by the server."""
 
-    def __init__(self, recorded: Recorded, message: Msg, ack_wait_s: float, of_lane: bool) -> None:
-        metadata, self.of_lane = message.metadata, of_lane
+    def __init__(self, recorded: Recorded, message: Msg, ack_wait_s: float, of_run: bool) -> None:
+        metadata, self.of_run = message.metadata, of_run
         self.recorded, self.deliveries, self.stored_at = recorded, metadata.num_delivered, metadata.timestamp
         self._message, self._beat_s = message, ack_wait_s / 3
         self._beats: asyncio.TimerHandle | None = None

@@ -31,7 +31,7 @@ class Delivery(Protocol):
     recorded: Recorded
     deliveries: int
     stored_at: datetime
-    of_lane: bool
+    of_run: bool
     """Whether it came by its run's own consumer."""
 
     async def ack(self) -> None:

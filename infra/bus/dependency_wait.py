@@ -15,7 +15,7 @@ from infra.bus.run_views import RunView
 
 LONGEST_S = 30.0
 
-Tell = Callable[[Event, Recorded], Awaitable[object]]
+Report = Callable[[Event, Recorded], Awaitable[object]]
 """Stores an event because of a cause."""
 Key = tuple[str, str]
 """(dependency, handler)."""
@@ -24,8 +24,8 @@ Key = tuple[str, str]
 class Outages:
     """What the handlers of this process wait for."""
 
-    def __init__(self, tell: Tell, delay_s: float, clock: Callable[[], datetime]) -> None:
-        self.tell, self.delay_s, self.clock = tell, delay_s, clock
+    def __init__(self, report: Report, delay_s: float, clock: Callable[[], datetime]) -> None:
+        self.report, self.delay_s, self.clock = report, delay_s, clock
         self.open: dict[Key, asyncio.Event] = {}
         self._closing = asyncio.Event()
 
@@ -88,7 +88,7 @@ class Probe:
 
     async def _tell(self, error: DependencyError, key: Key, waited_s: float = 0) -> None:
         lost = DependencyLost(dependency=key[0], waiting=key[1], message=bare_url(str(error))[:500], waited_s=waited_s)
-        await self._outages.tell(lost, self._cause)
+        await self._outages.report(lost, self._cause)
 
     async def came_through(self) -> None:
         """A call got an answer: what this handler waited for is back, also where another process had missed it."""
@@ -96,7 +96,7 @@ class Probe:
         for key in lost:
             if key in self._tries or key not in self._outages.open:
                 self._view.lost.pop(key, None)
-                await self._outages.tell(DependencyRestored(dependency=key[0], waiting=key[1]), self._cause)
+                await self._outages.report(DependencyRestored(dependency=key[0], waiting=key[1]), self._cause)
 
     def end(self) -> None:
         """Let the others try."""

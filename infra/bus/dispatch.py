@@ -52,7 +52,7 @@ class Reactions:
         self._settings, self._code_rev, self._clock = settings.handlers, code_rev, clock
         self._home, self._half_window = settings.home, settings.nats.duplicate_window_s / 2
         self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
-        self._outages = Outages(self.tell, settings.handlers.retry_delay_s, clock)
+        self._outages = Outages(self.report, settings.handlers.retry_delay_s, clock)
         self._fatal = fatal
         self._alone = asyncio.Lock()
         self._busy: Counter[str] = Counter()
@@ -128,7 +128,7 @@ class Reactions:
         await view.reach(cause.seq)
         if isinstance(cause.event, ReactionRetried) and cause.event.failed_handler == handler.name:
             retried = await self._log.message(cause.event.cause_seq)
-            if delivery.of_lane != (retried.type in ANY_TIME):
+            if delivery.of_run != (retried.type in ANY_TIME):
                 await self._once(Work(handler, view, retried, trigger, delivery))
         if cause.type in handler.events:
             await self._once(Work(handler, view, cause, trigger, delivery))
@@ -289,7 +289,7 @@ class Reactions:
             event, run=cause.run, time=self._clock(), id=id, cause=cause.id, handler=handler, code_rev=self._code_rev
         )
 
-    async def tell(self, event: Event, cause: Recorded) -> None:
+    async def report(self, event: Event, cause: Recorded) -> None:
         """Store an event because of a cause."""
         await self._committer.commit([self._record(event, cause)])
 

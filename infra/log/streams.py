@@ -1,5 +1,5 @@
 """What the log must look like: two streams, one durable consumer a handler, and while a run goes on one more of each
-handler for it (its lane).
+handler for it.
 
 ``init`` makes it, ``check`` refuses drift. Provisioning is explicit and uses the admin role; others only look.
 """
@@ -123,11 +123,11 @@ class Topology:
         """The durable consumer of ``handler`` for what is reacted to at any time."""
         return self._consumer(handler, handler.name, "*", {*handler.events} & ANY_TIME)
 
-    def lane(self, handler: Reactor, run: str, forgotten_s: float = FORGOTTEN_S) -> ConsumerConfig:
+    def run_consumer(self, handler: Reactor, run: str, forgotten_s: float = FORGOTTEN_S) -> ConsumerConfig:
         """The durable consumer of ``handler`` for all else that ``run`` asks of it."""
-        lane = self._consumer(handler, f"{handler.name}-{run}", run, {*handler.events} - ANY_TIME)
-        lane.inactive_threshold = forgotten_s
-        return lane
+        consumer = self._consumer(handler, f"{handler.name}-{run}", run, {*handler.events} - ANY_TIME)
+        consumer.inactive_threshold = forgotten_s
+        return consumer
 
     def _consumer(self, handler: Reactor, name: str, run: str, kinds: set[str]) -> ConsumerConfig:
         return ConsumerConfig(

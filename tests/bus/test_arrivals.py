@@ -22,7 +22,7 @@ class Client:
         self.asked: dict[str, list[int]] = {}
         self.returned: list[tuple[str, bytes]] = []
         self.inboxes: dict[str, Any] = {}
-        self._lanes: dict[str, str] = {}
+        self._consumers: dict[str, str] = {}
         self._numbers = iter(range(1000))
 
     def new_inbox(self) -> str:
@@ -40,15 +40,15 @@ class Client:
         if subject.startswith("$JS.ACK"):
             self.returned.append((subject, body))
             return
-        lane = subject.removeprefix("$JS.API.CONSUMER.MSG.NEXT.S.")
-        self._lanes[lane] = reply
-        self.asked.setdefault(lane, []).append(json.loads(body)["batch"])
+        consumer = subject.removeprefix("$JS.API.CONSUMER.MSG.NEXT.S.")
+        self._consumers[consumer] = reply
+        self.asked.setdefault(consumer, []).append(json.loads(body)["batch"])
 
-    async def give(self, count: int = 1, lane: str = "d", **status: str) -> None:
+    async def give(self, count: int = 1, consumer: str = "d", **status: str) -> None:
         for _ in range(count):
-            reply = "" if status else f"$JS.ACK.S.{lane}.1.{next(self._numbers)}.1.0.0"
+            reply = "" if status else f"$JS.ACK.S.{consumer}.1.{next(self._numbers)}.1.0.0"
             headers = {key.replace("_", "-"): value for key, value in status.items()} or None
-            take = self.inboxes[self._lanes[lane]]
+            take = self.inboxes[self._consumers[consumer]]
             await take(Msg(_client=self, reply=reply, headers=headers))  # type: ignore[arg-type]
 
 

@@ -136,7 +136,7 @@ async def _taken_and_never_answered(world: World, times: int, within_s: float = 
     """As by processes that end before they answer. Meanwhile the server waits for an answer but a moment."""
     subscription = await world.log.client.jetstream().pull_subscribe_bind(consumer="toy-r1", stream="A0_EV")
     async with await nats.connect(**world.server.options("admin")) as admin:
-        held = Topology(world.settings.nats, world.settings.handlers).lane(Toy(resolve), "r1")
+        held = Topology(world.settings.nats, world.settings.handlers).run_consumer(Toy(resolve), "r1")
         with contextlib.suppress(NotFoundError):
             held = (await admin.jsm().consumer_info("A0_EV", "toy-r1")).config
         await admin.jsm().add_consumer("A0_EV", replace(held, ack_wait=0.1))
@@ -186,7 +186,7 @@ async def test_a_bound_on_deliveries_is_lifted_and_what_it_gave_up_waits_for_a_p
     await world.provision(toy)
     topology = Topology(world.settings.nats, world.settings.handlers)
     async with await nats.connect(**world.server.options("admin")) as admin:
-        await admin.jsm().add_consumer("A0_EV", replace(topology.lane(toy, "r1"), max_deliver=3))
+        await admin.jsm().add_consumer("A0_EV", replace(topology.run_consumer(toy, "r1"), max_deliver=3))
         await world.put(raised("poison"))
         await _taken_and_never_answered(world, 3)
         async with asyncio.timeout(PATIENCE_S):

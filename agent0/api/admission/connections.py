@@ -1,4 +1,4 @@
-"""Connections and their seats: strangers may fill neither, so that whoever has a key is answered.
+"""Connections and their seats: who has no key may fill neither, so that whoever has a key is answered.
 
 A connection whose request has not come yet is ended by its deadline, or sooner where too many wait: then the oldest
 goes, and one that has just come stays long enough to say who asks."""

@@ -130,7 +130,7 @@ class Guard:
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """The address that a request comes from."""
+    """Return the address of the client of a request, empty where it has none."""
     return str(scope["client"][0]) if scope.get("client") else ""
 
 

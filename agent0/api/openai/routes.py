@@ -20,7 +20,7 @@ from agent0.assembly.routing.asking import ROLES, actor_of
 from agent0.assembly.routing.billing import check_routing
 from agent0.errors import ConfigError
 from agent0.ports.models import GenerateRequest
-from agent0.settings import ActorConfig, RunConfig, Settings
+from agent0.settings import ActorConfig, RunConfig
 from agent0.state.run_state import BASE
 from agent0.tasks.seeds import derive_seed
 from projections.checkpoints import registry
@@ -75,15 +75,7 @@ async def chat(context: Context, asked: ChatRequest) -> Any:
 
 def _routed(context: ApiContext) -> list[str]:
     """Roles' models that the server's settings name; none where nothing can be charged."""
-    return [f"{ROUTED}{role}" for role in ROLES if _has_model(context.settings, role)] if context.log else []
-
-
-def _has_model(settings: Settings, role: str) -> bool:
-    try:
-        actor_of(settings, role)
-    except ConfigError:
-        return False
-    return True
+    return [f"{ROUTED}{role}" for role in ROLES if actor_of(context.settings, role).provider] if context.log else []
 
 
 async def _sent(rows: Iterable[Row]) -> AsyncIterator[str]:

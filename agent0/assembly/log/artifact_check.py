@@ -86,7 +86,7 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
 
 
 def artifact_store(settings: Settings) -> "FileArtifacts":
-    """The artifacts of the data folder."""
+    """Open the store of artifacts that is in the data folder of ``settings``."""
     from infra.storage.artifacts import FileArtifacts
 
     return FileArtifacts(settings.home)

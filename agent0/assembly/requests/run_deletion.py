@@ -59,7 +59,7 @@ def labelled(
 
 
 def tags_of(row: Mapping[str, Any]) -> list[str]:
-    """The tags of a run's row."""
+    """Return the tags in a row of the table of runs, as a list."""
     import json
 
     return list(json.loads(row["tags"])) if row["tags"] else []

@@ -25,7 +25,7 @@ _either = re.compile(r"\\text\s*\{\s*or\s*\}|\bor\b|\\lor|\\vee")
 
 
 def rows_of(text: str) -> tuple[str, list[list[str]]] | None:
-    r"""What stands before a block, and its rows' cells; None where ``text`` is no ``cases`` or the like."""
+    r"""What stands before a block, and the entries of its rows; None where ``text`` is no ``cases`` or the like."""
     if r"\begin" not in text or (match := _block.fullmatch(text.strip().strip("$"))) is None:
         return None
     body = match[3] or match[4] or ""

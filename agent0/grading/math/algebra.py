@@ -126,7 +126,7 @@ def power(base: Quotient, exponent: Quotient) -> Quotient:
 
 
 def subtract(left: Quotient, right: Quotient) -> Quotient:
-    """``left - right``."""
+    """Return ``left - right`` as a quotient of polynomials in normal form."""
     return add(left, negative(right))
 
 

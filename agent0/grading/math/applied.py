@@ -31,7 +31,7 @@ def function(name: str, inside: Quotient, base: Quotient | None) -> Quotient:
 
 
 def binomial(above: Quotient, below: Quotient) -> Quotient:
-    """A number, or by factorials."""
+    """Return the binomial coefficient: a number where both are whole, else a quotient of factorials."""
     n, k = algebra.whole(above), algebra.whole(below)
     if n is None or k is None:
         rest = factorial(algebra.subtract(above, below))
@@ -42,6 +42,11 @@ def binomial(above: Quotient, below: Quotient) -> Quotient:
 
 
 def rounded(value: Quotient, to: Callable[[Fraction], int]) -> Quotient:
+    """Round a rational with ``to`` (floor or ceiling).
+
+    Raises:
+        UnreadableError: ``value`` is no rational.
+    """
     inside = algebra.rational(value)
     if inside is None:
         raise UnreadableError("the whole part of what is no rational")
@@ -74,6 +79,11 @@ def factorial(base: Quotient) -> Quotient:
 
 
 def double_factorial(base: Quotient) -> Quotient:
+    """Return ``base!!`` as a number, or as a symbol where ``base`` is no rational.
+
+    Raises:
+        UnreadableError: ``base`` is no whole number, or too large.
+    """
     value = algebra.rational(base)
     if value is None:
         return algebra.symbol(opaque(f"{algebra.key(base)}!!"))

@@ -106,7 +106,7 @@ def integral(body: Quotient, variable: str, low: Quotient, high: Quotient) -> Qu
 
 
 def slope(body: Quotient, variable: str) -> Quotient:
-    """The derivative of a polynomial."""
+    """Return the derivative of a polynomial by ``variable``, at ``variable``."""
     return _at(_slopes(polynomial(body, variable)), algebra.symbol(variable))
 
 

@@ -101,7 +101,7 @@ def _letters(lexeme: str, letters: Letters) -> list[Token]:
 
 
 class Cursor:
-    """Tokens, read from ``position`` on."""
+    """Tokens of one text, and the ``position`` from which a parser reads on."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens, self.position = tokens, 0

@@ -35,8 +35,9 @@ _FIRST, _BITS = 0x70000000, 24
 """What it becomes for calls: one number of so many, for what the kernel counts by user would tell calls of another."""
 
 
-def stranger(proc: str = "/proc") -> int:
-    """A user that nobody else is; always the same one where this machine, or its container, has too few numbers."""
+def unused_user(proc: str = "/proc") -> int:
+    """Return the number of a user that nobody else is; always the same one where this machine, or its container, has
+    too few numbers."""
     with open(f"{proc}/self/uid_map", encoding="ascii") as file:  # noqa: PTH123
         ranges = [(int(first), int(count)) for first, _, count in map(str.split, file)]
     if any(first <= _FIRST and first + count >= _FIRST + (1 << _BITS) for first, count in ranges):
@@ -109,7 +110,7 @@ def _spawner(control: socket.socket) -> socket.socket:
     host, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
-        drop_root(stranger())
+        drop_root(unused_user())
         for side in (control, host):
             side.close()
         return inner

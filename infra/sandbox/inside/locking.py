@@ -1,7 +1,7 @@
 """Decide which files a payload may lock, and end its waits on words that processes may share. Files of the machine are
 shared by all calls, so a lock on one, or a wait on a word of one, would be a covert channel between them. The kernel
 asks here about every lock and every such wait. Only files on the call's own two file systems may be locked; who waits
-is told after a moment to look again, for nobody can tell whose word it is."""
+is made to look again after a moment, for it cannot be known whose word it is."""
 
 import contextlib
 import errno

@@ -32,7 +32,7 @@ class _Own(SandboxProcess):
 def main(proc: str) -> NoReturn:
     """Serve one call with what is at ``proc`` to look at processes. Root becomes another user first, for each
     call another; anybody else stays who they are."""
-    fork_server.drop_root(fork_server.stranger(proc))
+    fork_server.drop_root(fork_server.unused_user(proc))
     requests, answers = os.dup(0), os.dup(1)
     for fd in (0, 1):
         os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), fd)

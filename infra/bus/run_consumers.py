@@ -1,6 +1,6 @@
 """Which runs this process takes messages of: those that are under way, of handlers for which it lacks nothing.
 
-While a run goes on, each handler has a consumer of its own for it (its lane). A run that is paused is not asked for, so
+While a run goes on, each handler has a consumer of its own for it. A run that is paused is not asked for, so
 what it has left stays where it is, for whichever process comes when it is resumed.
 """
 
@@ -36,12 +36,12 @@ Lacks = Callable[[Reaction, Any], Awaitable[DependencyError | None]]
 
 
 async def lacks_nothing(handler: Reaction, state: Any) -> DependencyError | None:
-    """Say that every process can do everything."""
+    """Say of every handler and run that this process can execute it: None."""
     return None
 
 
-class Lanes:
-    """The lanes of one process, opened and closed as runs begin, pause and end."""
+class RunConsumers:
+    """The consumers of one process, opened and closed as runs begin, pause and end."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Lanes:
         self._processes = Processes(log, [handler.name for handler in handlers], self._missing)
 
     async def start(self, arrivals: Mapping[str, Arrivals]) -> None:
-        """Open the lanes of the runs that are under way, and follow what becomes of runs."""
+        """Open the consumers of the runs that are under way, and follow what becomes of runs."""
         self._arrivals = arrivals
         await self._processes.start()
         self._seq = await self._log.last_seq()
@@ -89,7 +89,7 @@ class Lanes:
         """Runs that are under way."""
         return list(self._begun)
 
-    async def settled(self) -> bool:
+    async def resolved(self) -> bool:
         """Whether everything that became of runs before this call is known here."""
         for kind in CONTROL:
             if (await self._log.newest(f"a0.ev.*.*.*.{kind}"))[0] > self._seq:
@@ -128,25 +128,25 @@ class Lanes:
 
     def _open(self, run: str) -> None:
         if run not in self._opening:
-            task = self._opening[run] = asyncio.create_task(self._open_all(run), name=f"lanes of {run}")
+            task = self._opening[run] = asyncio.create_task(self._open_all(run), name=f"consumers of {run}")
             task.add_done_callback(lambda _: self._opening.pop(run, None))
 
     async def _open_all(self, run: str) -> None:
-        """Open every lane of ``run`` for which nothing is lacking here; try again until the server answers."""
+        """Open every consumer of ``run`` for which nothing is lacking here; try again until the server answers."""
         while run in self._begun:
             try:
                 view = await self._views.get(run)
                 for handler in self._handlers:
-                    await self._open_lane(handler, run, view)
+                    await self._open_consumer(handler, run, view)
                 return
             except BrokenViewError as error:
                 self._fatal(str(error))
                 return
-            except Exception as error:  # a run whose lanes stay closed would stand still, and nobody would know why
-                logging.getLogger(__name__).warning("the lanes of %s cannot be opened yet: %s", run, error)
+            except Exception as error:  # a run whose consumers stay closed would stand still, and nobody would know why
+                logging.getLogger(__name__).warning("the consumers of %s cannot be opened yet: %s", run, error)
                 await asyncio.sleep(AGAIN_S)
 
-    async def _open_lane(self, handler: Reaction, run: str, view: RunView) -> None:
+    async def _open_consumer(self, handler: Reaction, run: str, view: RunView) -> None:
         await self._make(handler, run)
         lacking = await self._lacks(handler, view.state)
         if lacking:
@@ -156,8 +156,8 @@ class Lanes:
             await self._arrivals[handler.name].add(run, f"{handler.name}-{run}")
 
     async def _make(self, handler: Reaction, run: str) -> None:
-        lane = self._topology.lane(handler, run)
-        await apart(self._log.client.jsm().add_consumer(EVENTS, lane))
+        consumer = self._topology.run_consumer(handler, run)
+        await apart(self._log.client.jsm().add_consumer(EVENTS, consumer))
 
     async def _close(self, recorded: Recorded) -> None:
         if opening := self._opening.get(recorded.run):
@@ -169,11 +169,11 @@ class Lanes:
             self._spawn(self._forget(recorded.run), f"end of {recorded.run}")
 
     async def _forget(self, run: str) -> None:
-        """Have the server forget the lanes of a run that is over. What stays is forgotten later."""
+        """Have the server forget the consumers of a run that is over. What stays is forgotten later."""
         for handler in self._handlers:
             try:
-                lane = self._topology.lane(handler, run, ENDED_S)
-                await apart(self._log.client.jsm().add_consumer(EVENTS, lane))
+                consumer = self._topology.run_consumer(handler, run, ENDED_S)
+                await apart(self._log.client.jsm().add_consumer(EVENTS, consumer))
             except (Error, TimeoutError, OSError):
                 return
 
@@ -205,7 +205,7 @@ class Lanes:
                 return
 
     async def _waits(self, handler: str, run: str) -> bool:
-        """Whether the lane has something that nobody has begun."""
+        """Whether the consumer has something that nobody has begun."""
         info = await apart(self._log.client.jsm().consumer_info(EVENTS, f"{handler}-{run}"))
         return bool(info.num_pending)
 
