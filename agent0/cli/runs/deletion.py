@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agent0.assembly.requests.run_deletion import Deletion, Selection
     from agent0.settings import Settings
 
+KEPT = "Nothing is deleted; --commit deletes it."
 Commit = Annotated[bool, typer.Option("--commit", help="Do it; without it, only say what it frees.")]
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
@@ -52,8 +53,10 @@ def delete(run: console.Run, commit: Commit = False, reason: Reason = "", as_jso
                 return await delete_run(held, log, name, held.router.user, reason)
             return (await deletions(held, log, [name]))[0]
 
-    found = console.run_async(work)
-    console.record({**_shown(found, as_json), "deleted": commit}, as_json)
+    deletion = console.run_async(work)
+    console.record({**_shown(deletion, as_json), "deleted": commit}, as_json)
+    if not commit:
+        console.say(KEPT)
 
 
 def archive(
@@ -91,6 +94,8 @@ def prune(
         found = console.run_async(lambda: _pruned(held, selection, reason, commit))
     rows = [{**_shown(one, as_json), "deleted": commit and not one.users} for one in found]
     console.table(rows, as_json, ("run", "frees" if not as_json else "bytes", "artifacts", "users", "deleted"))
+    if rows and not commit:
+        console.say(KEPT)
 
 
 async def _pruned(held: "Settings", selection: "Selection", reason: str, commit: bool) -> "list[Deletion]":
