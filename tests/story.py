@@ -271,34 +271,6 @@ class Teller(TaskTeller):
             self.tell(alarms.ReactionDropped(**at, cause_type=cause.type, reason="not needed"))
 
 
-def cancelled_run(run: str = "r9") -> list[Recorded]:
-    """A run that a person ended before its first task was closed."""
-    teller = Teller(run, 1, 2, 1, 0)
-    teller.tell_all(incidents=False)
-    kept = teller.told[:12]
-    teller.told = kept
-    teller.tell(runs.RunCancelled(reason="enough"))
-    return teller.told
-
-
-def failed_run(run: str = "r8") -> list[Recorded]:
-    """A run that gave up too much."""
-    teller = Teller(run, 1, 2, 1, 0)
-    teller.tell_all(incidents=False)
-    teller.told = teller.told[:12]
-    teller.tell(runs.RunFailed(reason="2 of 2 were given up", cause_kind="given_up", iteration=0, state_sha="0" * 64))
-    return teller.told
-
-
-def deleted_run(run: str = "r7") -> list[Recorded]:
-    """A run that failed, was hidden under a tag, and deleted."""
-    told = Teller(run, 1, 2, 1, 0)
-    told.told = failed_run(run)
-    told.tell(runs.RunLabelled(hidden=True, tags=("old",), by="laptop"))
-    told.tell(runs.RunDeleted(artifacts=3, bytes=4096, by="laptop", reason="no longer needed"))
-    return told.told
-
-
 def policy_changes(after: int = 0) -> list[Recorded]:
     """What a person changed about tools, which is part of no run."""
     told = Teller(policies.RUN, 1, 1, 1, 0)

@@ -40,7 +40,6 @@ from agent0.experiments.ablation_runs import (
     describe_compute,
     requested_compute,
     runs_of_study,
-    seeds_of,
     with_models,
 )
 from agent0.experiments.ablations import NAME, AblationStudy, Variant, ablation_studies
@@ -109,17 +108,6 @@ def test_models_are_arms_of_their_own() -> None:
 
 
 # --- bad input
-
-
-@pytest.mark.parametrize("text", ["-1", "a", "0,x", "3-1", "0-1000000", "1.5", "\uff10", "0;1"])
-def test_what_is_no_seed_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="seed"):
-        seeds_of(text)
-
-
-def test_seeds_are_read() -> None:
-    assert seeds_of("0,1, 2") == (0, 1, 2) == seeds_of("0-2")
-    assert seeds_of("") == ()
 
 
 @pytest.mark.parametrize(

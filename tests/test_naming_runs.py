@@ -15,7 +15,8 @@ from agent0.config.loading import load
 from agent0.settings import Settings
 from events.tasks import TaskRequested
 from tests import test_forking
-from tests.story import benchmark_run, failed_run, renumbered, whole_run
+from tests.story import benchmark_run, renumbered, whole_run
+from tests.story_ends import failed_run
 from tests.terminal import agent0 as call
 from tests.test_report import told
 

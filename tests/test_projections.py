@@ -35,13 +35,11 @@ from tests.story import (
     benchmark_run,
     bodies,
     budget_entries,
-    cancelled_run,
-    deleted_run,
     experiment,
-    failed_run,
     policy_changes,
     whole_run,
 )
+from tests.story_ends import cancelled_run, deleted_run, failed_run
 from tests.story_gains import measured_gains
 from tests.story_submissions import submitted_task
 

@@ -21,7 +21,8 @@ from projections import events as event_queries
 from projections import runs as run_queries
 from projections import tasks as task_queries
 from projections.trajectories import FORMATS, export
-from tests.story import bodies, cancelled_run, renumbered, whole_run
+from tests.story import bodies, renumbered, whole_run
+from tests.story_ends import cancelled_run
 
 TABLES = tables()
 STORY = whole_run(iterations=2, tasks=6, attempts=2)

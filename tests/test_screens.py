@@ -22,7 +22,8 @@ from agent0.cli.log import events
 from events.base import Recorded, record
 from events.checkpoints import EvaluationItemScored
 from tests.play import Played
-from tests.story import benchmark_run, experiment, failed_run, renumbered, whole_run
+from tests.story import benchmark_run, experiment, renumbered, whole_run
+from tests.story_ends import failed_run
 from tests.terminal import Said
 from tests.terminal import agent0 as call
 from tests.test_report import told

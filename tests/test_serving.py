@@ -331,7 +331,7 @@ def test_an_adapter_is_handed_over_and_found_again(
     assert found.json["probes"]["by"] == "token text" and found.json["probes"]["largest"] < 1e-4
     server.offers_logprobs = False
     found = call(home, "verify", f"{RUN}/{STEP}", "--name", "student:i001", "--url", server.url)
-    assert found.code == 0 and "no log-probabilities" in found.json["probes"]["told"]
+    assert found.code == 0 and "no log-probabilities" in found.json["probes"]["note"]
     other = call(home, "verify", "exp-again/s009", "--name", "student:i001", "--url", server.url)
     assert other.code == 3 and not other.json["probes"]["agree"]
 

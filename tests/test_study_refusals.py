@@ -186,3 +186,14 @@ def test_variants_are_chosen_in_the_studys_order_and_repeated_for_each_model() -
     )
     (_, cut) = with_models((Variant("a" * 28),), ["m" * 5])
     assert cut.name == "a" * 28 + "-m" and with_models((Variant("a" * 29),), ["m"])[1].name == "a" * 29
+
+
+@pytest.mark.parametrize("text", ["-1", "a", "0,x", "3-1", "0-1000000", "1.5", "\uff10", "0;1"])
+def test_what_is_no_seed_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="seed"):
+        seeds_of(text)
+
+
+def test_seeds_are_read() -> None:
+    assert seeds_of("0,1, 2") == (0, 1, 2) == seeds_of("0-2")
+    assert seeds_of("") == ()

@@ -1,4 +1,4 @@
-"""Connections and their seats: who has no key may fill neither, so that whoever has a key is answered.
+"""Limits on connections and concurrent requests. Clients without a key cannot exhaust them for clients with one.
 
 A connection whose request has not come yet is ended by its deadline, or sooner where too many wait: then the oldest
 goes, and one that has just come stays long enough to say who asks."""
@@ -99,7 +99,7 @@ class BoundedProtocol(H11Protocol):
         self._bounds.remove(self)
 
     def _late(self) -> None:
-        """End the connection; who has begun a request is told why."""
+        """Close the connection on timeout, with status 408 where a request was begun."""
         if self.conn.trailing_data[0] and self.conn.our_state is self.conn.their_state:
             self.transport.write(LATE)
         self.end()

@@ -18,7 +18,7 @@ class Rates:
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = monotonic, what: str = CHANGES) -> None:
         self._most, self._clock, self._what = a_minute, clock, what
-        self._held: dict[str, tuple[float, float]] = {}
+        self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, name: str) -> None:
         """Count one request of ``name``.
@@ -28,20 +28,20 @@ class Rates:
         """
         if not self._most:
             return
-        now = self._clock()
-        left, at = self._held.pop(name, (float(self._most), now))
-        left = min(float(self._most), left + (now - at) * self._most / MINUTE_S)
-        self._held[name] = (max(0.0, left - 1) if left >= 1 else left, now)
-        while len(self._held) > MOST:
-            del self._held[next(iter(self._held))]
+        time_s = self._clock()
+        left, filled_s = self._buckets.pop(name, (float(self._most), time_s))
+        left = min(float(self._most), left + (time_s - filled_s) * self._most / MINUTE_S)
+        self._buckets[name] = (max(0.0, left - 1) if left >= 1 else left, time_s)
+        while len(self._buckets) > MOST:
+            del self._buckets[next(iter(self._buckets))]
         if left < 1:
             why = f"{self._most} a minute are (api.changes_per_minute)."
             raise RateError(self._what, why, (1 - left) * MINUTE_S / self._most)
 
 
 class WrongKeys:
-    """Counts keys that are not known, by the address that tries them and by key: never against anybody else. A key that
-    is known is let in whatever was tried before: keys are too long to be guessed."""
+    """Limits tries of unknown keys for each client address and for each key. A valid key always passes: keys are too
+    long to be guessed."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._rates = Rates(a_minute, clock, "Too many keys that are not known.")

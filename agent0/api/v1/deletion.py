@@ -43,8 +43,8 @@ async def label(response: Response, context: Context, request: Request, run: Nam
 @router.get("/runs/{run}/deletion", operation_id="show_deletion", tags=["runs"])
 async def show(context: Context, run: Name) -> Freed:
     """Say what deleting a run would free, and which runs need it."""
-    [found] = await deletions(context.settings, context.require_log(), [_resolved(context, run)])
-    return Freed(**found.row())
+    [deletion] = await deletions(context.settings, context.require_log(), [_resolved(context, run)])
+    return Freed(**deletion.row())
 
 
 @router.post("/runs/{run}/delete", operation_id="delete_run", tags=["runs"])

@@ -88,7 +88,7 @@ def _compared(
     texts = sum(turn.text.strip() == other.text.strip() for turn, other in zip(expected, turns, strict=True))
     if not any(turn.steps for turn in turns):
         note = "the server tells no log-probabilities; greedy texts were compared"
-        return {"probes": len(turns), "same_text": texts, "told": note, "agree": texts == len(turns)}
+        return {"probes": len(turns), "same_text": texts, "note": note, "agree": texts == len(turns)}
     measured, by_id = _parity(server, expected, served), server.kind != "ollama"
     numbers = {
         "largest": measured.largest,
@@ -122,14 +122,14 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
 
     digest, note = await server.digest()
     if source.whole:
-        return {"sha256": "", "served": digest, "told": "a full adapter is served merged", "agree": None}
+        return {"sha256": "", "served": digest, "note": "a full adapter is served merged", "agree": None}
     with tempfile.TemporaryDirectory(prefix="agent0-verify-") as folder:
         path = Path(folder) / "adapter.gguf"
         write_adapter(source.weights, source.base, path)
         ours = file_digest(path)
     if digest and digest != ours and server.kind == "ollama":
         note, digest = f"Ollama rewrites files on their way in, this one as {digest}; the probes decide", ""
-    return {"sha256": ours, "served": digest, "told": note, "agree": ours == digest if digest else None}
+    return {"sha256": ours, "served": digest, "note": note, "agree": ours == digest if digest else None}
 
 
 async def _template(
@@ -139,7 +139,7 @@ async def _template(
 
     theirs = [await server.rendered(turns) for turns in turns_of_probes]
     if None in theirs:
-        return {"agree": None, "told": "the server does not tell what its template makes"}
+        return {"agree": None, "note": "the server does not tell what its template makes"}
     same = [text == spelt(source.base, turn.prompt_ids) for text, turn in zip(theirs, ours, strict=True)]
     first = next((str(theirs[n])[:120] for n, agrees in enumerate(same) if not agrees), "")
     return {"agree": all(same), "probes": len(same), **({"differs": first} if first else {})}

@@ -39,7 +39,7 @@ class Deletion:
     @property
     def bytes(self) -> int:
         """What it frees."""
-        return sum(one.size for one in self.artifacts)
+        return sum(artifact.size for artifact in self.artifacts)
 
     def row(self) -> dict[str, Any]:
         """As people and programs read it."""
@@ -69,17 +69,19 @@ async def deletions(settings: Settings, log: "Log", runs: Sequence[str]) -> list
     """What deleting each of ``runs`` by itself throws away, and who needs it."""
     store = artifact_store(settings)
     by_run = await named_by_run(settings, log, store)
-    return [_deletion(run, by_run, {one.sha256: one for one, _ in store.stored()}) for run in runs]
+    return [_deletion(run, by_run, {artifact.sha256: artifact for artifact, _ in store.stored()}) for run in runs]
 
 
 def _deletion(run: str, by_run: Mapping[str, Named], stored: Mapping[str, Artifact]) -> Deletion:
-    own = by_run.get(run, Named())
-    others = {name: found for name, found in by_run.items() if name != run and not found.deleted}
-    kept = {digest for found in others.values() for digest in (*found.named, *found.mentioned)}
+    artifacts = by_run.get(run, Named())
+    others = {name: named for name, named in by_run.items() if name != run and not named.deleted}
+    kept = {digest for named in others.values() for digest in (*named.named, *named.mentioned)}
     users = [
-        name for name, found in others.items() if found.parent == run or own.trained & (found.used - found.trained)
+        name
+        for name, named in others.items()
+        if named.parent == run or artifacts.trained & (named.used - named.trained)
     ]
-    alone = tuple(stored[digest] for digest in sorted(own.named.keys() - kept) if digest in stored)
+    alone = tuple(stored[digest] for digest in sorted(artifacts.named.keys() - kept) if digest in stored)
     return Deletion(run, alone, tuple(sorted(users)))
 
 
@@ -103,9 +105,9 @@ async def delete_run(
     count, size = len(deletion.artifacts), deletion.bytes
     event = RunDeleted(artifacts=count, bytes=size, archive=archive, by=by, reason=reason)
     await log.append([recorded(deletion.run, event)])
-    store, now = artifact_store(settings), time.time()
-    for one in deletion.artifacts:
-        store.remove(one, now)
+    store, time_s = artifact_store(settings), time.time()
+    for artifact in deletion.artifacts:
+        store.remove(artifact, time_s)
     return deletion
 
 
@@ -155,5 +157,5 @@ async def select_runs(settings: Settings, log: "Log", selection: Selection, now:
         if (moment - datetime.fromisoformat(row["ended_at"] or row["updated"])).total_seconds() >= selection.older_s
         and (not selection.tag or selection.tag in tags_of(row))
     ]
-    found = [one for one in await deletions(settings, log, old) if one.bytes >= selection.larger]
-    return sorted(found, key=lambda one: (-one.bytes, one.run))
+    large = [deletion for deletion in await deletions(settings, log, old) if deletion.bytes >= selection.larger]
+    return sorted(large, key=lambda deletion: (-deletion.bytes, deletion.run))

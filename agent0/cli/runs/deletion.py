@@ -45,13 +45,13 @@ def delete(run: console.Run, commit: Commit = False, reason: Reason = "", as_jso
     from agent0.assembly.log.access import open_log
     from agent0.assembly.requests.run_deletion import delete_run, deletions
 
-    name, held = console.run_id(run), console.settings()
+    name, settings = console.run_id(run), console.settings()
 
     async def work() -> "Deletion":
-        async with open_log(held) as log:
+        async with open_log(settings) as log:
             if commit:
-                return await delete_run(held, log, name, held.router.user, reason)
-            return (await deletions(held, log, [name]))[0]
+                return await delete_run(settings, log, name, settings.router.user, reason)
+            return (await deletions(settings, log, [name]))[0]
 
     deletion = console.run_async(work)
     console.record({**_shown(deletion, as_json), "deleted": commit}, as_json)
@@ -69,9 +69,9 @@ def archive(
     opens it; `agent0 events import FILE` brings it into a data folder of its own."""
     from agent0.assembly.requests.run_deletion import archive_run
 
-    name, held = console.run_id(run), console.settings()
-    found = console.run_async(lambda: archive_run(held, name, out, held.router.user, reason))
-    console.record(found, as_json)
+    name, settings = console.run_id(run), console.settings()
+    archived = console.run_async(lambda: archive_run(settings, name, out, settings.router.user, reason))
+    console.record(archived, as_json)
 
 
 def prune(
@@ -89,32 +89,36 @@ def prune(
     selection = Selection(
         _amount(older_than, _SECONDS, "--older-than"), int(_amount(larger_than, _BYTES, "--larger-than")), tag
     )
-    held = console.settings()
+    settings = console.settings()
     with console.tables():
-        found = console.run_async(lambda: _pruned(held, selection, reason, commit))
-    rows = [{**_shown(one, as_json), "deleted": commit and not one.users} for one in found]
+        deletions = console.run_async(lambda: _pruned(settings, selection, reason, commit))
+    rows = [{**_shown(deletion, as_json), "deleted": commit and not deletion.users} for deletion in deletions]
     console.table(rows, as_json, ("run", "frees" if not as_json else "bytes", "artifacts", "users", "deleted"))
     if rows and not commit:
         console.say(KEPT)
 
 
-async def _pruned(held: "Settings", selection: "Selection", reason: str, commit: bool) -> "list[Deletion]":
+async def _pruned(settings: "Settings", selection: "Selection", reason: str, commit: bool) -> "list[Deletion]":
     """What was deleted, or would be; behind it what others need."""
     from agent0.assembly.log.access import open_log
     from agent0.assembly.requests.run_deletion import delete_run, select_runs
     from agent0.assembly.runtime.stamping import now
 
-    async with open_log(held) as log:
-        chosen = await select_runs(held, log, selection, now().isoformat())
+    async with open_log(settings) as log:
+        chosen = await select_runs(settings, log, selection, now().isoformat())
         if not commit:
             return chosen
-        done: list[Deletion] = []
-        while free := [one for one in chosen if not one.users]:  # a fork goes before what it began from
-            for one in free:
-                done.append(await delete_run(held, log, one.run, held.router.user, reason))
-            gone = {one.run for one in done}
-            chosen = [one for one in await select_runs(held, log, selection, now().isoformat()) if one.run not in gone]
-        return [*done, *chosen]
+        deleted: list[Deletion] = []
+        while free := [deletion for deletion in chosen if not deletion.users]:  # a fork goes before what it began from
+            for deletion in free:
+                deleted.append(await delete_run(settings, log, deletion.run, settings.router.user, reason))
+            gone = {deletion.run for deletion in deleted}
+            chosen = [
+                deletion
+                for deletion in await select_runs(settings, log, selection, now().isoformat())
+                if deletion.run not in gone
+            ]
+        return [*deleted, *chosen]
 
 
 def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
@@ -122,23 +126,23 @@ def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, 
     from agent0.assembly.requests.run_deletion import labelled, tags_of
     from projections.runs import show_run
 
-    held = console.settings()
+    settings = console.settings()
     with console.tables() as db:
         row = show_run(db, console.run_id(run))
     before = tags_of(row)
-    after = [one for one in before if one not in (tags or ())] if remove else [*before, *(tags or ())]
-    event = labelled(row, held.router.user, hidden, after)
+    after = [tag for tag in before if tag not in (tags or ())] if remove else [*before, *(tags or ())]
+    event = labelled(row, settings.router.user, hidden, after)
 
     async def work() -> None:
-        async with open_log(held) as log:
+        async with open_log(settings) as log:
             await log.append([event])
 
     console.run_async(work)
     return {"run": event.run, **event.event.model_dump(mode="json", include={"hidden", "tags"})}
 
 
-def _shown(one: "Deletion", as_json: bool) -> dict[str, Any]:
-    row = one.row()
+def _shown(deletion: "Deletion", as_json: bool) -> dict[str, Any]:
+    row = deletion.row()
     if as_json:
         return row
     return {"run": row["run"], "frees": f"{row['bytes'] / 1e6:,.1f} MB", "artifacts": row["artifacts"],
@@ -153,8 +157,8 @@ def _amount(text: str, units: dict[str, int], option: str) -> float:
     """
     from agent0.errors import ConfigError
 
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if found is None or found[2] not in units:
-        known = ", ".join(unit or "no unit" for unit in units)
-        raise ConfigError(f"{option} {text[:40]!r} is no amount.", fix=f"Write a number with a unit: {known}.")
-    return float(found[1]) * units[found[2]]
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2] not in units:
+        allowed = ", ".join(unit or "no unit" for unit in units)
+        raise ConfigError(f"{option} {text[:40]!r} is no amount.", fix=f"Write a number with a unit: {allowed}.")
+    return float(match[1]) * units[match[2]]
