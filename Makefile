@@ -3,7 +3,7 @@
 #   make run      set up, then the main job: a small model climbs past what it was taught, beside two controls
 #                 (five to six minutes)
 #   make test     set up, then ruff, then mypy beside the tests
-#   make check    ruff and mypy only          make docs     write the generated pages of docs/ again
+#   make check    ruff and mypy only          make docs     write docs/reference/ from the code
 #   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
 #                 (writes docs/results/learning.md; goes on where it was stopped)
 #   make arms     what an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,

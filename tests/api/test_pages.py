@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from agent0.api.context import ApiContext
 from agent0.api.pages.readings import students_of
 from agent0.api.pages.rendering import FOLDER
+from agent0.cli.system.docs_pages import cli_page
 from projections.checkpoints import list_checkpoints
 from tests.api.conftest import seeing
 from tests.api.served import stored
@@ -166,9 +167,8 @@ def test_what_is_empty_names_the_next_command(tmp_path: Path) -> None:
 
 def test_commands_that_pages_name_are_there() -> None:
     """With their options, as the reference has them."""
-    reference = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
     sections = {
-        part.partition("\n")[0].strip("` "): part for part in re.split(r"^#{2,4} ", reference, flags=re.MULTILINE)
+        part.partition("\n")[0].strip("` "): part for part in re.split(r"^#{2,4} ", cli_page(), flags=re.MULTILINE)
     }
     named = set()
     for template in FOLDER.glob("templates/*.jinja"):

@@ -46,7 +46,7 @@ def validate(profile: console.Profile = None, pairs: console.Set = None, as_json
 
 @app.command()
 def docs(as_json: console.Json = False) -> None:
-    """Every setting with its default and meaning, as Markdown: this is docs/reference/config.md."""
+    """Every setting with its default and meaning, as Markdown."""
     rows = reference()
     if as_json:
         console.data(rows)

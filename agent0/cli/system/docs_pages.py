@@ -1,6 +1,6 @@
-"""Writes the pages of docs/reference/ that say what the code says, so that a test can compare the two.
+"""Writes the pages of docs/reference/ from the code.
 
-``python -m agent0.cli.system.docs_pages`` writes them again.
+``python -m agent0.cli.system.docs_pages [FOLDER]`` writes them; without a folder, into docs/reference/ of the checkout.
 """
 
 import ast
@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -16,13 +17,11 @@ from typing import Any, get_args, get_origin
 from events import base, values
 
 TEMPLATES = Path(__file__).parent
-DOCS = Path(__file__).parents[3] / "docs" / "reference"
-NOUNS = ("runs", "tasks", "checkpoints", "models", "budgets", "alarms", "policies", "benchmarks")
+NOUNS = (
+    "runs", "tasks", "submissions", "checkpoints", "models", "budgets", "alarms", "policies", "benchmarks",
+    "experiments",
+)  # fmt: skip
 """Modules of events in the order in which their story is told."""
-
-
-NAMES = frozenset({"events.md", "cli.md", "config.md", "tools.md", "rewards.md", "python.md"})
-"""The pages that ``pages`` writes."""
 
 
 def pages() -> dict[str, str]:
@@ -232,11 +231,12 @@ def _given(parameter: Any) -> str:
     return f"`{value}`"
 
 
-def write() -> None:
-    """Write every generated page into the folder ``docs``."""
+def write(folder: Path) -> None:
+    """Write every generated page into ``folder``, which is made where it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
-        (DOCS / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write()
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[3] / "docs" / "reference")

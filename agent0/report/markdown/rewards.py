@@ -12,7 +12,7 @@ from agent0.settings import RewardConfig
 
 
 def reference() -> str:
-    """Markdown of ``docs/reference/rewards.md``: every reward set, its components, and the features they read."""
+    """Markdown of the reference of rewards: every reward set, its components, and the features they read."""
     return render("rewards.md.jinja", sets=reward_sets(), parts=part_rows, roles=ROLES, features=features)
 
 
