@@ -16,10 +16,8 @@ from fractions import Fraction
 from agent0.grading.comparison.decisions import (
     Decision,
     decided_as_read,
-    decided_by_parts,
-    decided_in_one_form,
+    decided_by_kind,
     decided_in_words,
-    decided_without_markup,
 )
 from agent0.grading.comparison.functions import same_functions, surely_differ
 from agent0.grading.comparison.words.choices import letter_of
@@ -35,9 +33,7 @@ from agent0.grading.math.lexer import UnreadableError
 from agent0.grading.math.parser import read
 from agent0.grading.math.undone import UNDONE, leaves_work
 from agent0.grading.math.units import one_unit
-from agent0.grading.notation.markup import unmarked
-from agent0.grading.notation.sides import last_side
-from agent0.grading.notation.steps import computed, in_one_form, is_plain, other_notations, rewritten, spelled
+from agent0.grading.notation.steps import in_one_notation, is_plain, other_notations
 
 __all__ = ["Grade", "answer_in", "exactly", "grade", "guard"]
 
@@ -83,26 +79,11 @@ def _in_notation(gold: str, candidate: str) -> Grade:
     """``grade`` of one reading of both."""
     if guard(gold, candidate) or is_plain(gold, candidate):
         return exactly(gold, candidate)
-    gold, candidate = in_one_form(gold, candidate)
-    if decision := decided_in_one_form(gold, candidate):
+    gold, candidate = in_one_notation(gold, candidate)
+    if decision := decided_by_kind(gold, candidate, lambda *parts: _part(*parts).correct is True):
         return _decided(decision, gold, candidate)
-    if decision := decided_without_markup(unmarked(gold), unmarked(candidate)):
-        return _decided(decision, gold, candidate)
-    if _CHOICE_GOLD.match(gold.strip()) or _WORDS_GOLD.match(gold.strip()):
-        return _spelled(gold, candidate)
-    candidate = last_side(gold, candidate)
-    if decision := decided_without_markup(unmarked(gold), unmarked(candidate)):
-        return _decided(decision, gold, candidate)
-    return _rewritten(*rewritten(gold, candidate))
-
-
-def _rewritten(gold: str, candidate: str) -> Grade:
-    """``grade`` of what is mathematics, both rewritten."""
-    written = spelled(gold, candidate)
-    if decision := decided_by_parts(gold, candidate, _alike):
-        return _decided(decision, gold, candidate)
-    compared = _spelled(*computed(gold, candidate))
-    if compared.correct is not False and leaves_work(*written):
+    compared = _part(gold, candidate)
+    if compared.correct is not False and leaves_work(gold, candidate):
         return _decided((False, UNDONE), gold, candidate)
     if compared.correct is not True and same_functions(gold, candidate, engine=compared.symbolic):
         return _decided((True, "equal at each point"), gold, candidate)
@@ -111,20 +92,13 @@ def _rewritten(gold: str, candidate: str) -> Grade:
     return compared
 
 
-def _alike(expected: str, answer: str) -> bool:
-    """Whether two parts of answers are equal."""
-    return _spelled(expected, answer).correct is True
-
-
-def _spelled(gold: str, candidate: str) -> Grade:
-    """``grade`` of answers in the spelling that exact comparison reads."""
-    bare = unmarked(gold), unmarked(candidate)
-    if decision := decided_in_words(*bare):
-        return _decided(decision, *bare)
-    if not bare[1].strip() or _WORDS_GOLD.match(gold.strip()):
-        return exactly(*spelled(gold, candidate))
-    expected, answer = spelled(gold, candidate)
-    return _unasked(exactly(expected, _products(expected, answer)))
+def _part(gold: str, candidate: str) -> Grade:
+    """``grade`` of answers in one notation, or of parts of them, as words or algebra."""
+    if decision := decided_in_words(gold, candidate):
+        return _decided(decision, gold, candidate)
+    if not candidate.strip() or _WORDS_GOLD.match(gold.strip()):
+        return exactly(gold, candidate)
+    return _unasked(exactly(gold, _products(gold, candidate)))
 
 
 def _products(expected: str, answer: str) -> str:

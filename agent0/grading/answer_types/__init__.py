@@ -15,7 +15,7 @@ from agent0.grading.comparison.decisions import decided_in_words
 from agent0.grading.comparison.words.calendar import timed
 from agent0.grading.normal_form import normal_form
 from agent0.grading.notation.markup import unmarked
-from agent0.grading.notation.steps import is_plain, rewritten, spelled
+from agent0.grading.notation.steps import in_one_notation, is_plain
 from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"
@@ -117,7 +117,7 @@ def left_undone(name: str, expected: str, answer: str) -> bool:
         return False
     name = name or kind_of(expected)
     if name == VALUE and not is_plain(expected, answer):
-        expected, answer = spelled(*rewritten(expected, answer))
+        expected, answer = in_one_notation(expected, answer)
     return named(name).undone(expected, answer)
 
 

@@ -33,8 +33,10 @@ _AS_READ: Rules = {
     "an equation that is not solved": shapes.is_equation_of_unknown,
     "percent": shapes.is_percent_of_fraction,
 }
-_IN_ONE_FORM: Rules = {"the same text": same_text, "shape": shapes.same_shape, "residues": same_terms}
-_WITHOUT_MARKUP: Rules = {
+_BY_KIND: Rules = {
+    "the same text": same_text,
+    "shape": shapes.same_shape,
+    "residues": same_terms,
     "quantity": same_quantity,
     "truth value": terms.same_truth,
     "permutation": shapes.same_permutation,
@@ -66,27 +68,18 @@ def decided_as_read(gold: str, answer: str) -> Decision | None:
     return _first(_AS_READ, without_gaps(gold), without_gaps(answer))
 
 
-def decided_in_one_form(gold: str, answer: str) -> Decision | None:
-    """Decide, with the rule, answers in one form (``notation.steps.in_one_form``); None for what is algebra."""
-    return _first(_IN_ONE_FORM, gold, answer)
-
-
-def decided_without_markup(gold: str, answer: str) -> Decision | None:
-    """Decide, with the rule, answers without markup that are of one kind; None for everything else."""
-    return _first(_WITHOUT_MARKUP, gold, answer, LONGEST_OF_A_KIND)
-
-
-def decided_in_words(gold: str, answer: str) -> Decision | None:
-    """Decide, with the rule, what is compared as words, both without markup; None for everything else."""
-    return _first(_IN_WORDS, gold, answer, max(len(gold), len(answer)))
-
-
-def decided_by_parts(gold: str, answer: str, equal: Equal) -> Decision | None:
-    """Decide, with the rule, congruences and functions by cases, both rewritten; ``equal`` compares parts."""
-    rules: Rules = {
+def decided_by_kind(gold: str, answer: str, equal: Equal) -> Decision | None:
+    """Decide, with the rule, answers in one notation; None for what is algebra. ``equal`` compares parts of both."""
+    by_parts: Rules = {
         "congruence": same_residues,
         "cases": lambda gold, answer: same_cases(gold, answer, equal),
         "one or the other": lambda gold, answer: False if one_or_other(gold, answer) else None,
         "the same text": lambda gold, answer: spelled_alike(gold, answer) or None,
     }
-    return _first(rules, gold, answer, max(len(gold), len(answer)))
+    of_kind = _first(_BY_KIND, gold, answer, LONGEST_OF_A_KIND)
+    return of_kind or _first(by_parts, gold, answer, max(len(gold), len(answer)))
+
+
+def decided_in_words(gold: str, answer: str) -> Decision | None:
+    """Decide, with the rule, what is compared as words; None for everything else."""
+    return _first(_IN_WORDS, gold, answer, max(len(gold), len(answer)))

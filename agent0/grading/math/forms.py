@@ -77,7 +77,7 @@ NAME = (
     r"|\(\s*[a-z](?:\s*,\s*[a-z])+\s*\)"
 )
 _VARIABLE = re.compile(NAME)
-_COMPUTED = re.compile(r"(?<=.)[-+*/^!]|\\(?:frac|cdot|times|div|sqrt|binom)")
+_COMPUTED = re.compile(r"(?<=.)[-+*/^!]|\\(?:frac|cdot|times|div|sqrt|binom)|\\?(?:gcd|lcm|max|min)")
 _MARKUP = re.compile(
     rf"\\(?:text)?color\{{\w+\}}|\\(?:underline|emph|{COMMANDS}|large|Large|huge)(?![A-Za-z])"
     r"|\\(?:textsc|textup|textmd|mathtt|mathnormal|bf|it|rm|bfseries|itshape)(?![A-Za-z])|[{}$]|\\(?![A-Za-z])"

@@ -16,14 +16,15 @@ from agent0.grading.math.angles import E, turned
 from agent0.grading.math.applied import binomial, double_factorial, factorial, function, magnitude, rounded
 from agent0.grading.math.lexer import Cursor, Letters, Token, UnreadableError, tokens_of
 
-DEEPEST, LONGEST = 24, 400
-MOST_TERMS = 300
-"""Of sums and products in one expression."""
+DEEPEST, LONGEST, MOST_TERMS = 24, 400, 300
+"""Levels and characters of an expression, and terms of its sums and products."""
 _mixed = re.compile(
     r"(\d+) (?:frac \{ (\d+) \} \{ (\d+) \}|frac (\d)(\d)(?!\d)|frac (\d) (\d)(?!\d)|(\d+) / (\d+)(?![\d.]))(?= |$)"
 )
 """Tokens of a mixed number, joined by spaces."""
-_NO_FACTORS = {"cdot", "times", "div", "over", "pm", "mp", "cup", "cap", "rfloor", "rceil", "to", "rightarrow"}
+_NO_FACTORS = {
+    "cdot", "times", "div", "over", "pm", "mp", "cup", "cap", "rfloor", "rceil", "to", "rightarrow", "bmod", "mod"
+}  # fmt: skip
 _FUNCTION_LETTERS, _SIMPLE_FUNCTIONS, _PRIMED_FUNCTIONS = "fg", "hFGH", "fghFGHyuvpq"
 """Letters that are functions before a bracket: always, before one letter or number, and where they are primed."""
 
@@ -67,6 +68,11 @@ class _Reader(Cursor):
         while lexeme := self.accept("+", "-"):
             term = self._signed_product(depth)
             value = algebra.add(value, term if lexeme == "+" else algebra.negative(term))
+        if self.accept("bmod", "mod"):
+            whole, modulus = algebra.whole(value), algebra.whole(self._product(depth))
+            if whole is None or not modulus:
+                raise UnreadableError("a remainder of what is no whole number")
+            return algebra.number(whole % modulus)
         return value
 
     def _signed_product(self, depth: int) -> Quotient:
@@ -288,13 +294,8 @@ class _Reader(Cursor):
         if self.peek()[1] not in ("(", "{"):
             if self.peek()[0] not in ("letter", "number"):
                 raise UnreadableError(f"{name!r} of nothing")
-            self.tokens = [
-                *self.tokens[: self.position],
-                ("sign", "("),
-                self.peek(),
-                ("sign", ")"),
-                *self.tokens[self.position + 1 :],
-            ]
+            before, after = self.tokens[: self.position], self.tokens[self.position + 1 :]
+            self.tokens = [*before, ("sign", "("), self.peek(), ("sign", ")"), *after]
         arguments = self.arguments()
         values = [self._value(argument, depth + 1) for argument in arguments]
         numbers = [None if value is None else algebra.whole(value) for value in values]

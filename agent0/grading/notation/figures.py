@@ -2,10 +2,7 @@
 
 # ruff: noqa: RUF001 (signs as they are written)
 import re
-from fractions import Fraction
 
-from agent0.grading.math import algebra
-from agent0.grading.notation.names import value_of
 from agent0.grading.notation.numerals import figures
 from agent0.grading.notation.sets import vector
 from agent0.grading.rules import rewrite, rules
@@ -60,8 +57,6 @@ _diagonal = re.compile(
     re.IGNORECASE,
 )
 _unit = re.compile(r"\s*(-?[\d./]*)\s*(?:\\(?:mathbf|mathrm)\s*\{\s*I\s*\}|I)\s*(?:_\s*\{?\s*(\d)\s*\}?)?\s*")
-_polar = re.compile(r"e\s*\^\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|e\s*\^\s*\(([^()]*)\)")
-_turns = re.compile(r"-?\s*(?:\d|\\pi|\\[dt]?frac|i|[{}/\s()]|\\cdot|\\,|π)+")
 
 
 def respelled(gold: str, answer: str) -> tuple[str, str]:
@@ -69,8 +64,7 @@ def respelled(gold: str, answer: str) -> tuple[str, str]:
     if max(len(gold), len(answer)) > LONGEST:
         return gold, answer
     gold, answer = _signs(gold), _signs(answer)
-    gold, answer = _polars(gold, answer)
-    if (":" in gold and not _clock.search(gold)) or _plain_fraction.fullmatch(gold.strip()):
+    if (":" in gold and r"\{" not in gold and not _clock.search(gold)) or _plain_fraction.fullmatch(gold.strip()):
         gold, answer = _ratios(gold, answer)
     if "_" not in gold and "_1" in answer.replace("{", ""):
         answer = _numbered.sub(r"\1 =", answer)
@@ -148,34 +142,3 @@ def _square(cells: list[str]) -> str:
 def _block_of(rows: list[list[str]]) -> str:
     body = r"\\ ".join("&".join(row) for row in rows)
     return rf"\begin{{pmatrix}}{body}\end{{pmatrix}}"
-
-
-def _polars(gold: str, answer: str) -> tuple[str, str]:
-    r"""``e^{i\pi/3}`` by its cosine and sine, where it is a part of a turn."""
-    if "e" not in gold + answer or "i" not in answer + gold or re.search(r"e\s*\^|exp", gold):
-        return gold, answer
-    return _polar.sub(_turn, gold), _polar.sub(_turn, answer)
-
-
-def _turn(match: re.Match[str]) -> str:
-    inside = (match[1] or match[2]).replace("π", r"\pi ")
-    if "i" not in re.sub(r"\\[A-Za-z]+", "", inside) or not re.search(r"\\pi", inside) or not _turns.fullmatch(inside):
-        return match[0]
-    angle = _turned_by(inside)
-    if angle is None or angle.denominator not in (1, 2, 3, 4, 6, 12):
-        return match[0]
-    degrees = int(angle * 180) % 360
-    return rf"(\cos({degrees}^\circ) + i \cdot \sin({degrees}^\circ))"
-
-
-def _turned_by(inside: str) -> Fraction | None:
-    r"""The multiple of pi that ``\frac{2\pi i}{3}`` is."""
-    value = value_of(inside)
-    if value is None:
-        return None
-    turned = (
-        algebra.multiply(value, algebra.inverse(algebra.multiply(algebra.symbol("i"), algebra.symbol("pi"))))
-        if value.above
-        else value
-    )
-    return algebra.rational(turned)

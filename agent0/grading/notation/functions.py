@@ -1,11 +1,8 @@
-"""Functions that language models write in several ways: expectations, compositions, binomials, whole parts, exact
-sines."""
+"""Functions that language models write in several ways: expectations, compositions, binomials, whole parts."""
 
 import re
-from fractions import Fraction
 
-from agent0.grading.math.algebra import whole
-from agent0.grading.notation.names import arguments, bracketed, key_of, name, value_of
+from agent0.grading.notation.names import arguments, bracketed, key_of, name
 from agent0.grading.notation.sets import vector
 from agent0.grading.rules import rewrite, rules
 
@@ -44,19 +41,8 @@ _choose = (
 )
 _own_c = re.compile(r"(?<![A-Za-z\\\d ])C|\dC(?!\s*\d)")
 _pair = re.compile(r"\s*[\[(<].*,.*[\])>]\s*|.*\\(?:begin|langle).*", re.DOTALL)
-_states = re.compile(r"\\?(?:gcd|lcm|binom|max|min)(?![A-Za-z])")
 _one_unit = re.compile(r"\s*(-?[\d./]*)\s*\\(?:mathbf|hat|vec)\s*\{\s*\\?([ijk])(?:math)?\s*\}\s*")
 _number = re.compile(r"[\s(){}]*(-?\d+)[\s(){}]*")
-_modulo = re.compile(r"\s*(\d{1,9})(?:\s*\^\s*\{?(\d{1,6})\}?)?\s*\\b?mod\s*\{?\s*(\d{1,9})\s*\}?\s*")
-_angle = re.compile(
-    r"\\?(?<![A-Za-z])(sin|cos|tan)\s*(?P<open>\(|\{)?\s*(?:(\d{1,4})\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree"
-    r"|\s?degrees)|\\[dt]?frac\s*\{\s*(\d*)\s*\\pi\s*\}\s*\{?\s*(\d{1,2})\s*\}?"
-    r"|(\d*)\s*\\pi\s*/\s*(\d{1,2}))\s*(?(open)[)}])"
-)
-_r2, _r3, _r6 = r"\sqrt{2}", r"\sqrt{3}", r"\sqrt{6}"
-_SINES = {0: "0", 15: rf"\frac{{{_r6}-{_r2}}}{{4}}", 30: r"\frac{1}{2}", 45: rf"\frac{{{_r2}}}{{2}}",
-          60: rf"\frac{{{_r3}}}{{2}}", 75: rf"\frac{{{_r6}+{_r2}}}{{4}}", 90: "1"}  # fmt: skip
-_TANGENTS = {0: "0", 15: f"2-{_r3}", 30: rf"\frac{{{_r3}}}{{3}}", 45: "1", 60: _r3, 75: f"2+{_r3}"}
 
 
 def applied(gold: str, answer: str) -> tuple[str, str]:
@@ -124,35 +110,3 @@ def _in_plane(gold: str, answer: str) -> str:
         return gold
     given = vector(answer, 2, bare=True) or answer
     return plane if plane.count(",") == 1 == given.count(",") and "(" in plane else gold
-
-
-def computed_functions(text: str) -> str:
-    """Return ``text`` with exact sines, binomials of large factorials, remainders and stated values in figures."""
-    if match := _modulo.fullmatch(text) if "mod" in text else None:
-        return str(pow(int(match[1]), int(match[2] or 1), int(match[3]))) if int(match[3]) else text
-    if "=" in text and _states.search(text):
-        text = _stated(text)
-    return _angle.sub(_exact, text) if re.search("sin|cos|tan", text) else text
-
-
-def _stated(text: str) -> str:
-    r"""``6`` of ``\gcd(12,18)=6``."""
-    values = [value_of(side) for side in text.split("=")]
-    numbers = {None if value is None else whole(value) for value in values}
-    return str(numbers.pop()) if len(values) == 2 and len(numbers) == 1 and None not in numbers else text
-
-
-def _exact(match: re.Match[str]) -> str:
-    r"""The value at a multiple of 15 degrees."""
-    below = match[5] or match[7]
-    angle = Fraction(match[3]) if match[3] else Fraction(180 * int(match[4] or match[6] or 1), int(below) or 1)
-    if angle.denominator != 1 or angle % 15 or (below and not int(below)):
-        return match[0]
-    turn = int(angle) + (90 if match[1] == "cos" else 0)
-    if match[1] == "tan":
-        turn %= 180
-        sign, value = ("", turn) if turn < 90 else ("-", 180 - turn)
-        return f"({sign}({_TANGENTS[value]}))" if value in _TANGENTS else match[0]
-    turn %= 360
-    sign, turn = ("-", turn - 180) if turn > 180 else ("", turn)
-    return f"({sign}({_SINES[min(turn, 180 - turn)]}))"

@@ -80,7 +80,7 @@ def _lettered(side: str) -> bool:
 def _of_equation(gold: str, sides: list[str], answer: str) -> str:
     """``L = c`` of ``a = L = c`` where the gold is ``L = ...``."""
     left, _, right = gold.partition("=")
-    if not right or "=" in right or len(sides) < 2:
+    if not right or "=" in right or any(map(_second.search, sides[1:-1])):
         return answer
     expected = _tight(left)
     if expected in map(_tight, sides[:-1]):

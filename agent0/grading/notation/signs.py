@@ -49,6 +49,11 @@ _SPELLINGS += rules(
         r"|\s)*(\\[dt]?frac\s*\{[^{}]*\}\s*\{[^{}]*\}|\([^()]*\)|\d+\s*(?:\^\s*\{?\s*\\circ\s*\}?|°)?|\\pi)",
         r"(\\cos(\1) + i \\sin(\1))",
     ),
+    (
+        r"\\?(?<![A-Za-z])(sin|cos|tan|cot|sec|csc)\s*(\(|\{)?\s*(-?\d+(?:\.\d+)?)\s*"
+        r"(?:\^\s*\{?\s*\\circ(?![A-Za-z])\s*\}?|°|\\degree(?![A-Za-z])|degrees)\s*(?(2)[)}])",
+        r"\\\1(\\frac{\3\\pi}{180})",
+    ),
     (r"(?<=:[0-5]\d)\s*o['’]clock", ""),
     (r"\\(?:vec|boldsymbol|bm|pmb|mathbf)\s*\{\s*([a-hl-z])\s*\}", r"\\mathbf{\1}"),
     (r"(?<=[A-Z])\s*\|\|\s*(?=[A-Z])", r" \\parallel "),
@@ -76,7 +81,7 @@ _SPELLINGS += rules(
 )
 _wanted = re.compile(
     r"gcd|lcm|max|min|GCD|LCM|\^\s*\{\s*\(|\\[dt]?frac\s*\{\s*d\s*\}|=\s*<|\.\s+10|•|\\in|P\s*_|implies|Long|angle"
-    r"|Bbb|eals|\\R|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|cot|sec|csc|clock"
+    r"|Bbb|eals|\\R|ar(?:c)?(?:sin|cos|tan)h|h\s*\^|\|\||overl|_|\d\s*[xX]\s*10|10\s*\^|numbers|cis|sin|cos|tan|cot|sec|csc|clock"
     r"|vec|bold|bm|pmb"
 )
 

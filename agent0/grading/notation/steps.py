@@ -8,7 +8,7 @@ from agent0.grading.comparison.piecewise import named_values
 from agent0.grading.comparison.words.calendar import timed
 from agent0.grading.notation.bases import in_one_base
 from agent0.grading.notation.figures import respelled
-from agent0.grading.notation.functions import applied, computed_functions
+from agent0.grading.notation.functions import applied
 from agent0.grading.notation.intervals import bounded
 from agent0.grading.notation.layout import laid_out, turned_alike
 from agent0.grading.notation.markup import unmarked
@@ -18,6 +18,7 @@ from agent0.grading.notation.readings.kinds import of_kind
 from agent0.grading.notation.readings.notes import without_notes
 from agent0.grading.notation.readings.spoken import in_notation
 from agent0.grading.notation.sets import noted, one_vector
+from agent0.grading.notation.sides import last_side
 from agent0.grading.notation.signs import one_figure, one_sign
 from agent0.grading.notation.wording import without_words
 
@@ -25,6 +26,7 @@ LONGEST, LONGEST_SPELLED = 400, 2_000
 """Characters of an answer that is rewritten; a longer one is compared as it is."""
 _number = re.compile(r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)")
 _words = re.compile(r"(?=.*[A-Za-z]{4})[A-Za-z][A-Za-z' -]*")
+_in_text = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{[A-Za-z' -]+\}\.?")
 _gap = re.compile(r"\s{2,}")
 Answers = tuple[str, str]
 """The expected answer and the one that is judged."""
@@ -36,26 +38,21 @@ def is_plain(gold: str, answer: str) -> bool:
     return too_long or bool(_number.fullmatch(answer) and _number.fullmatch(gold))
 
 
-def in_one_form(gold: str, answer: str) -> Answers:
-    """Return both with signs, bases, units and vectors in one form; unchanged where they are long."""
-    if max(len(gold), len(answer)) > LONGEST:
-        return gold, answer
-    gold, answer = one_figure(gold, answer)
-    gold, answer = one_sign(gold), without_words(one_sign(answer), gold)
-    return one_vector(*measured(*in_one_base(gold, answer)))
-
-
-def rewritten(gold: str, answer: str) -> Answers:
-    """Return both with other spellings of the same thing; nothing is computed: ``5C2`` stays a binomial coefficient."""
-    gold, answer = respelled(gold, answer)
+def in_one_notation(gold: str, answer: str) -> Answers:
+    """Return both in the notation that is compared. Nothing is computed: ``5C2`` stays a binomial coefficient."""
+    if max(len(gold), len(answer)) <= LONGEST:
+        gold, answer = one_figure(gold, answer)
+        gold, answer = one_sign(gold), without_words(one_sign(answer), gold)
+        gold, answer = one_vector(*measured(*in_one_base(gold, answer)))
+    gold, answer = respelled(gold, last_side(gold, answer))
     gold, answer = unmarked(laid_out(gold, gold)), unmarked(laid_out(answer, gold))
-    gold, answer = timed(gold, answer)
-    if _words.fullmatch(gold):
-        return gold, answer
-    gold, answer = bounded(gold, bare_residue(gold, answer))
-    gold, answer = applied(gold, answer)
-    gold, answer = named_values(gold, answer)
-    return turned_alike(gold, answer)
+    if not _in_text.fullmatch(gold):
+        gold, answer = timed(gold, answer)
+    if not _words.fullmatch(gold):
+        gold, answer = bounded(gold, bare_residue(gold, answer))
+        gold, answer = applied(gold, answer)
+        gold, answer = turned_alike(*named_values(gold, answer))
+    return spelled(gold, answer)
 
 
 def spelled(gold: str, answer: str) -> Answers:
@@ -63,11 +60,6 @@ def spelled(gold: str, answer: str) -> Answers:
     if is_plain(gold, answer):
         return gold, answer
     return noted(*in_figures(unmarked(gold), unmarked(answer)))
-
-
-def computed(gold: str, answer: str) -> Answers:
-    """Return both with values of functions that exact comparison does not know, where they are numbers."""
-    return computed_functions(gold), computed_functions(answer)
 
 
 def without_gaps(text: str) -> str:

@@ -6,7 +6,7 @@ from agent0.grading.math.cleaning import latex_signs
 from agent0.grading.rules import rewrite, rules
 
 _STATED = re.compile(
-    r"\\(?:equiv|[pb]?mod|pod|n?mid|n?subset(?:eq)?|n?supset(?:eq)?|n?parallel|perp|cong|sim|simeq|to|rightarrow|gets"
+    r"\\(?:equiv|p?mod|pod|n?mid|n?subset(?:eq)?|n?supset(?:eq)?|n?parallel|perp|cong|sim|simeq|to|rightarrow|gets"
     r"|begin\s*\{cases\}|notin)(?![A-Za-z])|[A-Za-z}]\s*\^\s*\{?\s*(?:T(?![a-z])|\\(?:top|intercal|(?:text|mathrm|mathsf)\s*\{?\s*T))"
     r"|[A-Z]\s*\^\s*\{?\s*-\s*1\s*\}?\s*[A-Z]|[A-Z]\s*[A-Z]\s*\^\s*\{?\s*-\s*1|^\s*\w+\s*\|\s*\w+\s*$"
 )
