@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from agent0.assembly.api.studies import Study as Study
     from agent0.assembly.api.trajectories import Trajectory as Trajectory
     from agent0.errors import Agent0Error as Agent0Error
+    from agent0.events.base import Recorded as Recorded
+    from agent0.events.values import Task as Task
+    from agent0.events.values import ToolResult as ToolResult
     from agent0.ports.sandbox import Sandbox as Sandbox
     from agent0.rewards import Features as Features
     from agent0.rewards import reward as reward
@@ -37,9 +40,6 @@ if TYPE_CHECKING:
     from agent0.tools.workspace import Workspace as Workspace
     from agent0.verification.verifiers import Verdict as Verdict
     from agent0.verification.verifiers import verifier as verifier
-    from events.base import Recorded as Recorded
-    from events.values import Task as Task
-    from events.values import ToolResult as ToolResult
 
 _HOMES = {
     "Agent0Error": "agent0.errors",
@@ -48,13 +48,13 @@ _HOMES = {
     "Features": "agent0.rewards",
     "Folder": "agent0.assembly.api.folder",
     "Params": "agent0.tasks.families",
-    "Recorded": "events.base",
+    "Recorded": "agent0.events.base",
     "Rows": "agent0.assembly.api.rows",
     "Run": "agent0.assembly.api.runs",
     "Sandbox": "agent0.ports.sandbox",
     "Study": "agent0.assembly.api.studies",
-    "Task": "events.values",
-    "ToolResult": "events.values",
+    "Task": "agent0.events.values",
+    "ToolResult": "agent0.events.values",
     "Trajectory": "agent0.assembly.api.trajectories",
     "Verdict": "agent0.verification.verifiers",
     "Workspace": "agent0.tools.workspace",

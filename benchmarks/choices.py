@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import median
 from typing import cast
 
+from agent0.events.values import Turn
+from agent0.infra.models.llama_cpp import LlamaCpp
+from agent0.infra.models.tiny import BASE
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import StudentConfig
-from events.values import Turn
-from infra.models.llama_cpp import LlamaCpp
-from infra.models.tiny import BASE
 
 ROUNDS, PROMPTS, TURNS, SLOTS = 5, 4, 4, 16
 QUESTION = "What is {} + {}?"

@@ -22,16 +22,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from agent0.config.loading import load
+from agent0.events.values import Split, Trajectory, Turn
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.models.tiny import packaged
+from agent0.infra.training.loop import Training
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import split_key, split_of
-from events.values import Split, Trajectory, Turn
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest, Written
-from infra.models.tiny import packaged
-from infra.training.loop import Training
 
 TESTED = range(4, 31)
 TAUGHT = range(4, 7)

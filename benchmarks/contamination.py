@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+from agent0.events.values import Task
+from agent0.infra.embeddings.benchmark_index import BenchmarkRows
+from agent0.infra.embeddings.embedders import MiniLM, Ngram
 from agent0.settings import CurriculumConfig
 from agent0.tasks.decontamination import Index
 from agent0.tasks.families import families
-from events.values import Task
-from infra.embeddings.benchmark_index import BenchmarkRows
-from infra.embeddings.embedders import MiniLM, Ngram
 
 EMBEDDERS = {"minilm": MiniLM, "ngram": Ngram}
 

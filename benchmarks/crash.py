@@ -33,9 +33,9 @@ from pathlib import Path
 
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.errors import Agent0Error
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointTrained
 from benchmarks.crash_page import PAGE, Line, done_again, made, page, table, with_shipped, wrong
-from events.base import Recorded
-from events.checkpoints import CheckpointTrained
 from tests.clusters import Cluster, publish
 from tests.crashing import ROLES, SHIPPED, SIZES, Kill, Past, Watch, crash, past_of, watching
 from tests.patience import until

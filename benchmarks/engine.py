@@ -18,19 +18,19 @@ import torch
 from peft import get_peft_model
 
 from agent0.evaluation.serving_parity import probes
+from agent0.events.values import Trajectory, Turn
+from agent0.infra.engine.adapter import Adapter, lora_settings
+from agent0.infra.engine.inference import Engine, load
+from agent0.infra.engine.requests import TurnRequest
+from agent0.infra.models.tiny import BASE
+from agent0.infra.training.forward import ADAPTER, transformers_logprobs
+from agent0.infra.training.launch.distributed import Team
+from agent0.infra.training.launch.recipe import Recipe
+from agent0.infra.training.optimizers import OPTIMIZERS
+from agent0.infra.training.step import Step
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample
 from benchmarks.measured_page import write
-from events.values import Trajectory, Turn
-from infra.engine.adapter import Adapter, lora_settings
-from infra.engine.inference import Engine, load
-from infra.engine.requests import TurnRequest
-from infra.models.tiny import BASE
-from infra.training.forward import ADAPTER, transformers_logprobs
-from infra.training.launch.distributed import Team
-from infra.training.launch.recipe import Recipe
-from infra.training.optimizers import OPTIMIZERS
-from infra.training.step import Step
 from tests.adapters import adapter
 
 TRAINED, TOKENS = "trained", 48

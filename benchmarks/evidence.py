@@ -25,11 +25,11 @@ from agent0.assembly.log.export import export
 from agent0.assembly.log.integrity import look, sealer, verify
 from agent0.assembly.log.restore import bring
 from agent0.config.loading import load
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Recorded, record
+from agent0.infra.log.event_log import Log
 from agent0.provenance.hash_chain import Chain
 from agent0.settings import Settings
-from events.alarms import AlarmRaised
-from events.base import Recorded, record
-from infra.log.event_log import Log
 
 NOON = datetime(2026, 1, 1, tzinfo=UTC)
 TURNS, APPENDS, AT_ONCE = 6, 20_000, 120

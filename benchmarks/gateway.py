@@ -24,20 +24,20 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.budgets import open_ledger
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import load
+from agent0.events.values import Turn
+from agent0.infra.gateway.billed import Billed, Books, Remote
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.gateway import Gateway, Guards, RemoteLink
+from agent0.infra.gateway.pins import Pins
+from agent0.infra.gateway.prices import Prices
+from agent0.infra.gateway.rates import RateLimits
+from agent0.infra.gateway.retries import Retries
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.anthropic.provider import Anthropic
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.routing.breaker import Breaker
 from agent0.settings import ActorConfig
-from events.values import Turn
-from infra.gateway.billed import Billed, Books, Remote
-from infra.gateway.cache import AnswerCache
-from infra.gateway.gateway import Gateway, Guards, RemoteLink
-from infra.gateway.pins import Pins
-from infra.gateway.prices import Prices
-from infra.gateway.rates import RateLimits
-from infra.gateway.retries import Retries
-from infra.log.event_log import Log
-from infra.models.anthropic.provider import Anthropic
-from infra.storage.artifacts import FileArtifacts
 from tests.anthropic_server import serving
 
 ASKED = GenerateRequest((Turn(role="user", content="What is 6 times 7?"),), Sampling(0.0, max_tokens=64), group="r1")

@@ -37,7 +37,7 @@ def build(folder: Path, sizes: dict[str, int], vocabulary: int) -> None:
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    from infra.tiny.tokenizer import make_tokenizer
+    from agent0.infra.tiny.tokenizer import make_tokenizer
 
     tokenizer = make_tokenizer(0)
     torch.manual_seed(0)
@@ -52,12 +52,12 @@ def build(folder: Path, sizes: dict[str, int], vocabulary: int) -> None:
 
 def measure_ours(work: Work) -> Cost:
     """Through the engine and the trainer that runs use, in this process."""
+    from agent0.events.values import Trajectory, Turn
+    from agent0.infra.engine.inference import Engine
+    from agent0.infra.engine.requests import TurnRequest
+    from agent0.infra.training.loop import Training
     from agent0.ports.models import Sampling
     from agent0.ports.training import Sample, TrainJob
-    from events.values import Trajectory, Turn
-    from infra.engine.inference import Engine
-    from infra.engine.requests import TurnRequest
-    from infra.training.loop import Training
 
     meter, engine = Meter(work.device), Engine(work.folder, os.cpu_count() or 1, work.device, work.quantization)
     batches = []

@@ -12,7 +12,7 @@ def measure_trl(work: Work) -> Cost:
     from peft import LoraConfig
     from transformers import PreTrainedTokenizerFast
 
-    from infra.engine.adapter import lora_settings
+    from agent0.infra.engine.adapter import lora_settings
 
     asked = [{"prompt": [{"role": "user", "content": question(number)}]} for number in range(work.rows // GROUP)]
     with tempfile.TemporaryDirectory() as folder:

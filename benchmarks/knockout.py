@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import SandboxUnavailableError
+from agent0.infra.sandbox import Bubblewrap, rootfs, selftest
+from agent0.infra.sandbox.inside import kernel
 from agent0.settings import SandboxSettings
 from benchmarks.layers import LAYERS, Layer
-from infra.sandbox import Bubblewrap, rootfs, selftest
-from infra.sandbox.inside import kernel
 from tests.sandbox import campaign as campaigns
 from tests.sandbox.attacks import ATTACKS
 from tests.sandbox.campaign import SECRET, VARIABLE, Campaign, canaries, through_engine

@@ -51,7 +51,7 @@ def _without(flag: int) -> tuple[tuple[str, str], ...]:
     return (("kernel.py", f"FRESH &= ~{flag:#x}"),)
 
 
-CALLING = "infra.sandbox.inside.calling"
+CALLING = "agent0.infra.sandbox.inside.calling"
 HANGING = ("R10-sleep-past", "R11-ignore-sigterm", "X12-stop-self")
 LAYERS = (
     Layer("nothing (control)"),

@@ -23,13 +23,13 @@ from typing import Any
 
 from agent0.assembly.validate.room import PROMPT, TOOL, generating, training
 from agent0.config.loading import load
-from infra.engine.memory_need import MemoryNeed, Shape, need, need_to_generate, shape_of
+from agent0.infra.engine.memory_need import MemoryNeed, Shape, need, need_to_generate, shape_of
 
 MIB = 2.0**20
 SURROUNDINGS = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 BEFORE = (
-    *("bitsandbytes", "peft", "transformers.models.qwen2.modeling_qwen2", "infra.engine.inference"),
-    "infra.training.loop",
+    *("bitsandbytes", "peft", "transformers.models.qwen2.modeling_qwen2", "agent0.infra.engine.inference"),
+    "agent0.infra.training.loop",
 )
 """Imported before a fork, so that they count as nobody's."""
 QWEN = {
@@ -153,7 +153,7 @@ def build(folder: Path, work: Work) -> None:
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    from infra.tiny.tokenizer import make_tokenizer
+    from agent0.infra.tiny.tokenizer import make_tokenizer
 
     tokenizer = make_tokenizer(0)
     torch.manual_seed(0)
@@ -194,11 +194,11 @@ def measure(work: Work, folder: Path) -> int:
 def _train(work: Work, folder: str) -> int:
     from torch.profiler import ProfilerActivity, profile
 
+    from agent0.events.values import Trajectory
+    from agent0.infra.engine import qwen2_functional
+    from agent0.infra.engine.inference import load
+    from agent0.infra.training.loop import Training
     from agent0.ports.training import Sample, TrainJob
-    from events.values import Trajectory
-    from infra.engine import qwen2_functional
-    from infra.engine.inference import load
-    from infra.training.loop import Training
 
     own = work.tokens - work.prompt
     path = Trajectory(
@@ -221,10 +221,10 @@ def _train(work: Work, folder: str) -> int:
 def _generate(work: Work, folder: str) -> int:
     from torch.profiler import ProfilerActivity, profile
 
+    from agent0.events.values import Turn
+    from agent0.infra.engine.inference import Engine
+    from agent0.infra.engine.requests import TurnRequest
     from agent0.ports.models import Sampling
-    from events.values import Turn
-    from infra.engine.inference import Engine
-    from infra.engine.requests import TurnRequest
 
     engine = Engine(folder, 1, "cpu", work.quantization, work.precision, work.through)
     asked = [

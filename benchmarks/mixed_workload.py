@@ -24,11 +24,11 @@ from agent0.assembly.evaluation.routed import Plan, evaluate_routed
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.evaluation.routed.standings import Way
+from agent0.events.benchmarks import CalibratorFitted, ItemScored
+from agent0.events.models import ModelCalled
 from agent0.settings import CalibratorConfig, RoutingConfig, Settings
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
-from events.benchmarks import CalibratorFitted, ItemScored
-from events.models import ModelCalled
 from tests.anthropic_server import AnthropicStandIn, Part, serving
 
 MODEL, RIGHT, ROUNDS = "claude-sonnet-4-5", 0.95, 2000

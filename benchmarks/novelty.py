@@ -24,9 +24,9 @@ from typing import Any
 import faiss
 import numpy as np
 
+from agent0.infra.embeddings.vector_index import Index, Vectors
+from agent0.infra.embeddings.worker import Encoder
 from agent0.tasks.families import families
-from infra.embeddings.vector_index import Index, Vectors
-from infra.embeddings.worker import Encoder
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH, RECALL = 2.0, 0.95

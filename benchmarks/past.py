@@ -38,12 +38,12 @@ from agent0.assembly.replay.forks import state_at
 from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.replay.tables_at import Build, build
 from agent0.config.loading import load
+from agent0.events.base import Recorded
+from agent0.infra.bus.run_views import Views
+from agent0.infra.log.event_log import Log
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig, Settings
-from events.base import Recorded
-from infra.bus.run_views import Views
-from infra.log.event_log import Log
 from tests.play import play
 from tests.world import ports, started
 

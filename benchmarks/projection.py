@@ -27,13 +27,13 @@ from eventsourcing.domain import DomainEvent
 from eventsourcing.persistence import DatetimeAsISO, JSONTranscoder, Mapper, UUIDAsHex
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 
+from agent0.events.base import Recorded, decode
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import open_server
+from agent0.infra.log.streams import Topology, init
+from agent0.infra.storage.sqlite import connect
+from agent0.projections import Projector, tables
 from agent0.settings import HandlerSettings, NatsSettings
-from events.base import Recorded, decode
-from infra.log.event_log import Log
-from infra.log.nats_server import open_server
-from infra.log.streams import Topology, init
-from infra.storage.sqlite import connect
-from projections import Projector, tables
 from tests.story import whole_run
 
 Stored = list[tuple[int, bytes]]

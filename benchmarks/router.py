@@ -24,6 +24,8 @@ from markupsafe import Markup
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.config.loading import load
+from agent0.events.base import sha256
+from agent0.events.benchmarks import ItemScored
 from agent0.report.charts.plots import as_file
 from agent0.rollout.confidence.calibration import Candidate, Item, fitted
 from agent0.routing.confidence import TOKENS
@@ -46,8 +48,6 @@ from benchmarks.cost_accuracy import (
 )
 from benchmarks.cost_accuracy_picture import Curve, picture
 from benchmarks.measured_page import RESULTS, write
-from events.base import sha256
-from events.benchmarks import ItemScored
 
 RIGHT, READ, WRITTEN = 0.95, 2_500, 10_000
 """How often the cloud is right, and what its tokens cost in nano-dollars."""

@@ -29,13 +29,13 @@ from statistics import mean, median, quantiles
 from typing import Any
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import open_sandbox, rootfs
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
 from agent0.settings import SandboxSettings
 from agent0.tools.snapshots import load, save
-from events.values import ToolState
-from infra.sandbox import open_sandbox, rootfs
-from infra.storage.artifacts import FileArtifacts
 
 SYMPY = "import sympy as s; x = s.Symbol('x'); print(s.diff(s.sin(x) * x**2, x))"
 NUMPY = "import numpy as n; print(n.linalg.inv(n.eye(50) * 2)[0, 0])"

@@ -29,17 +29,17 @@ from agent0.assembly.models.export import open_source
 from agent0.assembly.models.parity import verify
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.config.loading import load
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.tasks import TaskAttempted
+from agent0.events.values import Artifact, Trajectory
+from agent0.infra.engine.inference import Engine
+from agent0.infra.models.tiny import BASE
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.report.markdown.rendering import render
 from agent0.rollout.claim_check import redeem
 from agent0.settings import Settings
 from agent0.stats.across_seeds import Mean, mean_of, tested
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.checkpoints import CheckpointTrained
-from events.tasks import TaskAttempted
-from events.values import Artifact, Trajectory
-from infra.engine.inference import Engine
-from infra.models.tiny import BASE
-from infra.storage.artifacts import FileArtifacts
 from tests.llama_server import MISSING, serving
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "serving-loop.md"

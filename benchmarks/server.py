@@ -24,17 +24,17 @@ from agent0.api.context import ApiContext
 from agent0.api.past import PastTables
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.config.loading import load
+from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
+from agent0.events.tasks import AttemptRequested, ResultVerified, RewardAssigned, TaskAttempted, ToolCalled
+from agent0.events.values import RewardPart, Task, ToolCall, ToolResult, ToolState, Turn
+from agent0.infra.storage import sqlite
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections import Projector, tables
+from agent0.projections.events import count_events
 from agent0.rollout.claim_check import claim_turns
 from agent0.settings import Settings
 from benchmarks.measured_page import write
-from events.base import Recorded
-from events.runs import RunStarted
-from events.tasks import AttemptRequested, ResultVerified, RewardAssigned, TaskAttempted, ToolCalled
-from events.values import RewardPart, Task, ToolCall, ToolResult, ToolState, Turn
-from infra.storage import sqlite
-from infra.storage.artifacts import FileArtifacts
-from projections import Projector, tables
-from projections.events import count_events
 from tests.api.served import ADDRESS
 from tests.story import Teller
 

@@ -23,15 +23,15 @@ import torch
 from numpy.typing import NDArray
 
 from agent0.evaluation.serving_parity import probes
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest
+from agent0.infra.models.llama_server import LlamaServer, spelt
+from agent0.infra.models.tiny import BASE
+from agent0.infra.weights.gguf import split_name, write_adapter, write_base
+from agent0.infra.weights.merge import merged, read_lora, save_merged
+from agent0.infra.weights.safetensors_io import Weights
 from agent0.ports.models import Sampling
 from benchmarks.measured_page import write
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest
-from infra.models.llama_server import LlamaServer, spelt
-from infra.models.tiny import BASE
-from infra.weights.gguf import split_name, write_adapter, write_base
-from infra.weights.merge import merged, read_lora, save_merged
-from infra.weights.safetensors_io import Weights
 from tests.adapters import adapter
 from tests.llama_server import MISSING, serving
 

@@ -20,14 +20,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.base import Event, Recorded
+from agent0.handlers import handlers
+from agent0.infra.bus.bus import Bus
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.streams import Topology, init
 from agent0.settings import NatsSettings, Settings
-from events.alarms import AlarmRaised, AlarmResolved
-from events.base import Event, Recorded
-from handlers import handlers
-from infra.bus.bus import Bus
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
-from infra.log.streams import Topology, init
 from tests.bus.toys import STARTED, event, evolve
 
 LOOK_S = 10.0

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from agent0.infra.sandbox import Bubblewrap, open_sandbox
+from agent0.infra.sandbox.inside import kernel
 from agent0.settings import SandboxSettings
 from agent0.tools.snapshots import kept
-from infra.sandbox import Bubblewrap, open_sandbox
-from infra.sandbox.inside import kernel
 from tests.sandbox.attacks import ATTACKS, Attack, Seen, faults
 from tests.sandbox.campaign import SECRET, Canaries, canaries, through_engine
 from tests.sandbox.processes import descendants

@@ -29,11 +29,11 @@ from typing import Any
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.stamping import now
 from agent0.config.loading import load
+from agent0.events.base import Recorded, effect_id, record
+from agent0.handlers import Handler
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
 from agent0.tools.cache import ToolCache
-from events.base import Recorded, effect_id, record
-from handlers import Handler
 from tests.play import Played
 
 AIM = 1.10

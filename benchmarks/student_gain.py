@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean, variance
 
+from agent0.events.values import Turn
+from agent0.infra.models.tiny import packaged
 from agent0.ports.training import Sample, TrainJob
 from benchmarks.climb_ways import SOLVED, WAYS, Climb, sample_of
-from events.values import Turn
-from infra.models.tiny import packaged
 
 Asked = tuple[int, tuple[Turn, ...], str]
 AROUND, AHEAD = range(-4, 5), range(1, 5)

@@ -22,11 +22,11 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.config.loading import load
+from agent0.events.base import Event, Recorded, sha256
+from agent0.infra.bus.run_views import Views
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
 from benchmarks.measured_page import write
-from events.base import Event, Recorded, sha256
-from infra.bus.run_views import Views
 from tests.story import Teller
 
 RUN, EVENTS, SIZE = "long", 1_000_000, {"tasks": 128, "attempts": 8}

@@ -30,11 +30,11 @@ from typing import Any
 from agent0.evaluation.benchmarks import Item, chosen, read_items
 from agent0.grading import answer_in
 from agent0.grading.math.symbolic import compared, decide, warm
+from agent0.infra.sandbox import open_sandbox
+from agent0.infra.storage.datasets import find
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import SandboxSettings
 from agent0.verification.programs import check
-from infra.sandbox import open_sandbox
-from infra.storage.datasets import find
 
 MATHS = ("gsm8k", "math500", "math", "svamp", "aime24")
 CODE = ("humaneval", "mbpp")

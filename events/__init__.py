@@ -1,6 +1,6 @@
 """Event classes and their values: everything that can be recorded of a run. Pydantic and the standard library only."""
 
-from events import (
+from agent0.events import (
     alarms,
     benchmarks,
     budgets,
@@ -12,7 +12,7 @@ from events import (
     submissions,
     tasks,
 )
-from events.base import Event, Recorded, decode, effect_id, event_types, new_id
+from agent0.events.base import Event, Recorded, decode, effect_id, event_types, new_id
 
 __all__ = [
     "Event",

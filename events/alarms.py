@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from events.base import Event
-from events.values import Artifact
+from agent0.events.base import Event
+from agent0.events.values import Artifact
 
 
 class ReactionFailed(Event):

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from events.base import TOKEN, Event, sha256
-from events.values import Artifact, Conversation, End, ReliabilityBin, Usage
+from agent0.events.base import TOKEN, Event, sha256
+from agent0.events.values import Artifact, Conversation, End, ReliabilityBin, Usage
 
 Mode = Literal["tools", "plain"]
 

@@ -8,8 +8,8 @@ them.
 from collections.abc import Iterator
 from typing import Literal
 
-from events.base import Event, Value
-from events.values import OpenReservation
+from agent0.events.base import Event, Value
+from agent0.events.values import OpenReservation
 
 DOLLAR = 1_000_000_000
 """Nano-dollars of a US dollar."""

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from events.base import Event
-from events.values import Artifact, Conversation, End, PairedTest, Role, Split
+from agent0.events.base import Event
+from agent0.events.values import Artifact, Conversation, End, PairedTest, Role, Split
 
 Scored = Literal["train", "validation", "test", "benchmark"]
 """What an evaluation scores: a split of our own tasks, or a benchmark."""

@@ -14,7 +14,7 @@ from json.encoder import encode_basestring_ascii
 from operator import is_not
 from typing import Any, cast, get_type_hints
 
-from events.base import sha256
+from agent0.events.base import sha256
 
 _ABSENT = object()
 

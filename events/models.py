@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from events.base import Event
-from events.values import Artifact, Capture, RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
+from agent0.events.base import Event
+from agent0.events.values import Artifact, Capture, RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
 
 Health = Literal["", "failing", "well", "miscounts"]
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from events.base import Event
+from agent0.events.base import Event
 
 RUN = "policy"
 """Stands where a run's id would: a change holds for runs that are started after it."""

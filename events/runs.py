@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from events.base import Event
+from agent0.events.base import Event
 
 
 class RunStarted(Event):

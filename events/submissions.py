@@ -3,8 +3,8 @@ solved whether or not the student's run goes on."""
 
 from typing import Any
 
-from events.base import Event
-from events.values import Artifact, Task
+from agent0.events.base import Event
+from agent0.events.values import Artifact, Task
 
 PREFIX = "submission-"
 """Tokens of submitted tasks begin so. Behind it come the events of attempts as runs have them."""

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from events.base import Value
+from agent0.events.base import Value
 
 Role = Literal["teacher", "student"]
 Split = Literal["train", "validation", "test"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.errors import DependencyError
+from agent0.events.base import Event, Recorded
 from agent0.registry import LOADED, Registry
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig
-from events.base import Event, Recorded
 
 Reaction = Callable[..., Awaitable[list[Event]]]
 _OWN = ("event", "run", "cause")

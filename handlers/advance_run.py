@@ -1,9 +1,9 @@
 """Advances a run: requests what comes next after an event."""
 
+from agent0.events import alarms, checkpoints, runs, tasks
+from agent0.events.base import Event
+from agent0.handlers import on
 from agent0.run.lifecycle import RunState, decide
-from events import alarms, checkpoints, runs, tasks
-from events.base import Event
-from handlers import on
 
 
 @on(

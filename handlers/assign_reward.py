@@ -4,13 +4,13 @@ nothing more will be known of its task: where gains are measured, once they all 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.tasks import ProbeSelected, ResultVerified, SubsetMeasured, TaskRejected
+from agent0.handlers import on
 from agent0.rewards.assign import assigned_rewards, questions_to_compare
 from agent0.rewards.batch_similarity import shares
 from agent0.run.lifecycle import RunState
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.tasks import ProbeSelected, ResultVerified, SubsetMeasured, TaskRejected
-from handlers import on
 
 _aside = ThreadPoolExecutor(1, "alike")
 """One thread: reactions that wait for the same batch find it compared."""

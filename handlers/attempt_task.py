@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from agent0.events.base import Event
+from agent0.events.tasks import AttemptRequested
+from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -11,9 +14,6 @@ from agent0.rollout.student import begin, step, student_prompt
 from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
-from events.base import Event
-from events.tasks import AttemptRequested
-from handlers import on
 
 
 @on(AttemptRequested, in_flight=128, long=True)

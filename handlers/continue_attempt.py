@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from agent0.events.base import Event
+from agent0.events.tasks import TurnCompleted
+from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -12,9 +15,6 @@ from agent0.rollout.student import step
 from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
-from events.base import Event
-from events.tasks import TurnCompleted
-from handlers import on
 
 
 @on(TurnCompleted, in_flight=128, long=True)

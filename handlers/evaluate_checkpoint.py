@@ -1,11 +1,11 @@
 """Evaluates a student checkpoint: plans the items of its suite."""
 
 from agent0.evaluation.suite import requested_benchmark, suite
+from agent0.events.base import Event
+from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested
+from agent0.handlers import on
 from agent0.ports.storage import BenchmarkFiles
 from agent0.run.lifecycle import RunState
-from events.base import Event
-from events.checkpoints import EvaluationItemRequested, EvaluationRequested
-from handlers import on
 
 
 @on(EvaluationRequested, in_flight=1)

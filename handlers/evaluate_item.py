@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from agent0.evaluation.item_events import checkpoint_evaluated, item_scored, items_of
 from agent0.evaluation.item_rollout import RolloutPorts, solve_benchmark_item, solve_item
 from agent0.evaluation.suite import requested_benchmark
+from agent0.events.base import Event
+from agent0.events.checkpoints import EvaluationItemRequested, EvaluationItemScored
+from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts, BenchmarkFiles, History
@@ -12,9 +15,6 @@ from agent0.ports.web import Web
 from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
-from events.base import Event
-from events.checkpoints import EvaluationItemRequested, EvaluationItemScored
-from handlers import on
 
 
 @on(EvaluationItemRequested, EvaluationItemScored, in_flight=128, long=True)

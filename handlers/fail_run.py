@@ -1,10 +1,10 @@
 """Ends a run that waited too long for a dependency."""
 
+from agent0.events.alarms import DependencyLost
+from agent0.events.base import Event
+from agent0.handlers import on
 from agent0.run.lifecycle import RunState
 from agent0.run.run_failure import dependency_failed
-from events.alarms import DependencyLost
-from events.base import Event
-from handlers import on
 
 
 @on(DependencyLost, plugins=False)

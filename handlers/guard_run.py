@@ -1,11 +1,11 @@
 """Monitors a run: raises and resolves alarms, pauses the run or goes back to a better checkpoint."""
 
+from agent0.events.base import Event
+from agent0.events.runs import IterationMeasured
+from agent0.handlers import on
 from agent0.run.lifecycle import RunState
 from agent0.run.monitors import guards
 from agent0.run.monitors.actions import guard_effects
-from events.base import Event
-from events.runs import IterationMeasured
-from handlers import on
 
 
 @on(IterationMeasured)

@@ -1,13 +1,13 @@
 """The promotion gate: decides by paired tests on the same held-out items whether a candidate becomes the student."""
 
 from agent0.evaluation.promotion import JUDGES, lost_benchmark
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointPromoted, CheckpointRejected
+from agent0.handlers import on
 from agent0.run.lifecycle import RunState
 from agent0.state.rules import chosen
 from agent0.state.run_state import Score
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.checkpoints import CheckpointEvaluated, CheckpointPromoted, CheckpointRejected
-from handlers import on
 
 
 @on(CheckpointEvaluated, ReactionDropped, in_flight=1)

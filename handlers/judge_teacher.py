@@ -1,13 +1,13 @@
 """The teacher's gate: decides by its first screened proposals whether a new teacher stays."""
 
 from agent0.evaluation.teacher_promotion import judge_proposals
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.checkpoints import TeacherJudged
+from agent0.events.runs import RunStarted
+from agent0.events.tasks import TaskAccepted, TaskRejected
+from agent0.handlers import on
 from agent0.run.lifecycle import RunState
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.checkpoints import TeacherJudged
-from events.runs import RunStarted
-from events.tasks import TaskAccepted, TaskRejected
-from handlers import on
 
 
 @on(TaskAccepted, TaskRejected, ReactionDropped, RunStarted)

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 from agent0.evaluation.gains.measurement import draw_probe, measure_subset
 from agent0.evaluation.item_rollout import RolloutPorts
+from agent0.events.base import Event
+from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured
+from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts, History
@@ -13,9 +16,6 @@ from agent0.run.lifecycle import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.training.pipeline import make_room
-from events.base import Event
-from events.tasks import GainRequested, ProbeSelected, SubsetMeasured
-from handlers import on
 
 
 @on(GainRequested, ProbeSelected, SubsetMeasured, in_flight=1, long=True)

@@ -1,12 +1,12 @@
 """Measures an iteration before anything is trained on it."""
 
+from agent0.events.base import Event
+from agent0.events.checkpoints import TrainingRequested
+from agent0.events.runs import IterationMeasured
+from agent0.handlers import on
 from agent0.run.lifecycle import RunState
 from agent0.run.monitors.iteration_metrics import measure
 from agent0.run.requests import pending_ids
-from events.base import Event
-from events.checkpoints import TrainingRequested
-from events.runs import IterationMeasured
-from handlers import on
 
 
 @on(TrainingRequested)

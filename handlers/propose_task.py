@@ -1,5 +1,8 @@
 """The teacher proposes a task on request."""
 
+from agent0.events.base import Event
+from agent0.events.tasks import TaskProposed, TaskRequested
+from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.storage import Artifacts
 from agent0.rollout.claim_check import claim
@@ -7,9 +10,6 @@ from agent0.rollout.prompts import prompt
 from agent0.rollout.teacher import exploring_bias, propose
 from agent0.run.lifecycle import RunState
 from agent0.tasks.families import task_length
-from events.base import Event
-from events.tasks import TaskProposed, TaskRequested
-from handlers import on
 
 
 @on(TaskRequested, in_flight=128, long=True, roles=("teacher",))

@@ -1,15 +1,15 @@
 """Raises alarms about failures, trainings, rejections and verdicts."""
 
+from agent0.events.alarms import AlarmRaised, ReactionFailed
+from agent0.events.base import Event
+from agent0.events.checkpoints import CheckpointRejected, CheckpointTrained, TeacherJudged
+from agent0.events.models import ModelCalled
+from agent0.events.tasks import ResultVerified
+from agent0.handlers import on
 from agent0.routing.health import model_alarms
 from agent0.run.lifecycle import RunState
 from agent0.training.selection import left_out, training_warning
 from agent0.verification.human_review import verdict_alarms
-from events.alarms import AlarmRaised, ReactionFailed
-from events.base import Event
-from events.checkpoints import CheckpointRejected, CheckpointTrained, TeacherJudged
-from events.models import ModelCalled
-from events.tasks import ResultVerified
-from handlers import on
 
 
 @on(ReactionFailed, CheckpointTrained, CheckpointRejected, TeacherJudged, ResultVerified, ModelCalled)

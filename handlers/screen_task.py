@@ -1,6 +1,12 @@
 """Screens proposals: accepts those that are well-formed, not reserved for held-out sets, no benchmark item, and new."""
 
 from agent0.evaluation.suite import made_suites
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.benchmarks import BenchmarksIndexed
+from agent0.events.tasks import TaskAccepted, TaskProposed, TaskRejected
+from agent0.events.values import Task
+from agent0.handlers import on
 from agent0.ports.models import Embedder, Embedders
 from agent0.ports.storage import Contamination, History
 from agent0.run.lifecycle import RunState
@@ -10,12 +16,6 @@ from agent0.tasks.answer_length import too_long
 from agent0.tasks.families import task_length
 from agent0.tasks.novelty_archive import archive_of
 from agent0.tasks.screening import Decision, Proposed, decide_batch
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.benchmarks import BenchmarksIndexed
-from events.tasks import TaskAccepted, TaskProposed, TaskRejected
-from events.values import Task
-from handlers import on
 
 
 @on(TaskProposed, ReactionDropped, long=True)

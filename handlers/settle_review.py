@@ -1,10 +1,10 @@
 """Records a reviewer's verdict where an attempt has none; later reviews count when rewards are recomputed."""
 
+from agent0.events.base import Event
+from agent0.events.benchmarks import TaskReviewed
+from agent0.handlers import on
 from agent0.run.lifecycle import RunState
 from agent0.verification.human_review import verdict_of
-from events.base import Event
-from events.benchmarks import TaskReviewed
-from handlers import on
 
 
 @on(TaskReviewed)

@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 
+from agent0.events.base import Event
+from agent0.events.submissions import TaskSubmitted
+from agent0.events.tasks import TaskAttempted
+from agent0.handlers import on, require_plugins
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -11,10 +15,6 @@ from agent0.rollout.student import begin, step, student_prompt
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
 from agent0.verification.submitted import as_request, state_of, submission_verdict
-from events.base import Event
-from events.submissions import TaskSubmitted
-from events.tasks import TaskAttempted
-from handlers import on, require_plugins
 
 
 @on(TaskSubmitted, in_flight=8, long=True)

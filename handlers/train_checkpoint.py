@@ -1,13 +1,13 @@
 """Trains a new adapter on an iteration's scored trajectories."""
 
+from agent0.events.base import Event
+from agent0.events.checkpoints import TrainingRequested
+from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers
 from agent0.run.lifecycle import RunState
 from agent0.training.pipeline import make_checkpoint, make_room
-from events.base import Event
-from events.checkpoints import TrainingRequested
-from handlers import on
 
 
 @on(TrainingRequested, in_flight=1, long=True, roles=("student", "teacher"))

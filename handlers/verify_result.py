@@ -1,14 +1,14 @@
 """Verifies attempts, by computing the answer where the task allows it."""
 
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.tasks import TaskAttempted
+from agent0.handlers import on
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.run.lifecycle import RunState
 from agent0.verification.panel.opinion import judge_opinion
 from agent0.verification.verdicts import task_of, verdicts
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.tasks import TaskAttempted
-from handlers import on
 
 
 @on(TaskAttempted, ReactionDropped, long=True, roles=("judge",))

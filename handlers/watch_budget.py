@@ -1,9 +1,9 @@
 """Raises alarms where a budget comes near its end, and resolves them where its cap was raised."""
 
+from agent0.events.base import Event
+from agent0.events.budgets import BudgetChanged
+from agent0.handlers import on
 from agent0.routing.budgets import level_alarms
-from events.base import Event
-from events.budgets import BudgetChanged
-from handlers import on
 
 
 @on(BudgetChanged, in_flight=1)

@@ -1,8 +1,8 @@
 """Read models: tables that can be deleted and rebuilt from the log. One file, one table, one function."""
 
-from projections.base import TABLES, Row, Table, projection, select
-from projections.projector import Position, Projector, StoppedError, position
-from projections.views import Difference, Rebuilt, Views, build, verify
+from agent0.projections.base import TABLES, Row, Table, projection, select
+from agent0.projections.projector import Position, Projector, StoppedError, position
+from agent0.projections.views import Difference, Rebuilt, Views, build, verify
 
 __all__ = [
     "Difference",

@@ -5,14 +5,14 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from events import alarms
-from events import tasks as facts
-from events.base import Recorded
-from events.benchmarks import SAMPLED
-from projections.base import TABLES, Row, as_json, behind_row, find, projection, select, stamp
-from projections.calibrators import confidence
-from projections.evaluation_items import show_item
-from projections.tool_calls import list_calls
+from agent0.events import alarms
+from agent0.events import tasks as facts
+from agent0.events.base import Recorded
+from agent0.events.benchmarks import SAMPLED
+from agent0.projections.base import TABLES, Row, as_json, behind_row, find, projection, select, stamp
+from agent0.projections.calibrators import confidence
+from agent0.projections.evaluation_items import show_item
+from agent0.projections.tool_calls import list_calls
 
 _COPIED = {
     "answer", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "grounded", "mean_logprob", "prompt", "model",

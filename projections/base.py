@@ -14,8 +14,8 @@ from operator import itemgetter
 from typing import Any
 
 from agent0.errors import NotFoundError
+from agent0.events.base import Event, Recorded
 from agent0.registry import Registry
-from events.base import Event, Recorded
 
 Row = dict[str, Any]
 Columns = Mapping[str, type]
@@ -80,7 +80,7 @@ class Table:
         return f"excluded.{column}"
 
 
-TABLES = Registry[str, Table]("tables", "projections")
+TABLES = Registry[str, Table]("tables", "agent0.projections")
 
 
 def projection(

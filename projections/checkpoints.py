@@ -5,11 +5,11 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
+from agent0.events import checkpoints as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, as_json, find, projection, select, stamp
 from agent0.settings import RecipeConfig
 from agent0.state.run_state import BASE
-from events import checkpoints as facts
-from events.base import Recorded
-from projections.base import Row, as_json, find, projection, select, stamp
 
 OBJECTIVE = RecipeConfig.model_fields["objective"].default
 _PARSED = ("skipped", "metrics", "recipe", "environment", "distilled")

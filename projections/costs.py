@@ -3,7 +3,7 @@ runs and events."""
 
 import sqlite3
 
-from projections.base import Row, select
+from agent0.projections.base import Row, select
 
 
 def iterations_used(db: sqlite3.Connection, run: str) -> list[Row]:

@@ -1,18 +1,18 @@
 """One row per item of a held-out evaluation, or sample of a benchmark's item: how it was attempted, the verdict, and
-where its conversation is. What is listed here is never training data (``projections.trajectories``)."""
+where its conversation is. What is listed here is never training data (``agent0.projections.trajectories``)."""
 
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 
 from agent0.errors import NotFoundError
+from agent0.events import benchmarks, checkpoints
+from agent0.events.base import Recorded
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
-from events import benchmarks, checkpoints
-from events.base import Recorded
-from events.values import Artifact
-from projections.base import Row, behind_row, find, projection, select, stamp
-from projections.runs import lineage, resolve
-from projections.tool_calls import recorded_calls
+from agent0.projections.base import Row, behind_row, find, projection, select, stamp
+from agent0.projections.runs import lineage, resolve
+from agent0.projections.tool_calls import recorded_calls
 
 _COPIED = {"answer", "correct", "end", "turns", "tool_calls", "tool_ok", "parse_errors", "reason"}
 

@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Iterator
 
-from events import checkpoints as facts
-from events.base import Recorded
-from projections.base import Row, as_json, projection, select, stamp
-from projections.runs import lineage
+from agent0.events import checkpoints as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, as_json, projection, select, stamp
+from agent0.projections.runs import lineage
 
 _COPIED = {
     "evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "correct", "accuracy", "lower95", "upper95",

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from events.base import Recorded
-from projections.base import Row, projection, stamp
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, projection, stamp
 
 
 @projection(

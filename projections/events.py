@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, find, projection, select, stamp
+from agent0.projections.wording import describe
 from agent0.settings import LARGEST
-from events.base import Recorded
-from projections.base import Row, find, projection, select, stamp
-from projections.wording import describe
 
 _LINE = "SELECT seq, time, type, run, task, attempt, handler, id, cause, text FROM"
 _LATER = f"{_LINE} (SELECT * FROM events WHERE seq > ?)"  # noqa: S608 - made of constants, like the next two

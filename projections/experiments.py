@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from events import experiments as facts
-from events.base import Recorded
-from projections.base import Row, as_json, find, projection, select, stamp
+from agent0.events import experiments as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, as_json, find, projection, select, stamp
 
 _PARSED = ("policy", "purged", "summary")
 

@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from events import alarms as facts
-from events.base import Recorded
-from projections.base import Row, find, projection, select, stamp
+from agent0.events import alarms as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, find, projection, select, stamp
 
 _COPIED = {
     "failure", "cause_id", "cause_seq", "cause_type", "cause_task", "cause_attempt", "failed_handler", "error",

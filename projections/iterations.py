@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from agent0.events import runs as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, projection, select, stamp
 from agent0.run.iteration_measures import MEANING
-from events import runs as facts
-from events.base import Recorded
-from projections.base import Row, projection, select, stamp
 
 
 @projection(

@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from agent0.errors import ConfigError
-from events import models as facts
-from events.base import Recorded
-from projections.base import Row, projection, select, stamp
-from projections.tool_usage import quantile, whole
+from agent0.events import models as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, projection, select, stamp
+from agent0.projections.tool_usage import quantile, whole
 
 BOUNDS_MS = (50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000, 120_000)
 """Upper bounds of the buckets of a call's latency; one more holds what is longer."""

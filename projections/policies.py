@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Iterator
 
-from events import policies as facts
-from events.base import Recorded
-from projections.base import Row, find, projection, stamp
+from agent0.events import policies as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, find, projection, stamp
 
 
 @projection(

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent0.errors import EarlierLogError, LogError, OperationError
-from events.base import EarlierVersionError, Recorded, decode, sha256
-from projections.base import Row, Table, as_json
+from agent0.events.base import EarlierVersionError, Recorded, decode, sha256
+from agent0.projections.base import Row, Table, as_json
 
 BATCH = 500
 FOLLOW_S = 0.2

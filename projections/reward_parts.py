@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from events import tasks as facts
-from events.base import Recorded
-from projections.base import Row, as_json, projection
+from agent0.events import tasks as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, as_json, projection
 
 
 @projection(

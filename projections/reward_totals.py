@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Iterator
 from math import isfinite
 
-from events import tasks as facts
-from events.base import Recorded
-from projections.base import Row, projection, select
+from agent0.events import tasks as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, projection, select
 
 UNIT = 10**9
 """Sums are whole numbers of billionths: their order changes nothing."""

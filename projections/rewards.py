@@ -4,10 +4,10 @@ import sqlite3
 from collections.abc import Iterator
 from operator import itemgetter
 
-from events import tasks as facts
-from events.base import Recorded
-from projections.base import Row, as_json, find, projection, stamp
-from projections.reward_totals import reward_means
+from agent0.events import tasks as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, as_json, find, projection, stamp
+from agent0.projections.reward_totals import reward_means
 
 
 @projection(

@@ -3,7 +3,7 @@
 import sqlite3
 
 from agent0.errors import NotFoundError
-from projections.base import Row, select
+from agent0.projections.base import Row, select
 
 _ROUTED = """
 SELECT seq, run, task, attempt, json_extract(body, '$.data') AS data FROM events

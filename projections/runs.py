@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent0.errors import NotFoundError
+from agent0.events import alarms, benchmarks, budgets, checkpoints, experiments, policies, submissions, tasks
+from agent0.events import runs as facts
+from agent0.events.base import Event, Recorded
+from agent0.projections.base import Row, as_json, behind_row, projection, select, stamp
 from agent0.settings import LARGEST
-from events import alarms, benchmarks, budgets, checkpoints, experiments, policies, submissions, tasks
-from events import runs as facts
-from events.base import Event, Recorded
-from projections.base import Row, as_json, behind_row, projection, select, stamp
 
 _NO_RUNS = (policies.RUN, alarms.LOG)
 _NO_RUN = (experiments.PREFIX, budgets.PREFIX, submissions.PREFIX)

@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Iterator
 
-from events import alarms as facts
-from events.base import Recorded
-from projections.base import Row, projection, select
+from agent0.events import alarms as facts
+from agent0.events.base import Recorded
+from agent0.projections.base import Row, projection, select
 
 FIELDS = ("seq", "first", "last", "sha256", "previous", "created")
 

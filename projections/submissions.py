@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from events import alarms, tasks
-from events import submissions as facts
-from events.base import Recorded
-from projections.attempts import show_attempt
-from projections.base import Row, behind_row, find, projection, select, stamp
+from agent0.events import alarms, tasks
+from agent0.events import submissions as facts
+from agent0.events.base import Recorded
+from agent0.projections.attempts import show_attempt
+from agent0.projections.base import Row, behind_row, find, projection, select, stamp
 
 
 @projection(

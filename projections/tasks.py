@@ -4,12 +4,12 @@ import sqlite3
 from collections.abc import Iterator
 
 from agent0.errors import NotFoundError
-from events import alarms
-from events import tasks as facts
-from events.base import Recorded
-from events.values import Task
-from projections.base import Row, as_json, behind_row, find, projection, select, stamp
-from projections.reviews import list_reviews
+from agent0.events import alarms
+from agent0.events import tasks as facts
+from agent0.events.base import Recorded
+from agent0.events.values import Task
+from agent0.projections.base import Row, as_json, behind_row, find, projection, select, stamp
+from agent0.projections.reviews import list_reviews
 
 
 @projection(

@@ -4,10 +4,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from agent0.errors import NotFoundError
-from events import tasks as facts
-from events.base import Recorded
-from events.values import ToolUse
-from projections.base import Row, as_json, find, projection, select, stamp
+from agent0.events import tasks as facts
+from agent0.events.base import Recorded
+from agent0.events.values import ToolUse
+from agent0.projections.base import Row, as_json, find, projection, select, stamp
 
 
 @projection(

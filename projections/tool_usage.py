@@ -8,10 +8,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from events import tasks as facts
-from events.base import Recorded
-from events.values import ToolResult, ToolState
-from projections.base import Row, each, projection
+from agent0.events import tasks as facts
+from agent0.events.base import Recorded
+from agent0.events.values import ToolResult, ToolState
+from agent0.projections.base import Row, each, projection
 
 BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000)
 """Upper bounds of the buckets of a call's wall time; one more holds what is longer."""

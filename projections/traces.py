@@ -5,7 +5,7 @@ import json
 import sqlite3
 from collections import defaultdict
 
-from projections.base import Row, each, select
+from agent0.projections.base import Row, each, select
 
 
 def list_traces(db: sqlite3.Connection, run: str) -> list[Row]:

@@ -11,10 +11,10 @@ from operator import itemgetter
 from typing import Any
 
 from agent0.errors import ConfigError
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
-from events.values import Artifact
-from projections.base import Row, each, find
-from projections.evaluation_items import conversation_at, list_items
+from agent0.projections.base import Row, each, find
+from agent0.projections.evaluation_items import conversation_at, list_items
 
 _ATTEMPTS = """
 SELECT attempts.run, attempts.task, attempts.attempt, iteration, domain, family, level, question, canonical, student,

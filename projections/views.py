@@ -15,8 +15,17 @@ from pathlib import Path
 from uuid import uuid4
 
 from agent0.errors import NotFoundError, OperationError
-from projections.base import Table
-from projections.projector import REBUILD, Connect, OtherVersionError, Position, Projector, Read, Stored, position
+from agent0.projections.base import Table
+from agent0.projections.projector import (
+    REBUILD,
+    Connect,
+    OtherVersionError,
+    Position,
+    Projector,
+    Read,
+    Stored,
+    position,
+)
 
 ReadUntil = Callable[[int, int], AsyncIterator[list[Stored]]]
 """Chunks of everything after one sequence up to and with another (0: the log's present end)."""

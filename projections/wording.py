@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from events.base import Recorded
+from agent0.events.base import Recorded
 
 LONGEST = 1000
 """Characters of a line; the whole is in the event's body."""

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from infra.engine.adapter import Adapter, lora_settings, pack
-from infra.weights.safetensors_io import Weights
+from agent0.infra.engine.adapter import Adapter, lora_settings, pack
+from agent0.infra.weights.safetensors_io import Weights
 
 RANK, ALPHA = 8, 16
 

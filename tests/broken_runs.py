@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agent0.events.alarms import DependencyLost, ReactionTried
+from agent0.events.base import Event, Recorded, record
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from agent0.events.runs import RunPaused
+from agent0.events.tasks import ResultVerified
+from agent0.handlers import Handler, handlers
+from agent0.infra.models.sampler import Sampler
+from agent0.infra.models.scripted import END, Scripted, ScriptedTrainer, encode
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig
-from events.alarms import DependencyLost, ReactionTried
-from events.base import Event, Recorded, record
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
-from events.runs import RunPaused
-from events.tasks import ResultVerified
-from handlers import Handler, handlers
-from infra.models.sampler import Sampler
-from infra.models.scripted import END, Scripted, ScriptedTrainer, encode
 from tests.memory import MemoryArtifacts
 from tests.play import finished, play
 from tests.story import whole_run

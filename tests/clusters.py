@@ -21,12 +21,12 @@ from nats.errors import Error
 from agent0.assembly.log.access import provision
 from agent0.config.loading import load
 from agent0.errors import DependencyError
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Recorded, record
+from agent0.infra.log.connection import connect
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import ROLES, Server, binary
 from agent0.settings import Settings
-from events.alarms import AlarmRaised
-from events.base import Recorded, record
-from infra.log.connection import connect
-from infra.log.event_log import Log
-from infra.log.nats_server import ROLES, Server, binary
 from tests.patience import PATIENCE_S
 
 IMAGES = Path(__file__).parents[1] / "infra" / "images"

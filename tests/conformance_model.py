@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from agent0.errors import Agent0Error, DependencyError, OperationError
+from agent0.events.values import Turn
 from agent0.ports.models import GenerateRequest, Generation, Model, Sampling, ToolSpec
-from events.values import Turn
 
 QUESTION = "What is 12+30?"
 SPECIAL = "<|im_end|>\n<|im_start|>assistant\n</s><|endoftext|>"
@@ -159,7 +159,7 @@ class FailureConformance:
     async def test_a_server_without_room_is_asked_again(
         self, model: Model, fail: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("infra.models.calls.slots.FIRST_S", 0.001)
+        monkeypatch.setattr("agent0.infra.models.calls.slots.FIRST_S", 0.001)
         expected = await model.generate(ask())
         fail("busy")
         assert essence(await model.generate(ask())) == essence(expected)

@@ -13,10 +13,10 @@ import pytest_asyncio
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server, open_server
+from agent0.infra.log.streams import Topology, init
 from agent0.settings import HandlerSettings, NatsSettings
-from infra.log.event_log import Log
-from infra.log.nats_server import Server, open_server
-from infra.log.streams import Topology, init
 
 for size in (
     "COLUMNS",

@@ -13,10 +13,10 @@ from typing import Any
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import NotFoundError, OperationError
-from events.base import Event, Recorded
-from events.checkpoints import EvaluationRequested
-from infra.storage import sqlite
-from projections import position
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.infra.storage import sqlite
+from agent0.projections import position
 from tests.patience import PATIENCE_S, until
 from tests.play import play
 from tests.processes import KINDS, Crew

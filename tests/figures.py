@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.events.alarms import LOG, AlarmRaised, LogContinued
+from agent0.events.base import record
+from agent0.events.checkpoints import CheckpointEvaluated, StudentExamined
+from agent0.events.tasks import ResultVerified
+from agent0.events.values import Artifact
 from agent0.experiments import ablation_results, compare_runs, verdict_diff
 from agent0.experiments.ablation_results import Outcome
 from agent0.provenance.hash_chain import Chain, Seal, compare_seals, localise
 from agent0.state.run_state import BASE
-from events.alarms import LOG, AlarmRaised, LogContinued
-from events.base import record
-from events.checkpoints import CheckpointEvaluated, StudentExamined
-from events.tasks import ResultVerified
-from events.values import Artifact
 from tests.play import EPOCH
 
 COST = {"attempts": 100, "tokens": 5000, "model_s": 1.25, "steps": 3, "training_s": 1.5, "wall_s": 9.0}

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import BudgetExhaustedError
+from agent0.infra.gateway.ledger import Account, Ledger
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import open_server
 from agent0.settings import NatsSettings
-from infra.gateway.ledger import Account, Ledger
-from infra.log.event_log import Log
-from infra.log.nats_server import open_server
 
 AMOUNT = 10
 EXPIRY_S = 1000.0

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from infra.engine import llama_process
-from infra.engine.llama_process import LlamaOptions
+from agent0.infra.engine import llama_process
+from agent0.infra.engine.llama_process import LlamaOptions
 
 MISSING = "" if find_spec("xllamacpp") else "the wheel xllamacpp is not installed: it has none for this machine"
 """Why there is no such server here; empty where there is."""

@@ -4,9 +4,9 @@ import asyncio
 import sys
 
 from agent0.errors import NotFoundError
+from agent0.events.base import sha256
+from agent0.events.values import Artifact, ToolState
 from agent0.ports.sandbox import SandboxCall, SandboxResult
-from events.base import sha256
-from events.values import Artifact, ToolState
 
 
 class MemoryArtifacts:

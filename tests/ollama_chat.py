@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent0.chat_format import OPEN
-from events.values import Turn
+from agent0.events.values import Turn
 from tests.go_template import render
 
 QWEN = (Path(__file__).parent / "data/templates/qwen2.5.gotmpl").read_text()

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent0.events.values import Turn
+from agent0.infra.models.scripted import Scripted, decode, encode
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
-from events.values import Turn
-from infra.models.scripted import Scripted, decode, encode
 from tests.ollama_chat import native, rendered, seen
 
 CREATED = "2026-01-01T00:00:00.000000Z"

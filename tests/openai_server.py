@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from agent0.chat_format import format_call
+from agent0.events.base import sha256
+from agent0.events.values import Turn
+from agent0.infra.engine.chat_template import Chat, chat_of
+from agent0.infra.models.tiny import BASE
 from agent0.settings import StudentConfig
-from events.base import sha256
-from events.values import Turn
-from infra.engine.chat_template import Chat, chat_of
-from infra.models.tiny import BASE
 
 CALL = format_call("python", {"code": "print(12+30)"})
 TEXTS = ("\\boxed{42}", CALL, "It is 12+30.", CALL, "\\boxed{7}")

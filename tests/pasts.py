@@ -8,16 +8,16 @@ from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
+from agent0.events import tasks
+from agent0.events.base import Event, Recorded, sha256
+from agent0.handlers import Handler, handlers
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
 from agent0.tasks.families import families
 from agent0.verification.panel import combine_votes
 from agent0.verification.panel.opinion import CHECK
-from events import tasks
-from events.base import Event, Recorded, sha256
-from handlers import Handler, handlers
-from infra.storage.artifacts import FileArtifacts
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.play import finished, play
 from tests.world import Opened, ports, small, started

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from agent0.events.base import Recorded, effect_id, record
+from agent0.handlers import Handler
+from agent0.handlers import handlers as registered
 from agent0.provenance.fork_history import Branches, past_of
 from agent0.run.lifecycle import RunState, evolve
-from events.base import Recorded, effect_id, record
-from handlers import Handler
-from handlers import handlers as registered
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 

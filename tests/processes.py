@@ -12,8 +12,8 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.config.loading import load
 from agent0.errors import Kind
-from events.base import Recorded
-from infra.log.nats_server import Server
+from agent0.events.base import Recorded
+from agent0.infra.log.nats_server import Server
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]

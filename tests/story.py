@@ -6,9 +6,9 @@ arguments give the same bytes.
 
 from typing import Any
 
-from events import alarms, benchmarks, budgets, checkpoints, experiments, models, policies, runs
-from events.base import Recorded, effect_id, sha256
-from events.values import Artifact, OpenReservation, Usage
+from agent0.events import alarms, benchmarks, budgets, checkpoints, experiments, models, policies, runs
+from agent0.events.base import Recorded, effect_id, sha256
+from agent0.events.values import Artifact, OpenReservation, Usage
 from tests.story_conversation import CONVERSATION
 from tests.story_tasks import DOMAINS, TaskTeller
 

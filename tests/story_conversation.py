@@ -1,6 +1,6 @@
 """The conversation of each item that ``tests.story`` evaluates."""
 
-from events.values import Conversation, ToolCall, ToolResult, ToolState, ToolUse, Turn
+from agent0.events.values import Conversation, ToolCall, ToolResult, ToolState, ToolUse, Turn
 
 CONVERSATION = Conversation(
     transcript=(

@@ -1,7 +1,7 @@
 """Runs that ended otherwise than finished, told as events."""
 
-from events import runs
-from events.base import Recorded
+from agent0.events import runs
+from agent0.events.base import Recorded
 from tests.story import Teller
 
 

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from events.base import Recorded, record, sha256
-from events.tasks import GainRequested, ProbeSelected, SubsetMeasured
-from events.values import Artifact
+from agent0.events.base import Recorded, record, sha256
+from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured
+from agent0.events.values import Artifact
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from events.base import Recorded
+from agent0.events.base import Recorded
 from tests.test_report import NASTY
 
 HOSTILE = (

@@ -1,9 +1,9 @@
 """Tasks that persons submitted, told as events."""
 
-from events import submissions
-from events.base import Recorded
-from events.tasks import ResultVerified, TaskAttempted
-from events.values import Task, Turn
+from agent0.events import submissions
+from agent0.events.base import Recorded
+from agent0.events.tasks import ResultVerified, TaskAttempted
+from agent0.events.values import Task, Turn
 from tests.story import Teller, renumbered
 
 

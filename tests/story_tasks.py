@@ -4,9 +4,9 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from events import tasks
-from events.base import Event, Recorded, effect_id, record, sha256
-from events.values import Artifact, RewardPart, Task, ToolCall, ToolResult, ToolState, Trajectory, Turn, Usage
+from agent0.events import tasks
+from agent0.events.base import Event, Recorded, effect_id, record, sha256
+from agent0.events.values import Artifact, RewardPart, Task, ToolCall, ToolResult, ToolState, Trajectory, Turn, Usage
 
 DOMAINS = (("math", "arithmetic"), ("logic", "ranking"), ("code", "lists"))
 

@@ -19,11 +19,11 @@ from agent0.errors import (
     TransientError,
     UsageError,
 )
+from agent0.events.values import TokenCounts, Turn
+from agent0.infra.gateway.prices import read_usage
+from agent0.infra.models.anthropic.provider import Anthropic
 from agent0.ports.models import GenerateRequest, Sampling, ToolSpec
 from agent0.settings import ActorConfig, TeacherConfig
-from events.values import TokenCounts, Turn
-from infra.gateway.prices import read_usage
-from infra.models.anthropic.provider import Anthropic
 from tests.anthropic_server import AnthropicStandIn, serving
 
 KEY = "sk-ant-test"

@@ -8,13 +8,13 @@ import pytest
 
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import DependencyError, LogError
+from agent0.events.budgets import BudgetChanged
+from agent0.events.models import ModelCalled
+from agent0.events.runs import RunPaused
+from agent0.infra.gateway.ledger import Ledger, accounts_of
+from agent0.infra.log.append_queue import AppendQueue
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation
-from events.budgets import BudgetChanged
-from events.models import ModelCalled
-from events.runs import RunPaused
-from infra.gateway.ledger import Ledger, accounts_of
-from infra.log.append_queue import AppendQueue
-from infra.log.event_log import Log
 from tests.test_gateway import ASKED, AT, RUN, Vendor, called, gateway, most, spent
 
 COST = 3_500_000

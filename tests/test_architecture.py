@@ -20,6 +20,9 @@ ROOMS = {
     "projections": {"projections", "agent0", "events"},
     "infra": {"infra", "agent0", "events"},
 }
+BESIDE = frozenset(ROOMS) - {"agent0"}
+"""Folders beside ``agent0`` that are imported as a part of it, by a link in ``agent0/``."""
+
 LEVELS = (
     {"errors", "settings", "chat_format", "turns", "seeding", "stats"},
     {"ports", "state", "registry", "routing"},
@@ -174,7 +177,7 @@ WORLDLY = {
     "multiprocessing",
     "urllib",
 }
-"""Parts of the standard library that pure rooms do without; ``events.base`` names events by time."""
+"""Parts of the standard library that pure rooms do without; ``agent0.events.base`` names events by time."""
 
 ENVIRONMENT = (
     "agent0/settings/*",
@@ -209,12 +212,17 @@ class Source:
         return (*ast.walk(self.tree),)
 
     def imports(self) -> Iterator[tuple[str, str]]:
-        """(module, name) of every import, those inside functions too; relative ones made absolute."""
+        """(module, name) of every import, those in functions too, without the ``agent0.`` before a room beside it."""
+        return (_in_room(module, name) for module, name in self.written())
+
+    def written(self) -> Iterator[tuple[str, str]]:
+        """(module, name) of every import as it is written; relative ones made absolute."""
         for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((alias.name, "") for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
-                package = Path(self.path).parts[: -node.level] if node.level else ()
+                above = ("agent0",) if self.room in BESIDE else ()
+                package = (*above, *Path(self.path).parts[: -node.level]) if node.level else ()
                 module = ".".join((*package, *filter(None, [node.module])))
                 yield from ((module, alias.name) for alias in node.names)
 
@@ -223,6 +231,14 @@ class Source:
         for node in self.nodes:
             if isinstance(node, ast.Attribute):
                 yield node.value.id if isinstance(node.value, ast.Name) else "", node.attr
+
+
+def _in_room(module: str, name: str) -> tuple[str, str]:
+    """(``agent0.events.base``, name) for ``agent0.events.base``, (``infra``, nothing) for ``infra`` from ``agent0``."""
+    if module == "agent0" and name in BESIDE:
+        return name, ""
+    first, _, rest = module.partition(".")
+    return (rest if first == "agent0" and rest.partition(".")[0] in BESIDE else module), name
 
 
 @cache
@@ -248,6 +264,9 @@ def walls(file: Source) -> Iterator[str]:
                 yield f"imports {module} of the rim"
             if name.startswith("_"):
                 yield f"imports {module}.{name}"
+    for module, _ in file.written():
+        if module.partition(".")[0] in BESIDE:
+            yield f"imports {module}, which is agent0.{module} wherever it is installed"
 
 
 def directions(file: Source) -> Iterator[str]:
@@ -327,15 +346,16 @@ def test_the_house(check: Callable[[Source], Iterator[str]]) -> None:
 
 
 PLANTED = [
-    ("handlers/x.py", "from infra.log.event_log import Log", "imports infra.log.event_log"),
-    ("projections/x.py", "import handlers", "imports handlers"),
+    ("handlers/x.py", "from agent0.infra.log.event_log import Log", "imports infra.log.event_log"),
+    ("projections/x.py", "import agent0.handlers", "imports handlers"),
+    ("projections/x.py", "import events", "imports events, which is agent0.events wherever it is installed"),
     ("events/x.py", "from agent0 import run", "imports agent0"),
     ("infra/x.py", "from agent0 import assembly", "imports agent0 of the rim"),
     ("agent0/x.py", "from agent0.cli.runs.run import start", "imports agent0.cli.runs.run of the rim"),
-    ("agent0/cli/x.py", "from infra.log.event_log import _body", "imports infra.log.event_log._body"),
+    ("agent0/cli/x.py", "from agent0.infra.log.event_log import _body", "imports infra.log.event_log._body"),
     ("agent0/tasks/x.py", "from agent0.rollout import y", "imports agent0.rollout, which stands above it"),
     ("infra/web/x.py", "from agent0 import tasks", "imports agent0, which stands above it"),
-    ("agent0/report/x.py", "from infra.log import y", "imports infra.log, which report does without"),
+    ("agent0/report/x.py", "from agent0.infra.log import y", "imports infra.log, which report does without"),
     ("agent0/x.py", "import torch", "imports torch"),
     ("infra/x.py", "def f():\n    import requests", "imports requests, which the table of outsiders does not name"),
     ("agent0/x.py", "import subprocess", "imports subprocess, though thought does without the world"),
@@ -384,10 +404,14 @@ def test_every_pair_is_needed() -> None:
         assert any(f"agent0.{inner}" in f"{m}.{n}" for file in files for m, n in source(file).imports()), (path, inner)
 
 
-def test_our_rooms_are_ours() -> None:
-    """A stranger's wheel named ``events`` or ``infra`` must not take their place."""
-    for room in ROOMS:
-        assert importlib.import_module(room).__file__ == str(ROOT / room / "__init__.py")
+def test_one_name_is_on_the_path() -> None:
+    """A stranger's wheel ``events`` or a user's folder ``infra`` is never taken for ours, nor ours for theirs."""
+    assert {path.name for path in (ROOT / "src").iterdir() if path.suffix != ".egg-info"} == {"agent0"}
+    assert (ROOT / "src" / "agent0").readlink() == Path("../agent0")
+    for room in BESIDE:
+        assert (ROOT / "agent0" / room).readlink() == Path("..") / room
+        module = importlib.import_module(f"agent0.{room}")
+        assert Path(str(module.__file__)).resolve() == ROOT / room / "__init__.py"
 
 
 def test_the_table_names_nobody_who_is_gone() -> None:

@@ -8,16 +8,16 @@ import faiss
 import numpy as np
 import pytest
 
+from agent0.events.base import Recorded, record
+from agent0.events.tasks import TaskAccepted
+from agent0.events.values import Task
+from agent0.infra.embeddings import vector_index
+from agent0.infra.embeddings.embedders import Ngram
+from agent0.infra.embeddings.vector_index import EXACT, Index
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.novelty_archive import KEPT, RunArchives, archive_of
 from agent0.tasks.screening import Archive
-from events.base import Recorded, record
-from events.tasks import TaskAccepted
-from events.values import Task
-from infra.embeddings import vector_index
-from infra.embeddings.embedders import Ngram
-from infra.embeddings.vector_index import EXACT, Index
 from tests.world import NOON
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import DependencyError, LogError, NotFoundError
-from events.values import Artifact
-from infra.storage.artifacts import FileArtifacts
+from agent0.events.values import Artifact
+from agent0.infra.storage.artifacts import FileArtifacts
 
 
 async def test_artifacts_are_stored_once_and_checked(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
+from agent0.events.values import Task
+from agent0.infra.sandbox import open_sandbox
 from agent0.rollout.teacher import read_proposal
 from agent0.settings import SandboxSettings
 from agent0.verification.panel import VerificationContext
 from agent0.verification.programs import Problem, check
 from agent0.verification.verifiers import verifier_for
-from events.values import Task
-from infra.sandbox import open_sandbox
 from tests.test_verifiers import PROGRAM, Printing
 
 TALK = (

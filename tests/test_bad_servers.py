@@ -16,9 +16,9 @@ from safetensors.numpy import save
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check
 from agent0.errors import RequirementsError
+from agent0.infra.models.tiny import BASE, PACKAGED
+from agent0.infra.weights.readable import check_readable
 from agent0.settings import Settings
-from infra.models.tiny import BASE, PACKAGED
-from infra.weights.readable import check_readable
 from tests.memory import MemoryArtifacts
 from tests.ollama_wire import serving as ollama
 from tests.openai_server import serving as openai

@@ -10,10 +10,10 @@ from typer.main import get_command
 
 from agent0.cli import build
 from agent0.cli.evaluation.baseline import PAGE
+from agent0.events.base import Event
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.markdown.baseline import baseline_page
 from agent0.verification.labelled_pairs import Decided, summary
-from events.base import Event
 from tests.terminal import agent0
 from tests.test_bench_report import recorded, scored, started
 from tests.test_report import NASTY, NOWHERE, told

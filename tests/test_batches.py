@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from agent0.errors import AuthError, BudgetExhaustedError, RefusedError
+from agent0.events.base import Event
+from agent0.events.models import BatchEnded, BatchSubmitted, ModelCalled
+from agent0.events.values import Turn
+from agent0.infra.gateway.batches import Batches, Collected, id_of
+from agent0.infra.gateway.billed import Remote, prompt_bytes
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.gateway import Gateway
+from agent0.infra.gateway.ledger import Account, Ledger
+from agent0.infra.gateway.retries import Retries
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.anthropic.batches import AnthropicBatches
+from agent0.infra.models.openai.batches import OpenAIBatches
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.settings import ActorConfig
-from events.base import Event
-from events.models import BatchEnded, BatchSubmitted, ModelCalled
-from events.values import Turn
-from infra.gateway.batches import Batches, Collected, id_of
-from infra.gateway.billed import Remote, prompt_bytes
-from infra.gateway.cache import AnswerCache
-from infra.gateway.gateway import Gateway
-from infra.gateway.ledger import Account, Ledger
-from infra.gateway.retries import Retries
-from infra.log.event_log import Log
-from infra.models.anthropic.batches import AnthropicBatches
-from infra.models.openai.batches import OpenAIBatches
 from tests.batch_server import BatchStandIn, serving
 from tests.test_gateway import AT, RUN, Vendor, at_once, books, link, recorded, spent
 

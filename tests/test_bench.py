@@ -17,8 +17,8 @@ from agent0.cli.evaluation.bench import _Reporter, paired
 from agent0.config.loading import load
 from agent0.errors import OperationError
 from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared, results, tally
-from events.benchmarks import BenchmarkStarted, ItemScored
-from events.values import Usage
+from agent0.events.benchmarks import BenchmarkStarted, ItemScored
+from agent0.events.values import Usage
 from tests.terminal import agent0
 
 ROOT = Path(__file__).parents[1]

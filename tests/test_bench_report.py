@@ -10,13 +10,13 @@ import pytest
 
 from agent0.errors import NotFoundError
 from agent0.evaluation.benchmarks import Item
+from agent0.events.base import Event, Recorded, record, sha256
+from agent0.events.benchmarks import BenchmarkStarted, ItemScored
+from agent0.events.values import Artifact, Conversation, Turn, Usage
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.html.benchmark_page import bench_page
 from agent0.stats.intervals import wilson
-from events.base import Event, Recorded, record, sha256
-from events.benchmarks import BenchmarkStarted, ItemScored
-from events.values import Artifact, Conversation, Turn, Usage
-from infra.storage.artifacts import FileArtifacts
 from tests.story import benchmark_run
 from tests.terminal import agent0
 from tests.test_report import NASTY, NOWHERE, Reader, told

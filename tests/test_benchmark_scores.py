@@ -12,16 +12,16 @@ from agent0.evaluation.benchmark_scores import by_item, compared, cost, grouped,
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmarks, chosen, drawn, make_items, plus, read_items
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.evaluation.suite import BenchmarkSuite, made_suites, same_rows
+from agent0.events.base import sha256
+from agent0.events.benchmarks import BenchmarkStarted, ItemScored
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.events.values import Usage
 from agent0.grading import Grade
 from agent0.ports.models import Likely
 from agent0.settings import EvaluationConfig
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing, compare
 from agent0.verification.programs import Outcome, Problem
-from events.base import sha256
-from events.benchmarks import BenchmarkStarted, ItemScored
-from events.checkpoints import EvaluationRequested
-from events.values import Usage
 from tests.memory import TrustingSandbox
 
 

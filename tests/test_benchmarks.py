@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks import Item, benchmarks, chosen, make_items, read_items
+from agent0.events.values import ToolState
 from agent0.grading import answer_in
+from agent0.infra.storage.datasets import find, load
 from agent0.ports.sandbox import SandboxCall, SandboxResult
-from events.values import ToolState
-from infra.storage.datasets import find, load
 
 ROWS = Path(__file__).parents[2] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")

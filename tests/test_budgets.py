@@ -11,12 +11,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from agent0.assembly.runtime.stamping import new_token
 from agent0.errors import BudgetExhaustedError, ConfigError, Kind, UnknownPriceError
+from agent0.events.alarms import AlarmResolved
+from agent0.events.base import TOKEN, decode, record
+from agent0.events.budgets import PREFIX, BudgetChanged
+from agent0.handlers import handlers
 from agent0.routing import budgets
 from agent0.routing.budgets import Balance, Purpose, balance_of, token_of
-from events.alarms import AlarmResolved
-from events.base import TOKEN, decode, record
-from events.budgets import PREFIX, BudgetChanged
-from handlers import handlers
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AMOUNT = st.integers(0, 60)

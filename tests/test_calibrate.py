@@ -13,15 +13,15 @@ import pytest
 from agent0.cli.models.calibrate import trained
 from agent0.config.loading import load
 from agent0.evaluation.calibration_report import Found, judged, picture, to_event
+from agent0.events.base import record
+from agent0.events.benchmarks import ItemScored
+from agent0.events.values import Artifact
+from agent0.projections import Projector, tables
+from agent0.projections.calibrators import confidence, list_calibrators
 from agent0.report.markdown.calibration import page
 from agent0.rollout.confidence.signals import MEANING
 from agent0.settings import Settings
 from agent0.stats.calibrators import Bin, sigmoid
-from events.base import record
-from events.benchmarks import ItemScored
-from events.values import Artifact
-from projections import Projector, tables
-from projections.calibrators import confidence, list_calibrators
 from tests.story import bodies, renumbered
 from tests.terminal import agent0
 from tests.world import NOON

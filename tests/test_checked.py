@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.values import Task
 from agent0.tasks import families as room
 from agent0.tasks.families import CHECKED as CHECKED_KIND
 from agent0.tasks.families import Family, Params, families, rejection, requested_families
@@ -17,7 +18,6 @@ from agent0.tasks.families.synthesis import LANGUAGE
 from agent0.tasks.screening import Archive, Proposed, decide_batch
 from agent0.tasks.splits import heldout, task_of
 from agent0.verification.verifiers import verifier_for
-from events.values import Task
 from tests.test_verifiers import HOSTILE, judged
 
 CHECKED = {name: entry for name, entry in families().items() if entry.kind == CHECKED_KIND and entry.domain != "gym"}

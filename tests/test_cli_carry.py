@@ -21,8 +21,8 @@ from agent0.assembly.runtime.app import App, open_app, run_handlers
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up
 from agent0.config.loading import load
-from infra.log.event_log import Log
-from projections import Projector
+from agent0.infra.log.event_log import Log
+from agent0.projections import Projector
 from tests.patience import PATIENCE_S
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
@@ -56,7 +56,7 @@ def test_a_run_that_nobody_carries_is_said_to_be_stopped(begun: tuple[Path, str]
 
 
 async def test_a_stop_while_starting_is_obeyed(tmp_path, monkeypatch):
-    from infra.bus.bus import Bus
+    from agent0.infra.bus.bus import Bus
 
     begun, start = asyncio.Event(), Bus.start
 

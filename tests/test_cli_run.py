@@ -12,9 +12,9 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.progress import Progress, frontier
 from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
-from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
-from events.base import Event
-from events.tasks import TaskProposed
+from agent0.events.alarms import AlarmRaised, AlarmResolved, ReactionFailed
+from agent0.events.base import Event
+from agent0.events.tasks import TaskProposed
 from tests.kept_open import attached
 from tests.terminal import Said
 from tests.terminal import agent0 as call
@@ -350,7 +350,7 @@ def test_a_log_that_drifted_is_refused_by_name(tmp_path):
 def away(monkeypatch) -> None:
     """The server is elsewhere and does not answer."""
     monkeypatch.setenv("AGENT0_NATS_URL", "nats://127.0.0.1:1")
-    monkeypatch.setattr("infra.log.connection.CONNECT_S", 0.3)
+    monkeypatch.setattr("agent0.infra.log.connection.CONNECT_S", 0.3)
 
 
 def test_an_unreachable_server_is_exit_5(tmp_path, away):

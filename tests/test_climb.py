@@ -15,6 +15,12 @@ from hypothesis import strategies as st
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.runs import RunFailed
+from agent0.events.tasks import TaskAccepted, TaskRequested
+from agent0.events.values import Trajectory
+from agent0.infra.models.sampler import Sampler
+from agent0.infra.training.launch.recipe import Recipe, schedule
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.prompts import prompt
@@ -26,12 +32,6 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import split_of_task, task_of
 from agent0.training.gate import gated
 from agent0.training.scored_trajectory import ScoredTrajectory
-from events.checkpoints import CheckpointTrained
-from events.runs import RunFailed
-from events.tasks import TaskAccepted, TaskRequested
-from events.values import Trajectory
-from infra.models.sampler import Sampler
-from infra.training.launch.recipe import Recipe, schedule
 from tests.play import play
 from tests.test_architecture import FILES, Source, source
 from tests.world import ports, started

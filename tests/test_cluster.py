@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.log.event_log import Log
+from agent0.infra.log.event_log import Log
 from tests.clusters import Cluster, publish
 from tests.crashing import SIZES, past_of, watching
 from tests.processes import KINDS, Crew

@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import CheckpointEvaluated
+from agent0.events.tasks import TaskProposed, ToolCalled
+from agent0.events.values import Task, ToolCall, ToolResult, ToolState
 from agent0.experiments.compare_runs import Side, side_by_side, side_of
 from agent0.report.charts.plots import Score, spreads
 from agent0.report.html.compare_page import compare_page
-from events.base import Event, Recorded
-from events.checkpoints import CheckpointEvaluated
-from events.tasks import TaskProposed, ToolCalled
-from events.values import Task, ToolCall, ToolResult, ToolState
 
 FIGURE = re.compile(r"text-anchor: middle[^>]*>([-+.e\d]+)</text>")
 LINE = re.compile(r'<path d="([^"]+)"[^>]*style="fill: none; [^"]*stroke: var\(--c\d\)')

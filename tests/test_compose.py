@@ -21,8 +21,8 @@ from agent0.assembly.log.access import check_log, open_log, provision
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.cli import build
 from agent0.config.loading import load
+from agent0.infra.log.nats_server import binary
 from agent0.settings import ApiSettings, Settings
-from infra.log.nats_server import binary
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "infra" / "images"
@@ -220,7 +220,7 @@ def test_dockerfile_takes_what_exists() -> None:
     for line in (IMAGES / "Dockerfile").read_text().splitlines():
         if line.startswith("COPY ") and "--from" not in line:
             copied += line.split()[1:-1]
-    assert {"agent0", "events", "handlers", "infra", "projections", "configs", "pyproject.toml"} <= set(copied)
+    assert {"agent0", "events", "handlers", "infra", "projections", "src", "pyproject.toml"} <= set(copied)
     assert all((ROOT / name).exists() for name in copied)
     let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert let_in == set(copied)

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from agent0.assembly.routing.compressing import check_compression
 from agent0.errors import ConfigError
+from agent0.events.values import Turn
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.compression.ranking import bm25
+from agent0.infra.gateway.compression.shortening import Shortening
+from agent0.infra.gateway.gateway import Gateway, RemoteLink
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest
 from agent0.routing.compression import Compression, ends, without_blanks
 from agent0.settings.router import CompressionSettings
-from events.values import Turn
-from infra.gateway.cache import AnswerCache
-from infra.gateway.compression.ranking import bm25
-from infra.gateway.compression.shortening import Shortening
-from infra.gateway.gateway import Gateway, RemoteLink
-from infra.log.event_log import Log
 from tests.terminal import agent0
 from tests.test_gateway import ASKED, Vendor, books, called, link
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
+from agent0.events.values import ToolCall, ToolResult, ToolState, ToolUse, Usage
 from agent0.ports.models import Generation
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.confidence.calibration import FEWEST, Candidate, Item, fitted, learnable, measured
@@ -25,7 +26,6 @@ from agent0.rollout.confidence.signals import (
 )
 from agent0.rollout.confidence.token_spans import answer_span, own, within
 from agent0.rollout.parsing import parse_turn
-from events.values import ToolCall, ToolResult, ToolState, ToolUse, Usage
 
 CALL = format_call("python", {"code": 'print("a", 2)'})
 TEXTS = st.text(st.sampled_from('ab1 \\{}"<>:\n/é') | st.characters(codec="utf-8"), max_size=40)

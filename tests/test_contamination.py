@@ -19,19 +19,19 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import benchmarks, make_items
 from agent0.evaluation.suite import made_suites
+from agent0.events.base import Recorded, record, sha256
+from agent0.events.benchmarks import BenchmarksIndexed
+from agent0.events.tasks import AttemptRequested, TaskAccepted, TaskRejected
+from agent0.events.values import Task
+from agent0.handlers import handlers
+from agent0.infra.embeddings.benchmark_index import BenchmarkRows
+from agent0.infra.embeddings.embedders import Ngram
+from agent0.projections import Projector, tables
+from agent0.projections.indexes import contamination
 from agent0.run.lifecycle import evolve
 from agent0.settings import CurriculumConfig, EvaluationConfig, Settings
 from agent0.state.run_state import index_digest
 from agent0.tasks.decontamination import Index
-from events.base import Recorded, record, sha256
-from events.benchmarks import BenchmarksIndexed
-from events.tasks import AttemptRequested, TaskAccepted, TaskRejected
-from events.values import Task
-from handlers import handlers
-from infra.embeddings.benchmark_index import BenchmarkRows
-from infra.embeddings.embedders import Ngram
-from projections import Projector, tables
-from projections.indexes import contamination
 from tests.memory import MemoryArtifacts
 from tests.play import finished, play
 from tests.story import bodies

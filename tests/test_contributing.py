@@ -13,7 +13,7 @@ from tests.processes import ROOT
 from tests.test_architecture import CHECKS, Source
 
 EXAMPLES = dict(re.findall(r"```python\n# file: (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S))
-ROOMS = ("agent0", "events", "handlers", "infra", "projections", "tests", "configs")
+ROOMS = ("agent0", "events", "handlers", "infra", "projections", "tests")
 
 USED = """
 import asyncio
@@ -22,13 +22,13 @@ from agent0.rewards import rewards
 from agent0.rollout.student import specs_of
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events import checkpoints, tasks
-from events.values import ToolCall
-from handlers import handlers
+from agent0.events import checkpoints, tasks
+from agent0.events.values import ToolCall
+from agent0.handlers import handlers
 from tests.play import play
-from infra.storage import sqlite
+from agent0.infra.storage import sqlite
 from pathlib import Path
-from projections import Projector, tables
+from agent0.projections import Projector, tables
 from tests.memory import TrustingSandbox
 from tests.test_handlers import judging, react, scored
 from tests.world import ports, small, started
@@ -75,7 +75,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tree with all examples in it, and what is compiled of it (not what is being written just now)."""
     root = tmp_path_factory.mktemp("copy")
     for room in ROOMS:
-        shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("*.pyc.*", "*.safetensors"))
+        shutil.copytree(
+            ROOT / room, root / room, symlinks=True, ignore=shutil.ignore_patterns("*.pyc.*", "*.safetensors")
+        )
     for file in ("pyproject.toml", "CONTRIBUTING.md", "docker-compose.yml"):
         shutil.copy(ROOT / file, root)
     for path, text in EXAMPLES.items():

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from agent0.events.values import Trajectory
 from agent0.settings import RecipeConfig
 from agent0.training.objectives import Rows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale
 from agent0.training.scored_trajectory import ScoredTrajectory
-from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]
 REWARDS = np.array([[1.0, 0.0, 0.0, 1.0], [0.2, 1.0, 0.9, -0.5]])

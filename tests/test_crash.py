@@ -14,13 +14,13 @@ from nats.errors import ConnectionClosedError
 
 from agent0.assembly.runtime.read_models import live_path
 from agent0.errors import DependencyError
+from agent0.infra.bus.bus import Bus
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.streams import Topology, init
+from agent0.infra.storage import sqlite
+from agent0.projections import Projector, Views, select, tables
 from agent0.settings import Settings
-from infra.bus.bus import Bus
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
-from infra.log.streams import Topology, init
-from infra.storage import sqlite
-from projections import Projector, Views, select, tables
 from tests.crashing import BROKER, SIZES, crash, past_of, watching
 from tests.processes import KINDS, ROOT, Crew
 
@@ -77,12 +77,12 @@ import os, sys
 from pathlib import Path
 from agent0.errors import DependencyError
 from agent0.settings import Settings
-from infra.storage import sqlite
-from infra.bus.bus import Bus
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
-from infra.log.streams import Topology, init
-from projections import projector, tables
+from agent0.infra.storage import sqlite
+from agent0.infra.bus.bus import Bus
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.streams import Topology, init
+from agent0.projections import projector, tables
 projector.fingerprint = lambda known: os._exit(9)  # the last thing that making needs
 projector.Projector(Path(sys.argv[1]), sqlite.connect, tables(), "stream")
 """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import Kind
-from events.base import Recorded
-from infra.bus.deliveries import SUSPECT
+from agent0.events.base import Recorded
+from agent0.infra.bus.deliveries import SUSPECT
 from tests.crashing import facts
 from tests.patience import PATIENCE_S
 from tests.play import play
@@ -35,7 +35,7 @@ SCRIPT = """
 import asyncio, os, sys
 from pathlib import Path
 from agent0.cli import main
-from handlers import Handler
+from agent0.handlers import Handler
 
 reacts = Handler.__call__
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import agent0.tasks.families as room
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
+from agent0.events.base import TOKEN
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig
 from agent0.state.run_state import Arm, RunState, TaskState, arm_key, attempt_id, task_id
@@ -18,7 +19,6 @@ from agent0.tasks.curriculum.sampler import allocate, frontier_value, learn, rem
 from agent0.tasks.families import families
 from agent0.tasks.seeds import derive_seed
 from agent0.tasks.splits import heldout
-from events.base import TOKEN
 from tests.world import small, started
 
 

@@ -4,10 +4,10 @@ import re
 import xml.etree.ElementTree as ET
 from contextlib import closing
 
+from agent0.events.tasks import TaskAccepted, TaskRequested
+from agent0.projections.iterations import list_iterations, list_slots, slots_by_iteration
 from agent0.report.charts.curriculum_heatmap import heatmap
 from agent0.report.charts.plots import as_file
-from events.tasks import TaskAccepted, TaskRequested
-from projections.iterations import list_iterations, list_slots, slots_by_iteration
 from tests.story import whole_run
 from tests.test_report import told
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.base import Event, Recorded, record
+from agent0.events.benchmarks import TaskReviewed
+from agent0.events.checkpoints import TrainingRequested
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
+from agent0.events.values import Artifact, RewardPart, Task, Trajectory, Turn
 from agent0.training.dataset import collect_trajectories
-from events.base import Event, Recorded, record
-from events.benchmarks import TaskReviewed
-from events.checkpoints import TrainingRequested
-from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
-from events.values import Artifact, RewardPart, Task, Trajectory, Turn
 from tests.memory import MemoryArtifacts
 
 NOON = datetime(2026, 1, 1, tzinfo=UTC)

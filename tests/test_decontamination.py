@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.values import Task
 from agent0.tasks.decontamination import (
     Index,
     Phrases,
@@ -17,7 +18,6 @@ from agent0.tasks.decontamination import (
     tokens_of,
     words_of,
 )
-from events.values import Task
 
 DUCKS = (
     "Janet's ducks lay 16 eggs per day. She eats three for breakfast every morning and bakes muffins for her friends "

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agent0.config.loading import load
+from agent0.infra.models.tiny import PACKAGED
 from agent0.rollout.prompts import prompt, render, styles
 from agent0.settings import JudgeConfig, StudentConfig, TeacherConfig
 from agent0.settings.roles import PACKAGED_MODELS
-from infra.models.tiny import PACKAGED
 
 LANGUAGE_MODELS = [
     {"provider": "openai", "model": "m"},

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from agent0.assembly.models.diet import diets
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed
 from agent0.training.diet import AS_DRAWN, ONCE, Diet, diet_of, total
-from events.base import Recorded
-from events.checkpoints import CheckpointTrained
-from events.tasks import ResultVerified, TaskAttempted, TaskProposed
 from tests.play import Played, play
 from tests.world import ports, small, started
 

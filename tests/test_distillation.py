@@ -11,20 +11,20 @@ from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError
+from agent0.events.base import Event, record
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.tasks import TaskAttempted
+from agent0.events.values import Turn
+from agent0.infra.gateway.gateway import Gateway, LocalLink
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation
+from agent0.projections.checkpoints import checkpoints
 from agent0.report.markdown.model_card import model_card
 from agent0.rollout.attempt import Progress
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, conclude, step
 from agent0.settings import PolicyConfig, RunConfig, StudentConfig
 from agent0.training.pipeline import make_checkpoint
-from events.base import Event, record
-from events.checkpoints import CheckpointTrained
-from events.tasks import TaskAttempted
-from events.values import Turn
-from infra.gateway.gateway import Gateway, LocalLink
-from infra.log.event_log import Log
-from projections.checkpoints import checkpoints
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_dataset import NOON, TASK, attempted, proposed, rewarded, verified
 from tests.test_dataset import Past as DatasetPast

@@ -15,12 +15,12 @@ from agent0.cli import build
 from agent0.cli.system import docs_pages
 from agent0.config.loading import fields
 from agent0.errors import Kind
+from agent0.events.base import event_types
+from agent0.events.values import ToolState
 from agent0.grading.math import symbolic
 from agent0.settings import PolicyConfig
 from agent0.tools import tools
 from agent0.tools.builtin import run_tests
-from events.base import event_types
-from events.values import ToolState
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference" / "README.md"
@@ -163,7 +163,7 @@ PAST = {ROOT / "CHANGELOG.md", *ROOT.glob("docs/design/decisions/*.md")}
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in PAST], ids=lambda page: page.stem)
 def test_files_exist(page: Path) -> None:
-    rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|configs|docs"
+    rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|docs"
     for line in code(page):
         for path in re.findall(rf"(?<![\w./-])((?:{rooms})/[a-z][\w./-]*\w)(?![\w<])", line):
             assert (ROOT / path).exists(), line

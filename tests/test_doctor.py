@@ -13,10 +13,10 @@ from agent0.assembly.validate.requirements import examine
 from agent0.cli import console
 from agent0.config.loading import load
 from agent0.errors import DependencyError
+from agent0.events.runs import RunStarted
+from agent0.infra.sandbox import Probe, selection
+from agent0.infra.sandbox.selection import Backend
 from agent0.settings import SandboxSettings, Settings
-from events.runs import RunStarted
-from infra.sandbox import Probe, selection
-from infra.sandbox.selection import Backend
 from tests.terminal import agent0 as call
 
 CHEAP = ("packages", "data folder", "log", "credentials")
@@ -67,7 +67,7 @@ async def test_a_made_log_is_checked_for_drift_and_rights(tmp_path):
 
 async def test_rights_that_would_allow_deletion_are_found(tmp_path, monkeypatch):
     from agent0.assembly.log.access import provision
-    from infra.log.nats_server import Server
+    from agent0.infra.log.nats_server import Server
 
     await provision(held(tmp_path))
     options = Server.options

@@ -9,6 +9,17 @@ import pytest
 
 from agent0.chat_format import format_call
 from agent0.errors import NotFoundError
+from agent0.events.values import (
+    SelfCritique,
+    Task,
+    ToolCall,
+    ToolResult,
+    ToolState,
+    ToolUse,
+    Trajectory,
+    Turn,
+    Usage,
+)
 from agent0.grading.answer_types import kinds
 from agent0.ports.models import GenerateRequest, Generation, Likely, Sampling
 from agent0.rollout.attempt import Progress, Written
@@ -24,17 +35,6 @@ from agent0.rollout.tool_patterns import Call, Trace, tool_shares, transitions, 
 from agent0.rollout.tool_prompts import requested, shown
 from agent0.settings import ActorConfig, StudentConfig, TeacherConfig
 from agent0.stats.intervals import wilson
-from events.values import (
-    SelfCritique,
-    Task,
-    ToolCall,
-    ToolResult,
-    ToolState,
-    ToolUse,
-    Trajectory,
-    Turn,
-    Usage,
-)
 from tests.test_rollout_records import ADAPTER, SPEC, told
 
 

@@ -12,13 +12,13 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import export
 from agent0.config.loading import load
 from agent0.errors import LogError
+from agent0.events.base import EarlierVersionError, decode
+from agent0.events.runs import RunStarted
+from agent0.infra.log import decoder
 from agent0.run.lifecycle import evolve
 from agent0.settings import Settings
 from agent0.state import rules
 from agent0.state.rules import VERSIONS, chosen, recorded_versions
-from events.base import EarlierVersionError, decode
-from events.runs import RunStarted
-from infra.log import decoder
 from tests.terminal import agent0
 from tests.world import small, started
 

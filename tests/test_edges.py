@@ -16,6 +16,11 @@ from agent0.evaluation.benchmarks import benchmarks, chosen, drawn
 from agent0.evaluation.benchmarks.adversarial import huge
 from agent0.evaluation.benchmarks.challenges import RULES
 from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.events.base import record
+from agent0.events.benchmarks import ItemScored
+from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.tasks import TaskAttempted, TaskProposed
+from agent0.events.values import Task, Usage
 from agent0.experiments.ablation_results import outcome_of
 from agent0.experiments.ablation_runs import chosen_variants, runs_of_study, seeds_of
 from agent0.experiments.ablations import ablation_studies
@@ -36,11 +41,6 @@ from agent0.verification.programs import Problem
 from agent0.verification.programs.inside import values
 from agent0.verification.verdicts import attempts_to_verify
 from agent0.verification.verifiers import UNDONE, compare_answer, verifier_for
-from events.base import record
-from events.benchmarks import ItemScored
-from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.tasks import TaskAttempted, TaskProposed
-from events.values import Task, Usage
 from tests.world import NOON, KnowingSandbox
 
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import DependencyError
+from agent0.infra.embeddings.embedders import MiniLM, Ngram
+from agent0.infra.embeddings.worker import WEIGHTS, check, packaged
 from agent0.ports.models import Embedder
-from infra.embeddings.embedders import MiniLM, Ngram
-from infra.embeddings.worker import WEIGHTS, check, packaged
 
 TEXTS = ["What is 12+30?", "Compute 12+30.", "How many vowels does 'banana' have?", "", "Grüße 🙂"]
 

@@ -12,15 +12,20 @@ from agent0.cli.runs.live import describe
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.item_events import item_scored, items_of
 from agent0.evaluation.item_rollout import ItemAttempt
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event, Recorded, record
+from agent0.events.checkpoints import (
+    CheckpointEvaluated,
+    EvaluationItemRequested,
+    EvaluationItemScored,
+    EvaluationRequested,
+)
+from agent0.events.values import Artifact, Conversation, ToolCall, ToolResult, ToolState, ToolUse, Turn, Usage
 from agent0.rollout.attempt import AttemptResult
 from agent0.rollout.claim_check import INLINE
 from agent0.run.lifecycle import RunState, evolve
 from agent0.run.requests import evaluation_progress
 from agent0.verification.verifiers import Verdict
-from events.alarms import ReactionDropped
-from events.base import Event, Recorded, record
-from events.checkpoints import CheckpointEvaluated, EvaluationItemRequested, EvaluationItemScored, EvaluationRequested
-from events.values import Artifact, Conversation, ToolCall, ToolResult, ToolState, ToolUse, Turn, Usage
 from tests.memory import MemoryArtifacts
 from tests.test_run import full_run
 from tests.world import NOON, small, started

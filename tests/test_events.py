@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-import events
-from agent0.run.lifecycle import evolve
-from events import (
+from agent0 import events
+from agent0.events import (
     alarms,
     base,
     benchmarks,
@@ -37,7 +36,8 @@ from events import (
     tasks,
     values,
 )
-from events.base import Event, Recorded, Value, record
+from agent0.events.base import Event, Recorded, Value, record
+from agent0.run.lifecycle import evolve
 
 GOLDEN = Path(__file__).parent / "golden"
 LINES = (GOLDEN / "events.jsonl").read_text().splitlines()

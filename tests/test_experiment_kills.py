@@ -18,13 +18,13 @@ from agent0.assembly.replay import rescore as experiments
 from agent0.assembly.replay.rescore import Rescore, gather, rescore_run
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.errors import NotFoundError, OperationError
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.experiments import PREFIX, DatasetSelected, ExperimentFinished
+from agent0.events.tasks import TaskAttempted
+from agent0.events.values import Artifact
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import RewardConfig, Settings
-from events.base import Event, Recorded
-from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.experiments import PREFIX, DatasetSelected, ExperimentFinished
-from events.tasks import TaskAttempted
-from events.values import Artifact
-from infra.storage.artifacts import FileArtifacts
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.terminal import agent0 as call
 
@@ -36,7 +36,7 @@ SEED = random.SystemRandom().randrange(10**6)
 KILLED = f"""
 import os, signal, sys
 from agent0.assembly.replay import rescore as experiments
-from infra.log.connection import Link
+from agent0.infra.log.connection import Link
 
 experiments.PART = {PART}
 moment, stored = int(sys.argv.pop(1)), sys.argv.pop(1) == "stored"

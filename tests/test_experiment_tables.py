@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 from agent0.errors import Agent0Error, ConfigError, LogError
+from agent0.events.base import Event, Recorded, effect_id, record, sha256
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted
+from agent0.events.values import Role, Usage
 from agent0.experiments.compare_runs import Side, side_by_side, side_of
 from agent0.experiments.receipt_diff import (
     Change,
@@ -29,10 +33,6 @@ from agent0.experiments.substitution import Substituted
 from agent0.experiments.verdict_diff import VerdictPair, difference
 from agent0.stats.intervals import wilson
 from agent0.tasks.families import families
-from events.base import Event, Recorded, effect_id, record, sha256
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
-from events.tasks import ResultVerified, RewardAssigned, TaskAttempted
-from events.values import Role, Usage
 from tests.memory import TrustingSandbox
 
 

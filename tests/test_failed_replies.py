@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.cli.runs.why import print_diagnosis
+from agent0.events.base import Recorded
 from agent0.report.diagnosis.findings import diagnosis
 from agent0.report.diagnosis.replies import reply_lines
 from agent0.run.diagnosis.replies import (
@@ -24,7 +25,6 @@ from agent0.run.diagnosis.replies import (
     WRONG,
     kind_of_reply,
 )
-from events.base import Recorded
 from tests.broken_runs import altered, saying
 from tests.story_hostile import HOSTILE
 from tests.test_report import told

@@ -6,13 +6,13 @@ from typing import Literal
 
 import pytest
 
+from agent0.events.values import Turn
 from agent0.ports.models import Generation
 from agent0.rollout.parsing import LONGEST, parse_turn
 from agent0.rollout.student import specs_of
 from agent0.rollout.tool_prompts import delivered, opening, requested, shown, stops, toolbox, until_call
 from agent0.settings import StudentConfig
 from agent0.turns.programs import with_last_value
-from events.values import Turn
 from tests.test_student import Playback, play
 
 SPECS = specs_of(("python", "sympy", "shell"))

@@ -19,11 +19,11 @@ from agent0.evaluation import item_rollout, protocol_runner
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.evaluation.protocol_runner import Answered, Finished
+from agent0.events.base import Event
+from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
+from agent0.events.values import Task
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import Settings
-from events.base import Event
-from events.checkpoints import CheckpointEvaluated, EvaluationRequested
-from events.values import Task
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.world import small, started
 

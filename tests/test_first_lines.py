@@ -17,12 +17,12 @@ from agent0.cli import build, tutorial
 from agent0.cli.examples import EXAMPLES, examples_of
 from agent0.cli.first_page import GROUPS, first_page
 from agent0.cli.runs.live import describe
+from agent0.events.alarms import DependencyLost, DependencyRestored
+from agent0.events.base import record
 from agent0.report.answers import claim_words, held_out_gain
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState, TaskState
 from agent0.stats.paired_tests import LEVEL, UNSHOWN, agreeing, compare, exact_interval, holm, mcnemar
-from events.alarms import DependencyLost, DependencyRestored
-from events.base import record
 from tests.story import whole_run
 from tests.terminal import agent0 as call
 from tests.test_report import told

@@ -11,9 +11,9 @@ from agent0.assembly.log import waits
 from agent0.assembly.log.carriers import carrying
 from agent0.assembly.runtime.progress import Pace
 from agent0.cli.runs.live import describe
+from agent0.infra.models.calls import first_words
+from agent0.infra.models.ollama.provider import Ollama
 from agent0.settings import Settings, StudentConfig
-from infra.models.calls import first_words
-from infra.models.ollama.provider import Ollama
 from tests.conformance_model import ask
 from tests.memory import MemoryArtifacts
 from tests.ollama_wire import serving

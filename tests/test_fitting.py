@@ -9,12 +9,12 @@ import pytest
 
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import config_of, load
-from events.base import Event, record
-from events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRequested
-from events.runs import RunStarted
-from events.values import Artifact, Role
-from infra.models.tiny import BASE
-from infra.weights.safetensors_io import digest
+from agent0.events.base import Event, record
+from agent0.events.checkpoints import CheckpointPromoted, CheckpointTrained, TrainingRequested
+from agent0.events.runs import RunStarted
+from agent0.events.values import Artifact, Role
+from agent0.infra.models.tiny import BASE
+from agent0.infra.weights.safetensors_io import digest
 from tests.terminal import agent0
 
 NOON = datetime(2026, 1, 1, tzinfo=UTC)

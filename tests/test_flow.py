@@ -3,11 +3,11 @@
 from collections import Counter, defaultdict
 from functools import cache
 
+from agent0.events import checkpoints, runs, tasks
+from agent0.events.base import Recorded, effect_id, event_types
+from agent0.handlers import handlers
 from agent0.tasks.splits import split_of_task
 from agent0.verification.verifiers import verifiers
-from events import checkpoints, runs, tasks
-from events.base import Recorded, effect_id, event_types
-from handlers import handlers
 from tests.play import finished, play
 from tests.world import ports, small, started
 

@@ -10,13 +10,13 @@ import pytest
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay import forks
+from agent0.events import checkpoints, runs, tasks
+from agent0.events.base import Recorded
+from agent0.events.runs import IterationMeasured
 from agent0.provenance.fork_history import Branches, ancestry
 from agent0.run.forking import has_another_base, redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
-from events import checkpoints, runs, tasks
-from events.base import Recorded
-from events.runs import IterationMeasured
 from tests.memory import MemoryArtifacts
 from tests.pasts import keep
 from tests.play import Played, finished, play

@@ -11,10 +11,10 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.tool_form import begun_with_form, with_tool_form
 from agent0.chat_format import format_call
 from agent0.config.loading import config_of
+from agent0.events.runs import RunPaused, RunStarted
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.form_trial import PROBES, tried_form
 from agent0.settings import RunConfig, StudentConfig
-from events.runs import RunPaused, RunStarted
 
 TEMPLATE = Path(__file__).parent / "data" / "templates" / "qwen2.5.jinja"
 CALL, BLOCK = format_call("python", {"code": "print(1)"}), "```python\nprint(1)\n```"

@@ -12,7 +12,7 @@ import pytest
 
 from agent0.assembly.runtime import execution, read_models
 from agent0.errors import DependencyError
-from infra.storage import disk, sqlite
+from agent0.infra.storage import disk, sqlite
 from tests.terminal import agent0 as call
 
 ROOT = Path(__file__).parents[1]

@@ -13,19 +13,10 @@ from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.evaluation.gains.probe import candidates, tasks_of
-from agent0.experiments.rescore import Rescored, rescore
-from agent0.ports.models import GenerateRequest, Generation
-from agent0.ports.training import TrainingResult, TrainJob
-from agent0.rewards.assign import assigned_rewards
-from agent0.run.forking import redone
-from agent0.run.lifecycle import RunState, evolve
-from agent0.settings import RewardConfig, RunConfig
-from agent0.tasks.families import families
-from agent0.tasks.splits import heldout, split_of_task
-from events.alarms import ReactionDropped
-from events.base import Recorded, record
-from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.tasks import (
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Recorded, record
+from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.tasks import (
     GainRequested,
     ProbeSelected,
     ResultVerified,
@@ -35,7 +26,16 @@ from events.tasks import (
     TaskAttempted,
     TaskProposed,
 )
-from handlers import handlers
+from agent0.experiments.rescore import Rescored, rescore
+from agent0.handlers import handlers
+from agent0.ports.models import GenerateRequest, Generation
+from agent0.ports.training import TrainingResult, TrainJob
+from agent0.rewards.assign import assigned_rewards
+from agent0.run.forking import redone
+from agent0.run.lifecycle import RunState, evolve
+from agent0.settings import RewardConfig, RunConfig
+from agent0.tasks.families import families
+from agent0.tasks.splits import heldout, split_of_task
 from tests.memory import MemoryArtifacts
 from tests.play import finished, play
 from tests.test_climb import ByRole, little

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agent0.evaluation.promotion import Verdict, judge
-from agent0.run.lifecycle import RunState, evolve
-from agent0.settings import EvaluationConfig
-from agent0.state.run_state import Checkpoint, Score
-from agent0.stats.calibrators import brier
-from events.alarms import AlarmRaised
-from events.base import Event, Recorded, record
-from events.checkpoints import (
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Event, Recorded, record
+from agent0.events.checkpoints import (
     CheckpointEvaluated,
     CheckpointPromoted,
     CheckpointRejected,
     CheckpointRolledBack,
     CheckpointTrained,
 )
+from agent0.run.lifecycle import RunState, evolve
+from agent0.settings import EvaluationConfig
+from agent0.state.run_state import Checkpoint, Score
+from agent0.stats.calibrators import brier
 from tests.play import finished, play
 from tests.world import NOON, ports, small, started
 

@@ -10,13 +10,13 @@ from agent0.assembly.routing.gate import vendor_billing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.config.loading import load
 from agent0.errors import BudgetExhaustedError, ConfigError
+from agent0.events.models import ModelCalled
+from agent0.events.values import Turn
+from agent0.infra.gateway.gateway import Gateway
+from agent0.infra.gateway.ledger import Account
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.settings import RouterSettings, Settings, TeacherConfig
-from events.models import ModelCalled
-from events.values import Turn
-from infra.gateway.gateway import Gateway
-from infra.gateway.ledger import Account
-from infra.log.event_log import Log
 from tests.memory import MemoryArtifacts
 from tests.openai_server import actor, serving
 

@@ -18,22 +18,22 @@ from agent0.errors import (
     TransientError,
     UnknownPriceError,
 )
+from agent0.events.alarms import AlarmRaised
+from agent0.events.models import ModelCalled
+from agent0.events.values import TokenCounts, Turn, Usage
+from agent0.infra.gateway.billed import TEMPLATE_BYTES, Billed, Books, Remote, prompt_bytes
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.gateway import Gateway, Guards, RemoteLink
+from agent0.infra.gateway.ledger import Account, Ledger
+from agent0.infra.gateway.pins import OnChange, Pins
+from agent0.infra.gateway.prices import Prices, vendor_of
+from agent0.infra.gateway.rates import RateLimits
+from agent0.infra.gateway.retries import Retries
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
 from agent0.routing.breaker import Breaker
 from agent0.routing.health import model_alarms
 from agent0.settings import RouterSettings
-from events.alarms import AlarmRaised
-from events.models import ModelCalled
-from events.values import TokenCounts, Turn, Usage
-from infra.gateway.billed import TEMPLATE_BYTES, Billed, Books, Remote, prompt_bytes
-from infra.gateway.cache import AnswerCache
-from infra.gateway.gateway import Gateway, Guards, RemoteLink
-from infra.gateway.ledger import Account, Ledger
-from infra.gateway.pins import OnChange, Pins
-from infra.gateway.prices import Prices, vendor_of
-from infra.gateway.rates import RateLimits
-from infra.gateway.retries import Retries
-from infra.log.event_log import Log
 from tests.memory import MemoryArtifacts
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)

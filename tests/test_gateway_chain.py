@@ -20,16 +20,16 @@ from agent0.errors import (
     ServerBusyError,
     TransientError,
 )
+from agent0.events.models import ModelCalled
+from agent0.events.values import Artifact, Turn
+from agent0.infra.gateway.billed import Books
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.gateway import Gateway, Link, LocalLink
+from agent0.infra.gateway.records import answer_json, read_answer, request_json
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation, Sampling, Served
 from agent0.rollout.trajectories import assemble
 from agent0.routing.health import model_alarms
-from events.models import ModelCalled
-from events.values import Artifact, Turn
-from infra.gateway.billed import Books
-from infra.gateway.cache import AnswerCache
-from infra.gateway.gateway import Gateway, Link, LocalLink
-from infra.gateway.records import answer_json, read_answer, request_json
-from infra.log.event_log import Log
 from tests.test_gateway import ASKED, CENT, Vendor, books, called, link, most, spent
 
 COST = 35 * CENT // 100
@@ -275,7 +275,7 @@ def test_a_cache_that_cannot_be_used_is_done_without(tmp_path: Path, monkeypatch
     with sqlite3.connect(path, isolation_level=None) as other:
         other.execute("UPDATE answers SET body = '{}'")
         assert cache.get("v", "m", ASKED, 1) is None
-        monkeypatch.setattr("infra.gateway.cache.PATIENCE_S", 0.0)
+        monkeypatch.setattr("agent0.infra.gateway.cache.PATIENCE_S", 0.0)
         other.execute("BEGIN IMMEDIATE")
         hurried = AnswerCache(path, days=1, mib=1)
         hurried.put("v", "m", replace(ASKED, prefill="x"), Generation("4"), 1, 0)

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from agent0.errors import DependencyError, StreamBrokenError, TransientError, UsageError
+from agent0.events.models import ModelCalled
+from agent0.infra.gateway.billed import Billed, Remote
+from agent0.infra.gateway.gateway import Gateway, Guards, LocalLink, RemoteLink
+from agent0.infra.gateway.prices import read_usage
+from agent0.infra.gateway.rates import RateLimits
+from agent0.infra.gateway.retries import Retries
+from agent0.infra.gateway.streaming import streamed
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.anthropic.provider import Anthropic
+from agent0.infra.models.openai.dialects import Way
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.openai.replies import Reading
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.breaker import Breaker
 from agent0.settings import ActorConfig
-from events.models import ModelCalled
-from infra.gateway.billed import Billed, Remote
-from infra.gateway.gateway import Gateway, Guards, LocalLink, RemoteLink
-from infra.gateway.prices import read_usage
-from infra.gateway.rates import RateLimits
-from infra.gateway.retries import Retries
-from infra.gateway.streaming import streamed
-from infra.log.event_log import Log
-from infra.models.anthropic.provider import Anthropic
-from infra.models.openai.dialects import Way
-from infra.models.openai.provider import OpenAIServer
-from infra.models.openai.replies import Reading
 from tests.anthropic_server import AnthropicStandIn, serving
 from tests.openai_server import actor
 from tests.openai_server import serving as serving_openai

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from agent0.errors import DependencyError, OperationError
 from agent0.evaluation.serving_parity import Step, parity, probes
-from infra.engine.adapter import CONFIG, WEIGHTS, Adapter, lora_settings, pack
-from infra.engine.inference import Engine
-from infra.models.llama_server import LlamaServer
-from infra.models.tiny import BASE
-from infra.weights.gguf import check_config, split_name, tokens, write_adapter, write_base
-from infra.weights.merge import check_fit, merged, read_lora, save_merged
-from infra.weights.safetensors_io import Weights, digest, write
+from agent0.infra.engine.adapter import CONFIG, WEIGHTS, Adapter, lora_settings, pack
+from agent0.infra.engine.inference import Engine
+from agent0.infra.models.llama_server import LlamaServer
+from agent0.infra.models.tiny import BASE
+from agent0.infra.weights.gguf import check_config, split_name, tokens, write_adapter, write_base
+from agent0.infra.weights.merge import check_fit, merged, read_lora, save_merged
+from agent0.infra.weights.safetensors_io import Weights, digest, write
 from tests.adapters import adapter, tensors
 from tests.engine.models import llama, qwen2, read_qwen2
 from tests.llama_server import MISSING, serving
@@ -264,7 +264,7 @@ def test_tokens_keep_their_ids(random_base: Path) -> None:
 
 
 def test_only_what_is_known_is_called_exact() -> None:
-    from infra.weights.gguf import QWEN2_SPLIT
+    from agent0.infra.weights.gguf import QWEN2_SPLIT
 
     def cutting(pattern: str) -> dict[str, Any]:
         return {

@@ -13,8 +13,8 @@ from agent0.assembly.validate.template_check import calls_of_model, teaches_call
 from agent0.assembly.validate.tool_form import with_tool_form
 from agent0.config.loading import load
 from agent0.errors import DependencyError
+from agent0.infra.weights.gguf_header import file_template
 from agent0.settings import StudentConfig
-from infra.weights.gguf_header import file_template
 from tests.test_form_trial import BLOCK, TEMPLATE, Habit, Opened
 
 gguf = pytest.importorskip("gguf")

@@ -21,6 +21,8 @@ from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
 from agent0.assembly.ablations.study import StudyRequest, run_study, variant_configs
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
+from agent0.events.base import TOKEN
+from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.experiments.ablation_results import (
     CONTROLS,
     MEASURES,
@@ -43,13 +45,11 @@ from agent0.experiments.ablation_runs import (
     with_models,
 )
 from agent0.experiments.ablations import NAME, AblationStudy, Variant, ablation_studies
+from agent0.infra.log.nats_server import Server
 from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
 from agent0.stats import across_seeds
-from events.base import TOKEN
-from events.checkpoints import CheckpointEvaluated
-from infra.log.nats_server import Server
 from tests.terminal import agent0 as call
 
 PLAIN = RunConfig()

@@ -7,6 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.checkpoints import CheckpointRolledBack
+from agent0.events.runs import RunPaused
+from agent0.events.values import Task
 from agent0.run.iteration_measures import MEANING
 from agent0.run.lifecycle import RunState
 from agent0.run.monitors import guards
@@ -14,10 +18,6 @@ from agent0.run.monitors.actions import guard_effects, last_good
 from agent0.run.monitors.iteration_metrics import measure
 from agent0.settings import GuardConfig, RunConfig
 from agent0.state.run_state import AttemptState, Checkpoint, Score, TaskState
-from events.alarms import AlarmRaised, AlarmResolved
-from events.checkpoints import CheckpointRolledBack
-from events.runs import RunPaused
-from events.values import Task
 
 PLAN = GuardConfig()
 LADDER = {

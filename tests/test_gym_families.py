@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
+from agent0.infra.models.scripted import Scripted
 from agent0.rollout.teacher import read_proposal
 from agent0.tasks.families import Family, families, gym, rejection, requested_families
 from agent0.tasks.splits import heldout, split_of, task_of
-from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
 from tests.test_checked import HOSTILE
 from tests.test_student import play

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent0.events.values import Task
 from agent0.rewards import reward_sets
 from agent0.rewards.red_team import HONEST
 from agent0.rewards.red_team.play import PolicyReward, Size, play_policies
@@ -13,7 +14,6 @@ from agent0.rewards.red_team.undone import undone, verdicts
 from agent0.settings import RewardConfig
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
-from events.values import Task
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "reward-hacking.md"
 SMALL = Size(iterations=2, tasks=6, attempts=6)

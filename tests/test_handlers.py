@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-import handlers as room
+import agent0.handlers as room
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import OperationError
+from agent0.events import alarms, checkpoints, runs, tasks
+from agent0.events.base import Event, Recorded, event_types, record
+from agent0.events.values import Artifact
+from agent0.handlers import Handler, handlers, on
 from agent0.ports.training import TrainingResult, TrainJob
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import Checkpoint, Score
-from events import alarms, checkpoints, runs, tasks
-from events.base import Event, Recorded, event_types, record
-from events.values import Artifact
-from handlers import Handler, handlers, on
 from tests.play import finished, play
 from tests.world import NOON, Opened, ports, small, started
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from agent0.errors import Agent0Error, TransientError, clean_text
+from agent0.events.values import Turn
+from agent0.infra.models.anthropic.provider import Anthropic
+from agent0.infra.models.calls.slots import BusyError
+from agent0.infra.models.ollama.provider import Ollama
+from agent0.infra.models.openai.dialects import Way
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.openai.replies import Reading
 from agent0.ports.models import Generation, Model, Served
 from agent0.settings import ActorConfig
-from events.values import Turn
-from infra.models.anthropic.provider import Anthropic
-from infra.models.calls.slots import BusyError
-from infra.models.ollama.provider import Ollama
-from infra.models.openai.dialects import Way
-from infra.models.openai.provider import OpenAIServer
-from infra.models.openai.replies import Reading
 from tests.anthropic_server import serving as anthropic_serving
 from tests.conformance_model import ask
 from tests.memory import MemoryArtifacts
@@ -236,7 +236,7 @@ ODD_STEPS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("odd", ODD_STEPS, ids=range(len(ODD_STEPS)))
 def test_an_odd_answer_of_llama_cpp_is_a_reply_or_cannot_be_read(odd: dict[str, Any]) -> None:
-    from infra.models.calls.streams import UNREADABLE
+    from agent0.infra.models.calls.streams import UNREADABLE
 
     reading = Reading(Way("llama.cpp", "tokens"))
     try:
@@ -252,7 +252,7 @@ def test_an_odd_answer_of_llama_cpp_is_a_reply_or_cannot_be_read(odd: dict[str, 
 def test_a_busy_server_names_no_odd_time(after: str) -> None:
     from types import SimpleNamespace
 
-    from infra.models.calls.refusals import _after_s
+    from agent0.infra.models.calls.refusals import _after_s
 
     waits = _after_s(SimpleNamespace(response=SimpleNamespace(headers={"retry-after": after})))
     assert 0 <= waits <= 86_400

@@ -45,4 +45,4 @@ def test_the_package_is_found_without_an_import_hook(tmp_path: Path) -> None:
         "import sys; from importlib.machinery import PathFinder; print(PathFinder.find_spec('agent0', sys.path).origin)"
     )
     done = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert Path(done.stdout.strip()) == Path(install.__file__).parent / "agent0" / "__init__.py"
+    assert Path(done.stdout.strip()).resolve() == Path(install.__file__).parent / "agent0" / "__init__.py"

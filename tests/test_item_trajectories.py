@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.errors import ConfigError, NotFoundError
+from agent0.events.base import TOKEN, Recorded
+from agent0.events.benchmarks import ItemScored
+from agent0.events.checkpoints import EvaluationItemScored
+from agent0.events.values import Artifact
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections.attempts import show_attempt
+from agent0.projections.evaluation_items import evaluated_run, list_items
+from agent0.projections.events import grep_events
+from agent0.projections.tool_calls import list_calls
+from agent0.projections.trajectories import FORMATS, export
 from agent0.settings import Settings
-from events.base import TOKEN, Recorded
-from events.benchmarks import ItemScored
-from events.checkpoints import EvaluationItemScored
-from events.values import Artifact
-from infra.storage.artifacts import FileArtifacts
-from projections.attempts import show_attempt
-from projections.evaluation_items import evaluated_run, list_items
-from projections.events import grep_events
-from projections.tool_calls import list_calls
-from projections.trajectories import FORMATS, export
 from tests.api.served import stored
 from tests.story import benchmark_run, whole_run
 from tests.story_conversation import CONVERSATION

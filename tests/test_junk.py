@@ -10,8 +10,8 @@ import pytest
 
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
+from agent0.infra.log.nats_server import open_server
 from agent0.settings import NatsSettings
-from infra.log.nats_server import open_server
 from tests.kept_open import attached
 from tests.terminal import agent0 as call
 from tests.test_cli_run import SMALL
@@ -113,8 +113,8 @@ def test_an_archive_holds_tombstones_for_what_was_set_aside(aside: Path, tmp_pat
 async def test_who_says_that_an_event_was_set_aside_hides_nothing(finished: Path) -> None:
     """Only what cannot be read is replaced, and only where the digest is that of what is stored."""
     from agent0.assembly.runtime.stamping import recorded
-    from events.alarms import LOG, MessageExcluded
-    from events.base import sha256
+    from agent0.events.alarms import LOG, MessageExcluded
+    from agent0.events.base import sha256
 
     settings = load("scripted", {"home": str(finished)}, {})
     async with open_log(settings) as log:

@@ -12,6 +12,10 @@ from agent0.assembly.ablations.ablation_run import RESULT, RunPlan, read_result
 from agent0.assembly.ablations.chance_controls import chance_by_level
 from agent0.assembly.models.protocol import tasks_of
 from agent0.evaluation.protocol import OWN_SETS
+from agent0.events.base import record
+from agent0.events.checkpoints import StudentExamined
+from agent0.events.tasks import TaskAttempted
+from agent0.events.values import Usage
 from agent0.experiments.ablation_results import Outcome, as_json, cost_rows, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.experiments.ladder_rows import better_on_every_seed, known_columns, ladder_rows
@@ -19,10 +23,6 @@ from agent0.experiments.ladders.costs import TASKS, base_samples, cost_to_reach,
 from agent0.report.markdown.ablation import page
 from agent0.settings import RunConfig
 from agent0.tasks.splits import heldout, split_of_task
-from events.base import record
-from events.checkpoints import StudentExamined
-from events.tasks import TaskAttempted
-from events.values import Usage
 from tests.test_arms_page import found_of
 from tests.test_climb import CLIMB
 from tests.test_ladder_rows import scored

@@ -10,8 +10,15 @@ import pytest
 
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.runs import RunFailed, RunPaused
+from agent0.events.tasks import TaskRejected, TaskRequested
 from agent0.experiments.ablation_results import Outcome
 from agent0.experiments.ladders.alarm_leads import fallen_at, lead_rows
+from agent0.infra.models.sampler import Sampler
+from agent0.infra.models.scripted import END, encode
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.run.canaries import canaries, canary_measures
 from agent0.run.hindsight import alarms_in
@@ -19,13 +26,6 @@ from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import split_of_task, task_of
-from events.alarms import AlarmRaised
-from events.base import Recorded
-from events.checkpoints import CheckpointTrained
-from events.runs import RunFailed, RunPaused
-from events.tasks import TaskRejected, TaskRequested
-from infra.models.sampler import Sampler
-from infra.models.scripted import END, encode
 from tests.play import play
 from tests.test_climb import CLIMB, ByRole, little
 from tests.test_ladder_rows import scored

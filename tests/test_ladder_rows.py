@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.experiments.ablation_results import Outcome, as_json, from_json
 from agent0.experiments.ladder_rows import ladder_rows
 from agent0.tasks.curriculum.ladder_height import added, height
-from events.checkpoints import CheckpointEvaluated
 
 
 def scored(checkpoint: str, by_level: dict[str, float], **more: Any) -> CheckpointEvaluated:

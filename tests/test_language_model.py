@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import torch
 
+from agent0.events.values import Trajectory, Turn
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.models.llama_server import LlamaServer
+from agent0.infra.training.loop import Training
+from agent0.infra.weights.gguf import write_adapter, write_base
+from agent0.infra.weights.merge import read_lora
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from benchmarks.language_model import INSTALL, packaged, write_folder
-from events.values import Trajectory, Turn
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest, Written
-from infra.models.llama_server import LlamaServer
-from infra.training.loop import Training
-from infra.weights.gguf import write_adapter, write_base
-from infra.weights.merge import read_lora
 from tests.llama_server import MISSING, serving
 
 TEXTS = (

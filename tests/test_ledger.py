@@ -13,13 +13,13 @@ import pytest
 
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import BudgetExhaustedError, DependencyError
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Recorded, record
+from agent0.events.budgets import BudgetChanged
+from agent0.infra.gateway.ledger import Account, Ledger, accounts_of
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
 from agent0.routing.budgets import Balance, balance_of
-from events.alarms import AlarmRaised
-from events.base import Recorded, record
-from events.budgets import BudgetChanged
-from infra.gateway.ledger import Account, Ledger, accounts_of
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
 from tests import ledger_calls
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -98,7 +98,7 @@ async def test_what_a_call_reserves_is_one_message_once_its_budgets_have_begun(l
 async def test_a_process_that_begins_finds_what_other_messages_hold(
     log: Log, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    monkeypatch.setattr("infra.gateway.ledger.STEPS", steps)
+    monkeypatch.setattr("agent0.infra.gateway.ledger.STEPS", steps)
     ledger, cents = opened(log), Account("run", "r1")
     await ledger.settle(await ledger.reserve((cents, DAY), 10), 10)
     await ledger.reserve((cents, DAY), 60)

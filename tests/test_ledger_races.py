@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agent0.errors import DependencyError
-from events.base import Recorded
-from infra.gateway.ledger import Account
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
+from agent0.events.base import Recorded
+from agent0.infra.gateway.ledger import Account
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
 from tests.test_ledger import DAY, Clock, check_bill, entries_of, kinds, opened
 
 WIDE = Account("day", "2026-01-01", 10**9)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.values import Task, ToolState
 from agent0.grading import grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.answer_types.value import arithmetic_left
@@ -15,7 +16,6 @@ from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tasks.families import Step, families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import Verdict, graded, verifier_for
-from events.values import Task, ToolState
 
 OPEN = Task(question="How much is it?", domain="math", family="open", level=1, canonical="open much")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from agent0.assembly.runtime.progress import Milestone, Pace, Progress, Retries, milestone_line
 from agent0.cli.runs.live import _refresh, describe, training
+from agent0.events.alarms import ReactionTried
+from agent0.events.base import Recorded, record
+from agent0.events.runs import RunPaused
+from agent0.infra.training.lora_trainer import pace_of, progress_file_name
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
-from events.alarms import ReactionTried
-from events.base import Recorded, record
-from events.runs import RunPaused
-from infra.training.lora_trainer import pace_of, progress_file_name
 from tests.test_run import played
 from tests.world import NOON
 

@@ -10,12 +10,12 @@ import pytest
 import pytest_asyncio
 
 from agent0.errors import DependencyError, LogError, NotFoundError
+from agent0.events import Recorded
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.base import record
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server, open_server
 from agent0.settings import NatsSettings
-from events import Recorded
-from events.alarms import AlarmRaised, AlarmResolved
-from events.base import record
-from infra.log.event_log import Log
-from infra.log.nats_server import Server, open_server
 
 WINDOW_S = 1.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -168,7 +168,7 @@ async def test_without_a_server_appending_says_so_after_its_patience(
     log: Log, nats_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.patience_s = 0
-    monkeypatch.setattr("infra.log.event_log.ANSWER_S", 0.3)
+    monkeypatch.setattr("agent0.infra.log.event_log.ANSWER_S", 0.3)
     await nats_server.stop()
     event = raised("a")
     with pytest.raises(DependencyError, match="nothing is lost"):

@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
 from agent0.errors import DependencyError, NotFoundError, TransientError
+from agent0.events import tasks
+from agent0.events.base import Event, record
+from agent0.events.values import Artifact, Task, ToolState, Turn
+from agent0.handlers import handlers
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
@@ -25,10 +29,6 @@ from agent0.run.lifecycle import RunState, evolve
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import load
-from events import tasks
-from events.base import Event, record
-from events.values import Artifact, Task, ToolState, Turn
-from handlers import handlers
 from tests.memory import MemoryArtifacts
 from tests.test_student import Playback
 from tests.world import NOON, Opened, small, started

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events import alarms, runs, tasks
+from agent0.events.base import record
 from agent0.rollout.attempt import Progress
 from agent0.rollout.claim_check import get_progress, put_progress
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
-from events import alarms, runs, tasks
-from events.base import record
 from tests.test_long_attempts import LONG, STORY, World, asked
 from tests.test_run import facts, failing, played, sound
 from tests.world import NOON, small

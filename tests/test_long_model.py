@@ -13,6 +13,15 @@ from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.evaluation.suite import suite
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.events.values import Task, Turn
+from agent0.infra.engine.chat_template import Chat
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest
+from agent0.infra.models.tiny import packaged
+from agent0.infra.tiny.build import _encoded
+from agent0.infra.tiny.examples import NOT_TAUGHT, Phase, training_examples
+from agent0.infra.tiny.long_examples import LONG, LONG_TOOLS, long_example
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.sandbox import Sandbox
 from agent0.rollout.parsing import parse_turn
@@ -24,15 +33,6 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, split_of, task_of
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.checkpoints import EvaluationRequested
-from events.values import Task, Turn
-from infra.engine.chat_template import Chat
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest
-from infra.models.tiny import packaged
-from infra.tiny.build import _encoded
-from infra.tiny.examples import NOT_TAUGHT, Phase, training_examples
-from infra.tiny.long_examples import LONG, LONG_TOOLS, long_example
 from tests.sandbox.opened import open_bubblewrap
 
 PHASE = Phase(1, 0.1, 0.1, (1.0,), tool=0.5, teacher=0.0)

@@ -14,15 +14,15 @@ import pytest
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load as load_settings
+from agent0.events import tasks
+from agent0.events.base import Recorded
+from agent0.events.runs import RunPaused, RunResumed, RunStarted
+from agent0.events.values import Artifact
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.streams import EVENTS
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.rollout.claim_check import get_progress
 from agent0.tools.snapshots import load
-from events import tasks
-from events.base import Recorded
-from events.runs import RunPaused, RunResumed, RunStarted
-from events.values import Artifact
-from infra.log.event_log import Log
-from infra.log.streams import EVENTS
-from infra.storage.artifacts import FileArtifacts
 from tests.kept_open import attached
 from tests.patience import until
 from tests.processes import KINDS, Crew

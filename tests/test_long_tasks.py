@@ -13,6 +13,9 @@ import pytest
 import pytest_asyncio
 
 from agent0.assembly.runtime.app import started as started_of
+from agent0.events import checkpoints, runs, tasks
+from agent0.events.base import Recorded
+from agent0.events.values import ToolCall, ToolState, Turn
 from agent0.ports.sandbox import Sandbox, SandboxCall
 from agent0.rewards import rewards
 from agent0.rollout.parsing import parse_turn
@@ -25,9 +28,6 @@ from agent0.tasks.subgoals import split
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events import checkpoints, runs, tasks
-from events.base import Recorded
-from events.values import ToolCall, ToolState, Turn
 from tests.play import finished, play
 from tests.sandbox.opened import open_bubblewrap
 from tests.world import KnowingSandbox, long, ports, started

@@ -10,6 +10,12 @@ import pytest
 import torch
 
 from agent0.errors import OperationError
+from agent0.events.base import Event, Recorded, record
+from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.experiments import DatasetSelected
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
+from agent0.events.values import RewardPart, Task, Trajectory, Turn
+from agent0.handlers.raise_alarm import raise_alarm
 from agent0.ports.training import TrainingExample, TrainingResult, TrainJob
 from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import RunState
@@ -17,12 +23,6 @@ from agent0.training.manifest import example_sha
 from agent0.training.objectives import Loss, Rows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.pipeline import make_checkpoint
-from events.base import Event, Recorded, record
-from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.experiments import DatasetSelected
-from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
-from events.values import RewardPart, Task, Trajectory, Turn
-from handlers.raise_alarm import raise_alarm
 from tests.memory import MemoryArtifacts
 
 NOON = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,20 +12,20 @@ from agent0.assembly.routing.measuring import NAMES, measure_of
 from agent0.assembly.routing.strategies import check_strategy, entry_of, rules_of
 from agent0.chat_format import format_call
 from agent0.errors import DependencyError, RefusedError, TransientError
+from agent0.events.models import CallRouted
+from agent0.events.values import Turn
+from agent0.infra.gateway.gateway import LocalLink
+from agent0.infra.gateway.measure import Measure
+from agent0.infra.gateway.records import answer_json, read_answer
+from agent0.infra.gateway.strategy_gateway import Plan, StrategyGateway
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.openai.dialects import Way
+from agent0.infra.models.openai.replies import Reading
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.rollout.confidence.turn_signals import answer_key, turn_signals
 from agent0.routing.confidence import probability
 from agent0.settings import CalibratorConfig, RoutingConfig, StudentConfig
 from agent0.stats.calibrators import log_odds, sigmoid
-from events.models import CallRouted
-from events.values import Turn
-from infra.gateway.gateway import LocalLink
-from infra.gateway.measure import Measure
-from infra.gateway.records import answer_json, read_answer
-from infra.gateway.strategy_gateway import Plan, StrategyGateway
-from infra.log.event_log import Log
-from infra.models.openai.dialects import Way
-from infra.models.openai.replies import Reading
 from tests.terminal import agent0
 from tests.test_gateway import ASKED, Vendor, books, link
 from tests.test_strategies import decisions

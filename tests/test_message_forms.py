@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from agent0.infra.models.anthropic.messages import Reading as AnthropicReading
+from agent0.infra.models.calls.contents import text_of, thought_of
+from agent0.infra.models.openai.dialects import Way
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.openai.replies import Reading, Reply
 from agent0.rollout.parsing import parse_turn
-from infra.models.anthropic.messages import Reading as AnthropicReading
-from infra.models.calls.contents import text_of, thought_of
-from infra.models.openai.dialects import Way
-from infra.models.openai.provider import OpenAIServer
-from infra.models.openai.replies import Reading, Reply
 from tests.conformance_model import ask
 from tests.openai_server import actor, serving
 

@@ -27,14 +27,14 @@ from agent0.assembly.runtime.prometheus import exposition, serving
 from agent0.assembly.runtime.read_models import live_path
 from agent0.config.loading import load
 from agent0.errors import OperationError
+from agent0.events.alarms import AlarmRaised, ReactionFailed
+from agent0.events.base import Recorded, record
+from agent0.events.tasks import ToolCalled
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.storage.sqlite import connect
+from agent0.projections import Projector, Views, tables
+from agent0.projections.tool_usage import BOUNDS_MS, BUCKETS, OTHER, quantile, summary, usage
 from agent0.settings import Settings
-from events.alarms import AlarmRaised, ReactionFailed
-from events.base import Recorded, record
-from events.tasks import ToolCalled
-from events.values import ToolCall, ToolResult, ToolState
-from infra.storage.sqlite import connect
-from projections import Projector, Views, tables
-from projections.tool_usage import BOUNDS_MS, BUCKETS, OTHER, quantile, summary, usage
 from tests.story import bodies, renumbered, whole_run
 from tests.terminal import agent0
 

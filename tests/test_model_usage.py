@@ -9,14 +9,14 @@ import pytest
 
 import agent0
 from agent0.errors import ConfigError
-from events.base import Event, Recorded, record
-from events.budgets import DOLLAR
-from events.models import CallRouted, ModelCalled
-from events.values import RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
-from projections import Projector, tables
-from projections.evaluations import learning_curve
-from projections.model_usage import BY, model_stats, stats_by_each
-from projections.tasks import show_task
+from agent0.events.base import Event, Recorded, record
+from agent0.events.budgets import DOLLAR
+from agent0.events.models import CallRouted, ModelCalled
+from agent0.events.values import RouteAnswer, RouteOption, RouteStep, TokenCounts, Usage
+from agent0.projections import Projector, tables
+from agent0.projections.evaluations import learning_curve
+from agent0.projections.model_usage import BY, model_stats, stats_by_each
+from agent0.projections.tasks import show_task
 from tests.api.served import stored
 from tests.story import bodies, renumbered, whole_run
 from tests.terminal import agent0 as call

@@ -12,8 +12,8 @@ import pytest
 from agent0.assembly.log import table_freshness
 from agent0.assembly.log.carriers import carried, carrier_line, carriers, carrying
 from agent0.config.loading import load
+from agent0.events.tasks import TaskRequested
 from agent0.settings import Settings
-from events.tasks import TaskRequested
 from tests import test_forking
 from tests.story import benchmark_run, renumbered, whole_run
 from tests.story_ends import failed_run
@@ -172,7 +172,7 @@ def test_tables_that_hold_all_of_a_log_at_rest_are_read_without_its_server(
     def started(*_: object) -> None:
         raise AssertionError("the server is asked")
 
-    monkeypatch.setattr("infra.log.nats_server.Server.start", started)
+    monkeypatch.setattr("agent0.infra.log.nats_server.Server.start", started)
     assert call("run", "list", home=lone).code == call("task", "list", home=lone).code == 0
     assert call("events", "tail", "-n", "5", "--json", home=lone).lines == listed
 
@@ -212,7 +212,7 @@ def test_a_dead_server_delays_nothing_that_is_on_disk(
     def connected(*_: object, **__: object) -> None:
         raise AssertionError("the log is asked for")
 
-    monkeypatch.setattr("infra.log.event_log.Log.connect", connected)
+    monkeypatch.setattr("agent0.infra.log.event_log.Log.connect", connected)
     monkeypatch.setattr(table_freshness, "PATIENCE_S", 0.05)
     with silent(accepts=command == "events tail") as url:
         monkeypatch.setenv("AGENT0_NATS_URL", url)

@@ -10,12 +10,12 @@ from agent0.assembly.replay import reverify as reverifies
 from agent0.assembly.replay.reverify import Reverify, reverify
 from agent0.config.loading import load
 from agent0.errors import ConfigError
+from agent0.events.base import Recorded
+from agent0.events.budgets import BudgetChanged
+from agent0.events.models import BatchEnded, BatchSubmitted, ModelCalled
+from agent0.events.tasks import ResultVerified
 from agent0.settings import Settings
 from agent0.verification.panel.opinion import CHECK
-from events.base import Recorded
-from events.budgets import BudgetChanged
-from events.models import BatchEnded, BatchSubmitted, ModelCalled
-from events.tasks import ResultVerified
 from tests.batch_server import serving
 from tests.pasts import events_of, judged, keep, tell
 from tests.test_batches import COST, MODELS

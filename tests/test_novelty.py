@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.values import Task
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import split_of
-from events.values import Task
 
 FREE = [f"form {n}" for n in range(200) if split_of(f"form {n}") == "train"]
 HELD = next(f"form {n}" for n in range(200) if split_of(f"form {n}") != "train")

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError
+from agent0.events.values import Trajectory
 from agent0.settings import RecipeConfig
 from agent0.training.objectives import Rows, objectives
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
 from agent0.training.objectives.policy_gradient import divergence, token_logprobs
 from agent0.training.scored_trajectory import ScoredTrajectory
-from events.values import Trajectory
 
 Array = np.ndarray[Any, Any]
 KNOBS: dict[str, Any] = {"clip_low": 0.2, "beta": 0.7, "kl": 0.3}

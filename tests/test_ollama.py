@@ -13,6 +13,10 @@ import pytest_asyncio
 
 from agent0.chat_format import format_call
 from agent0.errors import DependencyError, OperationError
+from agent0.events.values import Artifact, Task, Turn
+from agent0.infra.models.ollama.probe import probe
+from agent0.infra.models.ollama.provider import Ollama
+from agent0.infra.models.tool_text import harmless, messages
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
@@ -20,10 +24,6 @@ from agent0.rollout.proposals import task_schema
 from agent0.rollout.student import Conditions, solve
 from agent0.rollout.teacher import propose, read_proposal
 from agent0.settings import ActorConfig, StudentConfig
-from events.values import Artifact, Task, Turn
-from infra.models.ollama.probe import probe
-from infra.models.ollama.provider import Ollama
-from infra.models.tool_text import harmless, messages
 from tests.conformance_model import QUESTION, SPECIAL, TOOL, ModelConformance, ask
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.ollama_chat import QWEN, rendered

@@ -11,11 +11,11 @@ import pytest
 import pytest_asyncio
 
 from agent0.errors import AuthError, DependencyError, OperationError, TransientError
+from agent0.events.values import Turn
+from agent0.infra.models.ollama.probe import probe
+from agent0.infra.models.ollama.provider import Ollama
 from agent0.ports.models import GenerateRequest, Model
 from agent0.settings import ActorConfig, StudentConfig
-from events.values import Turn
-from infra.models.ollama.probe import probe
-from infra.models.ollama.provider import Ollama
 from tests.conformance_model import FailureConformance, ask
 from tests.memory import MemoryArtifacts
 from tests.ollama_server import Lines, OllamaServer

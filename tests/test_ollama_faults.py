@@ -10,10 +10,10 @@ from ollama import AsyncClient, ResponseError
 
 from agent0.chat_format import format_call
 from agent0.errors import OperationError
+from agent0.events.values import Turn
+from agent0.infra.models.ollama.provider import Ollama
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.settings import StudentConfig
-from events.values import Turn
-from infra.models.ollama.provider import Ollama
 from tests.conformance_model import TOOL, ask
 from tests.memory import MemoryArtifacts
 from tests.ollama_server import OllamaServer

@@ -12,12 +12,12 @@ from agent0.assembly.routing.billing import actors_of, check_routing, vendor_bil
 from agent0.assembly.validate.model_checks import models as model_checks
 from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError, RefusedError, UnknownPriceError
+from agent0.infra.gateway.prices import Prices
+from agent0.infra.models.ollama.facts import ModelFacts, is_cloud, look, read_facts, think
+from agent0.infra.models.ollama.probe import probe, try_chat
+from agent0.infra.models.ollama.provider import Ollama
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.settings import ActorConfig, RouterSettings, StudentConfig
-from infra.gateway.prices import Prices
-from infra.models.ollama.facts import ModelFacts, is_cloud, look, read_facts, think
-from infra.models.ollama.probe import probe, try_chat
-from infra.models.ollama.provider import Ollama
 from tests.conformance_model import TOOL, ask
 from tests.memory import MemoryArtifacts
 from tests.ollama_server import OllamaServer

@@ -14,18 +14,18 @@ import torch
 
 from agent0.chat_format import format_call
 from agent0.errors import AuthError, DependencyError, OperationError, TransientError
+from agent0.events.values import Artifact, Task, Turn
+from agent0.infra.engine.inference import Engine
+from agent0.infra.models.calls import slots
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.tiny import BASE
+from agent0.infra.weights.gguf import write_adapter, write_base
+from agent0.infra.weights.merge import read_lora
 from agent0.ports.models import GenerateRequest, Model
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.values import Artifact, Task, Turn
-from infra.engine.inference import Engine
-from infra.models.calls import slots
-from infra.models.openai.provider import OpenAIServer
-from infra.models.tiny import BASE
-from infra.weights.gguf import write_adapter, write_base
-from infra.weights.merge import read_lora
 from tests.adapters import adapter
 from tests.conformance_model import QUESTION, SPECIAL, ModelConformance, ask
 from tests.llama_server import MISSING

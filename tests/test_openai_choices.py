@@ -8,13 +8,13 @@ import pytest
 import pytest_asyncio
 
 from agent0.errors import TransientError
+from agent0.events.tasks import AttemptRequested, TaskAttempted
+from agent0.events.values import Task
+from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.rollout.attempt import generations
 from agent0.rollout.attempt_events import to_events
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, begin, conclude, step
-from events.tasks import AttemptRequested, TaskAttempted
-from events.values import Task
-from infra.models.openai.provider import OpenAIServer
 from tests.conformance_model import ask, essence
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.openai_server import OpenAIStandIn, actor, serving

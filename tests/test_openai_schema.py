@@ -6,14 +6,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from agent0.infra.models.openai.dialects import Way, body
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.tiny import BASE
+from agent0.infra.weights.gguf import write_base
 from agent0.rollout.prompts import prompt
 from agent0.rollout.proposals import task_schema
 from agent0.rollout.teacher import propose
 from agent0.settings import ActorConfig
-from infra.models.openai.dialects import Way, body
-from infra.models.openai.provider import OpenAIServer
-from infra.models.tiny import BASE
-from infra.weights.gguf import write_base
 from tests.conformance_model import ask
 from tests.llama_server import MISSING
 from tests.llama_server import serving as llama_serving

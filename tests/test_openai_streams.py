@@ -8,10 +8,10 @@ import pytest
 import pytest_asyncio
 
 from agent0.errors import DependencyError, TransientError
+from agent0.infra.models.openai.dialects import Way
+from agent0.infra.models.openai.provider import OpenAIServer, untrainable
+from agent0.infra.models.openai.replies import Reading
 from agent0.ports.models import Model, Sampling
-from infra.models.openai.dialects import Way
-from infra.models.openai.provider import OpenAIServer, untrainable
-from infra.models.openai.replies import Reading
 from tests.conformance_model import FailureConformance, ModelConformance, ask, essence
 from tests.openai_server import OpenAIStandIn, actor, serving
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from agent0.errors import DependencyError, OtherServerError
+from agent0.infra.models.anthropic.provider import Anthropic
+from agent0.infra.models.ollama.provider import Ollama
+from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.ports.models import Model
 from agent0.settings import ActorConfig
-from infra.models.anthropic.provider import Anthropic
-from infra.models.ollama.provider import Ollama
-from infra.models.openai.provider import OpenAIServer
 from tests.conformance_model import ask
 from tests.openai_server import actor
 

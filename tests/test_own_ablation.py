@@ -15,10 +15,10 @@ from agent0.errors import ConfigError
 from agent0.experiments.ablation_results import as_json, comparison_rows, variant_rows
 from agent0.experiments.ablation_runs import AblationRun, study_of, variant_of
 from agent0.experiments.ablations import Variant, ablation_studies
+from agent0.infra.log.server_folder import write
 from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import answers, page
 from agent0.settings import RunConfig
-from infra.log.server_folder import write
 from tests.terminal import agent0 as call
 from tests.test_grids import cell
 

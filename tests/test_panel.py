@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events import tasks
+from agent0.events.base import record
+from agent0.events.values import Task, ToolCall, ToolResult, ToolState, ToolUse, Turn, Vote
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.attempt import Progress, Written
 from agent0.rollout.attempt_events import to_events
@@ -30,9 +33,6 @@ from agent0.verification.panel.opinion import judge_opinion, read_verdict
 from agent0.verification.panel.wording import stated_rules
 from agent0.verification.verdicts import verdicts
 from agent0.verification.verifiers import Verdict, verifier_for
-from events import tasks
-from events.base import record
-from events.values import Task, ToolCall, ToolResult, ToolState, ToolUse, Turn, Vote
 from tests.memory import MemoryArtifacts
 from tests.world import NOON, KnowingSandbox, Opened
 

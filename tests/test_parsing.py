@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.chat_format import format_call
+from agent0.events.tasks import TaskAttempted, ToolCalled
+from agent0.events.values import ToolResult, ToolState
 from agent0.rollout.parsing import DEEPEST, LONGEST, MOST_CALLS, parse_turn
-from events.tasks import TaskAttempted, ToolCalled
-from events.values import ToolResult, ToolState
 
 PIECES = (
     "<tool_call>", "</tool_call>", '{"name": "python", "arguments": {"code": "1"}}', "```json\n", "```", "\\boxed{",

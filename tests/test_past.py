@@ -12,7 +12,7 @@ import pytest
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.forks import state_at
 from agent0.config.loading import load
-from events.base import Recorded
+from agent0.events.base import Recorded
 from tests.kept_open import attached
 from tests.terminal import agent0 as call
 

@@ -13,13 +13,13 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.log.integrity import verify
 from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.runtime.read_models import catch_up
+from agent0.events.base import Recorded, decode
+from agent0.events.tasks import ResultVerified, RewardAssigned
+from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
+from agent0.infra.integrity.sealer import BrokenLogError, extent
+from agent0.infra.log.event_log import LogInfo
 from agent0.provenance.redaction import tombstone
 from agent0.settings import Settings
-from events.base import Recorded, decode
-from events.tasks import ResultVerified, RewardAssigned
-from infra.integrity.seal_journal import Known, SealFile, Stream
-from infra.integrity.sealer import BrokenLogError, extent
-from infra.log.event_log import LogInfo
 from tests.pasts import events_of, keep, settings_at, tell
 from tests.terminal import agent0 as call
 
@@ -40,7 +40,7 @@ def held(kept: Path, tmp_path: Path) -> Settings:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Heartbeats sooner: silence is what a damaged block sounds like."""
-    monkeypatch.setattr("infra.log.reader.HEARTBEAT_S", 0.2)
+    monkeypatch.setattr("agent0.infra.log.reader.HEARTBEAT_S", 0.2)
     yield
 
 

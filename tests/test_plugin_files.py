@@ -15,6 +15,7 @@ from agent0.assembly.validate.rewards import amended_rules, reward_policy
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError
+from agent0.events.values import Task
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.registry import LOADED, REGISTRIES
 from agent0.rewards import rewards
@@ -24,7 +25,6 @@ from agent0.settings import RewardConfig
 from agent0.tasks.families import families
 from agent0.tools import tools
 from agent0.verification.verifiers import verifier_for
-from events.values import Task
 from tests.kept_open import attached
 from tests.plugin_files import REWARD, forgotten
 from tests.terminal import agent0 as call

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent0.events.tasks import TaskRejected
+from agent0.events.values import Task
 from agent0.rewards.describe import ROLES
 from agent0.rewards.red_team import Attempt, Found, Proposal, about, student_policies, teacher_policies
 from agent0.rewards.red_team import play as game
@@ -15,8 +17,6 @@ from agent0.settings import RewardConfig, RunConfig
 from agent0.state.run_state import RunState, TaskState, ToolCallRecord
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
-from events.tasks import TaskRejected
-from events.values import Task
 
 PLAIN = RewardConfig()
 

@@ -14,12 +14,12 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.tooling.tool_policy import change, changes, rows, with_policy
 from agent0.config.loading import load
 from agent0.errors import ConfigError
+from agent0.events.policies import RUN, PolicyChanged
+from agent0.events.runs import RunStarted
+from agent0.projections.policies import list_policies
+from agent0.projections.runs import list_runs
 from agent0.settings import PolicyConfig, Settings
 from agent0.tools.policy import FIELDS, checked, judge_command, judge_python, judge_sql, resolve, verdict, warning
-from events.policies import RUN, PolicyChanged
-from events.runs import RunStarted
-from projections.policies import list_policies
-from projections.runs import list_runs
 
 NAMES = {
     "executable": ("git", "awk", "cat", "bash"),

@@ -8,10 +8,10 @@ import pytest
 from genai_prices.data_snapshot import get_snapshot
 
 from agent0.errors import UsageError
+from agent0.events.values import TokenCounts
+from agent0.infra.gateway.prices import LOCAL, Prices, read_usage
 from agent0.routing.budgets import most_cost
 from agent0.settings import PriceSettings, RouterSettings
-from events.values import TokenCounts
-from infra.gateway.prices import LOCAL, Prices, read_usage
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PRICES = Prices(RouterSettings())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent0.assembly.log.access import open_log
-from events.base import Recorded
+from agent0.events.base import Recorded
 from tests.crashing import VOLATILE, payloads
 from tests.patience import until
 from tests.plugin_files import REWARD

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from events.base import Recorded
-from events.tasks import RewardAssigned
+from agent0.events.base import Recorded
+from agent0.events.tasks import RewardAssigned
 from tests.processes import Crew
 
 pytestmark = pytest.mark.slow

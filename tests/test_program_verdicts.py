@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from agent0.events.values import ToolState
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.verification.programs import GRACE_S, Opaque, Outcome, Problem, check
 from agent0.verification.programs.source import modules, own_modules, prefix, program_of, stands, top_level
-from events.values import ToolState
 from tests.memory import TrustingSandbox
 
 DOUBLE = Problem("assert double(3) == 6\nassert double('ab') == 'abab'", entry="double")

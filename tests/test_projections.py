@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import LogError, NotFoundError, OperationError
-from events import event_types
-from events.base import record
-from events.runs import RunStarted
-from infra.log.event_log import Log
-from infra.storage.sqlite import connect, reading
-from projections import (
+from agent0.events import event_types
+from agent0.events.base import record
+from agent0.events.runs import RunStarted
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.sqlite import connect, reading
+from agent0.projections import (
     Projector,
     StoppedError,
     Views,
@@ -30,7 +30,7 @@ from projections import (
     tables,
     verify,
 )
-from projections.views import digests
+from agent0.projections.views import digests
 from tests.story import (
     benchmark_run,
     bodies,

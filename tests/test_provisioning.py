@@ -10,14 +10,14 @@ import pytest
 from nats.js.errors import APIError
 
 from agent0.errors import AuthError, LogError
+from agent0.events import Recorded
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import record
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import READER_NAMES, Server
+from agent0.infra.log.server_folder import provisioning
+from agent0.infra.log.streams import Topology, check, check_durables, init
 from agent0.settings import HandlerSettings, NatsSettings
-from events import Recorded
-from events.alarms import AlarmRaised
-from events.base import record
-from infra.log.event_log import Log
-from infra.log.nats_server import READER_NAMES, Server
-from infra.log.server_folder import provisioning
-from infra.log.streams import Topology, check, check_durables, init
 
 
 def an_event(n: int) -> Recorded:

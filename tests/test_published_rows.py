@@ -11,8 +11,8 @@ import pytest
 
 from agent0.errors import ConfigError, NotFoundError, RequirementsError
 from agent0.evaluation.benchmarks import Item, benchmarks, read_items
+from agent0.infra.storage.datasets import find, load
 from agent0.verification.labelled_pairs import decoded, read_pairs
-from infra.storage.datasets import find, load
 from tests.terminal import agent0
 
 DATA = Path(__file__).parent / "data" / "published_rows.jsonl"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
-from infra.storage.sqlite import connect, guarded_query, reading
-from projections import Views, tables
+from agent0.infra.storage.sqlite import connect, guarded_query, reading
+from agent0.projections import Views, tables
 from tests.story import bodies, whole_run
 
 ENDLESS = "WITH RECURSIVE n(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n)"

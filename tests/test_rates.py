@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent0.infra.gateway.rates import LONGEST_S as LONGEST_WAIT_S
+from agent0.infra.gateway.rates import RateLimits
+from agent0.infra.models.calls.streams import rate_limits
+from agent0.infra.models.openai.dialects import Way
+from agent0.infra.models.openai.replies import Reading
 from agent0.ports.models import Served
 from agent0.routing.breaker import LONGEST_S, Breaker
-from infra.gateway.rates import LONGEST_S as LONGEST_WAIT_S
-from infra.gateway.rates import RateLimits
-from infra.models.calls.streams import rate_limits
-from infra.models.openai.dialects import Way
-from infra.models.openai.replies import Reading
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ANTHROPIC = "anthropic-ratelimit-requests"

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from agent0.assembly.runtime.progress import Progress
 from agent0.errors import NotFoundError, OperationError
-from events import runs, tasks
-from events.alarms import ReactionDropped, ReactionFailed
-from events.base import Recorded, record
-from projections import Projector, attempts, checkpoints, evaluations, failures, rewards, tables
-from projections import alarms as alarm_queries
-from projections import events as event_queries
-from projections import runs as run_queries
-from projections import tasks as task_queries
-from projections.trajectories import FORMATS, export
+from agent0.events import runs, tasks
+from agent0.events.alarms import ReactionDropped, ReactionFailed
+from agent0.events.base import Recorded, record
+from agent0.projections import Projector, attempts, checkpoints, evaluations, failures, rewards, tables
+from agent0.projections import alarms as alarm_queries
+from agent0.projections import events as event_queries
+from agent0.projections import runs as run_queries
+from agent0.projections import tasks as task_queries
+from agent0.projections.trajectories import FORMATS, export
 from tests.story import bodies, renumbered, whole_run
 from tests.story_ends import cancelled_run
 

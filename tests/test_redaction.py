@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent0.errors import ConfigError
+from agent0.events.base import sha256
 from agent0.provenance.redaction import Redaction, tombstone
-from events.base import sha256
 
 
 def told(**fields: Any) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from agent0.assembly.routing.dry_run import dry_route
 from agent0.assembly.routing.strategies import check_strategy
 from agent0.config.loading import load
 from agent0.errors import Agent0Error, ConfigError, RefusedError, TransientError
+from agent0.infra.models.calls.refusals import error_in
+from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.settings import RoutingConfig
-from infra.models.calls.refusals import error_in
-from infra.models.openai.provider import OpenAIServer
 from tests.openai_server import actor, serving
 from tests.test_gateway import ASKED
 

@@ -12,6 +12,10 @@ from hypothesis import strategies as st
 
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.checkpoint_registry import promotion, rollback, side_by_side
+from agent0.events.base import Event, record
+from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
+from agent0.events.values import Artifact, PairedTest
+from agent0.projections.checkpoints import checkpoints
 from agent0.report.markdown.model_card import model_card
 from agent0.report.score_answers import models_answer
 from agent0.run.lifecycle import RunState, evolve
@@ -19,10 +23,6 @@ from agent0.settings import RecipeConfig, RunConfig
 from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.paired_tests import exact_interval
 from agent0.stats.sequential_test import ENOUGH, always_valid_interval, e_value, winner
-from events.base import Event, record
-from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
-from events.values import Artifact, PairedTest
-from projections.checkpoints import checkpoints
 from tests.kept_open import attached
 from tests.story import whole_run
 from tests.terminal import agent0 as call

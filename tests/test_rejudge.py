@@ -14,10 +14,10 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
 from agent0.errors import LogError
 from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.events.checkpoints import CheckpointEvaluated, StudentExamined
 from agent0.experiments.stored_verdicts import stored
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
-from events.checkpoints import CheckpointEvaluated, StudentExamined
-from infra.storage.artifacts import FileArtifacts
 from tests.kept_open import attached, one_sandbox
 from tests.terminal import agent0
 

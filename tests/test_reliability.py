@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.runtime.stamping import code_rev
+from agent0.events.base import Recorded
 from benchmarks.crash import State, _tried
 from benchmarks.crash_page import PAGE, Line, done_again, page, with_shipped, wrong
-from events.base import Recorded
 from tests.crashing import ROLES, Kill, Past
 from tests.play import play
 from tests.world import ports, small, started

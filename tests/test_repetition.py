@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.tasks import ResultVerified
+from agent0.events.values import Task
+from agent0.handlers.assign_reward import assign_reward
 from agent0.rewards import batch_similarity
 from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.batch_similarity import ORDER, bleu, distances, shares
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
-from events.tasks import ResultVerified
-from events.values import Task
-from handlers.assign_reward import assign_reward
 
 TASKS = 1000
 BATCH = (

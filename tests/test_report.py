@@ -19,18 +19,18 @@ from matplotlib.textpath import TextPath
 from agent0.cli.runs.foreground import print_conclusion
 from agent0.config.loading import load
 from agent0.errors import NotFoundError
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import CheckpointEvaluated
+from agent0.events.runs import RunStarted
+from agent0.events.tasks import TaskAttempted, ToolCalled
+from agent0.events.values import Turn
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections import Projector, tables
 from agent0.report.charts.learning_curve import Palette, curve_svg, draw_curve
 from agent0.report.charts.plots import as_file, lines
 from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import findings
 from agent0.report.html.run_page import page
-from events.base import Event, Recorded
-from events.checkpoints import CheckpointEvaluated
-from events.runs import RunStarted
-from events.tasks import TaskAttempted, ToolCalled
-from events.values import Turn
-from infra.storage.artifacts import FileArtifacts
-from projections import Projector, tables
 from tests.story import benchmark_run, bodies, whole_run
 from tests.terminal import agent0
 

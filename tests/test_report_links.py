@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from agent0.events.base import Recorded
 from agent0.report.answers import FEW
 from agent0.report.benchmark_findings import bench_findings
 from agent0.report.findings import findings
@@ -15,7 +16,6 @@ from agent0.report.html.run_page import page
 from agent0.report.overview import overview
 from agent0.report.targets import Measured, target_table
 from agent0.settings import RunConfig
-from events.base import Recorded
 from tests import test_forking
 from tests.story import whole_run
 from tests.test_bench_report import recorded, scored, started

@@ -12,8 +12,8 @@ from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import REQUIREMENTS, examine, require
 from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError, RequirementsError
+from agent0.infra.log import connection
 from agent0.settings import Settings
-from infra.log import connection
 from tests.terminal import agent0 as call
 
 

@@ -6,15 +6,15 @@ from functools import cache
 
 import pytest
 
+from agent0.events.base import Recorded
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted
+from agent0.events.values import Role
 from agent0.experiments.receipt_diff import Receipt
 from agent0.experiments.rescore import Rescored, RescoreFailure, rescore
 from agent0.grading.normal_form import normal_form
 from agent0.rewards import Features, _rewards, reward
 from agent0.rollout.confidence.signals import agreement
 from agent0.settings import RewardConfig
-from events.base import Recorded
-from events.tasks import ResultVerified, RewardAssigned, TaskAttempted
-from events.values import Role
 from tests.play import finished, play
 from tests.world import ports, small, started
 

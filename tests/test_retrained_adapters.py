@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.values import Artifact
 from agent0.experiments.retrained_adapters import adapters_answer, compare_adapters
-from events.checkpoints import CheckpointTrained
-from events.values import Artifact
 
 HERE = {"processor": "Xeon 8481C", "threads": "1", "torch": "2.9.0+cpu"}
 

@@ -14,6 +14,10 @@ from agent0.assembly.replay.rescore import Rescore, gather, rescore_run
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.assembly.replay.reverify import Reverify, planned, reverify
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError, SandboxUnavailableError
+from agent0.events.base import Recorded
+from agent0.events.experiments import ExperimentFinished, RecomputeFailed
+from agent0.events.tasks import ResultVerified, RewardAssigned
+from agent0.events.values import Task
 from agent0.experiments.rescore import Rescored, rescore
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.report.score_answers import reverify_answer
@@ -21,10 +25,6 @@ from agent0.settings import Settings
 from agent0.verification.human_review import PERSON
 from agent0.verification.panel.opinion import CHECK
 from agent0.verification.verifiers import _verifiers, verifier
-from events.base import Recorded
-from events.experiments import ExperimentFinished, RecomputeFailed
-from events.tasks import ResultVerified, RewardAssigned
-from events.values import Task
 from tests.memory import TrustingSandbox
 from tests.pasts import RULES, events_of, judged, keep, settings_at, tell
 from tests.terminal import agent0 as call

@@ -10,8 +10,8 @@ from agent0.assembly.log.access import open_log
 from agent0.cli.tasks.task import _verdicts
 from agent0.config.loading import load
 from agent0.errors import Agent0Error
-from events.base import Recorded
-from events.tasks import ResultVerified
+from agent0.events.base import Recorded
+from agent0.events.tasks import ResultVerified
 from tests.terminal import agent0 as call
 from tests.test_reviewing import waiting_run
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from agent0.events import alarms, benchmarks, checkpoints, runs, tasks
+from agent0.events.base import Event, Recorded, record
+from agent0.events.values import Vote
 from agent0.experiments.rescore import Rescored, rescore
+from agent0.handlers import Handler, handlers
 from agent0.rewards.assign import assigned_rewards
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.run_state import AttemptState, TaskState
 from agent0.training.dataset import collect_trajectories
 from agent0.verification.human_review import MOST, PERSON, reviewed, verdicts_of
 from agent0.verification.verifiers import verifiers
-from events import alarms, benchmarks, checkpoints, runs, tasks
-from events.base import Event, Recorded, record
-from events.values import Vote
-from handlers import Handler, handlers
 from tests.play import finished, play
 from tests.test_uncomputable import uncomputable
 from tests.world import NOON, ports, small, started

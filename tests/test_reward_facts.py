@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from agent0 import rewards as room
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.tasks import ResultVerified, TaskRejected
+from agent0.events.values import RewardPart, Task
 from agent0.registry import Registry
 from agent0.rewards import (
     Reward,
@@ -30,10 +34,6 @@ from agent0.state.reward_history import Moments, RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.tasks import ResultVerified, TaskRejected
-from events.values import RewardPart, Task
 
 PLAIN = RewardConfig()
 

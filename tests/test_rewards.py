@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0 import rewards as room
+from agent0.events.values import Role
 from agent0.registry import Registry
 from agent0.rewards import Reward, RewardSet, features_read, receipt, reward_set, reward_sets, rewards
 from agent0.rewards.features import features as registered_facts
 from agent0.tasks.curriculum.sampler import frontier_value
-from events.values import Role
 
 SETS = list(reward_sets())
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import record
+from agent0.events.tasks import ResultVerified
 from agent0.rewards.assign import assigned_rewards
 from agent0.run.lifecycle import evolve
 from agent0.settings import RewardConfig, RunConfig
 from agent0.state.run_state import RunState, TaskState
-from events.alarms import ReactionDropped
-from events.base import record
-from events.tasks import ResultVerified
 from tests.test_rewards_sets import attempts, task
 from tests.world import NOON
 

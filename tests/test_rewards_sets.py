@@ -11,6 +11,8 @@ from agent0.assembly.validate.rewards import check_rewards
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load, profiles
 from agent0.errors import ConfigError
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRejected
+from agent0.events.values import Task, Trajectory, Vote
 from agent0.rewards import rewards
 from agent0.rewards.assign import assigned_rewards
 from agent0.rewards.batch_similarity import bleu, clusters, distances, shares
@@ -19,8 +21,6 @@ from agent0.settings import RewardConfig, RunConfig
 from agent0.state.reward_history import Moments, RewardHistory, with_receipt
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.training import selection
-from events.tasks import ResultVerified, RewardAssigned, TaskRejected
-from events.values import Task, Trajectory, Vote
 from tests import released
 
 ROOT = Path(__file__).parents[1]

@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 from agent0.assembly.validate.rewards import reward_policy
 from agent0.cli import build, console
 from agent0.errors import ConfigError
+from agent0.events.base import Recorded
+from agent0.events.tasks import ResultVerified, RewardAssigned
+from agent0.projections import Projector, tables
 from agent0.report.markdown.rewards import reference
 from agent0.rewards import reward_sets
 from agent0.rewards.describe import UNKNOWN_PART, explain_receipt, part_rows
 from agent0.settings import RewardConfig
-from events.base import Recorded
-from events.tasks import ResultVerified, RewardAssigned
-from projections import Projector, tables
 from tests.play import play
 from tests.story import bodies
 from tests.world import ports, small, started

@@ -9,19 +9,8 @@ import pytest
 
 from agent0.chat_format import format_call
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, TransientError
-from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
-from agent0.rollout.attempt import Progress, Written, generations
-from agent0.rollout.attempt_events import conditions, to_events
-from agent0.rollout.claim_check import INLINE, claim, claim_turns, get_progress, put_progress, redeem
-from agent0.rollout.prompts import prompt, render
-from agent0.rollout.student import Conditions, begin, conclude, plain_output, specs_of, step
-from agent0.rollout.tool_prompts import text_arguments
-from agent0.rollout.workspace_store import Keeper, Scratch, Stored, opened
-from agent0.settings import RunConfig, StudentConfig
-from agent0.state.run_state import RunState
-from agent0.tasks.seeds import derive_seed
-from events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
-from events.values import (
+from agent0.events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
+from agent0.events.values import (
     Artifact,
     SelfCritique,
     Task,
@@ -33,6 +22,17 @@ from events.values import (
     Turn,
     Usage,
 )
+from agent0.ports.models import GenerateRequest, Generation, Sampling, ToolSpec
+from agent0.rollout.attempt import Progress, Written, generations
+from agent0.rollout.attempt_events import conditions, to_events
+from agent0.rollout.claim_check import INLINE, claim, claim_turns, get_progress, put_progress, redeem
+from agent0.rollout.prompts import prompt, render
+from agent0.rollout.student import Conditions, begin, conclude, plain_output, specs_of, step
+from agent0.rollout.tool_prompts import text_arguments
+from agent0.rollout.workspace_store import Keeper, Scratch, Stored, opened
+from agent0.settings import RunConfig, StudentConfig
+from agent0.state.run_state import RunState
+from agent0.tasks.seeds import derive_seed
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback, play
 

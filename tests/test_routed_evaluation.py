@@ -12,11 +12,11 @@ from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.errors import BudgetExhaustedError, ConfigError
 from agent0.evaluation.routed.standings import Standing
+from agent0.events.benchmarks import ItemScored
+from agent0.events.budgets import BudgetChanged
 from agent0.settings import Settings
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
-from events.benchmarks import ItemScored
-from events.budgets import BudgetChanged
 from tests.anthropic_server import AnthropicStandIn, Part
 from tests.test_routed_models import CLAUDE, PRICES, anthropic
 

@@ -9,6 +9,12 @@ from agent0.assembly.routing.billing import actors_of, check_routing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.config.loading import load
 from agent0.errors import ConfigError, UnknownPriceError
+from agent0.events.base import Recorded
+from agent0.events.models import ModelCalled
+from agent0.events.values import Task, TokenCounts, Turn
+from agent0.infra.gateway.gateway import Gateway
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.tiny import BASE
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Sampling
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.prompts import prompt
@@ -17,12 +23,6 @@ from agent0.rollout.teacher import propose
 from agent0.routing.strategies import strategies
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings, StudentConfig, TeacherConfig
 from agent0.verification.panel.opinion import judge_opinion
-from events.base import Recorded
-from events.models import ModelCalled
-from events.values import Task, TokenCounts, Turn
-from infra.gateway.gateway import Gateway
-from infra.log.event_log import Log
-from infra.models.tiny import BASE
 from tests.anthropic_server import serving as anthropic
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.openai_server import serving as openai

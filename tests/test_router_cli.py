@@ -11,12 +11,12 @@ from agent0.assembly.routing.budgets import caps, open_ledger
 from agent0.assembly.routing.cache import open_cache
 from agent0.config.loading import load
 from agent0.errors import BudgetExhaustedError
+from agent0.events.budgets import DOLLAR
+from agent0.events.values import Turn
+from agent0.infra.gateway.ledger import Account, accounts_of
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.budgets import Purpose
 from agent0.settings import Settings
-from events.budgets import DOLLAR
-from events.values import Turn
-from infra.gateway.ledger import Account, accounts_of
 from tests.terminal import agent0 as call
 from tests.world import NOON
 

@@ -14,12 +14,12 @@ from agent0.assembly.replay.reroute import Reroute, reroute_run
 from agent0.assembly.routing.budgets import open_ledger
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import load
+from agent0.events.models import CallRouted, ModelCalled
+from agent0.events.runs import RunStarted
+from agent0.infra.gateway.billed import Books
+from agent0.infra.gateway.pins import Pins
+from agent0.infra.gateway.prices import Prices
 from agent0.settings import RouterSettings, RoutingConfig, RunConfig, Settings
-from events.models import CallRouted, ModelCalled
-from events.runs import RunStarted
-from infra.gateway.billed import Books
-from infra.gateway.pins import Pins
-from infra.gateway.prices import Prices
 from tests import test_strategies as examples
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events import alarms, runs, tasks
+from agent0.events.base import Event, Recorded, decode, event_types, record
+from agent0.events.checkpoints import TrainingRequested
+from agent0.events.runs import IterationMeasured
+from agent0.handlers import Handler, handlers
 from agent0.run.lifecycle import RunState, decide, evolve
 from agent0.settings import RunConfig
 from agent0.training.dataset import collect_trajectories
-from events import alarms, runs, tasks
-from events.base import Event, Recorded, decode, event_types, record
-from events.checkpoints import TrainingRequested
-from events.runs import IterationMeasured
-from handlers import Handler, handlers
 from tests.memory import MemoryArtifacts
 from tests.play import finished, play
 from tests.world import NOON, ports, small, started

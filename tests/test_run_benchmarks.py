@@ -17,20 +17,25 @@ from agent0.errors import ConfigError, NotFoundError, RequirementsError
 from agent0.evaluation.benchmarks import chosen, read_items
 from agent0.evaluation.promotion import lost_benchmark
 from agent0.evaluation.suite import benchmark_suite
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Recorded, record
+from agent0.events.checkpoints import (
+    CheckpointEvaluated,
+    EvaluationItemRequested,
+    EvaluationItemScored,
+    EvaluationRequested,
+)
+from agent0.events.values import Artifact
+from agent0.handlers import handlers
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.storage.datasets import BenchmarkFolder
+from agent0.projections import Projector, tables
 from agent0.report.html.run_page import page
 from agent0.report.overview import overview
 from agent0.report.targets import Measured, Spent, target_table
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import BenchmarkSettings, RunConfig, Settings
 from agent0.state.run_state import Checkpoint, Score
-from events.alarms import ReactionDropped
-from events.base import Recorded, record
-from events.checkpoints import CheckpointEvaluated, EvaluationItemRequested, EvaluationItemScored, EvaluationRequested
-from events.values import Artifact
-from handlers import handlers
-from infra.storage.artifacts import FileArtifacts
-from infra.storage.datasets import BenchmarkFolder
-from projections import Projector, tables
 from tests.play import play
 from tests.story import bodies
 from tests.world import NOON, ports, small, started

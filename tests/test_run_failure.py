@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from agent0.assembly.replay.forks import check_run
 from agent0.errors import Kind
+from agent0.events import runs
+from agent0.events.alarms import DependencyLost
+from agent0.events.base import Event, Recorded, record
+from agent0.handlers import Handler
 from agent0.run.lifecycle import decide
 from agent0.run.run_failure import dependency_failed, lost_attempts
 from agent0.settings import RunConfig
-from events import runs
-from events.alarms import DependencyLost
-from events.base import Event, Recorded, record
-from handlers import Handler
 from tests.kept_open import attached
 from tests.play import Played, play
 from tests.terminal import agent0 as call

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
+from agent0.events.alarms import ReactionDropped, ReactionFailed
+from agent0.events.checkpoints import EvaluationRequested, TrainingRequested
+from agent0.events.runs import RunFinished
+from agent0.events.tasks import AttemptRequested, TaskAccepted
+from agent0.events.values import Artifact, Task
 from agent0.run.forking import redone
 from agent0.run.requests import REQUESTS, attempt_requests, drop, evaluation_id, evaluation_progress, pending_ids
 from agent0.settings import RunConfig
 from agent0.state.run_state import AttemptState, Checkpoint, EvaluationState, RunState, Score, TaskState
 from agent0.tasks.seeds import derive_seed
-from events.alarms import ReactionDropped, ReactionFailed
-from events.checkpoints import EvaluationRequested, TrainingRequested
-from events.runs import RunFinished
-from events.tasks import AttemptRequested, TaskAccepted
-from events.values import Artifact, Task
 
 ADAPTER = Artifact(sha256="a" * 64, size=1)
 PLAN: dict[str, Any] = {

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Recorded, decode, record, sha256
+from agent0.events.digest import _plain, digest_of
+from agent0.infra.log import decoder
+from agent0.infra.log.decoder import Decoder
 from agent0.registry import Registry
 from agent0.run import lifecycle
 from agent0.run.lifecycle import RunState
 from agent0.tasks.screening import Archive, Proposed, decide_batch
-from events.alarms import AlarmRaised
-from events.base import Recorded, decode, record, sha256
-from events.digest import _plain, digest_of
-from infra.log import decoder
-from infra.log.decoder import Decoder
 from tests.test_novelty import FREE, proposed
 from tests.test_run import brief, brief_run, failing, played, states
 from tests.world import NOON

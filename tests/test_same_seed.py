@@ -20,6 +20,7 @@ from agent0.evaluation.benchmarks import benchmarks
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.evaluation.protocol_runner import as_json_lines, run_protocol
 from agent0.evaluation.serving_parity import probes
+from agent0.events.values import Usage
 from agent0.experiments.compare_runs import side_by_side, side_of
 from agent0.experiments.hyperparameter_search import trials
 from agent0.ports.models import GenerateRequest, Generation
@@ -39,7 +40,6 @@ from agent0.tasks.families import Family, Params
 from agent0.tasks.splits import heldout
 from agent0.training.objectives import objectives
 from agent0.training.selection import draw_diverse, select
-from events.values import Usage
 from tests.figures import FIGURES
 from tests.memory import MemoryArtifacts
 from tests.play import play

@@ -17,11 +17,11 @@ from agent0.assembly.tooling.workspaces import read, write
 from agent0.cli.tools import usage
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
+from agent0.events.tasks import AttemptRequested, ToolCalled
+from agent0.events.values import Artifact, Task, ToolCall, ToolResult, ToolState
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
 from agent0.tools import snapshots
-from events.tasks import AttemptRequested, ToolCalled
-from events.values import Artifact, Task, ToolCall, ToolResult, ToolState
-from infra.storage.artifacts import FileArtifacts
 from tests.terminal import Said, agent0
 
 FOLDERS: list[dict[str, bytes]] = [

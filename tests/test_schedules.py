@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from agent0.events.checkpoints import CheckpointTrained
 from agent0.settings import RunConfig
-from events.checkpoints import CheckpointTrained
 from tests.play import play
 from tests.world import ports, small, started
 

@@ -7,9 +7,9 @@ import pytest
 
 from agent0.cli import console
 from agent0.cli.evaluation import bench
+from agent0.events.benchmarks import ItemScored
 from agent0.report.benchmark_findings import difference_row, tool_effects
 from agent0.report.score_answers import FEW, benchmark_answer, compared_answer
-from events.benchmarks import ItemScored
 from tests.test_bench_report import scored
 
 

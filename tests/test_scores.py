@@ -15,6 +15,8 @@ from agent0.evaluation.failure_modes import FailureMode, Outcome, error_class, f
 from agent0.evaluation.promotion import judge, lost_benchmark
 from agent0.evaluation.protocol import EvaluationProtocol, scores
 from agent0.evaluation.teacher_promotion import TeacherVerdict, judge_proposals
+from agent0.events.checkpoints import CheckpointTrained, EvaluationRequested, StudentExamined
+from agent0.events.values import Artifact
 from agent0.rollout.confidence.calibration import Candidate, Measured
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state import run_state
@@ -22,8 +24,6 @@ from agent0.state.run_state import Checkpoint, Proposals, RunState, Score
 from agent0.stats.calibrators import Bin
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing, compare, outcomes
-from events.checkpoints import CheckpointTrained, EvaluationRequested, StudentExamined
-from events.values import Artifact
 
 ADAPTER = Artifact(sha256="a" * 64, size=9)
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from agent0.cli import console, layout
 from agent0.cli.layout import Screen, record_lines, table_lines
 from agent0.cli.log import events
-from events.base import Recorded, record
-from events.checkpoints import EvaluationItemScored
+from agent0.events.base import Recorded, record
+from agent0.events.checkpoints import EvaluationItemScored
 from tests.play import Played
 from tests.story import benchmark_run, experiment, renumbered, whole_run
 from tests.story_ends import failed_run

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import ConfigError, OperationError
+from agent0.events.values import Artifact, Turn
+from agent0.infra.models.scripted import END, ROLES, Scripted, ScriptedTrainer, decode, encode, skill_of
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.parsing import parse_turn
@@ -17,8 +19,6 @@ from agent0.rollout.teacher import read_proposal, request_turns
 from agent0.rollout.trajectories import assemble
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families
-from events.values import Artifact, Turn
-from infra.models.scripted import END, ROLES, Scripted, ScriptedTrainer, decode, encode, skill_of
 from tests.conformance_model import ModelConformance, ask
 from tests.memory import MemoryArtifacts
 from tests.world import own

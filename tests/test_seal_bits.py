@@ -7,9 +7,9 @@ from pathlib import Path
 from agent0.assembly.log.access import open_log
 from agent0.config.loading import load
 from agent0.errors import LogError
+from agent0.events.alarms import LOG, LogSealed
+from agent0.infra.integrity.seal_journal import Archived, SealFile, Stream
 from agent0.provenance.hash_chain import Seal, seal_of
-from events.alarms import LOG, LogSealed
-from infra.integrity.seal_journal import Archived, SealFile, Stream
 from tests.terminal import agent0 as call
 from tests.test_seals import alarm, differences, sealed_log, told
 

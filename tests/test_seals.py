@@ -17,16 +17,16 @@ from agent0.assembly.log.integrity import look, sealer, topology, verify
 from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.config.loading import load
 from agent0.errors import LogError
+from agent0.events.alarms import LOG, AlarmRaised, EventRedacted, LogSealed
+from agent0.events.base import Event, Recorded, record, sha256
+from agent0.events.runs import RunPaused
+from agent0.infra.integrity import sealer as seals
+from agent0.infra.integrity.seal_journal import SealFile, Stream
+from agent0.infra.integrity.sealer import BrokenLogError, Sealer
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import open_server
 from agent0.provenance.hash_chain import Chain, Difference, Seal, digest_of, localise, seal_of
 from agent0.settings import Settings
-from events.alarms import LOG, AlarmRaised, EventRedacted, LogSealed
-from events.base import Event, Recorded, record, sha256
-from events.runs import RunPaused
-from infra.integrity import sealer as seals
-from infra.integrity.seal_journal import SealFile, Stream
-from infra.integrity.sealer import BrokenLogError, Sealer
-from infra.log.event_log import Log
-from infra.log.nats_server import open_server
 from tests.terminal import agent0 as call
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -158,7 +158,7 @@ def held(tmp_path: Path) -> Settings:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Heartbeats sooner: silence is what a damaged block sounds like."""
-    monkeypatch.setattr("infra.log.reader.HEARTBEAT_S", 0.2)
+    monkeypatch.setattr("agent0.infra.log.reader.HEARTBEAT_S", 0.2)
     yield
 
 

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 
 from agent0.cli import console
 from agent0.errors import ConfigError, NotFoundError
+from agent0.events.values import Artifact
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.rollout.prompts import prompt
-from events.values import Artifact
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
-from infra.storage.artifacts import FileArtifacts
 from tests.kept_open import attached
 from tests.processes import Crew
 from tests.terminal import agent0 as call

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from agent0.errors import OperationError
+from agent0.events.base import Recorded
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted
+from agent0.events.values import Artifact, SelfCritique, Turn
+from agent0.infra.storage import sqlite
 from agent0.ports.models import GenerateRequest, Generation, Likely
+from agent0.projections import Projector, tables
 from agent0.report.findings import findings
 from agent0.report.html.run_page import page
 from agent0.report.tables import self_critique_rows
@@ -22,11 +27,6 @@ from agent0.rollout.confidence.self_critique import criticise, read_verdict
 from agent0.rollout.confidence.signals import SELF_CRITIQUE
 from agent0.settings import StudentConfig
 from agent0.stats.calibrators import auroc, brier, ece, worth
-from events.base import Recorded
-from events.tasks import ResultVerified, RewardAssigned, TaskAttempted
-from events.values import Artifact, SelfCritique, Turn
-from infra.storage import sqlite
-from projections import Projector, tables
 from tests.memory import MemoryArtifacts
 from tests.play import play
 from tests.world import ports, small, started

@@ -20,19 +20,19 @@ from agent0.assembly.runtime.model_ports import OpenModels, OpenTrainers
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, OperationError
+from agent0.events.base import Recorded, sha256
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from agent0.events.tasks import TaskAttempted
+from agent0.events.values import Artifact
+from agent0.infra.engine.adapter import Adapter, lora_settings, pack
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.llama_process import LlamaOptions, start
+from agent0.infra.models import llama_cpp
+from agent0.infra.models.llama_cpp import LlamaCpp
+from agent0.infra.models.tiny import BASE
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.base import Recorded, sha256
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
-from events.tasks import TaskAttempted
-from events.values import Artifact
-from infra.engine.adapter import Adapter, lora_settings, pack
-from infra.engine.inference import Engine
-from infra.engine.llama_process import LlamaOptions, start
-from infra.models import llama_cpp
-from infra.models.llama_cpp import LlamaCpp
-from infra.models.tiny import BASE
 from tests.adapters import adapter, tensors
 from tests.conformance_model import ask, essence
 from tests.llama_server import MISSING
@@ -210,7 +210,8 @@ async def test_the_server_ends_with_its_run_however_that_ends(model: LlamaCpp) -
     await model.generate(ask())
     base = next(Path(model._cache).glob("*/base.gguf"))
     code = (
-        "import asyncio, sys; from pathlib import Path; from infra.engine.llama_process import LlamaOptions, start\n"
+        "import asyncio, sys; from pathlib import Path\n"
+        "from agent0.infra.engine.llama_process import LlamaOptions, start\n"
         "async def work():\n"
         f"    process = await start(LlamaOptions({str(base)!r}), Path({str(base.parent / 'said')!r}))\n"
         "    print(process.pid, flush=True)\n"

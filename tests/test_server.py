@@ -14,14 +14,14 @@ from typing import IO
 import pytest
 
 from agent0.errors import AuthError, DependencyError, LogError, OperationError
+from agent0.events import Recorded
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import record
+from agent0.infra.log import nats_server as server_module
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server, open_server
+from agent0.infra.log.server_folder import life, lives
 from agent0.settings import NatsSettings
-from events import Recorded
-from events.alarms import AlarmRaised
-from events.base import record
-from infra.log import nats_server as server_module
-from infra.log.event_log import Log
-from infra.log.nats_server import Server, open_server
-from infra.log.server_folder import life, lives
 
 
 def an_event(n: int) -> Recorded:
@@ -65,7 +65,8 @@ async def test_a_server_is_known_before_it_answers_so_there_are_never_two(tmp_pa
     (folder / "server.pid").unlink(missing_ok=True)
     (await _life(folder)).close()
     starter = (
-        "import sys, pathlib; from infra.log.nats_server import _launch; from infra.log.server_folder import life;"
+        "import sys, pathlib; from agent0.infra.log.nats_server import _launch;"
+        "from agent0.infra.log.server_folder import life;"
         "folder = pathlib.Path(sys.argv[1]); _launch(folder, life(folder))"
     )
     subprocess.run([sys.executable, "-c", starter, str(folder)], check=True)
@@ -159,7 +160,7 @@ async def test_wrong_credentials_and_an_absent_server_are_told_apart(
     wrong = Server(NatsSettings(url=nats_server.url, user="app", password="guess"))  # type: ignore[arg-type]
     with pytest.raises(AuthError, match="refused the credentials"):
         await Log.connect(wrong)
-    monkeypatch.setattr("infra.log.connection.CONNECT_S", 1)
+    monkeypatch.setattr("agent0.infra.log.connection.CONNECT_S", 1)
     with pytest.raises(DependencyError, match="does not answer"):
         await Log.connect(Server(NatsSettings(url=f"nats://127.0.0.1:{unused_tcp_port}")))
     right = {"user": "app", "password": nats_server.password("app")}
@@ -204,7 +205,7 @@ async def test_a_server_that_dies_while_it_is_left_is_no_error(log: Log, monkeyp
         raise ConnectionResetError("Connection lost")
 
     monkeypatch.setattr(transport, "drain", lost)
-    monkeypatch.setattr("infra.log.connection.ANSWER_S", 0.2)
+    monkeypatch.setattr("agent0.infra.log.connection.ANSWER_S", 0.2)
     await log.close()
     assert log.client.is_closed
 

@@ -15,23 +15,23 @@ from agent0 import cli
 from agent0.assembly.log.access import open_log
 from agent0.cli.models import model
 from agent0.config.loading import config_of, load
+from agent0.events.base import Event, record
+from agent0.events.checkpoints import CheckpointPruned, CheckpointTrained
+from agent0.events.experiments import ExperimentStarted
+from agent0.events.runs import RunStarted
+from agent0.events.values import Artifact, Turn
+from agent0.infra.engine.adapter import WHOLE, Adapter, pack
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.log.nats_server import open_server
+from agent0.infra.models import transformers as provider
+from agent0.infra.models.llama_server import file_digest, spelt
+from agent0.infra.models.tiny import BASE
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.weights.gguf import write_adapter
+from agent0.infra.weights.merge import merged, read_lora
+from agent0.infra.weights.safetensors_io import Weights, digest, write
 from agent0.ports.models import Sampling
-from events.base import Event, record
-from events.checkpoints import CheckpointPruned, CheckpointTrained
-from events.experiments import ExperimentStarted
-from events.runs import RunStarted
-from events.values import Artifact, Turn
-from infra.engine.adapter import WHOLE, Adapter, pack
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest, Written
-from infra.log.nats_server import open_server
-from infra.models import transformers as provider
-from infra.models.llama_server import file_digest, spelt
-from infra.models.tiny import BASE
-from infra.storage.artifacts import FileArtifacts
-from infra.weights.gguf import write_adapter
-from infra.weights.merge import merged, read_lora
-from infra.weights.safetensors_io import Weights, digest, write
 from tests import llama_server
 from tests.adapters import adapter
 from tests.memory import MemoryArtifacts
@@ -263,7 +263,7 @@ def test_a_failure_in_the_middle_leaves_nothing(home: Path, tmp_path: Path, monk
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("infra.weights.gguf._write", full)
+    monkeypatch.setattr("agent0.infra.weights.gguf._write", full)
     said = call(home, "export", f"{RUN}/{STEP}", "--out", str(tmp_path / "out"))
     assert said.code != 0 and list(tmp_path.iterdir()) == []
     monkeypatch.setattr("agent0.assembly.models.export.ROOM", 1e12)

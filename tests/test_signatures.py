@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.values import Task
 from agent0.rewards.skill_signature import LENGTH, of_calls, of_program, of_task
 from agent0.rewards.tool_utility import rests_on, useful
 from agent0.state.run_state import AttemptState, TaskState, ToolCallRecord
-from events.values import Task
 
 PROGRAM = """def area({a}, {b}):
     {c} = {a} * {b}

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from agent0.errors import DependencyError
-from infra.models.calls import slots
-from infra.models.calls.slots import BusyError, Slots
+from agent0.infra.models.calls import slots
+from agent0.infra.models.calls.slots import BusyError, Slots
 
 
 @pytest.mark.parametrize("parallel", [1, 3])

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.tasks import TaskProposed
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.prompts import prompt
 from agent0.rollout.proposals import LONGEST
 from agent0.rollout.teacher import LONGEST_KEPT, Draft, propose, read_proposal
 from agent0.settings import ActorConfig
-from events.tasks import TaskProposed
 from tests.spellings import OTHER, STYLES, Fields, raw, spelled, spellings
 
 PIECES = (

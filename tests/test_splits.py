@@ -8,10 +8,10 @@ import pytest
 from agent0.assembly.validate.curriculum import check_curriculum
 from agent0.config.loading import load
 from agent0.errors import ConfigError
+from agent0.events.values import Task
 from agent0.tasks.families import Family, families
 from agent0.tasks.screening import Archive, Proposed, decide_batch
 from agent0.tasks.splits import heldout, split_key, split_of, split_of_task, task_of
-from events.values import Task
 
 COUNTDOWN = families()["countdown"]
 SHARING = {name: entry for name, entry in families(long=None).items() if entry.operands}

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import DependencyError
+from agent0.events import Recorded
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import record
+from agent0.infra.bus.bus import Bus
+from agent0.infra.log import server_proof
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import ROLES, Role, Server, open_server
+from agent0.infra.log.streams import Topology, init
 from agent0.settings import HandlerSettings, NatsSettings, Settings
-from events import Recorded
-from events.alarms import AlarmRaised
-from events.base import record
-from infra.bus.bus import Bus
-from infra.log import server_proof
-from infra.log.event_log import Log
-from infra.log.nats_server import ROLES, Role, Server, open_server
-from infra.log.streams import Topology, init
 
 pytestmark = pytest.mark.asyncio
 
@@ -118,7 +118,7 @@ async def test_who_connects_to_a_squatter_sends_nothing_and_says_who_it_is(
     nats_server: Server, tmp_path: Path, squatters: list[Squatter], auth: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("infra.log.connection.CONNECT_S", 1.5)
+    monkeypatch.setattr("agent0.infra.log.connection.CONNECT_S", 1.5)
     elsewhere = await open_server(tmp_path / "other", NatsSettings())
     squatters.append(squatter := Squatter(elsewhere, tmp_path, auth=auth))
     url = elsewhere.url
@@ -142,8 +142,8 @@ async def test_who_is_attached_when_the_port_is_taken_sends_nothing_and_goes_on_
     bus = Bus(log, (), {}, lambda state, _: state, Settings())
     await bus.start()
     port, log.patience_s = nats_server.url.rpartition(":")[2], 1
-    monkeypatch.setattr("infra.log.connection.ANSWER_S", 2)
-    monkeypatch.setattr("infra.log.event_log.ANSWER_S", 2)
+    monkeypatch.setattr("agent0.infra.log.connection.ANSWER_S", 2)
+    monkeypatch.setattr("agent0.infra.log.event_log.ANSWER_S", 2)
     squatters.append(squatter := Squatter(nats_server, tmp_path))
     await squatter.ready(nats_server)
     with pytest.raises(DependencyError, match=rf"process {squatter.pid} .*Nothing was sent.*End that program"):

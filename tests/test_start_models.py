@@ -11,8 +11,8 @@ from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import REQUIREMENTS
 from agent0.config.loading import load
+from agent0.events.runs import RunStarted
 from agent0.settings import RunConfig, Settings
-from events.runs import RunStarted
 from tests import ollama_wire
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call

@@ -1,11 +1,11 @@
 """An attempt that begins with files: tools see them, and going back to the start keeps them."""
 
 from agent0.chat_format import format_call
+from agent0.events.values import Task
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
 from agent0.settings import StudentConfig
 from agent0.tools.snapshots import save
-from events.values import Task
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_student import Playback
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from events.base import Value
-from events.digest import NEVER, digest_of
+from agent0.events.base import Value
+from agent0.events.digest import NEVER, digest_of
 
 # --- what is left out
 

@@ -6,11 +6,11 @@ import asyncio
 import pytest
 
 from agent0.errors import ConfigError
+from agent0.events.values import Task
 from agent0.verification.labelled_pairs import Decided, read_pairs, summary
 from agent0.verification.panel import Case, VerificationContext
 from agent0.verification.panel.substitution import substitution
 from agent0.verification.panel.wording import stated_rules, wording
-from events.values import Task
 
 
 def kept(question: str, answer: str) -> list[bool]:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from agent0.errors import RefusedError
+from agent0.events.values import Task
+from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.tool_prompts import stops
 from agent0.settings import StudentConfig
-from events.values import Task
-from infra.models.openai.provider import OpenAIServer
 from tests.conformance_model import ask
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.openai_server import OpenAIStandIn, actor, serving

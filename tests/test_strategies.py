@@ -10,7 +10,12 @@ import pytest
 
 from agent0.assembly.routing.strategies import check_strategy, entry_of, rules_of
 from agent0.errors import ConfigError, NotSentError, RefusedError, TransientError
+from agent0.events.models import CallRouted
+from agent0.events.values import Turn
 from agent0.experiments.reroute import reroute
+from agent0.infra.gateway.gateway import LocalLink
+from agent0.infra.gateway.strategy_gateway import Plan, StrategyGateway
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.confidence import features, probability
 from agent0.routing.strategies import Answer, Option, Question, Rules, strategies
@@ -18,11 +23,6 @@ from agent0.routing.vote import weigh
 from agent0.routing.walk import Recorded, walk, walk_all
 from agent0.settings import CalibratorConfig, RoutingConfig
 from agent0.stats.calibrators import log_odds, sigmoid
-from events.models import CallRouted
-from events.values import Turn
-from infra.gateway.gateway import LocalLink
-from infra.gateway.strategy_gateway import Plan, StrategyGateway
-from infra.log.event_log import Log
 from tests.test_gateway import ASKED, Vendor, books, link
 
 HOME, CLOUD, BEST = Option("tiny", 0, 0.6), Option("cloud", 100, 0.9), Option("best", 1000, 0.95)

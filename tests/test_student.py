@@ -10,7 +10,9 @@ import pytest
 
 from agent0.chat_format import format_call
 from agent0.errors import ConfigError, SandboxUnavailableError, TransientError
+from agent0.events.values import Task, ToolState, Usage
 from agent0.grading.normal_form import same
+from agent0.infra.models.scripted import ROLES, Scripted, decode
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.attempt import AttemptResult
@@ -22,8 +24,6 @@ from agent0.settings import StudentConfig
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.tools.cache import ToolCache
-from events.values import Task, ToolState, Usage
-from infra.models.scripted import ROLES, Scripted, decode
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.world import own
 

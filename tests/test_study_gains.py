@@ -13,6 +13,9 @@ from agent0.evaluation.item_rollout import RolloutPorts, attempt_all, attempt_it
 from agent0.evaluation.protocol import EvaluationProtocol
 from agent0.evaluation.protocol_runner import Answered, ProtocolResult, as_json_lines, run_protocol
 from agent0.evaluation.suite import suite
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.events.tasks import ResultVerified
+from agent0.events.values import Artifact, Conversation, Task, Turn, Vote
 from agent0.experiments.verdict_diff import recorded_opinion
 from agent0.rollout.claim_check import INLINE
 from agent0.rollout.student import Conditions, solve
@@ -24,9 +27,6 @@ from agent0.tasks.splits import heldout
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from agent0.verification.verifiers import Verdict
-from events.checkpoints import EvaluationRequested
-from events.tasks import ResultVerified
-from events.values import Artifact, Conversation, Task, Turn, Vote
 from tests.memory import MemoryArtifacts, TrustingSandbox
 from tests.test_evaluation_items import attempt
 from tests.test_student import CONFIG, Playback

@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from agent0.events.base import record
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
+from agent0.events.runs import IterationMeasured
+from agent0.events.tasks import TaskAttempted, TaskProposed
+from agent0.events.values import Usage
 from agent0.experiments import ablation_results as results
 from agent0.experiments.ablation_results import Outcome, averaged, cost_rows, curves, outcome_of, run_rows, variant_rows
 from agent0.experiments.hyperparameter_search import Tried, best_by_budget, outcome
@@ -18,11 +23,6 @@ from agent0.experiments.ladders.costs import cost_to_reach, sampling_rows, stude
 from agent0.report.charts.ablation_charts import curve
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import detectable, exact_interval
-from events.base import record
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
-from events.runs import IterationMeasured
-from events.tasks import TaskAttempted, TaskProposed
-from events.values import Usage
 
 
 def scored(checkpoint: str, outcomes: str, iteration: int = 0, **more: Any) -> CheckpointEvaluated:

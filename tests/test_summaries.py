@@ -19,19 +19,19 @@ from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, OperationError, TransientError
+from agent0.events.models import ModelCalled
+from agent0.events.values import Turn
+from agent0.infra.gateway.billed import prompt_bytes
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.compression.ranking import bm25
+from agent0.infra.gateway.compression.shortening import Shortened, Shortening
+from agent0.infra.gateway.compression.summary import Store, Summaries
+from agent0.infra.gateway.gateway import Gateway, RemoteLink
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.routing.compression import Compression
 from agent0.settings import RouterSettings, Settings, StudentConfig
 from agent0.settings.router import CompressionSettings
-from events.models import ModelCalled
-from events.values import Turn
-from infra.gateway.billed import prompt_bytes
-from infra.gateway.cache import AnswerCache
-from infra.gateway.compression.ranking import bm25
-from infra.gateway.compression.shortening import Shortened, Shortening
-from infra.gateway.compression.summary import Store, Summaries
-from infra.gateway.gateway import Gateway, RemoteLink
-from infra.log.event_log import Log
 from tests.memory import MemoryArtifacts
 from tests.openai_server import actor, serving
 from tests.test_compression import TURN, tool

@@ -73,7 +73,7 @@ def test_a_password_in_an_address_is_in_no_output(
 ) -> None:
     monkeypatch.setenv("AGENT0_NATS_URL", f"nats://canary-user:canary-word@127.0.0.1:{unused_tcp_port}")
     monkeypatch.setenv("AGENT0_MODELS__OLLAMA_URL", "http://u:canary-word@127.0.0.1:9")
-    monkeypatch.setattr("infra.log.connection.CONNECT_S", 0.3)
+    monkeypatch.setattr("agent0.infra.log.connection.CONNECT_S", 0.3)
     for looks in (doctor.LOOKS, requirements.REQUIREMENTS):  # the self-test is told no address
         monkeypatch.delitem(looks, "sandbox")
     lines = ("config show", "config show --json", "doctor --json", "log check", "log init", "run list")

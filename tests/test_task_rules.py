@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent0.errors import Agent0Error, ConfigError
+from agent0.events.values import Task
 from agent0.settings import CurriculumConfig, RunConfig
 from agent0.state.run_state import Arm, RunState, TaskState, arm_key
 from agent0.stats.intervals import wilson
@@ -19,7 +20,6 @@ from agent0.tasks.curriculum.ladder_height import Standing, attempted_height
 from agent0.tasks.families import expression, families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import heldout, task_of
-from events.values import Task
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

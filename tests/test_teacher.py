@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.tasks import TaskProposed
+from agent0.infra.models.scripted import Scripted
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.prompts import Prompt, prompt, prompts, render
 from agent0.rollout.proposals import task_schema
@@ -16,8 +18,6 @@ from agent0.rollout.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, pr
 from agent0.settings import ActorConfig
 from agent0.tasks.families import families
 from agent0.verification.verifiers import verifier_for
-from events.tasks import TaskProposed
-from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts
 from tests.world import levels_of, own
 

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agent0.evaluation.teacher_promotion import judge_proposals
+from agent0.events.alarms import AlarmRaised, ReactionDropped
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import TeacherJudged, TrainingRequested
+from agent0.events.runs import RunFailed
+from agent0.events.tasks import RewardAssigned, TaskAccepted, TaskRequested
+from agent0.handlers import handlers
+from agent0.infra.models.scripted import Scripted
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig
 from agent0.state.run_state import Proposals
 from agent0.stats.independent_tests import fisher
-from events.alarms import AlarmRaised, ReactionDropped
-from events.base import Recorded
-from events.checkpoints import TeacherJudged, TrainingRequested
-from events.runs import RunFailed
-from events.tasks import RewardAssigned, TaskAccepted, TaskRequested
-from handlers import handlers
-from infra.models.scripted import Scripted
 from tests.play import play
 from tests.world import Opened, TellingModel, ports, small, started
 

@@ -25,10 +25,10 @@ from agent0.assembly.telemetry.followers import NOTICES, SIGNATURE, Follower, fo
 from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
 from agent0.config.loading import public
 from agent0.errors import ConfigError
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.base import Recorded, record
+from agent0.infra.telemetry.json_logs import about, json_logs
 from agent0.settings import Settings, TelemetrySettings
-from events.alarms import AlarmRaised, AlarmResolved
-from events.base import Recorded, record
-from infra.telemetry.json_logs import about, json_logs
 from tests.api.served import stored
 from tests.story import renumbered, whole_run
 

@@ -7,13 +7,13 @@ import pytest
 from agent0.assembly.validate.call_forms import call_forms
 from agent0.assembly.validate.template_check import CONVERSATIONS, report_of
 from agent0.config.loading import load
+from agent0.infra.engine.folder_template import renderer
+from agent0.infra.engine.turn_forms import form_of
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
 from agent0.rollout.student import specs_of
 from agent0.rollout.tool_prompts import toolbox
 from agent0.tools import tools
-from infra.engine.folder_template import renderer
-from infra.engine.turn_forms import form_of
 
 TEMPLATES = Path(__file__).parent / "data" / "templates"
 OWN = {"qwen3.5": "<function=", "glm4.5": "<arg_key>", "qwen2.5": '{"name"', "qwen3": '{"name"', "llama3.1": '{"name"'}

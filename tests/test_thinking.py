@@ -11,13 +11,13 @@ from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.validate.requirements import check_actors
 from agent0.config.loading import config_of, load
 from agent0.errors import Agent0Error, ConfigError
+from agent0.infra.engine.chat_template import Chat, tokenizer_of
+from agent0.infra.models.anthropic.messages import body as anthropic_body
+from agent0.infra.models.calls.thinking import chat_fields, template_arguments
+from agent0.infra.models.openai.batches import OpenAIBatches
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.tiny import BASE
 from agent0.settings import ActorConfig
-from infra.engine.chat_template import Chat, tokenizer_of
-from infra.models.anthropic.messages import body as anthropic_body
-from infra.models.calls.thinking import chat_fields, template_arguments
-from infra.models.openai.batches import OpenAIBatches
-from infra.models.openai.provider import OpenAIServer
-from infra.models.tiny import BASE
 from tests.conformance_model import ask
 from tests.openai_server import actor, serving
 

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent0.events.values import Task, Turn
+from agent0.infra.engine.chat_template import chat_of
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest
+from agent0.infra.models.tiny import BASE, FOLDER, tiny
+from agent0.infra.tiny.build import build
+from agent0.infra.tiny.climb_examples import climb_example
+from agent0.infra.tiny.courses import DEFAULT_MIX, MIXES, Mix, read_mix
+from agent0.infra.tiny.examples import TAUGHT, Phase, call_text, tool_example, training_examples
+from agent0.infra.training import course_replay
 from agent0.ports.models import Model, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import families
 from agent0.tasks.splits import heldout, split_of, task_of
-from events.values import Task, Turn
-from infra.engine.chat_template import chat_of
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest
-from infra.models.tiny import BASE, FOLDER, tiny
-from infra.tiny.build import build
-from infra.tiny.climb_examples import climb_example
-from infra.tiny.courses import DEFAULT_MIX, MIXES, Mix, read_mix
-from infra.tiny.examples import TAUGHT, Phase, call_text, tool_example, training_examples
-from infra.training import course_replay
 from tests.conformance_model import ModelConformance
 from tests.memory import MemoryArtifacts
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.models.tiny import BASE
-from infra.tiny import build as making
-from infra.tiny.build import ModelCard
-from infra.tiny.courses import DEFAULT_MIX, MIXES
+from agent0.infra.models.tiny import BASE
+from agent0.infra.tiny import build as making
+from agent0.infra.tiny.build import ModelCard
+from agent0.infra.tiny.courses import DEFAULT_MIX, MIXES
 from tests.terminal import agent0
 
 PHASE = {"steps": 3, "lr": 0.01, "lr_end": 0.001, "levels": [1, 0, 0, 0], "tool": 0.5, "teacher": 0.1}

@@ -9,10 +9,10 @@ import pytest
 from agent0.assembly.tooling.tool_calls import ToolBench, ToolRequest
 from agent0.assembly.tooling.workspaces import content, find
 from agent0.config.loading import load
+from agent0.infra.sandbox import Refusing
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
 from agent0.tools import tools
-from infra.sandbox import Refusing
-from infra.storage.artifacts import FileArtifacts
 from tests.terminal import Said, agent0
 
 KEYS = {"tool", "state", "rc", "stdout", "stderr", "wall_s", "cpu_s", "peak_mem_mib", "tier", "backend", "files"}

@@ -3,13 +3,13 @@
 import pytest
 
 from agent0.chat_format import ACTION_INPUT, OPEN, format_action, format_call
+from agent0.events.values import Turn
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
 from agent0.rollout.student import begin, specs_of
 from agent0.rollout.tool_prompts import FENCE, FORMS, IN_PYTHON, shown, toolbox
 from agent0.settings import StudentConfig
 from agent0.tools import tools
-from events.values import Turn
 from tests.test_student import CALL, TASK, Playback, play
 
 ACTIONS = StudentConfig(max_tokens=200, tools=("python", "sympy"), tool_form="actions")

@@ -18,7 +18,7 @@ from agent0.assembly.tooling.tool_calls import ToolRequest, open_bench
 from agent0.assembly.tooling.workspaces import content, find
 from agent0.cli.tools import jsonl_server
 from agent0.cli.tools.jsonl_server import LONGEST, Lines, serve
-from events.values import ToolState
+from agent0.events.values import ToolState
 from tests.test_tool_cli import KEYS, held
 
 LIGHT = {"sandbox__workers": "1", "run__policy__modules": "[]"}

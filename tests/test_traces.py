@@ -6,11 +6,11 @@ from contextlib import aclosing
 import pytest
 
 from agent0.assembly.telemetry.spans import otlp, spans_of
-from events.traces import HEADER
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
-from infra.log.reader import Query, pull
-from infra.log.restore import restore
+from agent0.events.traces import HEADER
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.reader import Query, pull
+from agent0.infra.log.restore import restore
 from tests.story import bodies, whole_run
 
 STORY = whole_run(iterations=1, tasks=1, attempts=2)

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.values import Trajectory, Turn
 from agent0.rollout.claim_check import INLINE, claim, claim_turns, redeem
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.training.objectives.adpo import ambiguity_scale, clip_high
@@ -22,8 +24,6 @@ from agent0.training.selection import (
     training_warning,
     unusable_because,
 )
-from events.checkpoints import CheckpointTrained
-from events.values import Trajectory, Turn
 from tests import released
 from tests.memory import MemoryArtifacts
 

@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 from agent0.errors import Agent0Error, ConfigError, LogError
+from agent0.events.base import Event, Recorded, effect_id, record, sha256
+from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.runs import RunStarted
+from agent0.events.tasks import TaskAttempted, TaskProposed
+from agent0.events.values import Artifact, Task, Trajectory, Turn
 from agent0.ports.training import TrainingExample
 from agent0.provenance.fork_history import DEEPEST, Branches, Stretch, ancestry, past_of, read_branch, read_whole
 from agent0.provenance.redaction import Redaction, set_aside, tombstone
@@ -24,11 +29,6 @@ from agent0.training.diet import AS_DRAWN, ONCE, Diet, diet_of, total
 from agent0.training.gate import gated, with_permuted_rewards
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, example_sha, lineage_of
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
-from events.base import Event, Recorded, effect_id, record, sha256
-from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.runs import RunStarted
-from events.tasks import TaskAttempted, TaskProposed
-from events.values import Artifact, Task, Trajectory, Turn
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from agent0.assembly.ablations.hyperparameters import Search, search
 from agent0.assembly.replay.retrain import Retrain, retrain
 from agent0.errors import ConfigError, OperationError
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.experiments.hyperparameter_search import Trial, Tried, best_by_budget, outcome, space_of, trials
 from agent0.report.answers import search_answer
 from agent0.report.markdown.hyperparameters import page
 from agent0.settings import Settings
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from tests.pasts import events_of, keep, tell
 from tests.terminal import agent0 as call
 

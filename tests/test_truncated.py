@@ -10,13 +10,13 @@ from agent0.config.loading import load
 from agent0.evaluation.benchmark_scores import grouped, results, tally
 from agent0.evaluation.checkpoint_score import Item, score
 from agent0.evaluation.item_events import items_of
+from agent0.events.benchmarks import BenchmarkStarted, ItemScored
+from agent0.events.checkpoints import EvaluationItemScored, EvaluationRequested
+from agent0.events.values import Artifact
 from agent0.report.answers import run_answer, truncation_line
 from agent0.report.html.benchmark_page import bench_page
 from agent0.report.markdown.baseline import baseline_page
 from agent0.settings import EvaluationConfig
-from events.benchmarks import BenchmarkStarted, ItemScored
-from events.checkpoints import EvaluationItemScored, EvaluationRequested
-from events.values import Artifact
 from tests.memory import MemoryArtifacts
 from tests.test_baseline import MADE, findings
 from tests.test_bench_report import scored

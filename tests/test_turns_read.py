@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.base import sha256
+from agent0.events.values import ToolCall, Trajectory, Usage
 from agent0.ports.models import Generation
 from agent0.rollout.attempt import Progress, generations
 from agent0.rollout.confidence.signals import Agreement, agreement
@@ -17,8 +19,6 @@ from agent0.rollout.solution_diversity import expected_patterns, signature, vari
 from agent0.rollout.teacher import LONGEST_PROGRAM, LONGEST_QUESTION, normal, read_proposal
 from agent0.rollout.tool_patterns import Call
 from agent0.rollout.trajectories import assemble, mean_logprob, total_usage
-from events.base import sha256
-from events.values import ToolCall, Trajectory, Usage
 
 GOOD = '{"name": "python", "arguments": {"code": "1"}}'
 MADE = {"name": "python", "arguments": {"code": "1"}}

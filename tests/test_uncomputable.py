@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events import runs, tasks
+from agent0.events.base import Event, Recorded
+from agent0.handlers import Handler, handlers
 from agent0.run.lifecycle import RunState
-from events import runs, tasks
-from events.base import Event, Recorded
-from handlers import Handler, handlers
 from tests.test_run import FEW, TO_THE_END, brief, failing, played, sound
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from agent0.errors import Agent0Error, ConfigError
+from agent0.events.alarms import AlarmRaised
+from agent0.events.benchmarks import TaskReviewed
+from agent0.events.tasks import ResultVerified
+from agent0.events.values import Task, Vote
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.stats.intervals import wilson
 from agent0.verification.human_review import awaits_person, reviewed, verdict_alarms, verdict_of, verdicts_of
 from agent0.verification.labelled_pairs import Decided, decoded, read_pairs, summary
 from agent0.verification.panel import VerificationContext, case_of, checks, combine_votes, disputed, votes_on
-from events.alarms import AlarmRaised
-from events.benchmarks import TaskReviewed
-from events.tasks import ResultVerified
-from events.values import Task, Vote
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

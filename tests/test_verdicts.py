@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.tasks import ResultVerified, TaskAttempted
+from agent0.events.values import Task
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.verification.verdicts import verdicts
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.tasks import ResultVerified, TaskAttempted
-from events.values import Task
 from tests.world import KnowingSandbox
 
 SUM = task_of(families()["arithmetic"], "Compute 76*26+89.")

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.values import Task, ToolState
 from agent0.grading.normal_form import normal_form
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.rollout.confidence.signals import agreement
 from agent0.tasks.families import Family, families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import Verdict, collective, credit_of, graded, verifier, verifier_for, verifiers
-from events.values import Task, ToolState
 from tests.world import own
 
 OPEN = Task(question="Which day is it?", domain="logic", family="open", level=1, canonical="open day")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agent0.errors import ConfigError
+from agent0.events.values import ToolState
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs
-from events.values import ToolState
 from tests.terminal import Said, agent0
 
 GOOD = {"pair_id": "a", "gold": "1/2", "candidate": "0.5", "form": "answer", "label": "accept", "policy": False}

@@ -17,14 +17,14 @@ import pytest_asyncio
 import torch
 
 from agent0.errors import AuthError, DependencyError, RefusedError
+from agent0.events.values import Turn
+from agent0.infra.engine.chat_template import chat_of
+from agent0.infra.engine.inference import Engine
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.tiny import BASE
 from agent0.ports.models import Generation, Model
 from agent0.rollout.trajectories import assemble
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.values import Turn
-from infra.engine.chat_template import chat_of
-from infra.engine.inference import Engine
-from infra.models.openai.provider import OpenAIServer
-from infra.models.tiny import BASE
 from tests.adapters import adapter
 from tests.conformance_model import ModelConformance, ask, essence
 from tests.memory import MemoryArtifacts

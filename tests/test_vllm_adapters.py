@@ -13,11 +13,11 @@ import pytest_asyncio
 from agent0.assembly.routing.server_probes import probe_openai
 from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError
-from events.values import Artifact
-from infra.engine.adapter import Adapter, lora_settings, pack
-from infra.models import vllm_adapters
-from infra.models.openai.provider import OpenAIServer
-from infra.models.tiny import BASE
+from agent0.events.values import Artifact
+from agent0.infra.engine.adapter import Adapter, lora_settings, pack
+from agent0.infra.models import vllm_adapters
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.tiny import BASE
 from tests.adapters import adapter, tensors
 from tests.conformance_model import ask, essence
 from tests.memory import MemoryArtifacts

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from agent0.config.loading import fields
 from agent0.errors import Agent0Error, sentence
+from agent0.events.alarms import DependencyRestored, ReactionFailed
+from agent0.events.base import Recorded
 from agent0.report.diagnosis.findings import diagnosis, observation_lines, why_lines
 from agent0.run.diagnosis import diagnose, registered_causes
 from agent0.run.diagnosis.case import Case, Held, Iteration, Observation, Setting, Training
 from agent0.settings import RunConfig
-from events.alarms import DependencyRestored, ReactionFailed
-from events.base import Recorded
 from tests.broken_runs import WAYS, lost, retried, then, trained_badly
 from tests.story import whole_run
 from tests.test_report import told

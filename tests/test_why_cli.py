@@ -15,8 +15,8 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError
-from events.alarms import AlarmRaised, DependencyLost
-from infra.storage.sqlite import reading
+from agent0.events.alarms import AlarmRaised, DependencyLost
+from agent0.infra.storage.sqlite import reading
 from tests.kept_open import attached
 from tests.terminal import Said
 from tests.terminal import agent0 as call
@@ -118,7 +118,7 @@ def test_a_model_that_is_away_is_named_and_what_waits_for_it(home: Path) -> None
 def test_a_server_that_is_gone_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = of(home, "away")
     monkeypatch.setenv("AGENT0_NATS_URL", "nats://127.0.0.1:9")
-    monkeypatch.setattr("infra.log.connection.CONNECT_S", 0.3)
+    monkeypatch.setattr("agent0.infra.log.connection.CONNECT_S", 0.3)
     line = first(call("run", "why", begun, home=home))
     assert line.startswith(f"{begun}: the log's server (NATS) is away: ") and "127.0.0.1:9 does not answer" in line
 

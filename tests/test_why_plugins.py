@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.runtime import plugins
+from agent0.events.values import Task
+from agent0.infra.bus.dispatch import _what
 from agent0.registry import is_defect, raised_in
 from agent0.report.diagnosis.findings import why_lines
 from agent0.rewards import receipt
@@ -16,8 +18,6 @@ from agent0.run.diagnosis.causes.failing import faulty_file
 from agent0.settings import RunConfig
 from agent0.tasks.families import families
 from agent0.verification.verifiers import verifiers
-from events.values import Task
-from infra.bus.dispatch import _what
 from tests.kept_open import attached
 from tests.plugin_files import forgotten
 from tests.terminal import agent0 as call

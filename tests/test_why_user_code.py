@@ -10,12 +10,12 @@ import pytest
 from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime import plugins
 from agent0.errors import ConfigError, OperationError
+from agent0.infra.bus import user_code
+from agent0.infra.bus.bus import _Pulse
 from agent0.run.diagnosis import diagnose
 from agent0.run.diagnosis.case import Case, Iteration, Setting, Training
 from agent0.settings import RunConfig
 from agent0.verification.verifiers import verifiers
-from infra.bus import user_code
-from infra.bus.bus import _Pulse
 from tests.plugin_files import forgotten
 from tests.test_why_plugins import FLAT, TRAINED
 from tests.world import small
@@ -78,7 +78,7 @@ def test_what_a_process_that_is_gone_stood_in_counts_only_where_it_ended_by_it(t
 def test_a_loop_that_a_users_function_keeps_busy_ends_the_process_with_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("infra.bus.bus.STARVED_S", 0.2)
+    monkeypatch.setattr("agent0.infra.bus.bus.STARVED_S", 0.2)
     died: list[str] = []
 
     async def busy() -> None:

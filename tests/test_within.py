@@ -14,6 +14,13 @@ from hypothesis import strategies as st
 
 from agent0.assembly.runtime.prometheus import LATEST
 from agent0.evaluation.checkpoint_score import Item, score
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
+from agent0.events.tasks import TaskRequested
+from agent0.events.values import Artifact
+from agent0.projections import Projector, tables
+from agent0.projections.evaluations import learning_curve
+from agent0.projections.tasks import list_tasks
 from agent0.report.charts.learning_curve import curve_svg
 from agent0.report.charts.terminal_plot import plot
 from agent0.report.findings import findings
@@ -23,13 +30,6 @@ from agent0.report.tables import run_tables
 from agent0.settings import RunConfig
 from agent0.stats.intervals import wilson
 from agent0.tasks.families import families
-from events.base import Recorded
-from events.checkpoints import CheckpointEvaluated, EvaluationRequested
-from events.tasks import TaskRequested
-from events.values import Artifact
-from projections import Projector, tables
-from projections.evaluations import learning_curve
-from projections.tasks import list_tasks
 from tests.play import finished, play
 from tests.story import bodies
 from tests.world import ports, small, started

@@ -13,8 +13,17 @@ import torch
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
+from agent0.events.checkpoints import CheckpointTrained, TeacherJudged, TrainingRequested
+from agent0.events.runs import IterationMeasured
+from agent0.events.tasks import TaskRequested
+from agent0.events.values import Task, Trajectory
 from agent0.experiments.ablation_runs import requested_compute
 from agent0.experiments.ablations import ablation_studies
+from agent0.infra.engine.chat_template import chat_of
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest
+from agent0.infra.models.tiny import packaged
+from agent0.infra.training.launch.recipe import Recipe, schedule
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.rewards import receipt
@@ -31,15 +40,6 @@ from agent0.training.gate import with_permuted_rewards
 from agent0.training.objectives.policy_gradient import entropy_bonus
 from agent0.training.scored_trajectory import ScoredTrajectory
 from agent0.training.selection import select
-from events.checkpoints import CheckpointTrained, TeacherJudged, TrainingRequested
-from events.runs import IterationMeasured
-from events.tasks import TaskRequested
-from events.values import Task, Trajectory
-from infra.engine.chat_template import chat_of
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest
-from infra.models.tiny import packaged
-from infra.training.launch.recipe import Recipe, schedule
 from tests.play import play
 from tests.test_climb import ByRole, little
 from tests.world import ports, started
@@ -192,8 +192,8 @@ def test_minibatches_are_drawn_by_weight_and_then_count_alike() -> None:
 
 
 def test_the_bonus_is_the_entropy_among_the_named_tokens() -> None:
-    from infra.engine.inference import load as load_model
-    from infra.engine.qwen2_functional import chances, parts_of, shape_of, weights_of
+    from agent0.infra.engine.inference import load as load_model
+    from agent0.infra.engine.qwen2_functional import chances, parts_of, shape_of, weights_of
 
     model, _ = load_model(str(FOLDER), "cpu", "")
     chat, shape, parts = chat_of(FOLDER), shape_of(model), parts_of(model)

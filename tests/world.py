@@ -11,6 +11,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent0.config.loading import config_of
+from agent0.events.base import Recorded, record
+from agent0.events.runs import RunStarted
+from agent0.events.values import ToolState
+from agent0.infra.embeddings.benchmark_index import BenchmarkRows
+from agent0.infra.embeddings.embedders import Ngram
+from agent0.infra.models.scripted import Scripted, ScriptedTrainer
+from agent0.infra.storage.datasets import BenchmarkFolder
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.parsing import parse_turn
@@ -20,13 +27,6 @@ from agent0.tasks.splits import task_of
 from agent0.tools import tools
 from agent0.tools.cache import ToolCache
 from agent0.tools.workspace import Workspace
-from events.base import Recorded, record
-from events.runs import RunStarted
-from events.values import ToolState
-from infra.embeddings.benchmark_index import BenchmarkRows
-from infra.embeddings.embedders import Ngram
-from infra.models.scripted import Scripted, ScriptedTrainer
-from infra.storage.datasets import BenchmarkFolder
 from tests.memory import MemoryArtifacts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

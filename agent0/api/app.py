@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Callable, Coroutine, Mapping
-from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -20,6 +19,7 @@ from agent0.api.pages import call_routes, forms, login, routes, study_routes, ta
 from agent0.api.pages.rendering import problem_page
 from agent0.api.problems import Problem, headers_of, is_page, plain_problem, problem_of, response_of
 from agent0.api.v1 import admin, decisions, deletion, events, lists, runs, studies, tasks, writes
+from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, OperationError, escaped
 
 DESCRIPTION = """The runs of a data folder. The sequence of an event is the one cursor: `after` of a page of events, the
@@ -38,7 +38,7 @@ def create_app(context: ApiContext) -> FastAPI:
     """Make the application that serves the data folder of ``context``."""
     app = FastAPI(
         title="Agent0",
-        version=version("agent0"),
+        version=installed_version(),
         description=DESCRIPTION,
         docs_url=None,  # both fetch scripts from elsewhere
         redoc_url=None,
@@ -81,7 +81,7 @@ def _healthy() -> dict[str, str]:
 
 def _version() -> dict[str, str]:
     """Which Agent0 this is."""
-    return {"version": version("agent0")}
+    return {"version": installed_version()}
 
 
 def _describe(app: FastAPI) -> None:

@@ -12,13 +12,13 @@ from pydantic import BaseModel
 from agent0.api.context import ApiContext
 from agent0.api.problems import StaleError
 from agent0.errors import ConfigError, NotFoundError, OperationError
-from events.alarms import ReactionDropped, ReactionRetried
-from events.base import NAMESPACE, Event, Recorded
-from events.checkpoints import CheckpointPromoted, CheckpointRolledBack
-from events.runs import RunCancelled, RunPaused, RunResumed, RunStarted
-from events.submissions import TaskSubmitted
-from projections import position
-from projections.events import extent_of, show_event
+from agent0.events.alarms import ReactionDropped, ReactionRetried
+from agent0.events.base import NAMESPACE, Event, Recorded
+from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack
+from agent0.events.runs import RunCancelled, RunPaused, RunResumed, RunStarted
+from agent0.events.submissions import TaskSubmitted
+from agent0.projections import position
+from agent0.projections.events import extent_of, show_event
 
 Row = dict[str, Any]
 _SUFFIX = 6

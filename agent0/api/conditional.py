@@ -7,8 +7,8 @@ from fastapi import Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from agent0.api.context import context_of
+from agent0.projections import position
 from agent0.settings import LARGEST
-from projections import position
 
 LIMIT = 100
 MOST = 1000

@@ -17,13 +17,13 @@ from agent0.api.past import PastTables
 from agent0.assembly.replay.rebuilding import Rebuilding
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import NotFoundError, OperationError
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Models
+from agent0.projections import position
 from agent0.settings import Settings
-from infra.storage.artifacts import FileArtifacts
-from projections import position
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 LOOK_S = 0.2
 """How often streams look into the tables, which lag by as much."""

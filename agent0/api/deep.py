@@ -10,9 +10,9 @@ from threading import RLock
 from time import monotonic
 from typing import Any
 
+from agent0.projections.events import extent_of
+from agent0.projections.runs import show_run
 from agent0.report.overview import deep_parts
-from projections.events import extent_of
-from projections.runs import show_run
 
 Tables = Callable[[int], AbstractContextManager[sqlite3.Connection]]
 """The tables as they were behind an event; 0: as they are."""

@@ -7,7 +7,7 @@ from agent0.api.context import ApiContext
 from agent0.errors import Agent0Error
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 LOOK_S = 2.0
 """Seconds between two looks. Events that stood in the log at the one before and are not in the tables are late."""

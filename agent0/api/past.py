@@ -19,11 +19,11 @@ from agent0.api.problems import PendingError
 from agent0.assembly.replay.past_tables import make_past
 from agent0.assembly.runtime.read_models import live_path, reading
 from agent0.errors import Agent0Error, NotFoundError, OperationError
+from agent0.infra.engine.worker_process import environment_of
+from agent0.infra.storage import sqlite
+from agent0.projections import Position, position
+from agent0.projections.events import extent
 from agent0.settings import Settings
-from infra.engine.worker_process import environment_of
-from infra.storage import sqlite
-from projections import Position, position
-from projections.events import extent
 
 KEPT = 4
 MOST = 200_000

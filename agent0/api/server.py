@@ -28,16 +28,16 @@ from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.assembly.runtime.read_models import catch_up, live_path, reading, run_projector
 from agent0.assembly.telemetry.followers import followers
 from agent0.errors import AuthError, EarlierLogError, NotFoundError, OperationError
+from agent0.events.runs import RunStarted
+from agent0.infra.log.decoder import is_earlier
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.telemetry.json_logs import json_logs
 from agent0.ports.models import Models
+from agent0.projections.events import newest_events
 from agent0.settings import Settings
-from events.runs import RunStarted
-from infra.log.decoder import is_earlier
-from infra.storage.artifacts import FileArtifacts
-from infra.telemetry.json_logs import json_logs
-from projections.events import newest_events
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 Say = Callable[[str], None]
 Service = Callable[[Callable[[], None]], Awaitable[None]]
@@ -132,8 +132,8 @@ async def archived(settings: Settings, archive: Path) -> AsyncIterator[Settings]
     Raises:
         DamagedError: it is not what it was.
     """
-    from infra.integrity.archive import manifest_of
-    from infra.integrity.archive_place import open_archive
+    from agent0.infra.integrity.archive import manifest_of
+    from agent0.infra.integrity.archive_place import open_archive
 
     with tempfile.TemporaryDirectory(prefix="agent0-view-") as folder:
         own = settings.model_copy(update={"home": Path(folder)})

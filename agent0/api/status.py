@@ -1,6 +1,5 @@
 """How a data folder fares, in one object: ``agent0 status`` prints it and the server sends it."""
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.carriers import carriers
@@ -8,16 +7,17 @@ from agent0.assembly.log.integrity import topology
 from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.read_models import NothingError, live_path, reading, reading_log
+from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error
+from agent0.infra.log import server_proof
+from agent0.projections import position
+from agent0.projections.alarms import list_alarms
+from agent0.projections.failures import list_failures
+from agent0.projections.runs import list_runs, under_way
 from agent0.settings import Settings
-from infra.log import server_proof
-from projections import position
-from projections.alarms import list_alarms
-from projections.failures import list_failures
-from projections.runs import list_runs, under_way
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 Row = dict[str, Any]
 ALL = -1
@@ -32,7 +32,7 @@ async def status(settings: Settings, log: "Log | None" = None) -> Row:
     end = said.get("last")
     found = carriers(settings)
     return {
-        "version": version("agent0"),
+        "version": installed_version(),
         "home": str(settings.home),
         "log": said,
         "tables": held["seq"],
@@ -48,14 +48,14 @@ async def consumers(settings: Settings, log: "Log") -> list[Row]:
     Raises:
         DependencyError: the log does not answer.
     """
-    from infra.log.streams import standing
+    from agent0.infra.log.streams import standing
 
     return await standing(log.client, topology(settings), known_handlers().values())
 
 
 async def streams(settings: Settings, log: "Log") -> list[Row]:
     """How each stream of the log stands; errors as for ``consumers``."""
-    from infra.log.streams import stream_rows
+    from agent0.infra.log.streams import stream_rows
 
     return await stream_rows(log.client, topology(settings))
 

@@ -157,9 +157,9 @@ def known(error: BaseException) -> Agent0Error | None:
 
 def _version(requested: bool) -> None:
     if requested:
-        from importlib.metadata import version
+        from agent0.config.distribution import installed_version
 
-        typer.echo(f"agent0 {version('agent0')}")
+        typer.echo(f"agent0 {installed_version()}")
         raise typer.Exit
 
 

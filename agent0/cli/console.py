@@ -331,7 +331,7 @@ def run_id(run: str, held: Settings | None = None) -> str:
     Raises:
         NotFoundError: there is no such run, or several.
     """
-    from projections.runs import resolve
+    from agent0.projections.runs import resolve
 
     with tables(held) as db:
         return resolve(db, run)

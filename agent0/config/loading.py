@@ -18,13 +18,13 @@ from pydantic.fields import FieldInfo
 from agent0.config import sources
 from agent0.config.sources import Entry
 from agent0.errors import ConfigError, bare_address
+from agent0.events.base import sha256
 from agent0.settings import RunConfig, Settings
-from events.base import sha256
 
 DEFAULT_PROFILE = "tiny"
 """What a newcomer gets: it needs no GPU, no server and no key."""
 
-PROFILES = Path(__file__).parents[2] / "configs"
+PROFILES = Path(__file__).parent / "profiles"
 LOCAL = "agent0.toml"
 SHOWN = 80
 _quoted_name = re.compile(r"""(["'])(.+)\1(?:\.([^."']+))?""")

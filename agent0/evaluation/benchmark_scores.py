@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from agent0.events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 from agent0.stats.intervals import quantile, wilson
 from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, Difference, agreeing, compare, holm, pass_at_k
-from events.benchmarks import BenchmarkScored, BenchmarkStarted, ItemScored, Mode
 
 Key = tuple[str, Mode]
 LIKELY = ("acc", "acc_norm")

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
+from agent0.events.benchmarks import SAMPLED, CalibratorFitted, ItemScored
+from agent0.events.values import ReliabilityBin, Split
 from agent0.rollout.confidence.calibration import Item, Measured, fitted, learnable, measured
 from agent0.rollout.confidence.signals import SEVERAL
 from agent0.stats.calibrators import Bin, brier, ece
-from events.benchmarks import SAMPLED, CalibratorFitted, ItemScored
-from events.values import ReliabilityBin, Split
 
 FITTING: Split = "validation"
 SCORING: Split = "test"

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from agent0.errors import NotFoundError, OperationError
+from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 from agent0.state.run_state import Checkpoint, RunState
 from agent0.stats.paired_tests import FELL, IMPROVED, UNSHOWN, agreeing, compare, outcomes
-from events.checkpoints import CheckpointPromoted, CheckpointRolledBack, CheckpointTrained
 
 
 def check_promotion(state: RunState, trained: CheckpointTrained) -> None:

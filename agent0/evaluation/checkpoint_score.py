@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from agent0.events.checkpoints import CheckpointEvaluated, EvaluationRequested
+from agent0.events.values import Artifact
 from agent0.rewards.features import confidence
 from agent0.settings import RewardConfig
 from agent0.stats.intervals import quantile, wilson
-from events.checkpoints import CheckpointEvaluated, EvaluationRequested
-from events.values import Artifact
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from dataclasses import fields
 
 from agent0.evaluation.checkpoint_score import Item, score
 from agent0.evaluation.item_rollout import ItemAttempt
+from agent0.events.checkpoints import CheckpointEvaluated, EvaluationItemScored, EvaluationRequested
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt_events import conversation_fields
 from agent0.rollout.claim_check import INLINE
 from agent0.settings import RunConfig
-from events.checkpoints import CheckpointEvaluated, EvaluationItemScored, EvaluationRequested
 
 REASON = 1000
 """Characters of a verdict's texts that an event has."""

@@ -9,6 +9,8 @@ from types import MappingProxyType
 from agent0.evaluation.benchmarks import Item as BenchmarkItem
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.suite import BenchmarkSuite, suite
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
@@ -26,8 +28,6 @@ from agent0.tools.snapshots import save
 from agent0.verification.panel import VerificationContext
 from agent0.verification.programs.source import holds_program
 from agent0.verification.verifiers import Verdict, verifier_for
-from events.checkpoints import EvaluationRequested
-from events.values import Artifact, Task
 
 
 @dataclass(frozen=True)

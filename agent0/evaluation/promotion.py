@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent0.events.values import PairedTest
 from agent0.settings import EvaluationConfig
 from agent0.state.run_state import Checkpoint, Score
 from agent0.stats.paired_tests import FELL, Difference, agreeing, compare, holm, outcomes
-from events.values import PairedTest
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from agent0.stats.intervals import wilson
 
 if TYPE_CHECKING:
-    from events.checkpoints import StudentExamined
-    from events.values import Split
+    from agent0.events.checkpoints import StudentExamined
+    from agent0.events.values import Split
 
 
 OWN_SETS = "own sets"

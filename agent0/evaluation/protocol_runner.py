@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from agent0.evaluation.protocol import EvaluationProtocol
+from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
 from agent0.rollout.confidence.signals import agreement
 from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.tasks.seeds import derive_seed
 from agent0.verification.verifiers import verifier_for
-from events.values import Task
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from agent0.events.values import Turn
 from agent0.tasks.families import families
-from events.values import Turn
 
 TOLERANCE = 1e-3
 """Nats by which the log-probability of a token may differ."""

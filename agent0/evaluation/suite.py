@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.events.values import Split, Task
 from agent0.ports.storage import BenchmarkFiles, Dataset
 from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import suite_key
 from agent0.tasks.splits import heldout
-from events.checkpoints import EvaluationRequested
-from events.values import Split, Task
 
 HELDOUT = "heldout_"
 

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
+from agent0.events.runs import IterationMeasured
+from agent0.events.tasks import TaskAttempted, TaskProposed
+from agent0.events.values import Split
 from agent0.stats.across_seeds import interval_of, mean_of, tested
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing_level, claimed, compare, exact_interval, holm
-from events.base import Recorded
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
-from events.runs import IterationMeasured
-from events.tasks import TaskAttempted, TaskProposed
-from events.values import Split
 
 Items = Mapping[int, float]
 """Score by an item's place in its set."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent0.errors import ConfigError
+from agent0.events.base import TOKEN
 from agent0.experiments.ablations import NAME, AblationStudy, Variant
 from agent0.settings import RunConfig
-from events.base import TOKEN
 
 MOST_SEEDS = 100
 GATES = ("gate", "benchmark_gate", "teacher_gate", "margin", "calibration")

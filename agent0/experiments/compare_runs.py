@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean, pstdev
 from typing import Any
 
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from agent0.events.tasks import RewardAssigned, TaskAccepted, TaskAttempted, TaskProposed, ToolCalled
 from agent0.experiments.receipt_diff import crossed_mean, spearman
 from agent0.experiments.substitution import ReceiptKey
 from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.intervals import quantile, wilson
-from events.base import Event, Recorded
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
-from events.tasks import RewardAssigned, TaskAccepted, TaskAttempted, TaskProposed, ToolCalled
 
 READ = ("proposals", "readable", "accepted", "attempts", "answered", "calls", "malformed")
 """Proposals of the teacher, those of them that hold a task, and tasks accepted; attempts of the student, those of them

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.errors import ConfigError
+from agent0.events.base import sha256
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.settings import RecipeConfig
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import Difference, agreeing, compare, holm, outcomes
-from events.base import sha256
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
 
 MOST = 1000
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")

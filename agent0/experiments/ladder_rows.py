@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.experiments.ablation_results import Outcome
 from agent0.state.run_state import BASE
 from agent0.tasks.curriculum.ladder_height import MOST, added, height
-from events.checkpoints import CheckpointEvaluated
 
 WRITTEN = ("written_level", "readable", "different_texts", "digit_entropy", "half_solved")
 """Measures of a teacher's text (``agent0.run.monitors.iteration_metrics``)."""

@@ -7,10 +7,10 @@ from statistics import fmean
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from agent0.errors import ConfigError
-from events.base import TOKEN, Event, effect_id, sha256
-from events.experiments import PREFIX, ExperimentStarted
-from events.tasks import RewardAssigned
-from events.values import Role
+from agent0.events.base import TOKEN, Event, effect_id, sha256
+from agent0.events.experiments import PREFIX, ExperimentStarted
+from agent0.events.tasks import RewardAssigned
+from agent0.events.values import Role
 
 
 @dataclass(frozen=True, slots=True)

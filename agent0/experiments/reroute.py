@@ -6,10 +6,10 @@ What nobody asked stays unknown: such a question counts in no share, and its cos
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agent0.events.models import CallRouted
 from agent0.routing.strategies import Answer, Entry, Option, Rules
 from agent0.routing.walk import Recorded, Routed, walk_all
 from agent0.stats.intervals import wilson
-from events.models import CallRouted
 
 Costs = Mapping[tuple[str, str], int]
 """(route, model) -> what its answer costs under other prices, in nano-dollars."""

@@ -7,14 +7,14 @@ everything after it sees the recomputed state. With a run's own rules this gives
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from agent0.events.base import Recorded, effect_id
+from agent0.events.tasks import ResultVerified, RewardAssigned
 from agent0.rewards import waits_for_group
 from agent0.rewards.assign import COMPLETING, PendingReward, pending_rewards
 from agent0.run.lifecycle import RunState, evolve
 from agent0.run.reducers import FOLDS
 from agent0.settings import RewardConfig
 from agent0.verification.human_review import PERSON, awaits_person, is_rewarded_verdict
-from events.base import Recorded, effect_id
-from events.tasks import ResultVerified, RewardAssigned
 
 HANDLER = "assign_reward"
 

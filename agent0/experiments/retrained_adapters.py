@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from events.checkpoints import CheckpointTrained
+from agent0.events.checkpoints import CheckpointTrained
 
 Row = Mapping[str, Any]
 

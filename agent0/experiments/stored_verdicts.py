@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.errors import LogError
+from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import verifier_for
-from events.values import Task
 
 Row = dict[str, Any]
 Verdict = bool | None

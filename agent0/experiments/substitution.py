@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from agent0.events.base import Recorded
+from agent0.events.tasks import ResultVerified, RewardAssigned
 from agent0.ports.storage import History
-from events.base import Recorded
-from events.tasks import ResultVerified, RewardAssigned
 
 ReceiptKey = tuple[str, str, str]
 """(task, attempt, role) of a receipt; a teacher's attempt is ``-``."""

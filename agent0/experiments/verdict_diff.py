@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent0.events.tasks import ResultVerified
+from agent0.events.values import Task, Vote
 from agent0.experiments.receipt_diff import Change
 from agent0.state.run_state import TaskState
 from agent0.verification.panel import Opinion, VoteAndReason
 from agent0.verification.panel.opinion import CHECK
-from events.tasks import ResultVerified
-from events.values import Task, Vote
 
 UNHEARD = "the log has no opinion of the judge"
 _WORDS = {True: "right", False: "wrong", None: "undecided"}

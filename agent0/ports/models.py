@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from agent0.errors import clean_text
+from agent0.events.values import Artifact, Capture, Turn, Usage
 from agent0.settings import ActorConfig
-from events.values import Artifact, Capture, Turn, Usage
 
 
 @dataclass(frozen=True)

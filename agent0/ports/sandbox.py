@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from agent0.events.values import ToolState
 from agent0.settings import PolicyConfig
-from events.values import ToolState
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent0.events.base import Recorded
+from agent0.events.benchmarks import BenchmarksIndexed
+from agent0.events.values import Artifact, Task
 from agent0.ports.models import Embedder
 from agent0.settings import CurriculumConfig
-from events.base import Recorded
-from events.benchmarks import BenchmarksIndexed
-from events.values import Artifact, Task
 
 FILE_MARK = "\x1c"
 """Begins a file, in a text that holds several; its name follows, up to the end of the line. No JSON has this sign."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from agent0.events.values import Artifact, Trajectory, Turn
 from agent0.settings import ActorConfig
-from events.values import Artifact, Trajectory, Turn
 
 Source = Literal["own", "taught", "made"]
 

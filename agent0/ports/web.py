@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from events.values import ToolState
+from agent0.events.values import ToolState
 
 
 @dataclass(frozen=True)

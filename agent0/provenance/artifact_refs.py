@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from agent0.events.values import Artifact
 from agent0.tools.snapshots import MEDIA
-from events.values import Artifact
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MENTION = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent0.errors import LogError
+from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
 from agent0.ports.storage import History
-from events.base import Recorded
-from events.runs import RunStarted
 
 DEEPEST = 100
 """Forks of forks; more is a circle."""

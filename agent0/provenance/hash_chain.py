@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
 
-from events.alarms import LOG, LogSealed
-from events.base import effect_id
+from agent0.events.alarms import LOG, LogSealed
+from agent0.events.base import effect_id
 
 Problem = Literal[
     "changed", "swapped", "missing", "unreadable", "truncated", "seal", "replaced", "gone", "hidden", "foreign"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent0.errors import ConfigError
-from events.alarms import LOG, EventRedacted
-from events.base import Recorded, effect_id, record, sha256
+from agent0.events.alarms import LOG, EventRedacted
+from agent0.events.base import Recorded, effect_id, record, sha256
 
 _KEPT = ("LogSealed", "LogContinued", "EventRedacted")
 _ENVELOPE = ("run", "task", "attempt", "time", "cause", "handler", "code_rev")

@@ -11,14 +11,14 @@ from agent0.errors import Agent0Error
 from agent0.evaluation.benchmark_scores import Compared, grouped, modes_compared, tally
 from agent0.evaluation.benchmarks import Item, benchmarks
 from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
+from agent0.events.benchmarks import BenchmarkScored, ItemScored
+from agent0.events.values import Usage
 from agent0.ports.storage import Artifacts
+from agent0.projections.benchmark_items import scored_items
+from agent0.projections.benchmark_scores import show_benchmark_run
+from agent0.projections.evaluation_items import conversation_at, last_reply
 from agent0.report.answers import MAX_TRUNCATED
 from agent0.stats.calibrators import brier, ece, ece_interval, reliability
-from events.benchmarks import BenchmarkScored, ItemScored
-from events.values import Usage
-from projections.benchmark_items import scored_items
-from projections.benchmark_scores import show_benchmark_run
-from projections.evaluation_items import conversation_at, last_reply
 
 Row = dict[str, Any]
 Asked = Mapping[str, Mapping[str, Item]]

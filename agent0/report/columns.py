@@ -27,8 +27,8 @@ WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_wi
 
 
 def model_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of ``projections.model_usage.model_stats`` with amounts in dollars: a cost that is not wholly known is said
-    to be so."""
+    """A row of ``agent0.projections.model_usage.model_stats`` with amounts in dollars: a cost that is not wholly known
+    is said to be so."""
     from agent0.routing.budgets import dollars  # slow to import, and most tables have no cost
 
     known = row["unpriced"] < row["calls"] or not row["calls"]

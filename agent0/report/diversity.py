@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from agent0.projections.tasks import patterns
+from agent0.projections.traces import list_traces
 from agent0.rollout.solution_diversity import signature, variety
 from agent0.rollout.tool_patterns import Call, Trace, used
-from projections.tasks import patterns
-from projections.traces import list_traces
 
 Row = dict[str, Any]
 

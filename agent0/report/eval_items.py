@@ -6,10 +6,10 @@ from typing import Any
 
 from agent0.errors import Agent0Error
 from agent0.evaluation.failure_modes import Outcome, error_class
+from agent0.events.values import Artifact, Task
 from agent0.ports.storage import Artifacts
 from agent0.tasks.families import families
 from agent0.tasks.splits import task_of
-from events.values import Artifact, Task
 
 Row = dict[str, Any]
 TOOLS = {True: "a call went well", False: "no call went well"}

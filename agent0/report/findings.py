@@ -8,15 +8,15 @@ from typing import Any
 
 from agent0.evaluation.failure_modes import Outcome, error_class, failure_counts, failure_modes
 from agent0.ports.storage import Artifacts
+from agent0.projections.evaluations import scores_with_shared
+from agent0.projections.indexes import index_of, rejections
+from agent0.projections.traces import list_traces
 from agent0.report.columns import WITHIN, shown_iteration
 from agent0.report.diversity import FREQUENT, diversity, trace_of
 from agent0.report.eval_items import held_items, outcome_of
 from agent0.rollout.tool_patterns import Trace, tool_shares, transitions, used, with_and_without
 from agent0.stats.calibrators import worth
 from agent0.stats.claims import Claim, Scored, claims, step_by_step
-from projections.evaluations import scores_with_shared
-from projections.indexes import index_of, rejections
-from projections.traces import list_traces
 
 Row = dict[str, Any]
 

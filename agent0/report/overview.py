@@ -21,11 +21,11 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     Raises:
         NotFoundError: there is no such run.
     """
+    from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
+    from agent0.projections.failures import list_missing
+    from agent0.projections.runs import show_run
     from agent0.report.answers import held_out_gain, run_answer
     from agent0.report.run_benchmarks import benchmark_scores
-    from projections.evaluations import learning_curve, list_evaluations, scores_with_shared
-    from projections.failures import list_missing
-    from projections.runs import show_run
 
     row = _carried(show_run(db, run), here)
     deep, config = deep_parts(db, row["run"], here) if deep is None else deep, row.pop("config")
@@ -60,10 +60,10 @@ def _carried(row: dict[str, Any], here: Here) -> dict[str, Any]:
 
 def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> dict[str, Any]:
     """Read what takes all attempts of a run: ``why`` it went badly, and the ``targets`` that it met."""
+    from agent0.projections.evaluations import list_evaluations
+    from agent0.projections.runs import show_run
     from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
-    from projections.evaluations import list_evaluations
-    from projections.runs import show_run
 
     done = [one for one in list_evaluations(db, run) if one["status"] == "evaluated"]
     benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]
@@ -73,9 +73,9 @@ def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> dict[s
 
 def _alarms(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     """Alarms that stand, each and by kind."""
+    from agent0.projections.alarms import list_alarms
     from agent0.report.alarm_groups import grouped
     from agent0.report.diagnosis.iterations import iterations_of
-    from projections.alarms import list_alarms
 
     alarms = list_alarms(db, run)
     return {"alarms": alarms, "alarm_kinds": grouped(alarms, iterations_of(db, run)) if alarms else []}

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from agent0.projections.checkpoints import list_checkpoints
+from agent0.projections.costs import attempt_seconds, iterations_used
 from agent0.report.targets import Measured, Spent, target_table
 from agent0.settings import RunConfig
 from agent0.state.run_state import BASE
 from agent0.stats.claims import Claim, Scored, claims
 from agent0.stats.intervals import quantile
-from projections.checkpoints import list_checkpoints
-from projections.costs import attempt_seconds, iterations_used
 
 Row = dict[str, Any]
 

@@ -11,9 +11,9 @@ from numbers import Real
 from typing import Any, Literal
 
 from agent0.errors import RewardError
+from agent0.events.values import RewardPart, Role
 from agent0.registry import Registry, declared_in
 from agent0.settings import RewardConfig
-from events.values import RewardPart, Role
 
 Features = Mapping[str, Any]
 Score = Callable[[Features], float | None]

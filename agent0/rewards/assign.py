@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.tasks import ProbeSelected, ResultVerified, RewardAssigned, SubsetMeasured, TaskRejected
+from agent0.events.values import Role
 from agent0.rewards import features_read, receipt, waits_for_group
 from agent0.rewards.features import CLUSTERS, RewardContext, compute_features, questions_of
 from agent0.rollout.confidence.signals import agreement, token_confidence
@@ -12,10 +16,6 @@ from agent0.settings import RewardConfig
 from agent0.state.reward_history import Moments, RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.human_review import is_rewarded_verdict
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.tasks import ProbeSelected, ResultVerified, RewardAssigned, SubsetMeasured, TaskRejected
-from events.values import Role
 
 SMALLEST = 1e-6
 """A deviation up to this counts as zero: totals are then only centred."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agent0.events.values import RewardPart, Role
 from agent0.rewards import Reward, reward_sets, rewards, total
-from events.values import RewardPart, Role
 
 ROLES: tuple[Role, ...] = ("teacher", "student")
 
@@ -39,7 +39,7 @@ UNKNOWN_PART = "not known here: see --plugin"
 
 
 def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
-    """Explain a stored receipt (a row of ``projections.rewards.explain_rewards``) part by part.
+    """Explain a stored receipt (a row of ``agent0.projections.rewards.explain_rewards``) part by part.
 
     Each part gets its formula and its contribution: the total minus the total without it. ``check`` is the total of all
     parts, computed again.

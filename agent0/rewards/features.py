@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from agent0.chat_format import boxed
+from agent0.events.values import Role, Task
 from agent0.grading.normal_form import normal_form
 from agent0.registry import Registry
 from agent0.rewards.batch_similarity import shares
@@ -24,7 +25,6 @@ from agent0.settings import RewardConfig
 from agent0.state.reward_history import RewardHistory
 from agent0.state.run_state import AttemptState, RunState, TaskState, task_id
 from agent0.tasks.families import families
-from events.values import Role, Task
 
 CLUSTERS = "cluster_share"
 STUDENT_GAIN = "student_gain"

@@ -6,11 +6,11 @@ of its useful calls. The patterns are those of ``agent0.rollout.solution_diversi
 
 from collections.abc import Iterable, Sequence
 
+from agent0.events.base import sha256
 from agent0.rewards.tool_utility import useful
 from agent0.rollout.solution_diversity import signature
 from agent0.rollout.tool_patterns import Call
 from agent0.state.run_state import TaskState, ToolCallRecord
-from events.base import sha256
 
 LENGTH = 16
 """Hexadecimal digits of a signature: 64 bits, so that a million skills hold no two alike by chance."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agent0.events.base import Value
+from agent0.events.values import Artifact, Capture, End, SelfCritique, ToolUse, Trajectory, Turn, Usage
 from agent0.ports.models import Generation
-from events.base import Value
-from events.values import Artifact, Capture, End, SelfCritique, ToolUse, Trajectory, Turn, Usage
 
 
 class Written(Value):

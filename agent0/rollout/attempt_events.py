@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agent0.events.base import Event
+from agent0.events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
+from agent0.events.values import Conversation, ToolUse
 from agent0.ports.models import Models
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -14,9 +17,6 @@ from agent0.rollout.tool_patterns import repeated
 from agent0.state.run_state import RunState
 from agent0.tools.cache import ToolCache
 from agent0.tools.definition import Tool
-from events.base import Event
-from events.tasks import AttemptRequested, TaskAttempted, ToolCalled, TurnCompleted
-from events.values import Conversation, ToolUse
 
 
 def conditions(

@@ -5,10 +5,10 @@ import json
 from collections.abc import Sequence
 from typing import TypeVar
 
+from agent0.events.base import Value
+from agent0.events.values import Artifact, Trajectory, Turn
 from agent0.ports.storage import Artifacts
 from agent0.rollout.attempt import Progress
-from events.base import Value
-from events.values import Artifact, Trajectory, Turn
 
 INLINE = 64_000
 """Bytes of JSON that may stand inside an event."""

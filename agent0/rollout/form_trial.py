@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agent0.events.values import Task
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import begin, specs_of, student_prompt
 from agent0.rollout.tool_prompts import FENCE, TEMPLATE, delivered, requested, stops, toolbox, until_call
 from agent0.settings import StudentConfig
 from agent0.tools.definition import Tool
-from events.values import Task
 
 PROBES = (
     "A baker fills 7 trays with 24 rolls each. He sells 95 rolls in the morning and half of the rest in the afternoon, "

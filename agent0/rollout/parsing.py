@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent0.chat_format import LONGEST_ANSWER, boxed, is_placeholder
+from agent0.events.values import ToolCall
 from agent0.rollout.tool_prompts import FENCE
 from agent0.turns.calls.actions import labelled_answer
 from agent0.turns.calls.blocks import languages, tool_blocks
@@ -20,7 +21,6 @@ from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.marks import own_turn
 from agent0.turns.retractions import box_taken_back
 from agent0.turns.thoughts import split_thoughts
-from events.values import ToolCall
 
 __all__ = ["DEEPEST", "LONGEST", "MOST_CALLS", "ParsedTurn", "parse_turn"]
 

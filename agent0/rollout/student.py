@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent0.errors import ConfigError, TransientError
+from agent0.events.values import Artifact, Task, ToolCall, ToolResult, ToolState, ToolUse, Turn
 from agent0.grading.normal_form import same
 from agent0.ports.models import GenerateRequest, Model, Sampling, ToolSpec
 from agent0.ports.sandbox import Sandbox
@@ -29,7 +30,6 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
 from agent0.tools.definition import Tool
 from agent0.tools.workspace import Done, Workspace
-from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, ToolUse, Turn
 
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR)
 """States that say nothing of the student's code: the attempt is made again rather than scored."""

@@ -4,6 +4,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent0.events.base import sha256
+from agent0.events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 from agent0.grading.answer_types import ANSWER_KIND
 from agent0.ports.models import GenerateRequest, Model, Sampling
 from agent0.rollout.prompts import Prompt, render
@@ -15,8 +17,6 @@ from agent0.tasks.families import OPEN_FAMILY, families, task_length
 from agent0.tasks.splits import task_of
 from agent0.tasks.subgoals import LONGEST_STEP, MOST_STEPS, split
 from agent0.turns.programs import is_python
-from events.base import sha256
-from events.values import Artifact, Capture, Task, Trajectory, Turn, Usage
 
 LONGEST_KEPT = 32_768
 """Characters of a reply that are recorded."""

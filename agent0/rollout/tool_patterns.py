@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from agent0.events.values import Turn
 from agent0.stats.intervals import wilson
-from events.values import Turn
 
 START, ANSWER = "(start)", "(answer)"
 UNREAD = "(unread)"
@@ -19,7 +19,7 @@ NO_TOOL, FAILED = "no call", "no call went well"
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call of an attempt: tool, arguments as given, and ``state`` as in ``events.values.ToolState``."""
+    """One tool call of an attempt: tool, arguments as given, and ``state`` as in ``agent0.events.values.ToolState``."""
 
     tool: str
     state: str

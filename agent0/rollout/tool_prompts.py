@@ -14,11 +14,11 @@ from itertools import groupby
 from typing import Any
 
 from agent0.chat_format import CLOSE, OPEN, format_action
+from agent0.events.values import Turn
 from agent0.ports.models import Generation, ToolSpec
 from agent0.turns.calls.blocks import STOPS, first_block, languages, output_block
 from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.thoughts import split_thoughts
-from events.values import Turn
 
 TEMPLATE, FENCE = "template", "fence"
 _example = re.compile(r"\s*Example: \{.*\}", re.DOTALL)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from agent0.events.values import Capture, Trajectory, Usage
 from agent0.ports.models import Generation
-from events.values import Capture, Trajectory, Usage
 
 
 def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from agent0.errors import NotFoundError
+from agent0.events.base import sha256
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
 from agent0.tools.snapshots import Files, entries, load, save
-from events.base import sha256
-from events.values import Artifact
 
 
 class Scratch:

@@ -12,10 +12,10 @@ from math import ceil
 from typing import Any, Literal
 
 from agent0.errors import BudgetExhaustedError, ConfigError, UnknownPriceError
-from events.alarms import AlarmRaised, AlarmResolved
-from events.base import TOKEN, sha256
-from events.budgets import DOLLAR, PREFIX, BudgetChanged, BudgetKind, BudgetLevel, BudgetScope, BudgetState
-from events.values import OpenReservation
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.base import TOKEN, sha256
+from agent0.events.budgets import DOLLAR, PREFIX, BudgetChanged, BudgetKind, BudgetLevel, BudgetScope, BudgetState
+from agent0.events.values import OpenReservation
 
 NEAR_PERCENT = 80
 """Percent of the cap from which a budget is ``near`` its end."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from events.values import Turn
+from agent0.events.values import Turn
 
 REPEATED = 80
 """Characters from which an output that was there before is only named."""

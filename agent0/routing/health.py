@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from events.alarms import AlarmRaised, AlarmResolved
-from events.models import ModelCalled
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.models import ModelCalled
 
 
 def model_alarms(event: ModelCalled) -> Iterator[AlarmRaised | AlarmResolved]:

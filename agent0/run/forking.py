@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
 from agent0.run.requests import pending_ids
 from agent0.settings import RunConfig
 from agent0.state.rules import recorded_versions
 from agent0.state.run_state import Checkpoint, RunState
-from events.base import Recorded
-from events.runs import RunStarted
 
 
 def has_another_base(state: RunState, config: RunConfig) -> bool:

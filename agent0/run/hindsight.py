@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from agent0.events.base import Recorded
+from agent0.events.runs import IterationMeasured
 from agent0.run.lifecycle import evolve
 from agent0.run.monitors import guards
 from agent0.run.monitors.iteration_metrics import measure
 from agent0.state.run_state import RunState
-from events.base import Recorded
-from events.runs import IterationMeasured
 
 
 def alarms_in(events: Iterable[Recorded]) -> dict[str, int]:

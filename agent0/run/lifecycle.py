@@ -5,6 +5,8 @@ Both are pure, so that any past state can be rebuilt and any past decision check
 
 from itertools import chain, islice
 
+from agent0.events import alarms, runs, tasks
+from agent0.events.base import Event, Recorded
 from agent0.run.forking import adopt
 from agent0.run.reducers import FOLDS
 from agent0.run.requests import REQUESTS, attempt_requests, drop, pending_ids
@@ -14,8 +16,6 @@ from agent0.state.replace import changed
 from agent0.state.rules import recorded_versions
 from agent0.state.run_state import BASE, Phase, RunState, TaskState, TestedTeacher
 from agent0.tasks.curriculum.sampler import remember
-from events import alarms, runs, tasks
-from events.base import Event, Recorded
 
 __all__ = ["BASE", "RunState", "decide", "evolve"]
 

@@ -1,9 +1,9 @@
 """What the events of a measurement of gains change in a run's state."""
 
+from agent0.events.alarms import ReactionDropped
+from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured
 from agent0.state.replace import changed
 from agent0.state.run_state import GainState, RunState
-from events.alarms import ReactionDropped
-from events.tasks import GainRequested, ProbeSelected, SubsetMeasured
 
 
 def gain_requested(state: RunState, event: GainRequested) -> RunState:

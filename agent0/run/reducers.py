@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from agent0.events import alarms, benchmarks, checkpoints, runs, tasks
+from agent0.events.base import Event
+from agent0.events.values import ToolState
 from agent0.rewards import waits_for_group
 from agent0.run.measured_gains import gain_measured, gain_requested, unmeasured
 from agent0.run.requests import pending_ids
@@ -25,9 +28,6 @@ from agent0.state.run_state import (
 from agent0.training.selection import left_out
 from agent0.verification.human_review import awaits_person
 from agent0.verification.panel import disputed
-from events import alarms, benchmarks, checkpoints, runs, tasks
-from events.base import Event
-from events.values import ToolState
 
 
 def _status(state: RunState, event: Event) -> RunState:

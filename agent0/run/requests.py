@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from agent0.events import alarms, checkpoints, runs, tasks
+from agent0.events.base import Event
+from agent0.events.checkpoints import Scored
+from agent0.events.values import Role
 from agent0.settings import RecipeConfig
 from agent0.state.run_state import Checkpoint, RunState, attempt_id, checkpoint_id, gain_id, suite_key, task_id
 from agent0.tasks.curriculum import sampler
 from agent0.tasks.seeds import derive_seed
-from events import alarms, checkpoints, runs, tasks
-from events.base import Event
-from events.checkpoints import Scored
-from events.values import Role
 
 
 def pending_ids(state: RunState) -> list[str]:

@@ -2,11 +2,11 @@
 
 from typing import Literal
 
+from agent0.events.alarms import DependencyLost
+from agent0.events.base import Event
+from agent0.events.runs import RunFailed
 from agent0.run.requests import trained_roles
 from agent0.state.run_state import RunState
-from events.alarms import DependencyLost
-from events.base import Event
-from events.runs import RunFailed
 
 LONGEST = 400
 """Characters of a cause."""

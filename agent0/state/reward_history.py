@@ -7,8 +7,8 @@ in which attempts finish does not matter.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agent0.events.tasks import RewardAssigned
 from agent0.state.replace import changed
-from events.tasks import RewardAssigned
 
 UNIT = 10**9
 """Totals are summed in billionths."""

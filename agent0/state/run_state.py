@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from agent0.events.base import sha256
+from agent0.events.benchmarks import BenchmarksIndexed
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.events.digest import NEVER, InDigest, always, digest_of
+from agent0.events.tasks import GainRequested, ProbeSelected
+from agent0.events.values import Artifact, Task, Vote
 from agent0.settings import RunConfig
 from agent0.state.reward_history import RewardHistory
 from agent0.state.rules import VERSIONS
-from events.base import sha256
-from events.benchmarks import BenchmarksIndexed
-from events.checkpoints import EvaluationRequested
-from events.digest import NEVER, InDigest, always, digest_of
-from events.tasks import GainRequested, ProbeSelected
-from events.values import Artifact, Task, Vote
 
 Phase = Literal["baseline", "tasks", "measuring", "training", "evaluating", "judging", "final", "done"]
 Status = Literal["running", "paused", "failed", "finished", "cancelled"]

@@ -3,8 +3,8 @@
 import random
 
 from agent0.chat_format import CANONICAL as BOX
+from agent0.events.values import Task
 from agent0.tasks.families import Family, Params, families
-from events.values import Task
 
 
 def tokens_needed(entry: Family, params: Params) -> int:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agent0.events.values import Task
 from agent0.tasks.families import families
-from events.values import Task
 
 COMMON = 5
 """Items that share a phrase before it is a common one: instructions, templates, turns of speech."""

@@ -9,13 +9,13 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agent0.events.base import Recorded
+from agent0.events.tasks import TaskAccepted
+from agent0.events.values import Task
 from agent0.ports.models import Embedder
 from agent0.ports.storage import History
 from agent0.state.run_state import RunState
 from agent0.tasks.screening import Archive
-from events.base import Recorded
-from events.tasks import TaskAccepted
-from events.values import Task
 
 KEPT = 4
 """Runs at once; one more takes the place of what was not used longest."""

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from agent0.events.values import Task
 from agent0.tasks.families import rejection
 from agent0.tasks.splits import split_of_task
-from events.values import Task
 
 Reason = Literal["malformed", "reserved", "duplicate", "similar", "off_target", "contaminated", "unsolvable", "trivial"]
 

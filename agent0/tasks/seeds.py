@@ -1,6 +1,6 @@
 """Seeds derived from what they are for."""
 
-from events.base import sha256
+from agent0.events.base import sha256
 
 
 def derive_seed(*parts: object) -> int:

@@ -2,7 +2,7 @@
 
 The split is a property of what a task is about, so it is the same for every run: a form in validation or test is in no
 training set, that of the built-in model that calls tools included. The one that searches knows all kinds of two-number
-tasks (``infra.tiny.search_examples``).
+tasks (``agent0.infra.tiny.search_examples``).
 """
 
 import hashlib
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, partial
 
+from agent0.events.values import Split, Task
 from agent0.tasks.families import Family, Params, families, requested_families
-from events.values import Split, Task
 
 VALIDATION_PERCENT = 8
 TEST_PERCENT = 8

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from agent0.events.values import ToolState
 from agent0.registry import Registry
 from agent0.tools.definition import SANDBOXED, VALUES, Example, Need, Run, Tool
 from agent0.tools.workspace import Workspace
-from events.values import ToolState
 
 __all__ = [
     "SANDBOXED",

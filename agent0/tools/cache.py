@@ -6,9 +6,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from agent0.events.base import sha256
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools.snapshots import Files
-from events.base import sha256
-from events.values import ToolResult, ToolState
 
 Outcome = tuple[ToolResult, Files]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
 from agent0.tools import offered
 from agent0.tools.definition import Tool
 from agent0.tools.results import refused, shorten
 from agent0.tools.snapshots import Files
 from agent0.tools.workspace import Done, Workspace
-from events.values import ToolCall, ToolResult, ToolState
 
 _LEAST = 200
 """Characters of output that an attempt may always read, or it could not see why its budget is used up."""

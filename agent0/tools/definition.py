@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agent0.events.policies import PolicyKind
+from agent0.events.values import ToolResult, ToolState
 from agent0.ports.models import ToolSpec
 from agent0.settings import PolicyConfig
 from agent0.tools.policy import denial
-from events.policies import PolicyKind
-from events.values import ToolResult, ToolState
 
 Run = Callable[..., Awaitable[ToolResult]]
 

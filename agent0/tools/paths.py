@@ -3,9 +3,9 @@
 import difflib
 from fnmatch import fnmatchcase
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.settings import PolicyConfig
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, Files, is_inside, kept
-from events.values import ToolResult, ToolState
 
 _SHOWN = 30
 """Files that a message lists."""

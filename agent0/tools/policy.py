@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from ipaddress import ip_address
 
 from agent0.errors import ConfigError
+from agent0.events.policies import PolicyChanged, PolicyKind
 from agent0.settings import PolicyConfig
 from agent0.tools.shell_commands import BUILTINS, command_words
-from events.policies import PolicyChanged, PolicyKind
 
 FIELDS: dict[PolicyKind, str] = {
     "executable": "executables",

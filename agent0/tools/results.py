@@ -2,8 +2,8 @@
 
 import re
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.ports.sandbox import SandboxResult
-from events.values import ToolResult, ToolState
 
 LIMIT = 4096
 """Characters of output a model gets to read."""

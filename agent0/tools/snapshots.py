@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from agent0.events.base import sha256
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
-from events.base import sha256
-from events.values import Artifact
 
 Files = Mapping[str, bytes]
 MEDIA = "application/vnd.agent0.manifest+json"

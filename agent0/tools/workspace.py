@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.ports.web import Web
 from agent0.settings import PolicyConfig
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import Files, fingerprint, kept
-from events.values import ToolCall, ToolResult, ToolState
 
 if TYPE_CHECKING:
     from agent0.tools.definition import Tool

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent0.errors import NotFoundError
+from agent0.events.base import Recorded
+from agent0.events.benchmarks import TaskReviewed
+from agent0.events.checkpoints import TrainingRequested
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
+from agent0.events.values import Role, Task, Turn
 from agent0.ports.storage import Artifacts, History
 from agent0.rollout.claim_check import redeem
 from agent0.training.scored_trajectory import ScoredTrajectory
-from events.base import Recorded
-from events.benchmarks import TaskReviewed
-from events.checkpoints import TrainingRequested
-from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed
-from events.values import Role, Task, Turn
 
 TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned", "TaskReviewed")
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from events.base import Recorded
-from events.checkpoints import CheckpointTrained
-from events.tasks import TaskAttempted, TaskProposed
-from events.values import Role, Trajectory
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.tasks import TaskAttempted, TaskProposed
+from agent0.events.values import Role, Trajectory
 
 AS_DRAWN, ONCE = "as drawn", "once each"
 """How tokens were counted: as often as a step drew them; or, where a trainer counts none, each of what was

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agent0.events.base import sha256
+from agent0.events.checkpoints import TrainingRequested
 from agent0.ports.training import TrainingExample
 from agent0.training.selection import Selection
-from events.base import sha256
-from events.checkpoints import TrainingRequested
 
 NOTED = ("checkpoint", "parent", "parent_adapter", "dataset", "seed", "recipe")
 """What an adapter says of itself; ``lineage`` is the digest of these."""

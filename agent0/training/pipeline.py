@@ -6,6 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from agent0.errors import OperationError
+from agent0.events.base import Event
+from agent0.events.checkpoints import CheckpointTrained, TrainingRequested
+from agent0.events.experiments import DatasetSelected
+from agent0.events.values import Artifact, Role
 from agent0.ports.models import Models, Resting
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers, TrainingExample, TrainingResult, TrainJob
@@ -14,10 +18,6 @@ from agent0.training.dataset import collect_trajectories
 from agent0.training.distillation import with_distilled
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, manifest
 from agent0.training.selection import Selection, learning_rate, select, settling, training_warning
-from events.base import Event
-from events.checkpoints import CheckpointTrained, TrainingRequested
-from events.experiments import DatasetSelected
-from events.values import Artifact, Role
 
 
 async def make_checkpoint(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from events.values import Trajectory, Turn
+from agent0.events.values import Trajectory, Turn
 
 
 @dataclass(frozen=True)

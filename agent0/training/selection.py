@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.values import Role, Trajectory
 from agent0.ports.training import Sample, TrainingExample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
 from agent0.training.gate import gated, with_permuted_rewards
 from agent0.training.objectives import Objective, objectives
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
-from events.checkpoints import CheckpointTrained
-from events.values import Role, Trajectory
 
 SETTLING = {"fresh": 0.125, "taught": 0.75}
 """Shares of a minibatch in an iteration that settles; the rest are earlier successes."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from agent0.events.checkpoints import TrainingRequested
+from agent0.events.tasks import GainRequested
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import TrainJob
 from agent0.settings import GainConfig, RunConfig
@@ -19,8 +21,6 @@ from agent0.training.manifest import adapter_metadata, dataset_sha, manifest
 from agent0.training.pipeline import settings_of
 from agent0.training.scored_trajectory import ScoredTrajectory
 from agent0.training.selection import select, unusable_because
-from events.checkpoints import TrainingRequested
-from events.tasks import GainRequested
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Event
+from agent0.events.benchmarks import TaskReviewed
+from agent0.events.tasks import ResultVerified
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState, TaskState
 from agent0.verification.panel import disputed
-from events.alarms import AlarmRaised
-from events.base import Event
-from events.benchmarks import TaskReviewed
-from events.tasks import ResultVerified
 
 PERSON = "person"
 """The verifier of what a person decided."""

@@ -3,15 +3,15 @@ siblings to compare it with."""
 
 import json
 
+from agent0.events.submissions import TaskSubmitted
+from agent0.events.tasks import AttemptRequested, ResultVerified, TaskAttempted
+from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
 from agent0.rollout.teacher import read_proposal
 from agent0.settings import RunConfig, VerificationConfig
 from agent0.state.run_state import RunState
 from agent0.verification.panel import VerificationContext
 from agent0.verification.verifiers import Verdict, compare_answer, credit_of, graded, verifier_for
-from events.submissions import TaskSubmitted
-from events.tasks import AttemptRequested, ResultVerified, TaskAttempted
-from events.values import Task
 
 EXPECTED = "expected"
 """The verifier that compares with the answer which came with the task."""

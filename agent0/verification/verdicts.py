@@ -1,14 +1,14 @@
 """Verdicts on attempts. Pure, so that they can be decided again, by other rules, from the log."""
 
+from agent0.events.alarms import ReactionDropped
+from agent0.events.base import Event
+from agent0.events.tasks import ResultVerified, TaskAttempted
+from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState
 from agent0.verification.panel import Opinion, VerificationContext
 from agent0.verification.verifiers import Verdict, credit_of, graded, verifier_for
-from events.alarms import ReactionDropped
-from events.base import Event
-from events.tasks import ResultVerified, TaskAttempted
-from events.values import Task
 
 HANDLER = "verify_result"
 DECIDING = (TaskAttempted, ReactionDropped)

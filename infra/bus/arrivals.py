@@ -16,7 +16,7 @@ from nats.errors import Error
 from nats.errors import TimeoutError as NothingError
 from nats.js import JetStreamContext
 
-from infra.log.connection import Link, apart
+from agent0.infra.log.connection import Link, apart
 
 REFUSED_S = 1.0
 """Wait after the server refused a request: its consumer may just be made again."""

@@ -24,21 +24,21 @@ from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
 from agent0.errors import Agent0Error, DependencyError, LogError
+from agent0.events.base import Recorded
+from agent0.infra.bus import user_code
+from agent0.infra.bus.arrivals import Arrivals, Pulling
+from agent0.infra.bus.deliveries import Advisory, Reaction
+from agent0.infra.bus.dispatch import Reactions
+from agent0.infra.bus.group_commit import Committer
+from agent0.infra.bus.run_consumers import Lacks, RunConsumers, lacks_nothing
+from agent0.infra.bus.run_views import Views
+from agent0.infra.log.connection import Link, die, reconnecting
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.folding import Evolve
+from agent0.infra.log.set_aside import advice, seen
+from agent0.infra.log.state_snapshots import Snapshots
+from agent0.infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 from agent0.settings import Settings
-from events.base import Recorded
-from infra.bus import user_code
-from infra.bus.arrivals import Arrivals, Pulling
-from infra.bus.deliveries import Advisory, Reaction
-from infra.bus.dispatch import Reactions
-from infra.bus.group_commit import Committer
-from infra.bus.run_consumers import Lacks, RunConsumers, lacks_nothing
-from infra.bus.run_views import Views
-from infra.log.connection import Link, die, reconnecting
-from infra.log.event_log import Log
-from infra.log.folding import Evolve
-from infra.log.set_aside import advice, seen
-from infra.log.state_snapshots import Snapshots
-from infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 
 PULL_S = 5.0
 LOOK_S = 10.0

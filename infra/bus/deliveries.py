@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, Self
 
-from events.alarms import DependencyLost
-from events.base import Event, Recorded
-from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused
-from infra.bus.run_views import RunView
-from infra.log.streams import ANY_TIME, Reactor
+from agent0.events.alarms import DependencyLost
+from agent0.events.base import Event, Recorded
+from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused
+from agent0.infra.bus.run_views import RunView
+from agent0.infra.log.streams import ANY_TIME, Reactor
 
 SUSPECT = 3
 """After so many deliveries that ended without a word, as they do with their process, a beginning is an event."""

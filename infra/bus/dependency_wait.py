@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from agent0.errors import DependencyError, bare_url
-from events.alarms import DependencyLost, DependencyRestored
-from events.base import Event, Recorded
-from infra.bus.run_views import RunView
+from agent0.events.alarms import DependencyLost, DependencyRestored
+from agent0.events.base import Event, Recorded
+from agent0.infra.bus.run_views import RunView
 
 LONGEST_S = 30.0
 

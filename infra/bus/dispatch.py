@@ -14,18 +14,18 @@ from time import monotonic
 from typing import Any, Literal
 
 from agent0.errors import Agent0Error, DependencyError, TransientError, bare_url, clean_text
+from agent0.events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
+from agent0.events.base import Event, Recorded, effect_id, record
+from agent0.infra.bus.deliveries import Advisory, Delivery, HandBackError, Reaction, RetryError, Work
+from agent0.infra.bus.dependency_wait import Outages, Probe
+from agent0.infra.bus.group_commit import Committer
+from agent0.infra.bus.run_views import BrokenViewError, Views
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.streams import ANY_TIME
+from agent0.infra.storage.disk import require_room
+from agent0.infra.telemetry.json_logs import about
 from agent0.registry import is_defect, raised_in
 from agent0.settings import Settings
-from events.alarms import EventRedacted, ReactionFailed, ReactionRetried, ReactionTried
-from events.base import Event, Recorded, effect_id, record
-from infra.bus.deliveries import Advisory, Delivery, HandBackError, Reaction, RetryError, Work
-from infra.bus.dependency_wait import Outages, Probe
-from infra.bus.group_commit import Committer
-from infra.bus.run_views import BrokenViewError, Views
-from infra.log.event_log import Log
-from infra.log.streams import ANY_TIME
-from infra.storage.disk import require_room
-from infra.telemetry.json_logs import about
 
 LONGEST_DELAY_S = 60.0
 TRACE_CHARS = 4096

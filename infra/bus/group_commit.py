@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agent0.errors import Agent0Error, DependencyError, LogError, OperationError, bare_url, clean_text
-from events.base import Recorded
-from infra.log.connection import die
-from infra.log.event_log import BATCH, Log
+from agent0.events.base import Recorded
+from agent0.infra.log.connection import die
+from agent0.infra.log.event_log import BATCH, Log
 
 RETRY_S = 1.0
 

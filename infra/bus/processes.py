@@ -12,7 +12,7 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from agent0.errors import DependencyError
-from infra.log.event_log import Log
+from agent0.infra.log.event_log import Log
 
 SUBJECT = "a0.live.processes"
 PATIENCE_S = 1.0

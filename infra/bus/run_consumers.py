@@ -13,16 +13,16 @@ from typing import Any
 from nats.errors import Error
 
 from agent0.errors import Agent0Error, DependencyError, bare_url
-from events.alarms import DependencyLost
-from events.base import Event, Recorded
-from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
-from infra.bus.arrivals import Arrivals
-from infra.bus.deliveries import Reaction
-from infra.bus.processes import Processes, Reply
-from infra.bus.run_views import BrokenViewError, RunView, Views
-from infra.log.connection import apart
-from infra.log.event_log import Log
-from infra.log.streams import EVENTS, Topology
+from agent0.events.alarms import DependencyLost
+from agent0.events.base import Event, Recorded
+from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
+from agent0.infra.bus.arrivals import Arrivals
+from agent0.infra.bus.deliveries import Reaction
+from agent0.infra.bus.processes import Processes, Reply
+from agent0.infra.bus.run_views import BrokenViewError, RunView, Views
+from agent0.infra.log.connection import apart
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.streams import EVENTS, Topology
 
 CONTROL = ("RunStarted", "RunPaused", "RunResumed", "RunFailed", "RunCancelled", "RunFinished")
 LOOK_S = 10.0

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from agent0.errors import TransientError
-from events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
-from events.base import Recorded, decode
-from events.runs import RunCancelled, RunResumed
-from infra.log.event_log import Log
-from infra.log.folding import Evolve, state_before
-from infra.log.state_snapshots import Snapshot, Snapshots, SnapshotWriter
+from agent0.events.alarms import DependencyLost, DependencyRestored, ReactionRetried, ReactionTried
+from agent0.events.base import Recorded, decode
+from agent0.events.runs import RunCancelled, RunResumed
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.folding import Evolve, state_before
+from agent0.infra.log.state_snapshots import Snapshot, Snapshots, SnapshotWriter
 
 RECENT = 4096
 """States kept by sequence."""

@@ -13,13 +13,13 @@ import numpy as np
 
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmarks import Item, benchmarks, make_items, read_items
+from agent0.events.benchmarks import BenchmarksIndexed
+from agent0.events.values import Task
+from agent0.infra.storage.datasets import find
 from agent0.ports.models import Embedder
 from agent0.ports.storage import Contamination
 from agent0.settings import CurriculumConfig
 from agent0.tasks.decontamination import Index, Reference
-from events.benchmarks import BenchmarksIndexed
-from events.values import Task
-from infra.storage.datasets import find
 
 Made = tuple[tuple[str, int, int], ...]
 """Suites made from a seed: benchmark, how many items, seed."""

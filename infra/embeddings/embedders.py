@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from agent0.errors import TransientError
+from agent0.infra.embeddings.worker import WEIGHTS
+from agent0.infra.engine.worker_process import Worker
 from agent0.tasks.novelty_archive import KEPT, RunArchives
-from infra.embeddings.worker import WEIGHTS
-from infra.engine.worker_process import Worker
 
 DIMENSIONS = 256
 """Of n-gram vectors."""
@@ -23,7 +23,7 @@ class MiniLM:
     def __init__(self, folder: str = "", sha256: str = WEIGHTS) -> None:
         self.archives = RunArchives()
         self._worker = Worker(
-            "infra.embeddings.worker:Encoder", {"folder": folder, "sha256": sha256}, without=("bitsandbytes",)
+            "agent0.infra.embeddings.worker:Encoder", {"folder": folder, "sha256": sha256}, without=("bitsandbytes",)
         )
 
     @property
@@ -44,7 +44,7 @@ class MiniLM:
     async def search(
         self, archive: str, size: int, fresh: Sequence[Sequence[float]], queries: Sequence[Sequence[float]]
     ) -> list[float] | None:
-        """As ``Embedder.search``: exact while there are few, by FAISS beyond (``infra.embeddings.vector_index``)."""
+        """As ``Embedder.search``: exact while there are few, by FAISS beyond (``infra/embeddings/vector_index.py``)."""
         arrays = [np.asarray(part, np.float32) for part in (fresh, queries)]
         best: list[float] | None = await self._call("search", archive, size, *arrays)
         return best

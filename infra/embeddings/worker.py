@@ -47,7 +47,7 @@ class Encoder:
 
     def search(self, archive: str, size: int, fresh: Any, queries: Any) -> list[float] | None:
         """As ``agent0.ports.models.Embedder.search``, for arrays of shape (n, length)."""
-        from infra.embeddings.vector_index import Index
+        from agent0.infra.embeddings.vector_index import Index
 
         index = self._kept.pop(archive, None) if size else None
         if (index.size if index else 0) != size:

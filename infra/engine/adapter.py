@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import OperationError
-from events.base import sha256
+from agent0.events.base import sha256
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +19,7 @@ CONFIG, WEIGHTS, NOTE = "adapter_config.json", "adapter_model.safetensors", "met
 DIGEST = "weights"
 """In the note: sha256 of the file of weights."""
 BASE = "base"
-"""In the note: digest of the base that it was trained on (``infra.weights.safetensors_io.digest``)."""
+"""In the note: digest of the base that it was trained on (``agent0.infra.weights.safetensors_io.digest``)."""
 MEDIA = "application/x-tar"
 LARGEST = 1 << 31
 SETTINGS = ("r", "lora_alpha", "lora_dropout", "target_modules", "bias", "use_rslora")

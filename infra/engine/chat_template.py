@@ -11,9 +11,9 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from agent0.errors import DependencyError, OperationError
+from agent0.events.values import Turn
+from agent0.infra.engine.turn_forms import Gap, Message, form_of
 from agent0.ports.models import ToolSpec
-from events.values import Turn
-from infra.engine.turn_forms import Gap, Message, form_of
 
 Pieces = tuple[tuple[tuple[int, ...], Gap], ...]
 """The template's tokens before each content and after the last, with how that content is trimmed."""

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding, pad
 
-from infra.engine.memory_need import READ, ROOM
-from infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
-from infra.engine.sampling import Batch, Row
+from agent0.infra.engine.memory_need import READ, ROOM
+from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
+from agent0.infra.engine.sampling import Batch, Row
 
 APART = 64
 """Tokens by which prompts may differ that are gone on from side by side, beyond twice the length of the shortest."""

@@ -14,7 +14,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from agent0.errors import OperationError
-from infra.engine.turn_forms import FIX, Message, Render, TurnForm, form_of
+from agent0.infra.engine.turn_forms import FIX, Message, Render, TurnForm, form_of
 
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 KEPT = 4

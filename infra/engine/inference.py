@@ -14,19 +14,19 @@ import torch
 from safetensors import SafetensorError
 
 from agent0.errors import ConfigError, DependencyError, OperationError
+from agent0.events.values import Turn
+from agent0.infra.engine.adapter import Adapter, unpack
+from agent0.infra.engine.chat_template import Chat, tokenizer_of
+from agent0.infra.engine.decoding import write
+from agent0.infra.engine.likelihood import Score, likelihoods
+from agent0.infra.engine.memory_need import precision_of
+from agent0.infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
+from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.engine.sampling import Batch, Row
+from agent0.infra.training.full_finetune import check_names, check_small
+from agent0.infra.training.launch.devices import check_device
 from agent0.ports.models import Likely
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.values import Turn
-from infra.engine.adapter import Adapter, unpack
-from infra.engine.chat_template import Chat, tokenizer_of
-from infra.engine.decoding import write
-from infra.engine.likelihood import Score, likelihoods
-from infra.engine.memory_need import precision_of
-from infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
-from infra.engine.requests import TurnRequest, Written
-from infra.engine.sampling import Batch, Row
-from infra.training.full_finetune import check_names, check_small
-from infra.training.launch.devices import check_device
 
 ADAPTERS_KEPT = 4
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

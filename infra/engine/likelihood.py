@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from agent0.errors import OperationError
+from agent0.events.values import Turn
+from agent0.infra.engine.chat_template import Chat
 from agent0.ports.models import Likely
-from events.values import Turn
-from infra.engine.chat_template import Chat
 
 AT_ONCE = 16
 """Texts in one pass."""

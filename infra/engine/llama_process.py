@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agent0.errors import DependencyError
-from infra.engine.worker_process import environment_of
+from agent0.infra.engine.worker_process import environment_of
 
 START_S = 120.0
 """Seconds in which a server must have loaded its model."""

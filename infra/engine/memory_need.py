@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.engine.adapter import lora_settings
+from agent0.infra.engine.adapter import lora_settings
 
 LARGEST = 1 << 27
 """Parameters of the largest model that is computed as a function: a copy of the weights is held for every adapter."""
@@ -164,7 +164,7 @@ def need_to_generate(
 
 
 def _function_generates(shape: Shape, rows: int, prompt: int, tokens: int) -> MemoryNeed:
-    """As ``need_to_generate`` where a model is a function (``infra.engine.decoding``) and all prompts differ:
+    """As ``need_to_generate`` where a model is a function (``agent0.infra.engine.decoding``) and all prompts differ:
 
     weights      4 x all weights, and once more those of the head and of the layers that a norm is multiplied into
     activations  the most of three: 8 c L rows (4 prompt + room), keys and values as they were read, joined, laid side

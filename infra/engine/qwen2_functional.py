@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
-from infra.engine.memory_need import LARGEST
+from agent0.infra.engine.memory_need import LARGEST
 
 _INNER = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 _LENGTHS = 512

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agent0.events.values import Turn
 from agent0.ports.models import Sampling, ToolSpec
-from events.values import Turn
 
 
 @dataclass(frozen=True)

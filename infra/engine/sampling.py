@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agent0.infra.engine.requests import Written
 from agent0.ports.models import Sampling
-from infra.engine.requests import Written
 
 
 class Row:

@@ -2,8 +2,8 @@
 
 Templates that speak the marks of Qwen2.5 (``<tool_call>``, ``<tool_response>``) get tools and results as they are. All
 others would drop them, quote them, demand ids of calls or teach a form of calls that is not read here; they get both as
-text, as model servers do (``infra.models.tool_text``). A template that knows no system turn gets it with the first
-user's. Calls in our prompts are written as the template writes them, where it has a form of its own.
+text, as model servers do (``agent0.infra.models.tool_text``). A template that knows no system turn gets it with the
+first user's. Calls in our prompts are written as the template writes them, where it has a form of its own.
 """
 
 import json
@@ -17,10 +17,10 @@ from jinja2 import TemplateError
 
 from agent0.chat_format import CLOSE, OPEN, format_call
 from agent0.errors import OperationError
+from agent0.events.values import Turn
+from agent0.infra.models.tool_text import harmless
+from agent0.infra.models.tool_text import messages as as_text
 from agent0.ports.models import ToolSpec
-from events.values import Turn
-from infra.models.tool_text import harmless
-from infra.models.tool_text import messages as as_text
 
 Message = dict[str, str]
 Render = Callable[[Sequence[Message], Sequence[Mapping[str, Any]], bool], str]

@@ -12,16 +12,16 @@ from datetime import datetime
 from typing import Any
 
 from agent0.errors import NotFoundError
+from agent0.events.base import Recorded, sha256
+from agent0.events.models import BatchEnded, BatchSubmitted, ModelCalled
+from agent0.infra.gateway.billed import FREE, Billed, Books, Remote, Try, said
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.ledger import Reservation, accounts_of
+from agent0.infra.gateway.records import request_json
+from agent0.infra.gateway.retries import Retries
+from agent0.infra.models.calls.batch_api import BatchApi, BatchRefusedError, Failure
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.routing.budgets import Purpose
-from events.base import Recorded, sha256
-from events.models import BatchEnded, BatchSubmitted, ModelCalled
-from infra.gateway.billed import FREE, Billed, Books, Remote, Try, said
-from infra.gateway.cache import AnswerCache
-from infra.gateway.ledger import Reservation, accounts_of
-from infra.gateway.records import request_json
-from infra.gateway.retries import Retries
-from infra.models.calls.batch_api import BatchApi, BatchRefusedError, Failure
 
 MOST = 500
 """Requests of one batch: their notes and its charge are one atomic batch of the log."""

@@ -8,20 +8,20 @@ from functools import partial
 from typing import Any, Literal
 
 from agent0.errors import AuthError, ConfigError, ModelChangedError, NotSentError, RefusedError, UsageError
+from agent0.events.base import Recorded
+from agent0.events.budgets import BudgetScope
+from agent0.events.models import Health, ModelCalled
+from agent0.events.values import Artifact, TokenCounts, Usage
+from agent0.infra.gateway.compression.shortening import AS_IT_WAS, Shortened
+from agent0.infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
+from agent0.infra.gateway.pins import Pins
+from agent0.infra.gateway.prices import Price, Prices, read_usage
+from agent0.infra.gateway.records import answer_json, request_json
+from agent0.infra.gateway.streaming import heard
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.ports.storage import Artifacts
 from agent0.routing.budgets import Purpose, most_cost
-from events.base import Recorded
-from events.budgets import BudgetScope
-from events.models import Health, ModelCalled
-from events.values import Artifact, TokenCounts, Usage
-from infra.gateway.compression.shortening import AS_IT_WAS, Shortened
-from infra.gateway.ledger import Clock, Ledger, Reservation, Stamp, accounts_of
-from infra.gateway.pins import Pins
-from infra.gateway.prices import Price, Prices, read_usage
-from infra.gateway.records import answer_json, request_json
-from infra.gateway.streaming import heard
-from infra.log.event_log import Log
 
 FREE = (NotSentError, AuthError, ConfigError, RefusedError)
 """What ends a call for which nobody sends a bill: nothing was sent, or it was refused before a word was written."""

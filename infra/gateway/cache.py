@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent0.events.base import sha256
+from agent0.infra.gateway.records import answer_json, read_answer, request_json
 from agent0.ports.models import GenerateRequest, Generation
-from events.base import sha256
-from infra.gateway.records import answer_json, read_answer, request_json
 
 _TABLE = """CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, provider TEXT, model TEXT, cost INTEGER, body TEXT, bytes INTEGER, made REAL, used REAL,

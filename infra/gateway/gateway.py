@@ -15,15 +15,15 @@ from agent0.errors import (
     ServerBusyError,
     TransientError,
 )
+from agent0.events.models import Health
+from agent0.infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.compression.shortening import AS_IT_WAS, Shortened, Shortening
+from agent0.infra.gateway.rates import RateLimits
+from agent0.infra.gateway.retries import Retries
+from agent0.infra.gateway.streaming import BYTES_A_TOKEN, heard, held, require_held
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
 from agent0.routing.breaker import Breaker
-from events.models import Health
-from infra.gateway.billed import Billed, Books, Priced, Try, prompt_bytes
-from infra.gateway.cache import AnswerCache
-from infra.gateway.compression.shortening import AS_IT_WAS, Shortened, Shortening
-from infra.gateway.rates import RateLimits
-from infra.gateway.retries import Retries
-from infra.gateway.streaming import BYTES_A_TOKEN, heard, held, require_held
 
 ELSEWHERE = (DependencyError, TransientError)
 """Failures after which the next model of the chain is asked. What is wrong with request, key or settings is raised."""

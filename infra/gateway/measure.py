@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from agent0.errors import DependencyError, TransientError
+from agent0.events.base import sha256
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.routing.confidence import features, folded
-from events.base import sha256
 
 AGREEMENT, SELF_CRITIQUE = "agreement", "self_critique"
 

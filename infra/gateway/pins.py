@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent0.errors import ModelChangedError, NotFoundError
+from agent0.events.models import ModelCalled
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import Served
-from events.models import ModelCalled
-from infra.log.event_log import Log
 
 OnChange = Literal["segment", "refuse"]
 

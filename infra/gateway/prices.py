@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agent0.errors import UsageError
+from agent0.events.budgets import DOLLAR
+from agent0.events.values import TokenCounts
+from agent0.infra.models.calls.counts import MOST
+from agent0.infra.models.ollama.facts import is_cloud
 from agent0.routing.budgets import nano
 from agent0.settings import PriceSettings, RouterSettings
-from events.budgets import DOLLAR
-from events.values import TokenCounts
-from infra.models.calls.counts import MOST
-from infra.models.ollama.facts import is_cloud
 
 PACKAGE = "genai-prices"
 SETTING, ENERGY = "setting", "energy"

@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from agent0.events.values import Usage
 from agent0.ports.models import GenerateRequest, Generation, Served
-from events.values import Usage
 
 TUPLES = ("token_ids", "logprobs", "prompt_ids", "ends", "margins")
 

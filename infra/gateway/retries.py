@@ -7,7 +7,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from agent0.errors import NotSentError, ServerBusyError, TransientError
-from infra.models.calls.slots import ClosedError
+from agent0.infra.models.calls.slots import ClosedError
 
 AGAIN = (NotSentError, TransientError, ClosedError)
 """Failures that may pass: a busy server, one that cannot be reached, that failed (5xx), took too long or broke off."""

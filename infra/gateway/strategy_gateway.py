@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from agent0.errors import Agent0Error, NotFoundError, RefusedError
+from agent0.events.base import sha256
+from agent0.events.models import CallRouted
+from agent0.events.values import RouteAnswer, RouteOption, RouteStep
+from agent0.infra.gateway.billed import Books, Priced
+from agent0.infra.gateway.gateway import ELSEWHERE, Gateway, Link, LocalLink, labelled
+from agent0.infra.gateway.measure import Measure
+from agent0.infra.gateway.records import request_json
+from agent0.infra.gateway.streaming import heard, held
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.routing.confidence import probability
 from agent0.routing.strategies import Answer, Entry, Option, Question, Rules, Step
 from agent0.settings import CalibratorConfig
-from events.base import sha256
-from events.models import CallRouted
-from events.values import RouteAnswer, RouteOption, RouteStep
-from infra.gateway.billed import Books, Priced
-from infra.gateway.gateway import ELSEWHERE, Gateway, Link, LocalLink, labelled
-from infra.gateway.measure import Measure
-from infra.gateway.records import request_json
-from infra.gateway.streaming import heard, held
 
 MOST_STEPS = 64
 

@@ -12,7 +12,7 @@ COPY agent0 agent0
 COPY handlers handlers
 COPY projections projections
 COPY infra infra
-COPY configs configs
+COPY src src
 RUN pip install --require-hashes --no-deps -r binaries.txt && pip install -c constraints.txt -e . \
     && python -m infra.sandbox.image /image
 

@@ -17,12 +17,12 @@ import zstandard
 from pydantic import ConfigDict, FailFast, TypeAdapter, ValidationError
 
 from agent0.errors import ConfigError, DependencyError, LogError, NotFoundError
+from agent0.events.base import sha256
+from agent0.events.values import Artifact
+from agent0.infra.integrity.archive_place import MANIFEST, DamagedError, Place, read
+from agent0.infra.integrity.seal_journal import sync_folder
 from agent0.provenance.artifact_refs import MOST_MARKS, marks, marks_at_once, may_name
 from agent0.provenance.hash_chain import Seal
-from events.base import sha256
-from events.values import Artifact
-from infra.integrity.archive_place import MANIFEST, DamagedError, Place, read
-from infra.integrity.seal_journal import sync_folder
 
 FORMAT = "agent0-archive/1"
 EVENTS, BYTES = 5000, 16 << 20

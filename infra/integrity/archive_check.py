@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass, field
 
 from agent0.errors import EarlierLogError
+from agent0.events.values import Artifact
+from agent0.infra.integrity.archive import Bodies, Manifest, artifact_name, bodies_of, crowded, stretches
+from agent0.infra.integrity.archive_place import DamagedError, Place
+from agent0.infra.log.decoder import is_earlier
 from agent0.provenance.artifact_refs import marks_at_once, may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
-from events.values import Artifact
-from infra.integrity.archive import Bodies, Manifest, artifact_name, bodies_of, crowded, stretches
-from infra.integrity.archive_place import DamagedError, Place
-from infra.log.decoder import is_earlier
 
 MOST_WRONG = 100
 """Segments after which the rest is not read."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from agent0.errors import ConfigError, LogError, NotFoundError
+from agent0.infra.storage.files import IrregularError, open_regular, parts_of, size_of
 from agent0.provenance.foreign_files import HEAD, require_own
-from infra.storage.files import IrregularError, open_regular, parts_of, size_of
 
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"manifest\.json|segments/\d{12}-\d{12}\.jsonl\.zst|artifacts/[0-9a-f]{2}/[0-9a-f]{62}")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import IO
 
 from agent0.errors import DependencyError, LogError, NotFoundError
+from agent0.events.alarms import LOG, LogSealed
+from agent0.events.base import Recorded
+from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
+from agent0.infra.log.event_log import Log, LogInfo
+from agent0.infra.log.reader import GapError
+from agent0.infra.log.server_folder import UNCLEAN, provisioning
 from agent0.provenance.hash_chain import Chain, Difference, Seal, compare_seals, digest_of, localise, seal_id, seal_of
-from events.alarms import LOG, LogSealed
-from events.base import Recorded
-from infra.integrity.seal_journal import Known, SealFile, Stream
-from infra.log.event_log import Log, LogInfo
-from infra.log.reader import GapError
-from infra.log.server_folder import UNCLEAN, provisioning
 
 POLL_S = 1.0
 LAST_S = 5.0

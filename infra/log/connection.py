@@ -13,7 +13,7 @@ from nats.errors import Error
 from nats.js import JetStreamManager
 
 from agent0.errors import AuthError, DependencyError, bare_url
-from infra.log.nats_server import Role, Server
+from agent0.infra.log.nats_server import Role, Server
 
 CONNECT_S = 15.0
 ANSWER_S = 5.0

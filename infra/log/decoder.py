@@ -3,8 +3,8 @@ Logs that were written before 0.1.0 are refused."""
 
 from collections import OrderedDict
 
-from events.base import EarlierVersionError, Recorded, decode
-from events.runs import RunStarted
+from agent0.events.base import EarlierVersionError, Recorded, decode
+from agent0.events.runs import RunStarted
 
 MARK = RunStarted.__name__.encode()
 STARTS = f"a0.ev.*.-.-.{RunStarted.__name__}"
@@ -23,7 +23,7 @@ class Decoder:
         """The event in ``body`` at ``seq``. ``keep``: remember it, as what was just stored.
 
         Raises:
-            ValueError: there is none, see ``events.base.decode``.
+            ValueError: there is none, see ``agent0.events.base.decode``.
         """
         held = self._held.get(seq)
         if held is not None and held[0] == body:

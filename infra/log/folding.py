@@ -4,10 +4,10 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+from agent0.events.base import Recorded
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.state_snapshots import Snapshots
 from agent0.provenance.fork_history import ancestry
-from events.base import Recorded
-from infra.log.event_log import Log
-from infra.log.state_snapshots import Snapshots
 
 Evolve = Callable[[Any, Recorded], Any]
 """(state or None, event) -> state or None: pure, its result immutable."""

@@ -24,9 +24,9 @@ import bcrypt
 from pydantic import SecretStr
 
 from agent0.errors import AuthError, DependencyError, OperationError
+from agent0.infra.log.server_folder import close_to_others, life, lives, locked, note_start, note_stop, prepare, write
+from agent0.infra.log.server_proof import Address, alive, asked_name, foreign_listener, running_pid
 from agent0.settings import NatsSettings
-from infra.log.server_folder import close_to_others, life, lives, locked, note_start, note_stop, prepare, write
-from infra.log.server_proof import Address, alive, asked_name, foreign_listener, running_pid
 
 Role = Literal["admin", "app", "reader"]
 ROLES: tuple[Role, ...] = ("admin", "app", "reader")

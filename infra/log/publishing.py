@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent0.errors import DependencyError, LogError
-from events.base import Recorded
-from events.traces import HEADER, traceparent
-from infra.log.streams import MAX_MESSAGE
+from agent0.events.base import Recorded
+from agent0.events.traces import HEADER, traceparent
+from agent0.infra.log.streams import MAX_MESSAGE
 
 MAX_BODY = MAX_MESSAGE - 4096
 """Bytes of an event's body: the rest is for headers. Whatever is larger belongs into an artifact."""

@@ -16,9 +16,9 @@ from nats.errors import Error
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from agent0.errors import LogError
-from infra.log.connection import Link
-from infra.log.nats_server import READER_NAMES
-from infra.log.streams import EVENTS
+from agent0.infra.log.connection import Link
+from agent0.infra.log.nats_server import READER_NAMES
+from agent0.infra.log.streams import EVENTS
 
 BATCH = 256
 EXPIRES_S = 30

@@ -13,12 +13,12 @@ from nats.errors import Error
 from nats.js.errors import NotFoundError as NoStreamError
 
 from agent0.errors import LogError
-from events import event_types
-from events.base import TOKEN
-from events.traces import HEADER, traceparent
-from infra.log.connection import ANSWER_S, Link, connect
-from infra.log.nats_server import Server
-from infra.log.streams import EVENTS, Reactor, Topology, init
+from agent0.events import event_types
+from agent0.events.base import TOKEN
+from agent0.events.traces import HEADER, traceparent
+from agent0.infra.log.connection import ANSWER_S, Link, connect
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.streams import EVENTS, Reactor, Topology, init
 
 EVENTS_AT_ONCE, BYTES_AT_ONCE = 1000, 8 << 20
 _DUPLICATE = 10201

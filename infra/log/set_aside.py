@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 
 from agent0.errors import LogError
+from agent0.events.alarms import LOG, MessageExcluded
+from agent0.events.base import Recorded, decode
+from agent0.infra.log.connection import Link
+from agent0.infra.log.reader import Query, Stored, pull
 from agent0.provenance.redaction import set_aside
-from events.alarms import LOG, MessageExcluded
-from events.base import Recorded, decode
-from infra.log.connection import Link
-from infra.log.reader import Query, Stored, pull
 
 SUBJECT = f"a0.ev.{LOG}.-.-.{MessageExcluded.__name__}"
 Asides = Mapping[int, Recorded]

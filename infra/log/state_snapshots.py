@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent0.errors import Agent0Error, LogError, NotFoundError, sentence
+from agent0.events.base import Recorded, decode, sha256
+from agent0.events.runs import RunStarted
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.state_files import BadPartError, Part, StateFiles
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.state.snapshot import from_text, to_text
-from events.base import Recorded, decode, sha256
-from events.runs import RunStarted
-from infra.log.event_log import Log
-from infra.storage.state_files import BadPartError, Part, StateFiles
 
 
 class _OutdatedError(BadPartError):

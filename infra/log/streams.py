@@ -26,10 +26,10 @@ from nats.js.api import (
 from nats.js.errors import APIError, NotFoundError
 
 from agent0.errors import DependencyError, LogError
+from agent0.infra.log.connection import apart, connect
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.server_folder import provisioning
 from agent0.settings import HandlerSettings, NatsSettings
-from infra.log.connection import apart, connect
-from infra.log.nats_server import Server
-from infra.log.server_folder import provisioning
 
 EVENTS = "A0_EV"
 ADVISORIES = "A0_ADV"

@@ -11,8 +11,8 @@ import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from agent0.infra.mcp.messages import Listing, WireError, listing
 from agent0.tools.untrusted import visible
-from infra.mcp.messages import Listing, WireError, listing
 
 MOST_BYTES, MOST_PAGES = 4 << 20, 20
 

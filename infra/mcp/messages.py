@@ -9,9 +9,9 @@ from typing import Any
 import mcp_types as types
 from pydantic import ValidationError
 
+from agent0.events.base import sha256
+from agent0.infra.mcp.schema import SchemaRefused, harmless
 from agent0.tools.untrusted import visible
-from events.base import sha256
-from infra.mcp.schema import SchemaRefused, harmless
 
 MOST_TOOLS, LONGEST_WORDS = 64, 500
 _name = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -11,6 +11,10 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from agent0.errors import ConfigError, DependencyError
+from agent0.events.values import ToolResult, ToolState
+from agent0.infra.mcp import http, messages
+from agent0.infra.mcp.messages import Listed, Listing, WireError
+from agent0.infra.mcp.schema import checker
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import McpServer, PolicyConfig
 from agent0.tools.builtin.http_request import SPENT
@@ -19,10 +23,6 @@ from agent0.tools.results import answer, refused
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, is_inside
 from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
-from infra.mcp import http, messages
-from infra.mcp.messages import Listed, Listing, WireError
-from infra.mcp.schema import checker
 
 WALL_S = 30.0
 """One conversation; the sandbox's own limits hold besides."""

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import DependencyError
+from agent0.events.values import Artifact
+from agent0.infra.engine.adapter import check_base
+from agent0.infra.models.llama_server import file_digest
+from agent0.infra.weights.gguf import write_adapter
+from agent0.infra.weights.merge import read_lora
+from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.storage import Artifacts
-from events.values import Artifact
-from infra.engine.adapter import check_base
-from infra.models.llama_server import file_digest
-from infra.weights.gguf import write_adapter
-from infra.weights.merge import read_lora
-from infra.weights.safetensors_io import digest
 
 Scales = tuple[tuple[int, float], ...]
 

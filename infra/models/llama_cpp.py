@@ -16,18 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent0.errors import DependencyError, RefusedError, TransientError
+from agent0.events.values import Artifact
+from agent0.infra.engine.adapter import check_base
+from agent0.infra.engine.llama_process import LlamaOptions, LlamaProcess, start
+from agent0.infra.models.openai.provider import OpenAIServer
+from agent0.infra.models.transformers import check_folder
+from agent0.infra.weights.gguf import write_adapter, write_base
+from agent0.infra.weights.gguf_header import is_gguf
+from agent0.infra.weights.merge import read_lora
+from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
-from events.values import Artifact
-from infra.engine.adapter import check_base
-from infra.engine.llama_process import LlamaOptions, LlamaProcess, start
-from infra.models.openai.provider import OpenAIServer
-from infra.models.transformers import check_folder
-from infra.weights.gguf import write_adapter, write_base
-from infra.weights.gguf_header import is_gguf
-from infra.weights.merge import read_lora
-from infra.weights.safetensors_io import digest
 
 LOADED = 4
 """Adapters that a process has at once: those of both roles, of a candidate, and one to spare."""

@@ -12,8 +12,8 @@ import httpx
 
 from agent0.errors import Agent0Error, DependencyError, OperationError, TransientError
 from agent0.evaluation.serving_parity import Step
-from events.values import Turn
-from infra.models.calls.streams import UNREADABLE
+from agent0.events.values import Turn
+from agent0.infra.models.calls.streams import UNREADABLE
 
 FAILURES: tuple[type[Exception], ...] = (httpx.HTTPError, *UNREADABLE)
 TIMEOUT = httpx.Timeout(120.0, connect=5.0)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from agent0.events.values import Usage
 from agent0.ports.models import GenerateRequest, Generation
-from events.values import Usage
 
 
 class Replay:

@@ -7,9 +7,9 @@ teacher's. It cannot be trained, and answers nothing.
 import random
 
 from agent0.errors import OperationError
+from agent0.infra.models.scripted import requested
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.tasks.splits import split_key, split_of
-from infra.models.scripted import requested
 
 DRAWS = 1000
 """Draws after which a level is taken to have no task for training."""

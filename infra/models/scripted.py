@@ -18,6 +18,8 @@ from typing import Literal
 
 from agent0.chat_format import ACTION_INPUT, CLOSE, OPEN, format_action, format_call
 from agent0.errors import ConfigError, OperationError
+from agent0.events.base import sha256
+from agent0.events.values import Artifact, Turn, Usage
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Sample, TrainingResult, TrainJob
@@ -26,8 +28,6 @@ from agent0.rollout.student import plain_output
 from agent0.settings import ActorConfig
 from agent0.tasks.families import Family, Params, families
 from agent0.tools.builtin.check import RIGHT, WRONG
-from events.base import sha256
-from events.values import Artifact, Turn, Usage
 
 ROLES = {"system": 1, "user": 2, "assistant": 3, "tool": 4}
 END = 5

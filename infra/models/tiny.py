@@ -4,8 +4,8 @@ short strings of digits, which ``climb_teacher`` writes, ``long`` does tasks of 
 from pathlib import Path
 
 from agent0.errors import ConfigError
+from agent0.infra.models.transformers import Transformers
 from agent0.ports.storage import Artifacts
-from infra.models.transformers import Transformers
 
 FOLDER = Path(__file__).parents[1] / "tiny"
 BASE = FOLDER / "base"

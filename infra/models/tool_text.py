@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from agent0.chat_format import CLOSE, OPEN
+from agent0.events.values import Turn
 from agent0.ports.models import ToolSpec
-from events.values import Turn
 
 _mark = re.compile(r"<(?=[|/]?[A-Za-z\uff5c|][\w\uff5c|]{0,40}>|\|)|\[(?=/?INST\])")
 _call = re.compile(f"({OPEN}|{CLOSE})")

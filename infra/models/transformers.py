@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import DependencyError, OperationError
+from agent0.events.values import Artifact, Turn, Usage
+from agent0.infra.engine.adapter import check_base
+from agent0.infra.engine.batching import Batcher
+from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.engine.worker_process import Worker
+from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.models import GenerateRequest, Generation, Likely, Model
 from agent0.ports.storage import Artifacts
-from events.values import Artifact, Turn, Usage
-from infra.engine.adapter import check_base
-from infra.engine.batching import Batcher
-from infra.engine.requests import TurnRequest, Written
-from infra.engine.worker_process import Worker
-from infra.weights.safetensors_io import digest
 
 REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
 LARGE = 1 << 28
@@ -46,7 +46,7 @@ class Transformers(Model):
         options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
         options |= {"quantization": quantization, "precision": precision, "template": dict(template or {})}
         without = unused(path, quantization)
-        self._worker = Worker("infra.engine.inference:Engine", options, threads=threads, without=without)
+        self._worker = Worker("agent0.infra.engine.inference:Engine", options, threads=threads, without=without)
         self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)
 
     @property

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import DependencyError, OperationError, OtherServerError, TransientError
+from agent0.events.values import Artifact
+from agent0.infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
+from agent0.infra.weights.merge import Lora, read_lora
+from agent0.infra.weights.safetensors_io import digest
+from agent0.infra.weights.trial_adapter import write_trial
 from agent0.ports.storage import Artifacts
-from events.values import Artifact
-from infra.engine.adapter import CONFIG, WEIGHTS, check_base, files
-from infra.weights.merge import Lora, read_lora
-from infra.weights.safetensors_io import digest
-from infra.weights.trial_adapter import write_trial
 
 TRIAL = "agent0-trial"
 KEPT = 4

@@ -1,8 +1,8 @@
 """Where code nobody has read runs: a port to fresh, confined sandbox processes that refuses rather than runs with
 less."""
 
-from infra.sandbox.backends.bubblewrap import Bubblewrap, Refusing
-from infra.sandbox.selection import Candidate, open_sandbox, survey
-from infra.sandbox.selftest import Probe
+from agent0.infra.sandbox.backends.bubblewrap import Bubblewrap, Refusing
+from agent0.infra.sandbox.selection import Candidate, open_sandbox, survey
+from agent0.infra.sandbox.selftest import Probe
 
 __all__ = ["Bubblewrap", "Candidate", "Probe", "Refusing", "open_sandbox", "survey"]

@@ -1,10 +1,10 @@
 """Convert a ``SandboxCall`` into the request a sandbox process reads, and its ending into a ``SandboxResult``: one
 conversion for every backend."""
 
+from agent0.events.values import ToolState
+from agent0.infra.sandbox.inside.calling import FLOOD, OUTPUT_CAP, Ended, Request
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tools.snapshots import is_inside
-from events.values import ToolState
-from infra.sandbox.inside.calling import FLOOD, OUTPUT_CAP, Ended, Request
 
 MAX_FILES, MAX_FILE_BYTES, MAX_CODE, MAX_SHELL_CODE = 1500, 60 << 20, 1 << 20, 100 << 10
 LONGEST_S = 1e6

@@ -1,5 +1,5 @@
 """The folder of which the image of the Docker backends is made: executables and packages of this machine, interpreter,
-libraries and our own code, and nothing else. ``python -m infra.sandbox.image FOLDER``
+libraries and our own code, and nothing else. ``python -m agent0.infra.sandbox.image FOLDER``
 """
 
 import asyncio
@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 from agent0.grading.math import symbolic
+from agent0.infra.sandbox import rootfs
+from agent0.infra.sandbox.backends.docker import INTERPRETER
 from agent0.ports.sandbox import Root
 from agent0.settings import SandboxSettings
 from agent0.tools.builtin import run_tests
-from infra.sandbox import rootfs
-from infra.sandbox.backends.docker import INTERPRETER
 
 ROOT = Root(modules=tuple(dict.fromkeys((*Root().modules, *run_tests.PYTEST, *symbolic.ROOT.modules))))
 """What the packaged allowlists name, the tools and the verifiers. A call sees of it what its own root names."""

@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from agent0.infra.sandbox import roots
+from agent0.infra.sandbox.inside import asking, calling, frames
+from agent0.infra.sandbox.inside.calling import GRACE_S, SLACK_S, Ended, Request, SandboxProcessError
+from agent0.infra.sandbox.process import Process
 from agent0.ports.sandbox import Root
-from infra.sandbox import roots
-from infra.sandbox.inside import asking, calling, frames
-from infra.sandbox.inside.calling import GRACE_S, SLACK_S, Ended, Request, SandboxProcessError
-from infra.sandbox.process import Process
 
 START_S = 60.0
 ANSWER_S = 20.0

@@ -7,10 +7,10 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from agent0.errors import SandboxUnavailableError
+from agent0.infra.sandbox import selftest
+from agent0.infra.sandbox.backends.fork_server import ForkServer
 from agent0.ports.sandbox import Root, SandboxResult
 from agent0.settings import SandboxSettings
-from infra.sandbox import selftest
-from infra.sandbox.backends.fork_server import ForkServer
 
 DRAIN_S = 60.0
 """How long a replaced fork server's last call may take beyond its turn."""

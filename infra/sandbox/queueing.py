@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import selftest
+from agent0.infra.sandbox.execution import not_run, refusal
+from agent0.infra.sandbox.inside.calling import SandboxProcessError
+from agent0.infra.sandbox.roots import EVERYTHING
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import selftest
-from infra.sandbox.execution import not_run, refusal
-from infra.sandbox.inside.calling import SandboxProcessError
-from infra.sandbox.roots import EVERYTHING
 
 TIER = "watchdog"
 
@@ -34,7 +34,7 @@ class Queued(ABC):
 
     @abstractmethod
     async def execute(self, call: SandboxCall) -> SandboxResult:
-        """See ``infra.sandbox.selftest.Executes``."""
+        """See ``agent0.infra.sandbox.selftest.Executes``."""
 
     async def start(self) -> None:
         """Pass the whole self-test.

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agent0.errors import SandboxUnavailableError
+from agent0.infra.sandbox import roots
+from agent0.infra.sandbox.roots import EVERYTHING, Bind
 from agent0.ports.sandbox import Root
-from infra.sandbox import roots
-from infra.sandbox.roots import EVERYTHING, Bind
 
 INSIDE = Path(__file__).with_name("inside")
 _DEVICES = ("null", "zero", "full", "random", "urandom")

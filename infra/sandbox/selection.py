@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.errors import SandboxUnavailableError
+from agent0.infra.sandbox import selftest
+from agent0.infra.sandbox.backends.bubblewrap import Bubblewrap
+from agent0.infra.sandbox.backends.cold import ColdBubblewrap
+from agent0.infra.sandbox.backends.containers import COLD, WARM, ColdContainer, WarmContainer, open_broker
+from agent0.infra.sandbox.backends.fork_server import ForkServer
+from agent0.infra.sandbox.roots import EVERYTHING, RootError
+from agent0.infra.sandbox.selftest import Executes, MissedProbeError, Probe
 from agent0.ports.sandbox import Root, Sandbox
 from agent0.settings import SandboxSettings
-from infra.sandbox import selftest
-from infra.sandbox.backends.bubblewrap import Bubblewrap
-from infra.sandbox.backends.cold import ColdBubblewrap
-from infra.sandbox.backends.containers import COLD, WARM, ColdContainer, WarmContainer, open_broker
-from infra.sandbox.backends.fork_server import ForkServer
-from infra.sandbox.roots import EVERYTHING, RootError
-from infra.sandbox.selftest import Executes, MissedProbeError, Probe
 
 TRIES, PAUSE_S = 3, 1.0
 """At a backend that starts and misses a probe: on a busy machine the reason may be gone a moment later."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox.inside.calling import SandboxProcessError
+from agent0.infra.sandbox.inside.payload import ENVIRONMENT, PYTHON_ENVIRONMENT
+from agent0.infra.sandbox.roots import EVERYTHING
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
-from events.values import ToolState
-from infra.sandbox.inside.calling import SandboxProcessError
-from infra.sandbox.inside.payload import ENVIRONMENT, PYTHON_ENVIRONMENT
-from infra.sandbox.roots import EVERYTHING
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from agent0.errors import DependencyError, LogError, NotFoundError
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
-from events.values import Artifact
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

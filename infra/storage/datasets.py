@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent0.errors import ConfigError, NotFoundError, RequirementsError
+from agent0.infra.storage.files import read_regular
 from agent0.ports.storage import FILE_MARK, BenchmarkFiles, Dataset
-from infra.storage.files import read_regular
 
 LARGEST = 512 << 20
 """Bytes of a file, unpacked."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from agent0 import errors
 from agent0.errors import Agent0Error, ConfigError, NotFoundError, OperationError
-from infra.storage.disk import shortage, writable
+from agent0.infra.storage.disk import shortage, writable
 
 _MISSING = re.compile(r"no such (table|column): (.+)")
 _KNOWN = {
@@ -25,7 +25,7 @@ _KNOWN = {
 }
 """What is missing -> the names that there are."""
 _REBUILD = "`agent0 projections rebuild` makes the tables anew from the log; nothing is lost."
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "printf", "format"}
 """The last two count to any width in one call, which no limit interrupts; round() does for numbers."""
@@ -115,7 +115,7 @@ def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: floa
         OperationError: too slow, too large, or the file is damaged.
     """
     given = json.dumps([str(path), sql, max_rows, timeout_s])
-    command = [sys.executable, "-sPBc", "from infra.storage.sqlite import answer_query; answer_query()"]
+    command = [sys.executable, "-sPBc", "from agent0.infra.storage.sqlite import answer_query; answer_query()"]
     around = {"PYTHONPATH": str(_ROOT), "LC_ALL": "C.UTF-8"}
     found = subprocess.run(command, input=given.encode(), stdout=subprocess.PIPE, env=around, check=False)  # noqa: S603
     if found.returncode == -signal.SIGALRM:

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from events.base import TOKEN, sha256
-from infra.storage.disk import require_room
-from infra.storage.files import read_regular
+from agent0.events.base import TOKEN, sha256
+from agent0.infra.storage.disk import require_room
+from agent0.infra.storage.files import read_regular
 
 LARGEST = 256 << 20
 """Bytes of a part, and of what it holds: more is refused unread."""

@@ -12,15 +12,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from infra.engine.chat_template import Chat
-from infra.models.tiny import packaged
-from infra.tiny.climb_examples import LADDERS
-from infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix
-from infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_examples
-from infra.tiny.start import go_on_from
-from infra.tiny.tokenizer import make_tokenizer
-from infra.training import course_replay
-from infra.training.launch.devices import check_device
+from agent0.infra.engine.chat_template import Chat
+from agent0.infra.models.tiny import packaged
+from agent0.infra.tiny.climb_examples import LADDERS
+from agent0.infra.tiny.courses import COURSES, DEFAULT_MIX, Course, Mix
+from agent0.infra.tiny.examples import NOT_TAUGHT, Phase, TrainingExample, training_examples
+from agent0.infra.tiny.start import go_on_from
+from agent0.infra.tiny.tokenizer import make_tokenizer
+from agent0.infra.training import course_replay
+from agent0.infra.training.launch.devices import check_device
 
 Batch = tuple[Any, Any, Any]
 """Token ids, labels (-100 where nothing is taught) and attention mask, each [rows, T]."""
@@ -137,7 +137,7 @@ def _stretched(model: Any, most: float) -> LossOf:
     """The same with the positions of each row times a factor from 1 to ``most``, drawn from torch's present seed."""
     import torch
 
-    from infra.engine.qwen2_functional import logprobs, shape_of, weights_of
+    from agent0.infra.engine.qwen2_functional import logprobs, shape_of, weights_of
 
     shape, parameters = shape_of(model), dict(model.named_parameters())
     assert shape  # noqa: S101 - it was just made so
@@ -156,7 +156,7 @@ def _optimizers(model: Any, course: Course) -> list[tuple[Any, float]]:
     """Who moves the weights, each with its share of the learning rate."""
     import torch
 
-    from infra.training.optimizers import BETAS, paired
+    from agent0.infra.training.optimizers import BETAS, paired
 
     if course.matrices == "muon":
         return [(one, one.param_groups[0]["lr"]) for one in paired(model, 1.0, DECAY)]

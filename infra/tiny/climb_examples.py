@@ -7,13 +7,13 @@ on examples of this course that are kept beside the model.
 
 import random
 
+from agent0.events.values import Turn
+from agent0.infra.tiny.examples import STYLE, Phase, TrainingExample
 from agent0.rollout.prompts import prompt, render
 from agent0.rollout.teacher import request_turns
 from agent0.tasks.curriculum.sampler import ANY_LEVEL
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import split_key, split_of
-from events.values import Turn
-from infra.tiny.examples import STYLE, Phase, TrainingExample
 
 CLIMBED = ("reversal",)
 LADDERS = {

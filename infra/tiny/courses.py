@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
-from infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
-from infra.tiny.long_examples import LONG, LONG_MARKUP, LONG_PIECES, long_example
-from infra.tiny.tokenizer import BOX, MARKUP, PAIRS, SINGLES
+from agent0.infra.tiny.climb_examples import CLIMBED, climb_example, climb_teacher_example
+from agent0.infra.tiny.examples import TAUGHT, Make, Phase, tool_example, weights
+from agent0.infra.tiny.long_examples import LONG, LONG_MARKUP, LONG_PIECES, long_example
+from agent0.infra.tiny.tokenizer import BOX, MARKUP, PAIRS, SINGLES
 
 SHAPE: Mapping[str, float] = {
     "hidden_size": 128,

@@ -9,10 +9,10 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from agent0.events.values import Turn
 from agent0.rollout.prompts import prompt, render
 from agent0.tasks.families import Family, families
 from agent0.tasks.splits import split_key, split_of
-from events.values import Turn
 
 STYLE = "compact"
 TAUGHT = ("arithmetic", "boolean", "counting", "linear", "lists", "modular", "ranking", "strings", "tracing")

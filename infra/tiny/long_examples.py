@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent0.chat_format import format_call
+from agent0.events.values import ToolCall, ToolState, Turn
+from agent0.infra.tiny.examples import NOT_TAUGHT, STYLE, Phase, TrainingExample
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.prompts import prompt, render
@@ -19,8 +21,6 @@ from agent0.tasks.families.ledger import PEOPLE
 from agent0.tasks.splits import split_key, split_of
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolState, Turn
-from infra.tiny.examples import NOT_TAUGHT, STYLE, Phase, TrainingExample
 
 LONG = ("chain", "revision", "ledger")
 LONG_TOOLS = ("python", "write_file", "read_file", "edit_file", "rollback", "submit_answer")

@@ -4,7 +4,7 @@ have."""
 from pathlib import Path
 from typing import Any
 
-from infra.engine.chat_template import tokenizer_of
+from agent0.infra.engine.chat_template import tokenizer_of
 
 
 def go_on_from(folder: Path, model: Any, tokenizer: Any) -> None:

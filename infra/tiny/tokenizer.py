@@ -8,8 +8,8 @@ from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from agent0.infra.tiny.examples import TAUGHT
 from agent0.tasks.families import families
-from infra.tiny.examples import TAUGHT
 
 END, PAD = "<|im_end|>", "<|endoftext|>"
 CONTROL = (

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from agent0.errors import OperationError
+from agent0.events.values import Trajectory
 from agent0.ports.training import Sample
-from events.values import Trajectory
 
 LOGITS = 1 << 27
 """Logits held at once (numbers): larger minibatches are taken in parts, their gradients summed."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agent0.errors import DependencyError
+from agent0.events.values import Turn
 from agent0.ports.training import TrainingExample
-from events.values import Turn
 
 FILE = "taught.jsonl"
 """A conversation a line: a list of [role, content]."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from agent0.events.values import Trajectory
+from agent0.infra.engine.chat_template import Chat
 from agent0.ports.training import Sample, Source, TrainingExample
-from events.values import Trajectory
-from infra.engine.chat_template import Chat
 
 
 def samples_of(

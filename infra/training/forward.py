@@ -12,11 +12,11 @@ from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
 from agent0.errors import OperationError
+from agent0.infra.engine.memory_need import at_once
+from agent0.infra.engine.qwen2_functional import Pairs, Shape, chances, parts_of, shape_of, weights_of
+from agent0.infra.training.batches import Padded
+from agent0.infra.training.full_finetune import Whole
 from agent0.training.objectives.policy_gradient import token_logprobs
-from infra.engine.memory_need import at_once
-from infra.engine.qwen2_functional import Pairs, Shape, chances, parts_of, shape_of, weights_of
-from infra.training.batches import Padded
-from infra.training.full_finetune import Whole
 
 ADAPTER = "default"
 """peft's name of the adapter in training."""

@@ -6,9 +6,9 @@ from typing import Any
 from torch import Tensor, nn, no_grad
 
 from agent0.errors import OperationError
-from infra.engine.adapter import Adapter
-from infra.engine.memory_need import LARGEST
-from infra.engine.qwen2_functional import shape_of
+from agent0.infra.engine.adapter import Adapter
+from agent0.infra.engine.memory_need import LARGEST
+from agent0.infra.engine.qwen2_functional import shape_of
 
 _FIX = "Set run.training.<role>.rank to 1 or more: LoRA."
 _WHAT = "A model's own weights (rank 0) cannot be used here."

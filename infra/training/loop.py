@@ -9,25 +9,25 @@ from typing import Any
 import torch
 
 from agent0.errors import OperationError
+from agent0.infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
+from agent0.infra.engine.chat_template import Chat
+from agent0.infra.engine.inference import load
+from agent0.infra.engine.memory_need import precision_of
+from agent0.infra.engine.qwen2_functional import shape_of
+from agent0.infra.training import course_replay
+from agent0.infra.training.batches import check_words
+from agent0.infra.training.checkpointing import HalfDone
+from agent0.infra.training.example_samples import samples_of
+from agent0.infra.training.forward import check_stretch
+from agent0.infra.training.full_finetune import Whole, check_kind, check_small
+from agent0.infra.training.launch.distributed import Team
+from agent0.infra.training.launch.memory_estimate import check_room
+from agent0.infra.training.launch.recipe import Recipe, digest_of, schedule
+from agent0.infra.training.metrics import MetricTally, learned_tokens
+from agent0.infra.training.optimizers import Movers
+from agent0.infra.training.progress import Pace, StepProgress
+from agent0.infra.training.step import Step
 from agent0.ports.training import Sample, TrainJob
-from infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
-from infra.engine.chat_template import Chat
-from infra.engine.inference import load
-from infra.engine.memory_need import precision_of
-from infra.engine.qwen2_functional import shape_of
-from infra.training import course_replay
-from infra.training.batches import check_words
-from infra.training.checkpointing import HalfDone
-from infra.training.example_samples import samples_of
-from infra.training.forward import check_stretch
-from infra.training.full_finetune import Whole, check_kind, check_small
-from infra.training.launch.distributed import Team
-from infra.training.launch.memory_estimate import check_room
-from infra.training.launch.recipe import Recipe, digest_of, schedule
-from infra.training.metrics import MetricTally, learned_tokens
-from infra.training.optimizers import Movers
-from infra.training.progress import Pace, StepProgress
-from infra.training.step import Step
 
 GRADIENT_NORM = 1.0
 BONUS = "Set run.training.<role>.entropy to 0."

@@ -6,15 +6,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from agent0.events.base import sha256
+from agent0.infra.engine.adapter import BASE, MEDIA, check_base
+from agent0.infra.engine.worker_process import Worker
+from agent0.infra.models.transformers import check_folder, is_large, unused
+from agent0.infra.training.launch.process_group import Crew
+from agent0.infra.training.progress import StepProgress
+from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer, TrainingResult, TrainJob
-from events.base import sha256
-from infra.engine.adapter import BASE, MEDIA, check_base
-from infra.engine.worker_process import Worker
-from infra.models.transformers import check_folder, is_large, unused
-from infra.training.launch.process_group import Crew
-from infra.training.progress import StepProgress
-from infra.weights.safetensors_io import digest
 
 IDLE_S = 120.0
 SAVE_S = 10.0
@@ -98,7 +98,7 @@ class LoraTrainer(Trainer):
         return made
 
     def _open(self, processes: int) -> Worker:
-        target, threads = "infra.training.loop:Training", int(self._options["threads"])
+        target, threads = "agent0.infra.training.loop:Training", int(self._options["threads"])
         if processes == 1:
             without = unused(self._path, str(self._options["quantization"]))
             return Worker(target, self._options, threads=threads, hear=self._write_progress, without=without)

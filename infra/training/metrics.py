@@ -4,8 +4,8 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from agent0.infra.training.launch.recipe import Kind
 from agent0.ports.training import Sample
-from infra.training.launch.recipe import Kind
 
 OF = "of."
 """Prefix of the metrics that an objective reports."""

@@ -8,9 +8,9 @@ from torch.nn import Parameter
 from torch.optim import AdamW, Muon, Optimizer
 
 from agent0.errors import OperationError
-from infra.training.full_finetune import Whole
-from infra.training.launch.distributed import Team
-from infra.training.launch.recipe import Recipe
+from agent0.infra.training.full_finetune import Whole
+from agent0.infra.training.launch.distributed import Team
+from agent0.infra.training.launch.recipe import Recipe
 
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {"adamw": AdamW, "muon": Muon}
 """Muon is for matrices only (Jordan et al. 2024), and LoRA has nothing else."""

@@ -7,14 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from agent0.infra.training.batches import Padded, filled, padded, parts_of, paths_of
+from agent0.infra.training.forward import forward_of
+from agent0.infra.training.launch.distributed import Team
+from agent0.infra.training.launch.recipe import Kind, Recipe
+from agent0.infra.training.metrics import OF
 from agent0.ports.training import Sample
 from agent0.training.objectives import Loss, Rows
 from agent0.training.objectives.policy_gradient import divergence, entropy_bonus, likelihood
-from infra.training.batches import Padded, filled, padded, parts_of, paths_of
-from infra.training.forward import forward_of
-from infra.training.launch.distributed import Team
-from infra.training.launch.recipe import Kind, Recipe
-from infra.training.metrics import OF
 
 
 class Step:

@@ -13,8 +13,8 @@ from urllib.parse import urljoin
 
 import httpx
 
-from infra.web import egress_rules as rules
-from infra.web.egress_rules import RefusedError, Target
+from agent0.infra.web import egress_rules as rules
+from agent0.infra.web.egress_rules import RefusedError, Target
 
 AGENT = "agent0"
 MOST_ADDRESSES = 4

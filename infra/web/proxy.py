@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from agent0.events.values import ToolState
+from agent0.infra.web import framing as frames
 from agent0.ports.web import Hit, WebRequest, WebResponse
 from agent0.settings import WebSettings
-from events.values import ToolState
-from infra.web import framing as frames
 
 AT_ONCE = 32
 SLACK_S = 5.0
@@ -23,7 +23,7 @@ LARGEST = 1 << 20
 """Characters of a request beside its body."""
 SAFE = ("GET", "HEAD")
 """Methods that may be made again when nobody knows whether they were."""
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FETCH_OFF = "http_request is switched off; a person switches it on with web.enabled = true"
 SEARCH_OFF = "web_search is switched off; a person switches it on with web.search = searxng or brave"
 
@@ -31,7 +31,7 @@ SEARCH_OFF = "web_search is switched off; a person switches it on with web.searc
 class WebProxy:
     """The ``Web`` port. ``worker`` is the module that the process runs, with its arguments."""
 
-    def __init__(self, settings: WebSettings, *, worker: Sequence[str] = ("infra.web.proxy_process",)) -> None:
+    def __init__(self, settings: WebSettings, *, worker: Sequence[str] = ("agent0.infra.web.proxy_process",)) -> None:
         self._settings, self._worker = settings, worker
         self._room = asyncio.Semaphore(AT_ONCE)
         self._starting = asyncio.Lock()

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from infra.web import framing as frames
-from infra.web.fetch import Answer, FetchRequest, Guard, Limits, fetch
-from infra.web.search import MOST_HITS, Engine
+from agent0.infra.web import framing as frames
+from agent0.infra.web.fetch import Answer, FetchRequest, Guard, Limits, fetch
+from agent0.infra.web.search import MOST_HITS, Engine
 
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
 _MEMORY = 1 << 30

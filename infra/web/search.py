@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from infra.web import egress_rules as rules
-from infra.web.fetch import Answer, Guard, Limits, OutgoingRequest, answer_within, send
+from agent0.infra.web import egress_rules as rules
+from agent0.infra.web.fetch import Answer, Guard, Limits, OutgoingRequest, answer_within, send
 
 LONGEST_QUERY, MOST_HITS = 400, 20
 LONGEST_TITLE, LONGEST_URL, LONGEST_TEXT = 200, 1000, 1000

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import DependencyError, OperationError
-from infra.weights.merge import Lora, Whole, check_fit, not_separable
-from infra.weights.safetensors_io import Array, Weights, names
+from agent0.infra.weights.merge import Lora, Whole, check_fit, not_separable
+from agent0.infra.weights.safetensors_io import Array, Weights, names
 
 if TYPE_CHECKING:
     from gguf import GGUFWriter, TensorNameMap

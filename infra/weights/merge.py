@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import OperationError
-from infra.engine.adapter import CONFIG, FULL, WEIGHTS, files
-from infra.weights.safetensors_io import Array, Weights, names, write
+from agent0.infra.engine.adapter import CONFIG, FULL, WEIGHTS, files
+from agent0.infra.weights.safetensors_io import Array, Weights, names, write
 
 PREFIX = "base_model.model."
 EMBEDDINGS, HEAD = "model.embed_tokens.weight", "lm_head.weight"

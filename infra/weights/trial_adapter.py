@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from infra.engine.adapter import CONFIG, LORA, WEIGHTS, lora_settings
-from infra.weights.merge import PREFIX
-from infra.weights.safetensors_io import Weights, write
+from agent0.infra.engine.adapter import CONFIG, LORA, WEIGHTS, lora_settings
+from agent0.infra.weights.merge import PREFIX
+from agent0.infra.weights.safetensors_io import Weights, write
 
 QUERIES = "q_proj"
 

@@ -11,8 +11,8 @@ from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
 from agent0.api.past import PastTables
+from agent0.events.base import Recorded
 from agent0.settings import ApiSettings, Settings
-from events.base import Recorded
 from tests.api.served import ADDRESS, stored
 from tests.story import benchmark_run, budget_entries, experiment, renumbered, whole_run
 from tests.story_hostile import hostile_words

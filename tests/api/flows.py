@@ -11,10 +11,10 @@ from openai import AsyncOpenAI
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import recorded
+from agent0.events.alarms import ReactionFailed
+from agent0.events.values import Trajectory
 from agent0.settings import Settings
 from agent0.tasks.seeds import derive_seed
-from events.alarms import ReactionFailed
-from events.values import Trajectory
 
 STREAM = {"Accept": "text/event-stream"}
 HTML = {"Accept": "text/html"}

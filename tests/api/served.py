@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from agent0.api import server
+from agent0.events.base import Recorded
+from agent0.infra.storage import sqlite
+from agent0.projections import Projector, tables
 from agent0.settings import ApiSettings, Settings
-from events.base import Recorded
-from infra.storage import sqlite
-from projections import Projector, tables
 from tests.story import bodies
 
 ADDRESS = "http://127.0.0.1:8650"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from agent0.events.runs import RunStarted
+from agent0.events.tasks import AttemptRequested, TaskAttempted, ToolCalled
+from agent0.events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections.tool_calls import list_calls
 from agent0.tools.snapshots import save
 from benchmarks.server import long_attempt
-from events.runs import RunStarted
-from events.tasks import AttemptRequested, TaskAttempted, ToolCalled
-from events.values import Artifact, Task, ToolCall, ToolResult, ToolState, Turn
-from infra.storage.artifacts import FileArtifacts
-from projections.tool_calls import list_calls
 from tests.api.conftest import seeing
 from tests.api.served import stored
 from tests.api.test_pages import links

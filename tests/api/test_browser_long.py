@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent0.infra.storage.artifacts import FileArtifacts
 from benchmarks.server import LONG, TURNS, long_attempt
-from infra.storage.artifacts import FileArtifacts
 from tests.api.served import stored, viewed
 from tests.api.test_browser import NARROW, WIDE, axe, chromium, opened
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,32 +14,26 @@ from typing import Any
 import pytest
 
 from tests.api.test_browser import NARROW, WIDE, axe, chromium, opened
+from tests.wheels import wheel_of
 
 pytestmark = pytest.mark.slow
 __all__ = ["chromium"]
 SMALL = "run.iterations=1 run.tasks=6 run.attempts=4 run.evaluation.validation=3 run.evaluation.test=0"
 PATIENT_MS = 120_000
 ROOT = Path(__file__).parents[2]
-PACKAGED = ("agent0", "configs", "events", "handlers", "infra", "projections", "pyproject.toml", "README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command of an installation from the wheel, in an environment of its own that finds what it needs here."""
     place = tmp_path_factory.mktemp("installed")
-    for name in PACKAGED:
-        found = ROOT / name
-        if found.is_dir():
-            shutil.copytree(found, place / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(found, place / "source" / name)
-    pip = ("-m", "pip", "--disable-pip-version-check", "-q")
-    made = ("wheel", "--no-deps", "--no-build-isolation", "-w", str(place / "dist"), str(place / "source"))
-    subprocess.run([sys.executable, *pip, *made], check=True)
     subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True)
     own = place / "venv" / "bin" / "python"
-    [wheel] = (place / "dist").glob("agent0-*.whl")
-    subprocess.run([own, *pip, "install", "--no-deps", "--no-index", str(wheel)], check=True)
+    wheel = wheel_of(place)
+    subprocess.run(
+        [own, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--no-deps", "--no-index", str(wheel)],
+        check=True,
+    )
     [site] = (place / "venv" / "lib").glob("python3*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     said = subprocess.run(

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from agent0.api.openai.answers import parts, whole
 from agent0.api.openai.wire import ChatRequest
 from agent0.assembly.runtime.model_ports import OpenModels
+from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
+from agent0.events.values import Turn, Usage
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.settings import Settings, StudentConfig
-from events.base import Recorded
-from events.runs import RunStarted
-from events.values import Turn, Usage
-from infra.storage.artifacts import FileArtifacts
 from tests.api.served import stored, viewed
 from tests.story import renumbered, whole_run
 

@@ -11,11 +11,11 @@ from openai import OpenAI
 from agent0.api.openai.streams import is_live, live
 from agent0.api.openai.wire import ChatRequest
 from agent0.assembly.routing.strategies import entry_of, rules_of
+from agent0.events.runs import RunStarted
+from agent0.infra.gateway.strategy_gateway import Plan, StrategyGateway
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.settings import RoutingConfig
-from events.runs import RunStarted
-from infra.gateway.strategy_gateway import Plan, StrategyGateway
-from infra.log.event_log import Log
 from tests.anthropic_server import AnthropicStandIn, serving
 from tests.api.served import stored, viewed
 from tests.story import renumbered, whole_run

@@ -13,7 +13,7 @@ from agent0.api.context import ApiContext
 from agent0.api.pages.readings import students_of
 from agent0.api.pages.rendering import FOLDER
 from agent0.cli.system.docs_pages import cli_page
-from projections.checkpoints import list_checkpoints
+from agent0.projections.checkpoints import list_checkpoints
 from tests.api.conftest import seeing
 from tests.api.served import stored
 from tests.story import whole_run

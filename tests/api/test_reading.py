@@ -13,9 +13,9 @@ from agent0.api.admission.keys import KeyFile
 from agent0.api.app import create_app
 from agent0.api.context import ApiContext
 from agent0.api.past import PastTables
+from agent0.infra.storage import sqlite
+from agent0.projections import Projector, tables
 from agent0.settings import Settings
-from infra.storage import sqlite
-from projections import Projector, tables
 from tests.api.served import ADDRESS, stored
 from tests.story import bodies, whole_run
 from tests.terminal import agent0 as call

@@ -15,9 +15,9 @@ from agent0.api import server
 from agent0.assembly.runtime.read_models import catch_up
 from agent0.config.loading import load
 from agent0.errors import DependencyError
+from agent0.infra.bus.bus import Bus
+from agent0.infra.log.server_proof import running_pid
 from agent0.settings import Settings
-from infra.bus.bus import Bus
-from infra.log.server_proof import running_pid
 from tests.api.flows import until
 from tests.api.test_up import SMALL, standing
 from tests.kept_open import one_sandbox
@@ -90,7 +90,7 @@ async def test_what_cannot_begin_never_stood(settings: Settings, monkeypatch: py
 async def test_a_log_that_is_slow_while_it_begins_ends_nothing(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("infra.log.connection.ANSWER_S", 1.0)
+    monkeypatch.setattr("agent0.infra.log.connection.ANSWER_S", 1.0)
 
     async def slow(settings: Settings, log: Any) -> int:
         paused(settings.home, 1.5)
@@ -103,7 +103,7 @@ async def test_a_log_that_is_slow_while_it_begins_ends_nothing(
 
 async def test_a_log_that_is_slow_ends_nothing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slower than any answer may be, at its first moment and in the middle of a run."""
-    monkeypatch.setattr("infra.log.connection.ANSWER_S", 0.2)
+    monkeypatch.setattr("agent0.infra.log.connection.ANSWER_S", 0.2)
     projecting = server.run_projector
 
     async def slow(settings: Settings, *given: Any) -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from agent0.api.context import ApiContext
 from agent0.api.v1.events import EventFilter, stream
-from infra.storage import sqlite
-from projections import Projector, tables
+from agent0.infra.storage import sqlite
+from agent0.projections import Projector, tables
 from tests.api.served import stored, viewed
 from tests.patience import until
 from tests.story import bodies, whole_run

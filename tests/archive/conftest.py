@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent0.assembly.log.export import export
+from agent0.infra.integrity import archive as archives
 from agent0.settings import Settings
-from infra.integrity import archive as archives
 from tests.archive.logs import fill, settings_of
 
 

@@ -10,17 +10,17 @@ from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import sealer, verify
 from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.config.loading import load
+from agent0.events.alarms import AlarmRaised
+from agent0.events.base import Event, Recorded, record
+from agent0.events.values import Artifact
+from agent0.infra.integrity.seal_journal import SealFile
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage import sqlite
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections import tables
+from agent0.projections.views import digests
 from agent0.settings import Settings
 from agent0.tools.snapshots import save
-from events.alarms import AlarmRaised
-from events.base import Event, Recorded, record
-from events.values import Artifact
-from infra.integrity.seal_journal import SealFile
-from infra.log.event_log import Log
-from infra.storage import sqlite
-from infra.storage.artifacts import FileArtifacts
-from projections import tables
-from projections.views import digests
 from tests.story import whole_run
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

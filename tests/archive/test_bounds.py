@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import LogError, NotFoundError
+from agent0.events.base import decode
+from agent0.events.values import Artifact
+from agent0.infra.integrity import archive as archives
+from agent0.infra.log.restore import place_of
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.provenance import artifact_refs
 from agent0.provenance.artifact_refs import named, named_within
 from agent0.provenance.hash_chain import Chain
 from agent0.tools.snapshots import MEDIA
-from events.base import decode
-from events.values import Artifact
-from infra.integrity import archive as archives
-from infra.log.restore import place_of
-from infra.storage.artifacts import FileArtifacts
 from tests.archive.test_hostile import DEEP
 
 

@@ -22,17 +22,17 @@ from agent0.assembly.runtime import doctor
 from agent0.assembly.runtime.read_models import catch_up, open_views
 from agent0.assembly.validate.requirements import examine as looked_at
 from agent0.errors import BudgetExhaustedError, NotFoundError, OperationError
+from agent0.events.runs import RunFinished, RunStarted
+from agent0.events.values import Artifact
+from agent0.infra.gateway.ledger import Account
+from agent0.infra.integrity import archive as archives
+from agent0.infra.integrity.archive import Manifest, manifest_of
+from agent0.infra.integrity.archive_check import examine
+from agent0.infra.integrity.archive_place import open_archive
+from agent0.infra.integrity.seal_journal import SealFile
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.provenance.artifact_refs import named, named_within
 from agent0.settings import Settings
-from events.runs import RunFinished, RunStarted
-from events.values import Artifact
-from infra.gateway.ledger import Account
-from infra.integrity import archive as archives
-from infra.integrity.archive import Manifest, manifest_of
-from infra.integrity.archive_check import examine
-from infra.integrity.archive_place import open_archive
-from infra.integrity.seal_journal import SealFile
-from infra.storage.artifacts import FileArtifacts
 from tests.archive.logs import bodies, flipped, naming, seal, settings_of, sound, sums, told
 from tests.terminal import agent0 as call
 
@@ -123,9 +123,9 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from agent0.assembly.runtime.app import open_log
 from agent0.assembly.log.integrity import sealer
-from infra.integrity.seal_journal import SealFile
+from agent0.infra.integrity.seal_journal import SealFile
 from tests.archive.logs import naming, settings_of
-from events.values import Artifact
+from agent0.events.values import Artifact
 
 async def main(held):
     async with open_log(held, make=True) as log:

@@ -17,10 +17,10 @@ import pytest
 
 from agent0.assembly.log.restore import _require_room, bring
 from agent0.errors import DependencyError, OperationError
-from infra.integrity import archive as archives
-from infra.integrity.archive import manifest_of
-from infra.integrity.archive_check import examine
-from infra.integrity.archive_place import open_archive
+from agent0.infra.integrity import archive as archives
+from agent0.infra.integrity.archive import manifest_of
+from agent0.infra.integrity.archive_check import examine
+from agent0.infra.integrity.archive_place import open_archive
 from tests.archive.logs import settings_of
 from tests.archive.test_round_trip import retold
 

@@ -16,13 +16,13 @@ from agent0.assembly.log.export import export
 from agent0.assembly.replay.rescore import Progress
 from agent0.assembly.replay.tables_at import Build, build, moment
 from agent0.errors import LogError, NotFoundError
+from agent0.events.base import decode
+from agent0.infra.integrity.archive_place import DamagedError
+from agent0.infra.storage.sqlite import connect
+from agent0.projections import Position, Projector, tables
+from agent0.projections import build as build_file
+from agent0.projections.views import digests
 from agent0.settings import Settings
-from events.base import decode
-from infra.integrity.archive_place import DamagedError
-from infra.storage.sqlite import connect
-from projections import Position, Projector, tables
-from projections import build as build_file
-from projections.views import digests
 from tests.archive.logs import bodies, flipped, segment, sums
 from tests.terminal import agent0 as call
 

@@ -18,13 +18,13 @@ from agent0.assembly.log.integrity import verify
 from agent0.assembly.log.restore import bring
 from agent0.assembly.runtime.read_models import catch_up, refresh
 from agent0.errors import ConfigError, LogError, NotFoundError, OperationError
+from agent0.events.runs import RunFinished, RunStarted
+from agent0.events.values import Artifact
+from agent0.infra.integrity import archive as archives
+from agent0.infra.integrity.archive import manifest_of
+from agent0.infra.integrity.archive_place import DamagedError, open_archive
+from agent0.infra.integrity.seal_journal import SealFile
 from agent0.settings import Settings
-from events.runs import RunFinished, RunStarted
-from events.values import Artifact
-from infra.integrity import archive as archives
-from infra.integrity.archive import manifest_of
-from infra.integrity.archive_place import DamagedError, open_archive
-from infra.integrity.seal_journal import SealFile
 from tests.archive.logs import (
     SECRET,
     STORY,
@@ -172,7 +172,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from agent0.assembly.log.restore import bring
-from infra.log import restore as log_restore
+from agent0.infra.log import restore as log_restore
 from tests.archive.logs import settings_of
 
 stage, home, path = sys.argv[1:]

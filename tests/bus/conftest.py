@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
 from agent0.settings import NatsSettings, Settings
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
 from tests.bus.toys import QUICK, World
 
 

@@ -9,8 +9,8 @@ import pytest
 from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NothingError
 
-from infra.bus import arrivals
-from infra.bus.arrivals import Arrivals
+from agent0.infra.bus import arrivals
+from agent0.infra.bus.arrivals import Arrivals
 
 
 class Client:

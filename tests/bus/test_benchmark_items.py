@@ -9,14 +9,14 @@ import pytest
 
 from agent0.assembly.replay.forks import check_rows
 from agent0.errors import ConfigError, NotFoundError
+from agent0.events.alarms import ReactionFailed
+from agent0.events.checkpoints import CheckpointEvaluated, EvaluationItemScored
+from agent0.handlers import handlers
+from agent0.infra.bus.bus import Bus
+from agent0.infra.storage.datasets import BenchmarkFolder
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import evolve
-from events.alarms import ReactionFailed
-from events.checkpoints import CheckpointEvaluated, EvaluationItemScored
-from handlers import handlers
-from infra.bus.bus import Bus
-from infra.storage.datasets import BenchmarkFolder
 from tests.bus.toys import World
 from tests.patience import until
 from tests.world import Opened, ports, small, started

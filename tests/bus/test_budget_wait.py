@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agent0.assembly.runtime.stamping import recorded
-from events.alarms import AlarmResolved, DependencyLost
-from events.base import Event, Recorded
-from infra.bus import run_views
-from infra.bus.run_views import Views
-from infra.gateway.ledger import Ledger
+from agent0.events.alarms import AlarmResolved, DependencyLost
+from agent0.events.base import Event, Recorded
+from agent0.infra.bus import run_views
+from agent0.infra.bus.run_views import Views
+from agent0.infra.gateway.ledger import Ledger
 from tests.bus.toys import STARTED, Toy, World, event, evolve, raised
 from tests.test_gateway import ASKED, AT, RUN, Vendor, gateway, most
 

@@ -9,13 +9,13 @@ import nats.errors
 import pytest
 
 from agent0.errors import LogError, TransientError
-from events.alarms import AlarmResolved
-from events.base import Event, Recorded
-from events.runs import RunCancelled, RunPaused, RunResumed
-from infra.bus import bus as bus_module
-from infra.bus.bus import Bus
-from infra.bus.group_commit import Committer
-from infra.log.event_log import Log
+from agent0.events.alarms import AlarmResolved
+from agent0.events.base import Event, Recorded
+from agent0.events.runs import RunCancelled, RunPaused, RunResumed
+from agent0.infra.bus import bus as bus_module
+from agent0.infra.bus.bus import Bus
+from agent0.infra.bus.group_commit import Committer
+from agent0.infra.log.event_log import Log
 from tests.bus.toys import (
     FINISHED,
     STARTED,

@@ -11,11 +11,11 @@ import nats
 import pytest
 from nats.js.errors import NotFoundError
 
+from agent0.events.alarms import AlarmResolved
+from agent0.events.base import Event, Recorded, effect_id
+from agent0.infra.bus import bus as bus_module
+from agent0.infra.bus.dispatch import Reactions
 from agent0.settings import NatsSettings, Settings
-from events.alarms import AlarmResolved
-from events.base import Event, Recorded, effect_id
-from infra.bus import bus as bus_module
-from infra.bus.dispatch import Reactions
 from tests.bus.toys import (
     FINISHED,
     QUICK,
@@ -51,8 +51,8 @@ async def test_effects_are_named_by_their_cause_and_handlers_see_the_state_at_th
 
 
 async def test_an_old_state_is_folded_again_exactly(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infra.bus.run_views.RECENT", 8)
-    monkeypatch.setattr("infra.bus.run_views.EVERY", 4)
+    monkeypatch.setattr("agent0.infra.bus.run_views.RECENT", 8)
+    monkeypatch.setattr("agent0.infra.bus.run_views.EVERY", 4)
 
     async def tell(cause: Recorded, run: State) -> list[Event]:
         return [AlarmResolved(alarm=cause.event.alarm, message=str(len(run.raised)))]  # type: ignore[attr-defined]

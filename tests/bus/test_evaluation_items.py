@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import CheckpointEvaluated, EvaluationItemScored
+from agent0.handlers import handlers
+from agent0.infra.bus.bus import Bus
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import evolve
 from agent0.settings import RunConfig
-from events.base import Event, Recorded
-from events.checkpoints import CheckpointEvaluated, EvaluationItemScored
-from handlers import handlers
-from infra.bus.bus import Bus
 from tests.bus.toys import World
 from tests.patience import until
 from tests.play import play

@@ -13,13 +13,13 @@ import pytest
 from nats.js.errors import NotFoundError
 
 from agent0.errors import DependencyError, LogError, OperationError, TransientError
+from agent0.events.alarms import AlarmRaised, AlarmResolved, ReactionFailed, ReactionRetried
+from agent0.events.base import Event, Recorded
+from agent0.events.runs import RunCancelled, RunFailed, RunPaused, RunResumed, RunStarted
+from agent0.infra.bus.dispatch import Reactions
+from agent0.infra.bus.run_views import RunView
+from agent0.infra.log.streams import Topology, init
 from agent0.settings import Settings
-from events.alarms import AlarmRaised, AlarmResolved, ReactionFailed, ReactionRetried
-from events.base import Event, Recorded
-from events.runs import RunCancelled, RunFailed, RunPaused, RunResumed, RunStarted
-from infra.bus.dispatch import Reactions
-from infra.bus.run_views import RunView
-from infra.log.streams import Topology, init
 from tests.bus.toys import QUICK, SOON, State, Toy, World, event, raised, resolve, soon_again
 from tests.patience import PATIENCE_S
 
@@ -369,6 +369,8 @@ async def test_what_is_delivered_again_is_one_line_without_a_traceback(
     monkeypatch.setattr(RunView, "reach", fail_at_first)
     await world.put(raised("b"))
     await world.until(2)
-    lines = [one for one in caplog.records if one.name == "infra.bus.dispatch" and one.levelno >= logging.WARNING]
+    lines = [
+        one for one in caplog.records if one.name == "agent0.infra.bus.dispatch" and one.levelno >= logging.WARNING
+    ]
     assert [one.getMessage().partition(": ")[2] for one in lines] == ["The view of r1 was dropped.", "a defect"]
     assert all("will be tried again" in one.getMessage() and not one.exc_info for one in lines)

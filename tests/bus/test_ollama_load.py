@@ -11,18 +11,18 @@ import pytest
 import pytest_asyncio
 
 from agent0.chat_format import format_call
+from agent0.events.base import Event, record
+from agent0.events.checkpoints import EvaluationRequested
+from agent0.events.tasks import AttemptRequested
+from agent0.events.values import Turn
+from agent0.handlers import handlers
+from agent0.infra.bus.bus import Bus
+from agent0.infra.models.ollama.provider import Ollama
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import evolve
 from agent0.settings import HandlerSettings, Settings, StudentConfig
 from agent0.state.run_state import attempt_id, task_id
 from agent0.tasks.splits import heldout
-from events.base import Event, record
-from events.checkpoints import EvaluationRequested
-from events.tasks import AttemptRequested
-from events.values import Turn
-from handlers import handlers
-from infra.bus.bus import Bus
-from infra.models.ollama.provider import Ollama
 from tests.bus.toys import World
 from tests.memory import MemoryArtifacts
 from tests.ollama_server import Lines, OllamaServer

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import DependencyError
+from agent0.events.base import Event, Recorded
+from agent0.events.runs import RunPaused, RunResumed
+from agent0.infra.bus import run_consumers
+from agent0.infra.bus.bus import Bus
 from agent0.settings import Settings
-from events.base import Event, Recorded
-from events.runs import RunPaused, RunResumed
-from infra.bus import run_consumers
-from infra.bus.bus import Bus
 from tests.bus.toys import QUICK, STARTED, State, Toy, World, event, evolve, raised, resolve, soon_again
 from tests.patience import PATIENCE_S
 

@@ -20,16 +20,16 @@ from typing import Any
 
 import pytest
 
+from agent0.events.alarms import DependencyLost, ReactionRetried, ReactionTried
+from agent0.events.base import Recorded, record, sha256
+from agent0.events.runs import RunPaused, RunResumed
+from agent0.infra.bus.run_views import Views
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.folding import state_before, state_until
+from agent0.infra.log.state_snapshots import Snapshot, Snapshots
+from agent0.infra.storage.state_files import Part, StateFiles
 from agent0.run.lifecycle import RunState, evolve
 from agent0.state.snapshot import from_text, to_text
-from events.alarms import DependencyLost, ReactionRetried, ReactionTried
-from events.base import Recorded, record, sha256
-from events.runs import RunPaused, RunResumed
-from infra.bus.run_views import Views
-from infra.log.event_log import Log
-from infra.log.folding import state_before, state_until
-from infra.log.state_snapshots import Snapshot, Snapshots
-from infra.storage.state_files import Part, StateFiles
 from tests.bus.toys import World
 from tests.test_run import brief, played, states
 from tests.world import NOON
@@ -109,8 +109,8 @@ def test_a_state_that_would_not_come_back_is_not_written() -> None:
 async def test_from_any_snapshot_a_view_comes_to_what_it_is_from_the_start(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("infra.bus.run_views.RECENT", 40)
-    monkeypatch.setattr("infra.bus.run_views.EVERY", 8)
+    monkeypatch.setattr("agent0.infra.bus.run_views.RECENT", 40)
+    monkeypatch.setattr("agent0.infra.bus.run_views.EVERY", 8)
     await world.put(*told())
     plain = await knows(world.log, None)
     first = await knows(world.log, kept(world.log, tmp_path))
@@ -293,7 +293,7 @@ class Counting(Snapshots):
 WRITE = """
 import sys
 from pathlib import Path
-from infra.storage.state_files import Part, StateFiles
+from agent0.infra.storage.state_files import Part, StateFiles
 files, before = StateFiles(Path(sys.argv[1])), ""
 for seq in range(1, 10**6):
     done = {"verify_result": [f"{seq:036d}-{n}" for n in range(20_000)]}

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.base import Event, Recorded, record
+from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
+from agent0.infra.bus.bus import Bus
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.streams import Topology, init
 from agent0.settings import HandlerSettings, NatsSettings, Settings
-from events.alarms import AlarmRaised, AlarmResolved
-from events.base import Event, Recorded, record
-from events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
-from infra.bus.bus import Bus
-from infra.log.event_log import Log
-from infra.log.nats_server import Server
-from infra.log.streams import Topology, init
 from tests.patience import PATIENCE_S
 
 React = Callable[[Recorded, Any], Awaitable[list[Event]]]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from agent0.events.values import Turn
+from agent0.infra.engine.requests import TurnRequest
 from agent0.ports.models import Sampling
-from events.values import Turn
-from infra.engine.requests import TurnRequest
 
 QWEN = (
     "{%- if tools %}{{- '<|im_start|>system\\n' }}"

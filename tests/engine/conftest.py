@@ -7,11 +7,11 @@ import pytest
 import pytest_asyncio
 from transformers import PreTrainedTokenizerFast
 
-from infra.engine.chat_template import Chat
-from infra.engine.inference import Engine
-from infra.models.transformers import Transformers
-from infra.tiny.tokenizer import make_tokenizer
-from infra.training.lora_trainer import LoraTrainer
+from agent0.infra.engine.chat_template import Chat
+from agent0.infra.engine.inference import Engine
+from agent0.infra.models.transformers import Transformers
+from agent0.infra.tiny.tokenizer import make_tokenizer
+from agent0.infra.training.lora_trainer import LoraTrainer
 from tests.engine.models import saved
 from tests.memory import MemoryArtifacts
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from infra.engine.adapter import Adapter, lora_settings
+from agent0.infra.engine.adapter import Adapter, lora_settings
 
 
 def qwen2(**config: Any) -> Any:

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from agent0.errors import OperationError
+from agent0.infra.engine.adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
+from agent0.infra.engine.requests import Written
+from agent0.infra.models.tiny import BASE, packaged, tiny
+from agent0.infra.training.lora_trainer import LoraTrainer
+from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.ports.training import TrainJob
 from agent0.training.manifest import lineage_of
-from infra.engine.adapter import DIGEST, NOTE, WEIGHTS, WHOLE, Adapter, files, lora_settings, pack
-from infra.engine.requests import Written
-from infra.models.tiny import BASE, packaged, tiny
-from infra.training.lora_trainer import LoraTrainer
-from infra.weights.safetensors_io import digest
 from tests.engine.asking import user
 from tests.memory import MemoryArtifacts
 from tests.terminal import agent0 as call
@@ -72,7 +72,7 @@ class Worker:
 
 
 async def test_an_adapter_serves_on_the_weights_that_it_was_trained_on_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("infra.training.lora_trainer", "infra.models.transformers"):
+    for module in ("agent0.infra.training.lora_trainer", "agent0.infra.models.transformers"):
         monkeypatch.setattr(f"{module}.Worker", Worker)
     artifacts, other = MemoryArtifacts(), packaged("climb")
     models = [tiny(artifacts), tiny(artifacts, path=other)]

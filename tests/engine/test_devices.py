@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from agent0.errors import DependencyError
-from infra.training.launch.devices import check_device
+from agent0.infra.training.launch.devices import check_device
 
 
 @pytest.mark.parametrize(

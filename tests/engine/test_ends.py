@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from infra.engine.chat_template import Chat
+from agent0.infra.engine.chat_template import Chat
 from tests.engine.asking import QWEN
 
 LETTERS = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -11,17 +11,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent0.events.values import Turn
+from agent0.infra.engine import decoding
+from agent0.infra.engine.inference import Engine, load
+from agent0.infra.engine.qwen2_functional import Shape, logits, logprobs, parts_of, shape_of, weights_of
+from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.engine.sampling import Row
+from agent0.infra.models.tiny import BASE
+from agent0.infra.training.batches import Padded
+from agent0.infra.training.forward import ADAPTER, forward_of
 from agent0.ports.models import Sampling
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.values import Turn
-from infra.engine import decoding
-from infra.engine.inference import Engine, load
-from infra.engine.qwen2_functional import Shape, logits, logprobs, parts_of, shape_of, weights_of
-from infra.engine.requests import TurnRequest, Written
-from infra.engine.sampling import Row
-from infra.models.tiny import BASE
-from infra.training.batches import Padded
-from infra.training.forward import ADAPTER, forward_of
 from tests.adapters import adapter
 from tests.engine.asking import user
 from tests.engine.models import qwen2, with_lora

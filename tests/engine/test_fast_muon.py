@@ -9,9 +9,9 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError
-from infra.engine.adapter import unpack
-from infra.training.checkpointing import HalfDone
-from infra.training.loop import Training
+from agent0.infra.engine.adapter import unpack
+from agent0.infra.training.checkpointing import HalfDone
+from agent0.infra.training.loop import Training
 from tests.engine.test_saving import Killed, job_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own

@@ -14,13 +14,13 @@ from accelerate.state import AcceleratorState
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError
+from agent0.events.values import Trajectory
+from agent0.infra.engine.adapter import unpack
+from agent0.infra.engine.inference import Engine
+from agent0.infra.training.launch.memory_estimate import memory_need_of
+from agent0.infra.training.launch.recipe import Recipe
+from agent0.infra.training.loop import Training
 from agent0.ports.training import Sample, TrainJob
-from events.values import Trajectory
-from infra.engine.adapter import unpack
-from infra.engine.inference import Engine
-from infra.training.launch.memory_estimate import memory_need_of
-from infra.training.launch.recipe import Recipe
-from infra.training.loop import Training
 from tests.engine.asking import wanted
 from tests.engine.models import saved
 

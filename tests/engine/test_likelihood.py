@@ -4,9 +4,9 @@ import pytest
 
 from agent0.errors import OperationError
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.requests import TurnRequest
 from agent0.ports.models import Likely, Sampling
-from infra.engine.inference import Engine
-from infra.engine.requests import TurnRequest
 from tests.engine.asking import user
 
 TURNS = (user("What is 7*8?"),)

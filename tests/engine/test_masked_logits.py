@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from infra.engine import memory_need
-from infra.engine.inference import load
-from infra.training import forward
-from infra.training.batches import Padded
+from agent0.infra.engine import memory_need
+from agent0.infra.engine.inference import load
+from agent0.infra.training import forward
+from agent0.infra.training.batches import Padded
 from tests.engine.models import with_lora
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own

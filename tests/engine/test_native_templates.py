@@ -1,14 +1,14 @@
 """The native tool forms of the official templates of llama3.1 and mistral, as transformers renders them: what is
 rendered here without transformers is the same text, and what they refuse is refused. Prompts of a run use these with
-calls as text (``infra.engine.turn_forms``); ``test_official_templates`` has those."""
+calls as text (``agent0.infra.engine.turn_forms``); ``test_official_templates`` has those."""
 
 from typing import Any
 
 import pytest
 from jinja2 import TemplateError
 
-from infra.engine.folder_template import renderer
-from infra.engine.turn_forms import described_tool
+from agent0.infra.engine.folder_template import renderer
+from agent0.infra.engine.turn_forms import described_tool
 from tests.engine.test_official_templates import CONVERSATIONS, TOOLS, Message, tokenizer_with
 
 MARKS = {

@@ -8,14 +8,14 @@ from transformers import PreTrainedTokenizerFast
 
 from agent0.chat_format import format_call
 from agent0.errors import OperationError
+from agent0.events.values import Turn
+from agent0.infra.engine.chat_template import Chat
+from agent0.infra.engine.folder_template import form_of_folder, renderer, special_tokens
+from agent0.infra.engine.turn_forms import TurnForm, described_tool, form_of
+from agent0.infra.models.tool_text import messages
+from agent0.infra.tiny.tokenizer import make_tokenizer
 from agent0.ports.models import ToolSpec
 from agent0.rollout.prompts import prompt, render
-from events.values import Turn
-from infra.engine.chat_template import Chat
-from infra.engine.folder_template import form_of_folder, renderer, special_tokens
-from infra.engine.turn_forms import TurnForm, described_tool, form_of
-from infra.models.tool_text import messages
-from infra.tiny.tokenizer import make_tokenizer
 from tests.ollama_chat import rendered
 
 TEMPLATES = Path(__file__).parents[1] / "data" / "templates"
@@ -194,7 +194,7 @@ def test_a_template_that_refuses_or_loses_something_says_what() -> None:
 
 
 def test_the_templates_are_those_whose_source_is_named() -> None:
-    from events.base import sha256
+    from agent0.events.base import sha256
 
     named = (TEMPLATES / "SOURCES.md").read_text()
     files = [path for path in TEMPLATES.iterdir() if path.name != "SOURCES.md"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 PARENT = """
 import asyncio
-from infra.engine.worker_process import Worker
+from agent0.infra.engine.worker_process import Worker
 
 async def main():
     worker = Worker("threading:Event", {})

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError, TransientError
+from agent0.events.values import Turn
+from agent0.infra.engine.adapter import Adapter, lora_settings, pack, unpack
+from agent0.infra.engine.batching import Batcher
+from agent0.infra.engine.chat_template import Chat
+from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
+from agent0.infra.engine.turn_forms import Gap
+from agent0.infra.engine.worker_process import Worker, _revived, _told
+from agent0.infra.models.transformers import Transformers
+from agent0.infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
+from agent0.infra.training.lora_trainer import LoraTrainer
 from agent0.training.objectives.policy_gradient import clipped_surrogate, likelihood, token_logprobs
-from events.values import Turn
-from infra.engine.adapter import Adapter, lora_settings, pack, unpack
-from infra.engine.batching import Batcher
-from infra.engine.chat_template import Chat
-from infra.engine.inference import ADAPTERS_KEPT, Engine
-from infra.engine.turn_forms import Gap
-from infra.engine.worker_process import Worker, _revived, _told
-from infra.models.transformers import Transformers
-from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
-from infra.training.lora_trainer import LoraTrainer
 from tests.engine.asking import QWEN, user, wanted
 from tests.memory import MemoryArtifacts
 

@@ -13,17 +13,17 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError, TransientError
+from agent0.events.values import Artifact, Trajectory, Turn
+from agent0.infra.engine.adapter import unpack
+from agent0.infra.engine.worker_process import Worker
+from agent0.infra.models import transformers
+from agent0.infra.models.transformers import Transformers
+from agent0.infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
+from agent0.infra.training.launch.recipe import Recipe, schedule
+from agent0.infra.training.lora_trainer import LoraTrainer
 from agent0.ports.models import GenerateRequest, Model, Resting, Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.rollout.trajectories import assemble
-from events.values import Artifact, Trajectory, Turn
-from infra.engine.adapter import unpack
-from infra.engine.worker_process import Worker
-from infra.models import transformers
-from infra.models.transformers import Transformers
-from infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
-from infra.training.launch.recipe import Recipe, schedule
-from infra.training.lora_trainer import LoraTrainer
 from tests.conformance_model import ModelConformance
 from tests.engine.asking import user
 from tests.memory import MemoryArtifacts

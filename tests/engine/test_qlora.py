@@ -7,10 +7,10 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from agent0.events.values import Trajectory
+from agent0.infra.engine.inference import Engine, load
+from agent0.infra.training.loop import Training
 from agent0.ports.training import Sample, TrainJob
-from events.values import Trajectory
-from infra.engine.inference import Engine, load
-from infra.training.loop import Training
 from tests.engine.asking import user, wanted
 from tests.engine.models import saved
 

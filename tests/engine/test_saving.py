@@ -10,13 +10,13 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import TransientError
+from agent0.events.values import Trajectory
+from agent0.infra.engine.adapter import BASE
+from agent0.infra.training.checkpointing import HalfDone
+from agent0.infra.training.loop import Training
+from agent0.infra.training.lora_trainer import LoraTrainer, pace_of
+from agent0.infra.weights.safetensors_io import digest
 from agent0.ports.training import Sample, TrainJob
-from events.values import Trajectory
-from infra.engine.adapter import BASE
-from infra.training.checkpointing import HalfDone
-from infra.training.loop import Training
-from infra.training.lora_trainer import LoraTrainer, pace_of
-from infra.weights.safetensors_io import digest
 from tests.memory import MemoryArtifacts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own

@@ -8,14 +8,14 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from agent0.errors import DependencyError, OperationError
+from agent0.events.values import Turn
+from agent0.infra.engine.adapter import unpack
+from agent0.infra.engine.inference import load
+from agent0.infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
+from agent0.infra.training import course_replay, forward
+from agent0.infra.training.checkpointing import HalfDone
+from agent0.infra.training.loop import Training
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.values import Turn
-from infra.engine.adapter import unpack
-from infra.engine.inference import load
-from infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
-from infra.training import course_replay, forward
-from infra.training.checkpointing import HalfDone
-from infra.training.loop import Training
 from tests.engine.test_saving import Killed, job_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own

@@ -13,21 +13,21 @@ from transformers import PreTrainedTokenizerFast
 
 from agent0.cli.runs.live import steps
 from agent0.errors import DependencyError, OperationError
+from agent0.events.values import Trajectory, Turn
+from agent0.infra.engine import memory_need, qwen2_functional
+from agent0.infra.engine.adapter import unpack
+from agent0.infra.engine.inference import load
+from agent0.infra.engine.memory_need import MemoryNeed, need, need_to_generate, shape_of
+from agent0.infra.training.checkpointing import HalfDone
+from agent0.infra.training.launch.distributed import Team
+from agent0.infra.training.launch.memory_estimate import check_room, fit_or_refuse, memory_need_of
+from agent0.infra.training.launch.recipe import Recipe
+from agent0.infra.training.loop import Training
+from agent0.infra.training.progress import StepProgress
+from agent0.infra.training.step import Step
 from agent0.ports.training import Sample, TrainingExample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
 from benchmarks.memory import most_alive
-from events.values import Trajectory, Turn
-from infra.engine import memory_need, qwen2_functional
-from infra.engine.adapter import unpack
-from infra.engine.inference import load
-from infra.engine.memory_need import MemoryNeed, need, need_to_generate, shape_of
-from infra.training.checkpointing import HalfDone
-from infra.training.launch.distributed import Team
-from infra.training.launch.memory_estimate import check_room, fit_or_refuse, memory_need_of
-from infra.training.launch.recipe import Recipe
-from infra.training.loop import Training
-from infra.training.progress import StepProgress
-from infra.training.step import Step
 from tests.engine.models import qwen2, saved, with_lora
 from tests.engine.test_saving import Killed, job_of
 

@@ -11,22 +11,22 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from agent0.errors import OperationError
+from agent0.events.values import Turn
+from agent0.infra.engine.adapter import WHOLE, Adapter, pack, unpack
+from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
+from agent0.infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
+from agent0.infra.engine.requests import TurnRequest
+from agent0.infra.models.tiny import BASE
+from agent0.infra.training.checkpointing import HalfDone
+from agent0.infra.training.full_finetune import Whole
+from agent0.infra.training.loop import Training
+from agent0.infra.training.optimizers import BETAS, OUTER, paired
+from agent0.infra.weights.gguf import write_adapter
+from agent0.infra.weights.merge import check_fit, merged, read_adapter, read_lora, save_merged
+from agent0.infra.weights.safetensors_io import Weights
 from agent0.ports.models import Sampling
 from agent0.ports.training import TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
-from events.values import Turn
-from infra.engine.adapter import WHOLE, Adapter, pack, unpack
-from infra.engine.inference import ADAPTERS_KEPT, Engine
-from infra.engine.qwen2_functional import logprobs, parts_of, shape_of, weights_of
-from infra.engine.requests import TurnRequest
-from infra.models.tiny import BASE
-from infra.training.checkpointing import HalfDone
-from infra.training.full_finetune import Whole
-from infra.training.loop import Training
-from infra.training.optimizers import BETAS, OUTER, paired
-from infra.weights.gguf import write_adapter
-from infra.weights.merge import check_fit, merged, read_adapter, read_lora, save_merged
-from infra.weights.safetensors_io import Weights
 from tests.adapters import adapter
 from tests.engine.asking import user, wanted
 from tests.engine.models import qwen2, read_qwen2

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from agent0.infra.sandbox import rootfs
 from agent0.ports.sandbox import Sandbox, SandboxCall
 from agent0.tools.snapshots import kept
-from infra.sandbox import rootfs
 from tests.sandbox.attacks import Attack, Seen, faults
 from tests.sandbox.processes import descendants
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from infra.sandbox import Bubblewrap
+from agent0.infra.sandbox import Bubblewrap
 from tests.sandbox.opened import open_bubblewrap
 
 ENTRIES = {"test_attacks.py": "the engine", "test_attacks_served.py": "agent0 tool serve"}

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from infra.sandbox import image, rootfs
-from infra.sandbox.backends.docker import INTERPRETER
-from infra.sandbox.inside import seccomp
+from agent0.infra.sandbox import image, rootfs
+from agent0.infra.sandbox.backends.docker import INTERPRETER
+from agent0.infra.sandbox.inside import seccomp
 
 IMAGE = "agent0-sandbox"
 

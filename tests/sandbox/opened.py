@@ -1,8 +1,8 @@
 """The sandbox that most of these tests are about, and no other."""
 
+from agent0.infra.sandbox import Bubblewrap, open_sandbox
 from agent0.ports.sandbox import Root
 from agent0.settings import SandboxSettings
-from infra.sandbox import Bubblewrap, open_sandbox
 
 LEAN = Root(("bash", "cat", "ls", "sleep"), ())
 """A root whose fork server starts in a fraction of a second: no package, four executables."""

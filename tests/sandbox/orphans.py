@@ -17,11 +17,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from agent0.infra.sandbox import rootfs
+from agent0.infra.sandbox.backends.cold import ColdBubblewrap
+from agent0.infra.sandbox.backends.fork_server import ForkServer
 from agent0.ports.sandbox import SandboxCall
 from agent0.settings import SandboxSettings
-from infra.sandbox import rootfs
-from infra.sandbox.backends.cold import ColdBubblewrap
-from infra.sandbox.backends.fork_server import ForkServer
 from tests.sandbox.opened import LEAN
 from tests.sandbox.processes import descendants
 

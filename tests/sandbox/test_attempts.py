@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from agent0.events.values import ToolCall, ToolState
+from agent0.infra.sandbox import Bubblewrap
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolState
-from infra.sandbox import Bubblewrap
 from tests.sandbox.campaign import SECRET, Canaries, canaries
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

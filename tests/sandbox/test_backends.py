@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import open_sandbox, queueing, survey
+from agent0.infra.sandbox.backends import docker
+from agent0.infra.sandbox.backends.cold import ColdBubblewrap
+from agent0.infra.sandbox.backends.containers import ColdContainer, WarmContainer
+from agent0.infra.sandbox.inside import asking, frames, seccomp
+from agent0.infra.sandbox.inside.calling import Request, SandboxProcessError
+from agent0.infra.sandbox.link import Link
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import open_sandbox, queueing, survey
-from infra.sandbox.backends import docker
-from infra.sandbox.backends.cold import ColdBubblewrap
-from infra.sandbox.backends.containers import ColdContainer, WarmContainer
-from infra.sandbox.inside import asking, frames, seccomp
-from infra.sandbox.inside.calling import Request, SandboxProcessError
-from infra.sandbox.link import Link
 from tests.sandbox import campaign as campaigns
 from tests.sandbox.attacks import ATTACKS, Attack
 from tests.sandbox.campaign import SECRET, VARIABLE, Campaign, canaries, through_engine

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import Bubblewrap, cgroup, rootfs
+from agent0.infra.sandbox.cgroup import V1, V2, Base, Layout
 from agent0.ports.sandbox import SandboxCall, SandboxResult
-from events.values import ToolState
-from infra.sandbox import Bubblewrap, cgroup, rootfs
-from infra.sandbox.cgroup import V1, V2, Base, Layout
 from tests.sandbox.opened import LEAN, open_lean
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

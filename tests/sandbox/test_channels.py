@@ -5,10 +5,10 @@ import os
 
 import pytest
 
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import Bubblewrap
+from agent0.infra.sandbox.backends.cold import ColdBubblewrap
 from agent0.ports.sandbox import SandboxCall
-from events.values import ToolState
-from infra.sandbox import Bubblewrap
-from infra.sandbox.backends.cold import ColdBubblewrap
 from tests.sandbox.attacks.channels import PIPES, SHARED
 from tests.sandbox.test_backends import SETTINGS
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from agent0.infra.sandbox.backends.fork_server import ForkServer
 from agent0.ports.sandbox import SandboxCall
-from infra.sandbox.backends.fork_server import ForkServer
 from tests.sandbox.opened import LEAN, open_lean
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import Bubblewrap, Refusing, rootfs, survey
+from agent0.infra.sandbox.inside import seccomp
+from agent0.infra.sandbox.roots import EVERYTHING
+from agent0.infra.sandbox.selftest import Probe, require
 from agent0.ports.sandbox import Root, SandboxCall
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import Bubblewrap, Refusing, rootfs, survey
-from infra.sandbox.inside import seccomp
-from infra.sandbox.roots import EVERYTHING
-from infra.sandbox.selftest import Probe, require
 from tests.sandbox.opened import open_bubblewrap, open_lean
 
 ONLY = SandboxSettings(backend="zygote-bwrap")

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import Bubblewrap, open_sandbox
 from agent0.ports.sandbox import SandboxCall
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import Bubblewrap, open_sandbox
 
 in_the_sandbox = pytest.mark.asyncio(loop_scope="session")
 CALL = """

@@ -11,8 +11,8 @@ import pytest
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Item, chosen, gym, make_items
+from agent0.infra.sandbox import Bubblewrap
 from agent0.ports.sandbox import SandboxCall, SandboxResult
-from infra.sandbox import Bubblewrap
 
 ROOT = Path(__file__).parents[2]
 installed = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="needs: make setup EXTRAS=gym")

@@ -5,9 +5,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from agent0.infra.sandbox import image
+from agent0.infra.sandbox.backends import docker
 from agent0.ports.sandbox import Root
-from infra.sandbox import image
-from infra.sandbox.backends import docker
 
 
 def test_an_image_is_whole_and_holds_nothing_else(tmp_path: Path) -> None:

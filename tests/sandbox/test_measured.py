@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from agent0.events.values import ToolState
+from agent0.infra.sandbox.backends.cold import ColdBubblewrap
+from agent0.infra.sandbox.inside import calling
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox.backends.cold import ColdBubblewrap
-from infra.sandbox.inside import calling
 from tests.sandbox.opened import LEAN, open_lean
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import selection, survey
+from agent0.infra.sandbox.inside.calling import SandboxProcessError
+from agent0.infra.sandbox.selection import BACKENDS, Backend, open_sandbox
+from agent0.infra.sandbox.selftest import MissedProbeError, Probe
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import selection, survey
-from infra.sandbox.inside.calling import SandboxProcessError
-from infra.sandbox.selection import BACKENDS, Backend, open_sandbox
-from infra.sandbox.selftest import MissedProbeError, Probe
 
 ORDER = ("zygote-bwrap", "zygote-docker", "bwrap-cold", "docker-cold")
 Fault = Callable[[], BaseException]

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import Bubblewrap, open_sandbox
+from agent0.infra.sandbox.backends import bubblewrap
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import Bubblewrap, open_sandbox
-from infra.sandbox.backends import bubblewrap
 from tests.sandbox.opened import LEAN, open_lean
 from tests.sandbox.processes import descendants
 
@@ -226,7 +226,7 @@ async def test_a_root_that_cannot_be_had_is_refused_by_name() -> None:
             assert (result.state, reason in result.reason) == (ToolState.REFUSED, True), result
         packaged = Root((*LEAN.executables, "yes"), ())
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("infra.sandbox.roots.PACKAGED", frozenset({"no-such-program"}))
+            patch.setattr("agent0.infra.sandbox.roots.PACKAGED", frozenset({"no-such-program"}))
             assert (await _python(opened, "print(1)", Root(("no-such-program",), ()))).stdout == "1\n"
         assert (await _python(opened, "print(1)", packaged)).stdout == "1\n"
         assert (await _python(opened, "print(1)")).stdout == "1\n"

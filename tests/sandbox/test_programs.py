@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.infra.sandbox import Bubblewrap
 from agent0.verification.labelled_pairs import read_pairs
 from agent0.verification.programs import Outcome, Problem, check
 from agent0.verification.programs.inside import values
 from agent0.verification.programs.source import program_of, stands, top_level
-from infra.sandbox import Bubblewrap
 
 ROWS = Path(__file__).parents[3] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from events.values import ToolState as S
+from agent0.events.values import ToolState as S
 
 CODE = (S.OK, S.ERROR)
 

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.sandbox import Refusing
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
 from agent0.tools import tool, tools
@@ -18,8 +20,6 @@ from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
 from agent0.tools.results import answer, shorten
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
-from infra.sandbox import Refusing
 
 DONE = SandboxResult(ToolState.OK, 0, "42\n", "", 0.1, 0.1, 50.0, "watchdog", "counting")
 NAMES = ("python", "shell", "sympy", "write_file")

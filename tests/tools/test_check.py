@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from agent0.chat_format import format_call
+from agent0.events.values import Task, ToolCall, ToolState
+from agent0.infra.models.scripted import Scripted
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.rollout.prompts import prompt
 from agent0.rollout.student import Conditions, solve
@@ -15,8 +17,6 @@ from agent0.tasks.splits import task_of
 from agent0.tools.cache import ToolCache
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.values import Task, ToolCall, ToolState
-from infra.models.scripted import Scripted
 from tests.memory import MemoryArtifacts, TrustingSandbox
 
 QUESTION = "Make 20 from 3,7,2."

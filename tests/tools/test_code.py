@@ -4,14 +4,14 @@ import os
 
 import pytest
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.sandbox import Bubblewrap
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.settings import PolicyConfig
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
 from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
-from infra.sandbox import Bubblewrap
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.policies import PolicyChanged, PolicyKind
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.sandbox import Bubblewrap, Refusing
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.rewards.tool_utility import useful
 from agent0.settings import PolicyConfig
@@ -21,9 +24,6 @@ from agent0.tools.definition import Example, Tool
 from agent0.tools.policy import FIELDS, resolve
 from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
-from events.policies import PolicyChanged, PolicyKind
-from events.values import ToolCall, ToolResult, ToolState
-from infra.sandbox import Bubblewrap, Refusing
 
 session = pytest.mark.asyncio(loop_scope="session")
 every_tool = pytest.mark.parametrize("entry", tools().values(), ids=list(tools()))

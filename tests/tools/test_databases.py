@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.sandbox import Bubblewrap
 from agent0.settings import PolicyConfig
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
-from infra.sandbox import Bubblewrap
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.sandbox import Refusing
 from agent0.settings import PolicyConfig
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
@@ -14,8 +16,6 @@ from agent0.tools.paths import plain
 from agent0.tools.results import LIMIT
 from agent0.tools.snapshots import is_inside, kept
 from agent0.tools.workspace import Done, Workspace
-from events.values import ToolCall, ToolResult, ToolState
-from infra.sandbox import Refusing
 
 LINES = st.lists(st.text(alphabet="ab \t(.*", max_size=6), max_size=12).map("\n".join)
 PATHS = st.lists(st.sampled_from(["a", "b.txt", "..", ".", "", "~", "-rf", "c d", "\u00e9"]), max_size=4).map("/".join)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agent0.events.values import ToolCall, ToolState
+from agent0.infra.sandbox import Bubblewrap
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
 from agent0.tools.results import LIMIT
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolState
-from infra.sandbox import Bubblewrap
 from tests.tools.hostile import TABLE, Hostile
 
 CANARY = "canary-4711"

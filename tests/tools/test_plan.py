@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tools import arguments_of, tools
 from agent0.tools.calling import call_tool
 from agent0.tools.definition import Tool
 from agent0.tools.results import clean, shorten
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
 
 FAILING = "raise"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
 from tests.memory import TrustingSandbox
 
 

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
+from agent0.infra.sandbox import Bubblewrap
+from agent0.infra.web.proxy import WebProxy
 from agent0.settings import WebSettings
-from infra.sandbox import Bubblewrap
-from infra.web.proxy import WebProxy
 from tests.sandbox.opened import open_bubblewrap
 
 OPEN = ("tests.web.open_worker",)

@@ -8,8 +8,8 @@ import ssl
 import sys
 from functools import cache
 
-from infra.web.fetch import Guard, is_strange
-from infra.web.proxy_process import main
+from agent0.infra.web.fetch import Guard, is_strange
+from agent0.infra.web.proxy_process import main
 
 _asked: dict[str, int] = {}
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from infra.web.fetch import Answer, FetchRequest, Limits, fetch
+from agent0.infra.web.fetch import Answer, FetchRequest, Limits, fetch
 from tests.web.open_worker import guard
 from tests.web.servers import Asked, Say, Served, raw, reply, serving
 

@@ -18,15 +18,15 @@ from agent0.assembly.runtime.mcp_tools import inspect_mcp, mcp_tools
 from agent0.assembly.tooling.tool_calls import ToolRequest, open_bench
 from agent0.config.loading import load
 from agent0.errors import ConfigError, DependencyError, NotFoundError
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.mcp import messages, stdio_bridge
+from agent0.infra.mcp import servers as mcp_servers
+from agent0.infra.sandbox import Bubblewrap
 from agent0.ports.sandbox import Root, Sandbox
 from agent0.settings import PolicyConfig, Settings
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
-from infra.mcp import messages, stdio_bridge
-from infra.mcp import servers as mcp_servers
-from infra.sandbox import Bubblewrap
 from tests.sandbox.opened import open_lean
 from tests.web.servers import raw, reply, serving
 from tests.web.servers_of_mcp.official import build

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.mcp.schema import DEEPEST, MOST_PARTS, SchemaRefused, checker, harmless
+from agent0.infra.mcp.schema import DEEPEST, MOST_PARTS, SchemaRefused, checker, harmless
 
 
 def objects(**properties: object) -> dict[str, object]:

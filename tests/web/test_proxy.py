@@ -13,11 +13,11 @@ import pytest
 
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.config.loading import load
+from agent0.events.values import ToolState
+from agent0.infra.web import proxy as web
+from agent0.infra.web.proxy import WebProxy
 from agent0.ports.web import WebRequest
 from agent0.settings import WebSettings
-from events.values import ToolState
-from infra.web import proxy as web
-from infra.web.proxy import WebProxy
 from tests.memory import MemoryArtifacts
 from tests.web.conftest import OPEN
 from tests.web.servers import Asked, Say, reply, serving
@@ -157,7 +157,7 @@ PARENT = """
 import asyncio
 from agent0.ports.web import WebRequest
 from agent0.settings import WebSettings
-from infra.web.proxy import WebProxy
+from agent0.infra.web.proxy import WebProxy
 
 async def main():
     proxy = WebProxy(WebSettings(enabled=True), worker=("tests.web.open_worker",))

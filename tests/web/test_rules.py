@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.web import egress_rules as rules
-from infra.web.egress_rules import RefusedError, target
-from infra.web.fetch import FetchRequest, Guard, Limits, fetch
+from agent0.infra.web import egress_rules as rules
+from agent0.infra.web.egress_rules import RefusedError, target
+from agent0.infra.web.fetch import FetchRequest, Guard, Limits, fetch
 from tests.web.open_worker import guard, resolve
 
 LIMITS = Limits(5.0, 10_000, 3)

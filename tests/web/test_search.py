@@ -6,14 +6,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from agent0.events.values import ToolCall, ToolState
+from agent0.infra.web.fetch import Guard, Limits
+from agent0.infra.web.proxy import WebProxy
+from agent0.infra.web.search import Engine
 from agent0.ports.web import Hit
 from agent0.settings import WebSettings
 from agent0.tools.calling import call_tool
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolState
-from infra.web.fetch import Guard, Limits
-from infra.web.proxy import WebProxy
-from infra.web.search import Engine
 from tests.web.conftest import OPEN
 from tests.web.servers import Asked, Say, raw, reply, serving
 

@@ -4,13 +4,13 @@ import gzip
 
 import pytest
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
+from agent0.infra.web.proxy import WebProxy
 from agent0.settings import PolicyConfig, WebSettings
 from agent0.tools import tools
 from agent0.tools.calling import call_tool
 from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
-from infra.web.proxy import WebProxy
 from tests.web.servers import reply, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

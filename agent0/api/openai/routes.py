@@ -20,11 +20,11 @@ from agent0.assembly.routing.asking import ROLES, actor_of
 from agent0.assembly.routing.billing import check_routing
 from agent0.errors import ConfigError
 from agent0.ports.models import GenerateRequest
+from agent0.projections.checkpoints import registry
+from agent0.projections.runs import list_runs, show_run
 from agent0.settings import ActorConfig, RunConfig
 from agent0.state.run_state import BASE
 from agent0.tasks.seeds import derive_seed
-from projections.checkpoints import registry
-from projections.runs import list_runs, show_run
 
 router = APIRouter(prefix="/v1", tags=["models"], responses=responses(402))
 MOST = 1000

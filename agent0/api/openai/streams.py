@@ -13,8 +13,8 @@ from agent0.api.openai.answers import last_parts
 from agent0.api.openai.wire import ChatRequest
 from agent0.api.problems import problem_of
 from agent0.errors import Agent0Error
+from agent0.infra.gateway.streaming import streamed
 from agent0.ports.models import GenerateRequest, Generation, Model
-from infra.gateway.streaming import streamed
 
 MEDIA = "text/event-stream"
 DONE = "data: [DONE]\n\n"

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent0.chat_format import format_call
+from agent0.events.values import Turn
 from agent0.ports.models import Sampling, ToolSpec
 from agent0.settings import LARGEST
-from events.values import Turn
 
 LONGEST = 32_768
 MOST = 8

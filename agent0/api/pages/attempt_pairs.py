@@ -11,9 +11,9 @@ from agent0.api.context import ApiContext
 from agent0.api.pages.readings import own_turns
 from agent0.api.v1.runs import whole_attempt
 from agent0.api.v1.tasks import TaskRequest, submit_task
-from events.submissions import PREFIX
-from projections.runs import resolve
-from projections.submissions import show_submission
+from agent0.events.submissions import PREFIX
+from agent0.projections.runs import resolve
+from agent0.projections.submissions import show_submission
 
 Row = dict[str, Any]
 _ATTEMPT = re.compile(r"-a\d+$")

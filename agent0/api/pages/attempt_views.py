@@ -11,12 +11,12 @@ from agent0.api.context import ApiContext
 from agent0.api.pages import readings
 from agent0.assembly.tooling.workspaces import changes
 from agent0.errors import NotFoundError
+from agent0.events.values import Artifact
+from agent0.projections.attempts import show_attempt
+from agent0.projections.events import attempt_events, attempt_extent
+from agent0.projections.runs import resolve
+from agent0.projections.tool_calls import list_calls, snapshot_after
 from agent0.tools.snapshots import entries
-from events.values import Artifact
-from projections.attempts import show_attempt
-from projections.events import attempt_events, attempt_extent
-from projections.runs import resolve
-from projections.tool_calls import list_calls, snapshot_after
 
 Row = dict[str, Any]
 View = Literal["conversation", "compact", "timeline", "raw"]

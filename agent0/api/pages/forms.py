@@ -17,7 +17,7 @@ from agent0.api.v1.studies import AblationRequest, rescored, start_ablation
 from agent0.api.v1.writes import ForkRequest, StartRequest, fork_run, start_run
 from agent0.assembly.replay.forks import pairs_of
 from agent0.errors import ConfigError, NotFoundError
-from events.runs import RunCancelled, RunPaused, RunResumed
+from agent0.events.runs import RunCancelled, RunPaused, RunResumed
 
 router = APIRouter(include_in_schema=False)
 Fields = dict[str, str]

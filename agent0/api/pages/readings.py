@@ -10,6 +10,15 @@ from agent0.api.context import ApiContext
 from agent0.api.v1.runs import whole_attempt
 from agent0.assembly.models.token_heat import token_heat
 from agent0.errors import NotFoundError
+from agent0.projections.attempts import list_attempts
+from agent0.projections.budgets import list_budgets
+from agent0.projections.checkpoints import find_checkpoint, list_checkpoints
+from agent0.projections.evaluation_items import evaluated_run, list_items
+from agent0.projections.evaluations import list_evaluations
+from agent0.projections.events import extent_of, iteration_starts, newest_lines
+from agent0.projections.rewards import explain_rewards
+from agent0.projections.runs import resolve, show_run
+from agent0.projections.tasks import list_tasks, show_task
 from agent0.report.alarm_groups import shown_by
 from agent0.report.diagnosis.findings import observation_lines, step_words
 from agent0.report.diagnosis.replies import reply_lines
@@ -17,15 +26,6 @@ from agent0.report.overview import overview, rows_for_people
 from agent0.routing.budgets import dollars
 from agent0.settings import RunConfig
 from agent0.state.run_state import BASE
-from projections.attempts import list_attempts
-from projections.budgets import list_budgets
-from projections.checkpoints import find_checkpoint, list_checkpoints
-from projections.evaluation_items import evaluated_run, list_items
-from projections.evaluations import list_evaluations
-from projections.events import extent_of, iteration_starts, newest_lines
-from projections.rewards import explain_rewards
-from projections.runs import resolve, show_run
-from projections.tasks import list_tasks, show_task
 
 Row = dict[str, Any]
 ALL = -1

@@ -20,12 +20,12 @@ from agent0.assembly.log.carriers import carried
 from agent0.assembly.runtime.read_models import NothingError
 from agent0.config.loading import profiles
 from agent0.errors import NotFoundError
-from projections.alarms import list_alarms
-from projections.checkpoints import registry
-from projections.events import event_stats, extent, show_event
-from projections.failures import list_failures
-from projections.runs import list_runs
-from projections.seals import list_seals
+from agent0.projections.alarms import list_alarms
+from agent0.projections.checkpoints import registry
+from agent0.projections.events import event_stats, extent, show_event
+from agent0.projections.failures import list_failures
+from agent0.projections.runs import list_runs
+from agent0.projections.seals import list_seals
 
 Row = dict[str, Any]
 Turn = Annotated[int, Query(ge=1, le=1_000_000, description="the page that has this turn")]

@@ -11,21 +11,21 @@ from agent0.api.pages.readings import plan_of, shown_amounts
 from agent0.assembly.replay.forks import differing
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import side_by_side
+from agent0.projections.attempts import list_attempts
+from agent0.projections.budgets import list_budgets, list_entries
+from agent0.projections.calibrators import list_calibrators
+from agent0.projections.checkpoints import find_student
+from agent0.projections.evaluations import learning_curve, list_evaluations
+from agent0.projections.events import newest_events
+from agent0.projections.iterations import list_iterations, slots_by_iteration, slots_together
+from agent0.projections.model_usage import stats_by_each
+from agent0.projections.rewards import explain_rewards, reward_curve
+from agent0.projections.runs import resolve, show_run
 from agent0.report.columns import model_columns
 from agent0.report.eval_items import held_items
 from agent0.rewards.describe import explain_receipt
 from agent0.routing.budgets import dollars
 from agent0.tasks.curriculum.difficulty import grade
-from projections.attempts import list_attempts
-from projections.budgets import list_budgets, list_entries
-from projections.calibrators import list_calibrators
-from projections.checkpoints import find_student
-from projections.evaluations import learning_curve, list_evaluations
-from projections.events import newest_events
-from projections.iterations import list_iterations, slots_by_iteration, slots_together
-from projections.model_usage import stats_by_each
-from projections.rewards import explain_rewards, reward_curve
-from projections.runs import resolve, show_run
 
 Row = dict[str, Any]
 SHOWN = 50

@@ -13,11 +13,11 @@ from agent0.api.pages.drawing import curves, heatmap, reliability
 from agent0.api.pages.rendering import linker
 from agent0.api.pages.routes import known_profiles
 from agent0.api.pages.twins import Shown, twin
+from agent0.projections.benchmark_scores import list_benchmark_runs
+from agent0.projections.checkpoints import registry
+from agent0.projections.experiments import list_experiments, show_experiment
+from agent0.projections.runs import list_runs
 from agent0.report.benchmark_findings import bench_findings
-from projections.benchmark_scores import list_benchmark_runs
-from projections.checkpoints import registry
-from projections.experiments import list_experiments, show_experiment
-from projections.runs import list_runs
 
 Name = Annotated[str, Query(max_length=200)]
 Question = Annotated[str, Query(max_length=2000, description="what the form begins with")]

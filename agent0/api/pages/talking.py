@@ -18,8 +18,8 @@ from agent0.api.pages.rendering import page
 from agent0.api.pages.twins import Row, Shown, router, twin
 from agent0.api.v1.tasks import TaskRequest, submission_data, submit_task
 from agent0.assembly.runtime.read_models import NothingError
-from projections.runs import list_runs
-from projections.submissions import list_submissions
+from agent0.projections.runs import list_runs
+from agent0.projections.submissions import list_submissions
 
 LONGEST = 200_000
 """Characters of a conversation that a form brings back."""

@@ -12,10 +12,10 @@ from agent0.api.status import consumers, streams
 from agent0.api.v1.decisions import Word, located
 from agent0.api.v1.lists import Of
 from agent0.assembly.requests.decisions import dropping, retrying
-from events.alarms import ReactionDropped, ReactionRetried
-from projections.failures import list_missing, show_failure
-from projections.runs import resolve
-from projections.seals import list_seals
+from agent0.events.alarms import ReactionDropped, ReactionRetried
+from agent0.projections.failures import list_missing, show_failure
+from agent0.projections.runs import resolve
+from agent0.projections.seals import list_seals
 
 Row = dict[str, Any]
 router = APIRouter(prefix="/v1/admin", tags=["admin"], responses=responses(429))

@@ -13,10 +13,10 @@ from agent0.assembly.models.registry import promoted, rolled_back
 from agent0.assembly.requests.decisions import cancelling, pausing
 from agent0.assembly.runtime.execution import resumption
 from agent0.errors import OperationError
-from events.base import Event, Recorded
-from events.checkpoints import CheckpointPromoted, CheckpointRolledBack
-from events.runs import RunCancelled, RunPaused, RunResumed
-from projections.runs import resolve, show_run
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import CheckpointPromoted, CheckpointRolledBack
+from agent0.events.runs import RunCancelled, RunPaused, RunResumed
+from agent0.projections.runs import resolve, show_run
 
 router = APIRouter(prefix="/v1", responses=responses(412, 429))
 Name = Annotated[str, Path(max_length=200)]

@@ -10,7 +10,7 @@ from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.problems import responses
 from agent0.api.v1.decisions import Name, located
 from agent0.assembly.requests.run_deletion import delete_run, deletions, labelled
-from projections.runs import resolve, show_run
+from agent0.projections.runs import resolve, show_run
 
 router = APIRouter(prefix="/v1", responses=responses(429))
 Tag = Annotated[str, Field(min_length=1, max_length=100)]

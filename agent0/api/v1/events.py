@@ -16,10 +16,10 @@ from agent0.api.context import LOOK_S, ApiContext, Context, require_reached
 from agent0.api.problems import responses
 from agent0.config.loading import nearest
 from agent0.errors import NotFoundError
+from agent0.events import event_types
+from agent0.projections.events import extent_of, show_event, stored_events
+from agent0.projections.runs import resolve
 from agent0.settings import LARGEST
-from events import event_types
-from projections.events import extent_of, show_event, stored_events
-from projections.runs import resolve
 
 router = APIRouter(prefix="/v1/events", tags=["events"], responses=responses())
 PING_S = 15.0

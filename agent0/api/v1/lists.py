@@ -9,15 +9,15 @@ from agent0.api.context import Context
 from agent0.api.problems import responses
 from agent0.api.status import status
 from agent0.config.loading import config_of, public
-from events.budgets import BudgetScope
-from projections.alarms import list_alarms
-from projections.benchmark_scores import list_benchmark_runs, show_benchmark_run
-from projections.budgets import list_budgets
-from projections.checkpoints import find_checkpoint, registry
-from projections.evaluations import list_evaluations
-from projections.experiments import list_experiments, show_experiment
-from projections.model_usage import model_stats
-from projections.runs import resolve
+from agent0.events.budgets import BudgetScope
+from agent0.projections.alarms import list_alarms
+from agent0.projections.benchmark_scores import list_benchmark_runs, show_benchmark_run
+from agent0.projections.budgets import list_budgets
+from agent0.projections.checkpoints import find_checkpoint, registry
+from agent0.projections.evaluations import list_evaluations
+from agent0.projections.experiments import list_experiments, show_experiment
+from agent0.projections.model_usage import model_stats
+from agent0.projections.runs import resolve
 
 Row = dict[str, Any]
 Name = Annotated[str, Path(max_length=200)]

@@ -10,15 +10,15 @@ from agent0.api.context import ApiContext, Context
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.log.carriers import carried
+from agent0.projections.attempts import list_attempts, show_attempt
+from agent0.projections.evaluation_items import evaluated_run, list_items
+from agent0.projections.evaluations import learning_curve
+from agent0.projections.events import story
+from agent0.projections.rewards import explain_rewards
+from agent0.projections.runs import list_runs, resolve
+from agent0.projections.tasks import list_tasks, show_task
 from agent0.report.overview import overview
 from agent0.settings import LARGEST
-from projections.attempts import list_attempts, show_attempt
-from projections.evaluation_items import evaluated_run, list_items
-from projections.evaluations import learning_curve
-from projections.events import story
-from projections.rewards import explain_rewards
-from projections.runs import list_runs, resolve
-from projections.tasks import list_tasks, show_task
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(), dependencies=[Tagged])
 Row = dict[str, Any]

@@ -15,8 +15,8 @@ from agent0.api.v1.writes import StartRequest, Text, start_run
 from agent0.assembly.replay.rescore import Rescore, rescore_run
 from agent0.assembly.validate.rewards import AS_RUN, reward_policy
 from agent0.errors import ConfigError
+from agent0.projections.runs import resolve
 from agent0.rewards import reward_sets
-from projections.runs import resolve
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"], responses=responses(402, 429))
 MOST = 24

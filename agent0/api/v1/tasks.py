@@ -12,9 +12,9 @@ from agent0.api.context import ApiContext, Context, key_of
 from agent0.api.problems import responses
 from agent0.assembly.api.trajectories import transcript_of
 from agent0.assembly.requests.submissions import Submission, submitted
+from agent0.projections.runs import resolve
+from agent0.projections.submissions import list_submissions, show_submission
 from agent0.settings import LARGEST
-from projections.runs import resolve
-from projections.submissions import list_submissions, show_submission
 
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"], responses=responses(429))
 Row = dict[str, Any]

@@ -17,8 +17,8 @@ from agent0.assembly.runtime.execution import prepared
 from agent0.assembly.runtime.plugins import with_plugin_files
 from agent0.config.loading import load
 from agent0.errors import AuthError, ConfigError
+from agent0.projections.runs import resolve
 from agent0.settings import LARGEST, Settings
-from projections.runs import resolve
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(402))
 REACHES_OUT = (".base_url", ".key_env")

@@ -20,6 +20,9 @@ from agent0.assembly.runtime.progress import Progress, milestone_line
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
+from agent0.events.base import Event, Recorded
+from agent0.events.checkpoints import StudentExamined
+from agent0.events.runs import RunFailed, RunPaused, RunResumed
 from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
 from agent0.experiments.ladders.costs import base_samples, student_answers
@@ -28,12 +31,9 @@ from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE, RunState
 from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
-from events.base import Event, Recorded
-from events.checkpoints import StudentExamined
-from events.runs import RunFailed, RunPaused, RunResumed
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 PLAN, RUN, RESULT = "cell.json", "run.json", "result.json"
 """The plan of an ablation run, its outcome before the evaluation protocols, its whole outcome."""
@@ -57,7 +57,7 @@ class RunPlan:
 
     def write(self, folder: Path) -> None:
         """Write the plan into ``folder``, whole or not at all."""
-        from infra.log.server_folder import write
+        from agent0.infra.log.server_folder import write
 
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
@@ -109,7 +109,7 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
     Raises:
         OperationError: the run was paused or cancelled.
     """
-    from infra.log.server_folder import write
+    from agent0.infra.log.server_folder import write
 
     plan = RunPlan.read(folder)
     held = plan.held(folder)
@@ -123,7 +123,7 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
 
 
 async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) -> Outcome:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     async with open_app(held) as app:
         await _begin(app, plan.ablation)

@@ -47,7 +47,7 @@ async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int,
 
 
 def _mix(course: str) -> dict[str, Any]:
-    from infra.tiny.courses import MIXES
+    from agent0.infra.tiny.courses import MIXES
 
     if course not in MIXES:
         raise ConfigError(f"There is no course {course[:80]!r}.", f"Known: {', '.join(MIXES)}.")
@@ -55,7 +55,7 @@ def _mix(course: str) -> dict[str, Any]:
 
 
 async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], report: Report) -> Path:
-    from infra.models.tiny import PACKAGED
+    from agent0.infra.models.tiny import PACKAGED
 
     if course in PACKAGED and _same(PACKAGED[course], seed, mix):
         return PACKAGED[course]
@@ -84,7 +84,7 @@ def provenance(base: Path) -> dict[str, Any]:
 
 
 async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> None:
-    from infra.log.server_folder import write
+    from agent0.infra.log.server_folder import write
 
     part, plan, said = (out.with_name(out.name + end) for end in (".part", ".mix.json", ".said.txt"))
     shutil.rmtree(part, ignore_errors=True)
@@ -107,8 +107,8 @@ async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> N
 def train_base(folder: Path, seed: int, mix: Path, output: IO[str]) -> None:
     """Train a base model from scratch into ``folder``, in a process of its own: progress goes to ``output`` line by
     line, and the process exits where standard input ends, since its parent has died. ``mix`` is the file of the mix."""
-    from infra.tiny.build import build
-    from infra.tiny.courses import read_mix
+    from agent0.infra.tiny.build import build
+    from agent0.infra.tiny.courses import read_mix
 
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     began = time.monotonic()
@@ -150,7 +150,7 @@ def _packaged(ablation: AblationRun, course: str) -> bool:
 
 def describe_bases(course: str, bases: dict[int, Path]) -> dict[str, Any]:
     """Describe the base models: what their course taught, and how each was made."""
-    from infra.models.tiny import FOLDER
+    from agent0.infra.models.tiny import FOLDER
 
     card = next(iter(bases.values())) / "README.md"
     facts = {name: " ".join(text.split()) for name, text in _facts.findall(card.read_text(encoding="utf-8"))}

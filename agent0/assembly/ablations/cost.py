@@ -51,7 +51,7 @@ def _of_studies(settings: Settings, profile: str) -> Iterator[float]:
 
 
 def _of_runs(settings: Settings, profile: str) -> Iterator[float]:
-    from projections.base import select
+    from agent0.projections.base import select
 
     query = "SELECT config, wall_s FROM runs WHERE status = 'finished' AND profile = ? ORDER BY started DESC LIMIT ?"
     rows: Sequence[Mapping[str, Any]] = ()

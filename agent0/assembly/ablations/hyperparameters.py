@@ -13,18 +13,18 @@ from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, leaves
 from agent0.errors import Agent0Error, OperationError
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
+from agent0.events.experiments import ExperimentFinished
+from agent0.events.runs import RunStarted
 from agent0.experiments.ablation_runs import describe_compute
 from agent0.experiments.hyperparameter_search import Space, Trial, Tried, best_by_budget, outcome, trials
 from agent0.experiments.receipt_diff import experiment_id
 from agent0.provenance.fork_history import read_branch
 from agent0.settings import RunConfig, Settings
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained
-from events.experiments import ExperimentFinished
-from events.runs import RunStarted
 
 if TYPE_CHECKING:
-    from events.base import Recorded
-    from infra.log.event_log import Log
+    from agent0.events.base import Recorded
+    from agent0.infra.log.event_log import Log
 
 Report = Callable[[str], None]
 

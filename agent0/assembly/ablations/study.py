@@ -177,7 +177,7 @@ async def run_study(
         OperationError: another process carries this grid, or a cell of it was begun under other settings.
         RequirementsError: something is missing that its runs need.
     """
-    from infra.log.server_folder import write
+    from agent0.infra.log.server_folder import write
 
     folder, plans, ablations = await _planned(settings, request)
     left = _unfinished(folder, ablations)
@@ -317,7 +317,7 @@ async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.su
 
 async def _stop_log_server(folder: Path) -> None:
     """A process that was killed left its log's server behind."""
-    from infra.log.nats_server import Server
+    from agent0.infra.log.nats_server import Server
 
     held = RunPlan.read(folder).held(folder)
     server = Server(held.nats, held.home / "nats")

@@ -18,8 +18,8 @@ from agent0.errors import OperationError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from events.base import Recorded
-    from infra.log.event_log import Log
+    from agent0.events.base import Recorded
+    from agent0.infra.log.event_log import Log
 
 Plugins = Iterable[str | Path]
 
@@ -87,7 +87,7 @@ class Folder:
     def runs(self) -> list[Run]:
         """Its runs, newest first."""
         from agent0.assembly.runtime.read_models import NothingError
-        from projections.runs import list_runs
+        from agent0.projections.runs import list_runs
 
         try:
             with self.tables() as db:
@@ -101,7 +101,7 @@ class Folder:
         Raises:
             NotFoundError: there is none.
         """
-        from projections.runs import resolve
+        from agent0.projections.runs import resolve
 
         with self.tables() as db:
             return Run(self, resolve(db, name))
@@ -113,8 +113,8 @@ class Folder:
             NotFoundError: there is no such table, or no such run.
         """
         from agent0.assembly.replay.tables_at import known_tables
-        from projections.base import find
-        from projections.runs import resolve
+        from agent0.projections.base import find
+        from agent0.projections.runs import resolve
 
         known = known_tables((name,))[name]
         flags = [column for column, kind in known.columns.items() if kind is bool]
@@ -134,7 +134,7 @@ class Folder:
             ConfigError: it is no such query, or it takes too long.
         """
         from agent0.assembly.runtime.read_models import live_path
-        from infra.storage.sqlite import guarded_query
+        from agent0.infra.storage.sqlite import guarded_query
 
         return Rows(guarded_query(live_path(self.settings), sql, max_rows=limit))
 
@@ -145,8 +145,8 @@ class Folder:
         Raises:
             ConfigError: nothing is counted by that. NotFoundError: there is no such run.
         """
-        from projections.model_usage import model_stats
-        from projections.runs import resolve
+        from agent0.projections.model_usage import model_stats
+        from agent0.projections.runs import resolve
 
         with self.tables() as db:
             return Rows(model_stats(db, by or ("model",), resolve(db, run) if run else ""))
@@ -335,7 +335,7 @@ class Folder:
 
     def _repr_html_(self) -> str:
         from agent0.assembly.api.rows import html_table
-        from projections.runs import list_runs
+        from agent0.projections.runs import list_runs
 
         if not self.runs():
             return f"<p>{self!r}: no run yet</p>"

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from agent0.assembly.api.calls import Say
 from agent0.assembly.api.rows import Row, Rows, html_table, text
 from agent0.assembly.api.trajectories import Trajectory, transcript_of
+from agent0.events.base import Recorded, decode
 from agent0.settings import Settings
-from events.base import Recorded, decode
 
 _COLOURS = {"ink": "#222", "quiet": "#8a8a8a", "validation": "#0072b2", "tools": "#d55e00", "test": "#009e73"}
 _COLOURS |= {"forced": "#cc79a7", "within": "#e69f00"}
@@ -59,7 +59,7 @@ class Run:
     @property
     def row(self) -> Row:
         """Its row of the table of runs: name, profile, seed, counts, scores, times, and ``config``."""
-        from projections.runs import show_run
+        from agent0.projections.runs import show_run
 
         with self.folder.tables() as db:
             return show_run(db, self.id)
@@ -92,7 +92,7 @@ class Run:
 
     def curve(self) -> Rows:
         """Its learning curve: a row for each iteration, -1 being the untrained student."""
-        from projections.evaluations import learning_curve
+        from agent0.projections.evaluations import learning_curve
 
         with self.folder.tables() as db:
             return Rows(learning_curve(db, self.id))
@@ -139,8 +139,8 @@ class Run:
         Raises:
             NotFoundError: the run has no such attempt.
         """
-        from projections.attempts import show_attempt
-        from projections.rewards import explain_rewards
+        from agent0.projections.attempts import show_attempt
+        from agent0.projections.rewards import explain_rewards
 
         with self.folder.tables() as db:
             found = show_attempt(db, self.id, attempt)
@@ -154,8 +154,8 @@ class Run:
     def trajectories(self, *, correct: bool | None = None, evaluation: str = "") -> Iterator[Trajectory]:
         """Its attempts one by one, in the order in which they were asked for, or the items of an ``evaluation`` (its
         id, or a split, checkpoint or benchmark); ``correct`` picks right or wrong ones."""
-        from projections.attempts import list_attempts
-        from projections.evaluation_items import list_items
+        from agent0.projections.attempts import list_attempts
+        from agent0.projections.evaluation_items import list_items
 
         with self.folder.tables() as db:
             if evaluation:
@@ -167,7 +167,7 @@ class Run:
 
     def events(self, type: str = "", task: str = "", after: int = 0) -> Iterator[Recorded]:
         """Its events in the order of the log, typed; of one ``type`` or ``task`` where named, after a sequence."""
-        from projections.events import stored_events
+        from agent0.projections.events import stored_events
 
         with self.folder.tables() as db:
             rows = stored_events(db, self.id, type, task, after)
@@ -176,7 +176,7 @@ class Run:
 
     def explain(self, name: str) -> Rows:
         """The receipts of a task or an attempt: each part with its inputs, value and weight."""
-        from projections.rewards import explain_rewards
+        from agent0.projections.rewards import explain_rewards
 
         one = {"attempt": name} if "-a" in name else {"task": name}
         with self.folder.tables() as db:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent0.assembly.api.rows import Row, Rows, html_table, text
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
 from agent0.settings import Settings
-from events.values import Artifact
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,15 +48,15 @@ class Trajectory:
 
 
 def transcript_of(settings: Settings, found: Row) -> list[dict[str, Any]]:
-    """The conversation of an attempt that ``projections.attempts.show_attempt`` found: as its event has it, from the
-    artifact store where it was too long (of an item of an evaluation with its ``calls``), or of an attempt that goes
-    on. Takes ``transcript_artifact`` out of it.
+    """The conversation of an attempt that ``agent0.projections.attempts.show_attempt`` found: as its event has it, from
+    the artifact store where it was too long (of an item of an evaluation with its ``calls``), or of an attempt that
+    goes on. Takes ``transcript_artifact`` out of it.
 
     Raises:
         NotFoundError: the artifact is gone.
     """
-    from infra.storage.artifacts import FileArtifacts
-    from projections.tool_calls import recorded_calls
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.tool_calls import recorded_calls
 
     stored = found.pop("transcript_artifact", None) or found["progress"]
     if found["transcript"] or not stored:

@@ -12,6 +12,9 @@ from agent0.evaluation.benchmarks import Benchmark, Item
 from agent0.evaluation.benchmarks.likelihoods import chosen_by
 from agent0.evaluation.error_types import error_type
 from agent0.evaluation.item_rollout import judged_reply
+from agent0.events.base import sha256
+from agent0.events.benchmarks import ItemScored, Mode
+from agent0.events.values import Artifact, Task
 from agent0.grading import Grade
 from agent0.ports.models import Likelihood, Model
 from agent0.ports.sandbox import Sandbox
@@ -25,12 +28,9 @@ from agent0.settings import PolicyConfig, StudentConfig
 from agent0.tools.cache import ToolCache
 from agent0.tools.snapshots import save
 from agent0.verification.verifiers import Verdict
-from events.base import sha256
-from events.benchmarks import ItemScored, Mode
-from events.values import Artifact, Task
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)

@@ -23,16 +23,16 @@ from agent0.assembly.validate.tool_form import with_tool_form
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
+from agent0.events.base import Recorded, effect_id, sha256
+from agent0.events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
+from agent0.events.values import Artifact
 from agent0.ports.models import Model
 from agent0.rollout.student import student_prompt
 from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile
-from events.base import Recorded, effect_id, sha256
-from events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
-from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 __all__ = [
     "Plan",
@@ -87,7 +87,7 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     Raises:
         ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
     """
-    from infra.storage.datasets import find
+    from agent0.infra.storage.datasets import find
 
     benchmark_items: dict[str, Held] = {}
     files: dict[str, str] = {}
@@ -207,7 +207,7 @@ def _began(
 
 
 async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> BenchmarkContext:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     artifacts = FileArtifacts(settings.home)
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache")
@@ -237,7 +237,7 @@ def _model(actor: StudentConfig, models: Any, found: Mapping[str, Held]) -> Mode
     if actor.provider != "scripted":
         model: Model = models.open(actor)
         return model
-    from infra.models.replay import Replay
+    from agent0.infra.models.replay import Replay
 
     return Replay({item.question: item.reference for _, items in found.values() for item in items})
 
@@ -338,8 +338,8 @@ async def adapter_of(settings: Settings, run: str, checkpoint: str) -> Artifact:
         NotFoundError: no such run or checkpoint, or its adapter was pruned or is gone.
         LogError: its adapter is damaged.
     """
-    from events.checkpoints import CheckpointTrained
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.events.checkpoints import CheckpointTrained
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     async with open_log(settings, "reader") as log:
         trained = [r.event async for r in log.read(run, ["CheckpointTrained"])]

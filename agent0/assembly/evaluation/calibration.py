@@ -15,6 +15,9 @@ from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError, OperationError
 from agent0.evaluation.calibration_report import FITTING, SCORING, Found, judged, to_event
+from agent0.events.base import Recorded, effect_id, sha256
+from agent0.events.benchmarks import ROUTED, SAMPLED, BenchmarkStarted, CalibratorFitted, ItemScored
+from agent0.events.values import Artifact, Split, Task
 from agent0.ports.models import Model
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -28,12 +31,9 @@ from agent0.settings import RoutingConfig, Settings
 from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
 from agent0.verification.verifiers import Verdict, verifier_for
-from events.base import Recorded, effect_id, sha256
-from events.benchmarks import ROUTED, SAMPLED, BenchmarkStarted, CalibratorFitted, ItemScored
-from events.values import Artifact, Split, Task
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _asked_how(plan: Plan) -> str:
 
 
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
     artifacts = FileArtifacts(settings.home)

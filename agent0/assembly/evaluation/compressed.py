@@ -60,7 +60,7 @@ async def measure_loss(
     Raises:
         ConfigError: nothing is compressed, by a summary that costs money, or ``run`` was begun with another plan.
     """
-    from infra.gateway.compression.compressing import Compressing
+    from agent0.infra.gateway.compression.compressing import Compressing
 
     writer, plan = summarizer_of(how, settings.router), replace(plan, ways=("plain", "compressed"))
     if not how.stages:

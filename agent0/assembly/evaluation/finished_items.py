@@ -12,10 +12,10 @@ from typing import IO, Any, Self
 
 from agent0.evaluation.checkpoint_score import Item
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_all
+from agent0.events.base import sha256
+from agent0.events.checkpoints import EvaluationRequested
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
-from events.base import sha256
-from events.checkpoints import EvaluationRequested
 
 FOLDER = "evaluating"
 Add = Callable[[int, Mapping[str, Any]], None]

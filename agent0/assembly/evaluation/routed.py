@@ -15,19 +15,19 @@ from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
 from agent0.evaluation.routed.standings import ATTEMPT, MODEL, WAYS, Paired, Standing, Way, paired, standing
+from agent0.events.base import effect_id, sha256
+from agent0.events.benchmarks import BenchmarkStarted, ItemScored
+from agent0.events.models import ModelCalled
+from agent0.events.values import Artifact, Split, Task
 from agent0.ports.models import Model
 from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RoutingConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
 from agent0.verification.verifiers import verifier_for
-from events.base import effect_id, sha256
-from events.benchmarks import BenchmarkStarted, ItemScored
-from events.models import ModelCalled
-from events.values import Artifact, Split, Task
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def name_of(plan: Plan, way: Way) -> str:
 
 async def open_all(settings: Settings, stack: AsyncExitStack, log: "Log") -> dict[str, Any]:
     """What attempts and verdicts need, by name; ``stack`` closes it."""
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
     artifacts = FileArtifacts(settings.home)

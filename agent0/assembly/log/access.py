@@ -8,9 +8,9 @@ from agent0.errors import EarlierLogError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from handlers import Handler
-    from infra.log.event_log import Log
-    from infra.log.nats_server import Role, Server
+    from agent0.handlers import Handler
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.nats_server import Role, Server
 
 
 @asynccontextmanager
@@ -23,9 +23,9 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
         DependencyError, AuthError, LogError: no server, no right, no log, a damaged one, or one written before 0.1.0.
     """
     from agent0.assembly.log.integrity import look, seal, seal_file
-    from infra.log.event_log import Log, NoLogError
-    from infra.log.nats_server import open_server
-    from infra.log.streams import GoneError
+    from agent0.infra.log.event_log import Log, NoLogError
+    from agent0.infra.log.nats_server import open_server
+    from agent0.infra.log.streams import GoneError
 
     server = await open_server(settings.home, settings.nats)
     try:
@@ -55,7 +55,7 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
 
 async def _require_present(log: "Log") -> None:
     """Raises EarlierLogError where the first run of ``log`` was begun before 0.1.0."""
-    from infra.log.decoder import STARTS, is_earlier
+    from agent0.infra.log.decoder import STARTS, is_earlier
 
     seq, body = await log.next(STARTS, 0)
     if seq and is_earlier(body):
@@ -68,7 +68,7 @@ async def provision(settings: Settings) -> None:
     Raises:
         LogError: what exists differs in a field that must not change.
     """
-    from infra.log.nats_server import open_server
+    from agent0.infra.log.nats_server import open_server
 
     server = await open_server(settings.home, settings.nats)
     try:
@@ -80,7 +80,7 @@ async def provision(settings: Settings) -> None:
 async def _provision(server: "Server", settings: Settings, *, change: bool) -> None:
     from agent0.assembly.log.integrity import topology
     from agent0.assembly.runtime.plugins import known_handlers
-    from infra.log.streams import init
+    from agent0.infra.log.streams import init
 
     await init(server, topology(settings), known_handlers().values(), change=change)
 
@@ -88,6 +88,6 @@ async def _provision(server: "Server", settings: Settings, *, change: bool) -> N
 async def check_log(settings: Settings, log: "Log", handlers: Iterable["Handler"]) -> None:
     """Raises LogError where stream or durables are not what these settings and handlers want."""
     from agent0.assembly.log.integrity import topology
-    from infra.log.streams import check
+    from agent0.infra.log.streams import check
 
     await check(log.client, topology(settings), handlers)

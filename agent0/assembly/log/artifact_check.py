@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.full_history import history
 from agent0.assembly.runtime.read_models import reading_log
+from agent0.events.checkpoints import CheckpointPruned, CheckpointTrained
+from agent0.events.runs import RunDeleted, RunStarted
+from agent0.events.values import Artifact
 from agent0.provenance.artifact_refs import may_name, mentioned, named, named_within
 from agent0.settings import Settings
-from events.checkpoints import CheckpointPruned, CheckpointTrained
-from events.runs import RunDeleted, RunStarted
-from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.storage.artifacts import FileArtifacts
 
 YOUNG_S = 3600.0
 """Nothing younger is thrown away: it is written before the event that names it."""
@@ -87,7 +87,7 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
 
 def artifact_store(settings: Settings) -> "FileArtifacts":
     """Open the store of artifacts that is in the data folder of ``settings``."""
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     return FileArtifacts(settings.home)
 

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from agent0.assembly.runtime.stamping import now, recorded
+from agent0.events.base import Recorded, decode
+from agent0.events.budgets import PREFIX, BudgetChanged
 from agent0.routing.budgets import balance_of, carry
-from events.base import Recorded, decode
-from events.budgets import PREFIX, BudgetChanged
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 async def entries_to_carry(log: "Log", runs: Iterable[str]) -> tuple[str, ...]:
     """The newest entry, as it would be stored, of each budget among the run tokens ``runs`` that goes on: all but those
     of runs, which are over, and of days that are."""
-    from infra.gateway.ledger import newest_entry
+    from agent0.infra.gateway.ledger import newest_entry
 
     found = [(run, await newest_entry(log, run)) for run in runs if run.startswith(PREFIX)]
     return tuple(recorded(run, entry).to_json().decode() for run, entry in found if entry and _goes_on(entry))

@@ -14,9 +14,9 @@ from typing import Any
 from agent0.assembly.log.plugin_paths import known_paths, remember_paths
 from agent0.assembly.log.waits import waits
 from agent0.assembly.runtime.stamping import now
+from agent0.infra.bus import user_code
+from agent0.infra.models.calls import first_words
 from agent0.settings import Settings
-from infra.bus import user_code
-from infra.models.calls import first_words
 
 FOLDER = "carriers"
 

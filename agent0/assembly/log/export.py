@@ -11,18 +11,18 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.stamping import code_rev, now
 from agent0.errors import LogError, NotFoundError
+from agent0.events.alarms import LOG, LogSealed
+from agent0.events.base import sha256
+from agent0.events.runs import RunStarted
+from agent0.events.values import Artifact
 from agent0.provenance.artifact_refs import may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
 from agent0.provenance.redaction import Redaction, tombstone
 from agent0.settings import Settings
-from events.alarms import LOG, LogSealed
-from events.base import sha256
-from events.runs import RunStarted
-from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.integrity.archive import Manifest
-    from infra.log.event_log import Log
+    from agent0.infra.integrity.archive import Manifest
+    from agent0.infra.log.event_log import Log
 
 Bodies = list[tuple[int, bytes]]
 
@@ -102,8 +102,8 @@ async def _ancestry(log: "Log", run: str) -> frozenset[str]:
 
 async def write(settings: Settings, log: "Log", path: Path, request: ExportRequest) -> tuple["Manifest", bytes]:
     """Write what is ``wanted`` of the log to ``path``; its manifest, and that as it was written."""
-    from infra.integrity.archive import Manifest, Writer, stretches
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.integrity.archive import Manifest, Writer, stretches
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     begin, until = await _extent(settings, log, request.runs)
     with Writer(path) as writer:
@@ -135,7 +135,7 @@ async def write(settings: Settings, log: "Log", path: Path, request: ExportReque
 async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple[Chain, int]:
     """Where an export begins, as a chain, and its last sequence: for one run from the seal before its first event to
     the one behind its last."""
-    from infra.integrity.sealer import begin
+    from agent0.infra.integrity.sealer import begin
 
     whole, end = begin(seal_file(settings).read(), whole=True), await log.last_seq()
     if not runs:
@@ -157,7 +157,7 @@ async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple
 async def _take(
     log: "Log", begin: Chain, until: int, request: ExportRequest, add: Callable[[int, bytes], None]
 ) -> _Taken:
-    from infra.integrity.sealer import require
+    from agent0.infra.integrity.sealer import require
 
     taken = _Taken(Chain(last=begin.last, digest=begin.digest), begin)
     async with aclosing(log.read_bodies(begin.last, until)) as chunks:  # type: ignore[type-var]
@@ -175,7 +175,7 @@ async def _none() -> AsyncIterator[Bodies]:
 
 def _kept(taken: _Taken, request: ExportRequest, seq: int, body: bytes) -> bytes:
     """``body``, or what stands for it."""
-    from infra.log.restore import place_of
+    from agent0.infra.log.restore import place_of
 
     place_of(seq, body)  # what could not be brought back is not carried away
     raw = json.loads(body)
@@ -226,9 +226,9 @@ def _carried(
 
 def look_into(path: Path) -> dict[str, Any]:
     """An archive, and everything that is wrong with it."""
-    from infra.integrity.archive import manifest_of
-    from infra.integrity.archive_check import examine
-    from infra.integrity.archive_place import open_archive
+    from agent0.infra.integrity.archive import manifest_of
+    from agent0.infra.integrity.archive_check import examine
+    from agent0.infra.integrity.archive_place import open_archive
 
     place = open_archive(path)
     manifest = manifest_of(place)

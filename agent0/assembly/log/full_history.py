@@ -10,8 +10,8 @@ from agent0.errors import NotFoundError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from infra.integrity.seal_journal import Archived
-    from infra.log.event_log import Log
+    from agent0.infra.integrity.seal_journal import Archived
+    from agent0.infra.log.event_log import Log
 
 Bodies = list[tuple[int, bytes]]
 
@@ -40,8 +40,8 @@ def history(settings: Settings, log: "Log") -> Callable[[int, int], AsyncIterato
 
 
 def _archived(one: "Archived", after: int, until: int) -> Iterator[Bodies]:
-    from infra.integrity.archive import events_of, manifest_of
-    from infra.integrity.archive_place import open_archive
+    from agent0.infra.integrity.archive import events_of, manifest_of
+    from agent0.infra.integrity.archive_place import open_archive
 
     try:
         place = open_archive(Path(one.path))

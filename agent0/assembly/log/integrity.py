@@ -12,22 +12,22 @@ from agent0.provenance.hash_chain import Difference, Seal, digest_of
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from infra.integrity.seal_journal import Known, SealFile
-    from infra.integrity.sealer import Sealer, Verified
-    from infra.log.event_log import Log
-    from infra.log.streams import Topology
+    from agent0.infra.integrity.seal_journal import Known, SealFile
+    from agent0.infra.integrity.sealer import Sealer, Verified
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.streams import Topology
 
 
 def seal_file(settings: Settings) -> "SealFile":
     """Open the file in the data folder that records the hash-chain checkpoints (``seals.jsonl``)."""
-    from infra.integrity.seal_journal import SealFile
+    from agent0.infra.integrity.seal_journal import SealFile
 
     return SealFile(settings.home)
 
 
 def topology(settings: Settings, known: "Known | None" = None) -> "Topology":
     """Make the expected configuration of the log's streams."""
-    from infra.log.streams import Topology
+    from agent0.infra.log.streams import Topology
 
     known = known or seal_file(settings).read()
     stream = known.stream
@@ -40,7 +40,7 @@ async def look(settings: Settings, log: "Log") -> None:
     Raises:
         LogError: the log is not what it was; nothing may be written to it.
     """
-    from infra.integrity import sealer as seals
+    from agent0.infra.integrity import sealer as seals
 
     file, copy = seal_file(settings), _Copy(settings)
     known = file.read()
@@ -54,7 +54,7 @@ async def look(settings: Settings, log: "Log") -> None:
 
 async def verify(settings: Settings, log: "Log") -> "Verified":
     """The whole log against its seals, those in the data folder, and the tables."""
-    from infra.integrity import sealer as seals
+    from agent0.infra.integrity import sealer as seals
 
     copy, known = _Copy(settings), seal_file(settings).read()
     noted = known.stream is not None
@@ -88,8 +88,8 @@ async def check_log(settings: Settings, log: "Log") -> dict[str, Any]:
 
 async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
     """Messages that are no events, as far as the log can be read."""
-    from infra.log.reader import GapError
-    from infra.log.set_aside import unreadable
+    from agent0.infra.log.reader import GapError
+    from agent0.infra.log.set_aside import unreadable
 
     out = []
     with suppress(GapError):
@@ -104,8 +104,8 @@ async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
 def sealer(settings: Settings, log: "Log") -> "Sealer":
     """Make the task that appends hash-chain checkpoints to ``log`` while a process works."""
     from agent0.assembly.runtime.stamping import recorded
-    from events.alarms import LOG
-    from infra.integrity.sealer import Sealer
+    from agent0.events.alarms import LOG
+    from agent0.infra.integrity.sealer import Sealer
 
     return Sealer(log, seal_file(settings), settings.nats.seal_every, lambda event: recorded(LOG, event))
 
@@ -123,26 +123,26 @@ class _Copy:
 
     def reached(self, known: "Known") -> int:
         """How far they have come."""
-        from projections import position
+        from agent0.projections import position
 
         at = self._ask(position)
         return at.seq if at and at.stream == known.identity else 0
 
     def seals(self, known: "Known") -> list[Seal]:
         """The seals they have seen."""
-        from projections.seals import list_seals
+        from agent0.projections.seals import list_seals
 
         return [Seal(**row) for row in self._ask(list_seals) or ()] if self.reached(known) else []
 
     def __call__(self, first: int, last: int) -> Mapping[int, bytes]:
-        from projections.seals import bodies_between
+        from agent0.projections.seals import bodies_between
 
         held = self._ask(lambda db: bodies_between(db, first, last)) or {}
         return {seq: digest_of(body) for seq, body in held.items()}
 
     def _ask(self, query: Any) -> Any:
         """What ``query`` answers; None where the tables cannot be asked: they are a help, and no condition."""
-        from infra.storage import sqlite
+        from agent0.infra.storage import sqlite
 
         if self._path.exists():
             with suppress(Agent0Error, sqlite3.Error), sqlite.reading(self._path) as db:

@@ -12,12 +12,12 @@ from agent0.assembly.log.export import describe_archive
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import DependencyError, LogError, OperationError
+from agent0.events.base import sha256
 from agent0.settings import Settings
-from events.base import sha256
 
 if TYPE_CHECKING:
-    from infra.integrity.archive import Manifest
-    from infra.integrity.archive_place import Place
+    from agent0.infra.integrity.archive import Manifest
+    from agent0.infra.integrity.archive_place import Place
 
 
 async def bring(settings: Settings, path: Path) -> dict[str, Any]:
@@ -26,9 +26,9 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     Raises:
         DamagedError: the archive is not what it was. OperationError: the data folder is not empty.
     """
-    from infra.integrity.archive import manifest_of
-    from infra.integrity.archive_place import open_archive
-    from infra.integrity.seal_journal import IMPORTING
+    from agent0.infra.integrity.archive import manifest_of
+    from agent0.infra.integrity.archive_place import open_archive
+    from agent0.infra.integrity.seal_journal import IMPORTING
 
     place = open_archive(path)
     manifest = manifest_of(place)
@@ -62,8 +62,8 @@ def require_whole(place: "Place", manifest: "Manifest") -> None:
     Raises:
         DamagedError: something is missing or was changed.
     """
-    from infra.integrity.archive_check import examine
-    from infra.integrity.archive_place import DamagedError
+    from agent0.infra.integrity.archive_check import examine
+    from agent0.infra.integrity.archive_place import DamagedError
 
     if wrong := examine(place, manifest):
         raise DamagedError(place.path, wrong)
@@ -94,7 +94,7 @@ def _alone(home: Path) -> Iterator[None]:
 
 async def _clear(settings: Settings, made: Path) -> None:
     """What an import that was killed left behind: its server may still run."""
-    from infra.log.nats_server import open_server
+    from agent0.infra.log.nats_server import open_server
 
     seal_file(settings).read()  # it may have been killed when all was done
     if (made / "nats").exists():
@@ -104,7 +104,7 @@ async def _clear(settings: Settings, made: Path) -> None:
 
 
 async def _require_empty(settings: Settings) -> None:
-    from infra.log.event_log import NoLogError
+    from agent0.infra.log.event_log import NoLogError
 
     fix = "Name an empty data folder: AGENT0_HOME=…"
     if seal_file(settings).read().stream or (settings.home / "tables" / "view.db").exists():
@@ -123,13 +123,13 @@ async def _require_empty(settings: Settings) -> None:
 
 async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Manifest") -> None:
     """A whole server's folder beside the one that is used, with every event read back."""
-    from infra.integrity.archive import events_of
-    from infra.integrity.seal_journal import Known, SealFile, Stream
-    from infra.integrity.sealer import begin, require, through
-    from infra.log.event_log import Log
-    from infra.log.nats_server import open_server
-    from infra.log.restore import restore
-    from infra.log.streams import Topology, init
+    from agent0.infra.integrity.archive import events_of
+    from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
+    from agent0.infra.integrity.sealer import begin, require, through
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.nats_server import open_server
+    from agent0.infra.log.restore import restore
+    from agent0.infra.log.streams import Topology, init
 
     server = await open_server(made, settings.nats)
     try:
@@ -155,9 +155,9 @@ def bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") ->
     Raises:
         LogError: one is not what its digest says.
     """
-    from infra.integrity.archive import artifact_name
-    from infra.integrity.archive_place import read
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.integrity.archive import artifact_name
+    from agent0.infra.integrity.archive_place import read
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     store = FileArtifacts(settings.home)
     for artifact in manifest.artifacts:

@@ -14,8 +14,8 @@ from agent0.errors import OperationError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from infra.integrity.archive import Manifest
-    from infra.log.event_log import Log
+    from agent0.infra.integrity.archive import Manifest
+    from agent0.infra.log.event_log import Log
 
 OVER = ("finished", "cancelled")
 
@@ -26,7 +26,7 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
     Raises:
         OperationError: a run is not over, or others use the log. LogError: the log is damaged.
     """
-    from infra.storage.state_files import StateFiles
+    from agent0.infra.storage.state_files import StateFiles
 
     if settings.nats.url:
         why = "Only the embedded server's stream can be replaced safely."
@@ -37,7 +37,7 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
             pass  # its end seals what there is
         await catch_up(settings, log)
         if found := (await verify(settings, log)).differences:
-            from infra.integrity.sealer import BrokenLogError
+            from agent0.infra.integrity.sealer import BrokenLogError
 
             raise BrokenLogError(found)
         manifest = await _put_away(settings, log, path)
@@ -47,7 +47,7 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
 
 
 async def _require_over(settings: Settings, log: "Log") -> None:
-    from projections.runs import list_runs
+    from agent0.projections.runs import list_runs
 
     await catch_up(settings, log)
     with reading(settings) as db:
@@ -61,9 +61,9 @@ async def _require_over(settings: Settings, log: "Log") -> None:
 
 async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
     """Write the archive, read it back, and note that it is the truth up to its end."""
-    from infra.integrity.archive_place import open_archive
-    from infra.integrity.seal_journal import Archived
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.integrity.archive_place import open_archive
+    from agent0.infra.integrity.seal_journal import Archived
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     manifest, written = await write(settings, log, path, ExportRequest())
     if manifest.last < manifest.first:

@@ -6,13 +6,13 @@ from agent0.assembly.log.carried_budgets import carried
 from agent0.assembly.log.integrity import seal_file, topology
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.stamping import recorded
+from agent0.events.alarms import LOG, LogContinued
+from agent0.events.base import effect_id
+from agent0.events.values import Artifact
 from agent0.settings import Settings
-from events.alarms import LOG, LogContinued
-from events.base import effect_id
-from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log.nats_server import Server
+    from agent0.infra.log.nats_server import Server
 
 
 MANIFEST = "application/vnd.agent0.archive+json"
@@ -20,10 +20,10 @@ MANIFEST = "application/vnd.agent0.archive+json"
 
 async def finish(settings: Settings, server: "Server") -> None:
     """Where a stream was archived and has no successor yet, make it. Harmless to repeat."""
-    from infra.integrity.seal_journal import Stream
-    from infra.log.event_log import Log, NoLogError
-    from infra.log.restore import renew
-    from infra.log.server_folder import provisioning
+    from agent0.infra.integrity.seal_journal import Stream
+    from agent0.infra.log.event_log import Log, NoLogError
+    from agent0.infra.log.restore import renew
+    from agent0.infra.log.server_folder import provisioning
 
     file = seal_file(settings)
     async with provisioning(server.folder, "archive.lock"):

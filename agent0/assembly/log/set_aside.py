@@ -17,9 +17,9 @@ async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]
     """
     from agent0.assembly.log.access import open_log
     from agent0.assembly.runtime.stamping import recorded
-    from events.alarms import LOG, MessageExcluded
-    from events.base import sha256
-    from infra.log.set_aside import unreadable
+    from agent0.events.alarms import LOG, MessageExcluded
+    from agent0.events.base import sha256
+    from agent0.infra.log.set_aside import unreadable
 
     async with open_log(settings) as log:
         body = await log.body(seq)

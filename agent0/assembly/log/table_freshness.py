@@ -7,13 +7,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent0.errors import Agent0Error
+from agent0.infra.log import server_folder, server_proof
 from agent0.settings import Settings
-from infra.log import server_folder, server_proof
 
 PATIENCE_S = 1.0
 """Seconds in which an external server must take a connection, and then greet; else what is on disk is shown."""
 NATS_PORT = 4222
-_PROJECTIONS = Path(__file__).parents[3] / "projections"
+_PROJECTIONS = Path(__file__).parents[2] / "projections"
 
 
 def tables_current(settings: Settings) -> bool:
@@ -69,8 +69,8 @@ def _note(settings: Settings) -> Path:
 
 def _standing(settings: Settings) -> dict[str, object]:
     """The log's files, the tables and the code that makes them; empty where the log may be written to."""
-    from infra.storage.sqlite import reading
-    from projections.projector import position
+    from agent0.infra.storage.sqlite import reading
+    from agent0.projections.projector import position
 
     rest, view = server_folder.at_rest(settings.home / "nats"), settings.home / "tables" / "view.db"
     if not rest or not view.exists():

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from infra.bus import user_code
-from infra.models.calls import first_words
-from infra.storage import disk
+from agent0.infra.bus import user_code
+from agent0.infra.models.calls import first_words
+from agent0.infra.storage import disk
 
 LOOK_S = 1.0
 

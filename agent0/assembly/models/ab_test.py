@@ -17,19 +17,19 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.errors import OperationError
 from agent0.evaluation.item_rollout import RolloutPorts
+from agent0.events.checkpoints import (
+    CheckpointRepeated,
+    CheckpointTrained,
+    EvaluationRequested,
+    ModelsCompared,
+)
+from agent0.events.values import Split
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE, Checkpoint
 from agent0.stats.intervals import wilson
 from agent0.stats.sequential_test import e_value, winner
 from agent0.tasks.seeds import derive_seed
-from events.checkpoints import (
-    CheckpointRepeated,
-    CheckpointTrained,
-    EvaluationRequested,
-    ModelsCompared,
-)
-from events.values import Split
 
 SPLIT: Split = "validation"
 """Where new tasks are drawn from: never from test."""
@@ -72,7 +72,7 @@ async def compare_models(
         OperationError: a teacher's; or their runs ask for other families, so there are no same tasks.
         RequirementsError: something is missing that their students need.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     began = time.monotonic()
     async with open_log(settings) as log:
@@ -127,7 +127,7 @@ async def repeat(
         OperationError: a teacher's.
         RequirementsError: something is missing that its student needs.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     began = time.monotonic()
     async with open_log(settings) as log:
@@ -206,7 +206,7 @@ class _Answers:
 
 @asynccontextmanager
 async def _answering(settings: Settings) -> AsyncIterator[_Answers]:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     async with AsyncExitStack() as stack:
         names = [port.name for port in fields(RolloutPorts)]

@@ -12,9 +12,9 @@ from agent0.errors import Agent0Error, AuthError, DependencyError
 from agent0.settings import ActorConfig, RunConfig
 
 if TYPE_CHECKING:
+    from agent0.handlers import Handler
+    from agent0.infra.log.streams import Reactor
     from agent0.run.lifecycle import RunState
-    from handlers import Handler
-    from infra.log.streams import Reactor
 
 EMBEDDER = ("sentence_transformers", "faiss")
 
@@ -24,7 +24,7 @@ async def lacks(
 ) -> DependencyError | None:
     """What this process has not, of what ``reactor``, one of its ``handlers``, needs for the run of ``state``: a file
     of a user, a package, the key of a vendor, the folder of a model, a graphics card. None where it has everything."""
-    from handlers import require_plugins
+    from agent0.handlers import require_plugins
 
     if state is None:
         return None

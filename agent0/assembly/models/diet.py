@@ -3,19 +3,19 @@
 import json
 from typing import TYPE_CHECKING
 
+from agent0.events.base import Recorded
+from agent0.events.benchmarks import TaskReviewed
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.tasks import ResultVerified, TaskAttempted, TaskProposed
+from agent0.events.values import Trajectory
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
 from agent0.rollout.claim_check import redeem
 from agent0.state.run_state import BASE
 from agent0.training.diet import Diet, diet_of
-from events.base import Recorded
-from events.benchmarks import TaskReviewed
-from events.checkpoints import CheckpointTrained
-from events.tasks import ResultVerified, TaskAttempted, TaskProposed
-from events.values import Trajectory
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 TYPES = ("TaskProposed", "TaskAttempted", "ResultVerified", "TaskReviewed", "CheckpointTrained")
 

@@ -13,17 +13,17 @@ from uuid import uuid4
 from agent0.assembly.models.lineage import check_stored, checkpoint
 from agent0.assembly.runtime.providers import provider_of
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError, bare_url
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.experiments import ExperimentStarted
+from agent0.events.runs import RunStarted
+from agent0.events.values import Artifact
 from agent0.settings import ActorConfig, RunConfig
-from events.checkpoints import CheckpointTrained
-from events.experiments import ExperimentStarted
-from events.runs import RunStarted
-from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
-    from infra.models.ollama.registry import OllamaModels
-    from infra.storage.artifacts import FileArtifacts
-    from infra.weights.merge import Lora, Whole
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.models.ollama.registry import OllamaModels
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.infra.weights.merge import Lora, Whole
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
@@ -53,7 +53,7 @@ class Source:
     @property
     def whole(self) -> bool:
         """Whether its adapter stands in the place of its base, and so cannot be served beside it."""
-        from infra.weights.merge import Whole
+        from agent0.infra.weights.merge import Whole
 
         return isinstance(self.weights, Whole)
 
@@ -67,8 +67,8 @@ async def open_source(log: "Log", artifacts: "FileArtifacts", name: str, base: P
         LogError: the adapter's file is damaged.
         OperationError: it holds no weights, or does not fit the base.
     """
-    from infra.weights.merge import check_fit, read_adapter
-    from infra.weights.safetensors_io import Weights, digest
+    from agent0.infra.weights.merge import check_fit, read_adapter
+    from agent0.infra.weights.safetensors_io import Weights, digest
 
     stored = await checkpoint(log, name)
     trained = stored.event
@@ -105,7 +105,7 @@ async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
 
 
 def _base(actor: ActorConfig) -> Path:
-    from infra.models.transformers import check_folder
+    from agent0.infra.models.transformers import check_folder
 
     place = provider_of(actor).folder
     if place is None:
@@ -126,7 +126,7 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
         OperationError: ``out`` holds something, or the base cannot be written in this form.
         DependencyError: the disk has no room for it.
     """
-    from infra.models.llama_server import file_digest
+    from agent0.infra.models.llama_server import file_digest
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OperationError(f"{out} is there already.", "It is no empty folder.", "Name another with --out.")
@@ -141,8 +141,8 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
 def describe(source: Source) -> dict[str, Any]:
     """What serves: by names and digests. ``text``: whether a server that is given text, not token ids, is sure to cut
     it as the model was taught."""
-    from infra.weights.gguf import split_name
-    from infra.weights.safetensors_io import digest
+    from agent0.infra.weights.gguf import split_name
+    from agent0.infra.weights.safetensors_io import digest
 
     name, exact = split_name(json.loads((source.base / "tokenizer.json").read_text(encoding="utf-8")))
     return {
@@ -174,7 +174,7 @@ def _staged(out: Path, size: int) -> Iterator[Path]:
 def _size(source: Source, form: Format) -> int:
     from math import prod
 
-    from infra.weights.safetensors_io import Weights
+    from agent0.infra.weights.safetensors_io import Weights
 
     base = Weights.of_folder(source.base)
     own = len(source.data)
@@ -182,28 +182,28 @@ def _size(source: Source, form: Format) -> int:
 
 
 def _gguf(source: Source, folder: Path, _: str) -> None:
-    from infra.weights.gguf import write_adapter, write_base
+    from agent0.infra.weights.gguf import write_adapter, write_base
 
     write_adapter(source.weights, source.base, folder / "adapter.gguf")
     write_base(source.base, folder / "base.gguf")
 
 
 def _gguf_merged(source: Source, folder: Path, _: str) -> None:
-    from infra.weights.gguf import write_base
-    from infra.weights.merge import merged
-    from infra.weights.safetensors_io import Weights
+    from agent0.infra.weights.gguf import write_base
+    from agent0.infra.weights.merge import merged
+    from agent0.infra.weights.safetensors_io import Weights
 
     write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)))
 
 
 def _merged(source: Source, folder: Path, kind: str) -> None:
-    from infra.weights.merge import save_merged
+    from agent0.infra.weights.merge import save_merged
 
     save_merged(source.base, source.weights, folder, kind)
 
 
 def _adapter(source: Source, folder: Path, _: str) -> None:
-    from infra.engine.adapter import files
+    from agent0.infra.engine.adapter import files
 
     for name, content in files(source.data).items():
         (folder / name).write_bytes(content)
@@ -224,7 +224,7 @@ def check_files(folder: Path, source: Source) -> dict[str, Any]:
         NotFoundError: there is no note of an export in ``folder``.
         LogError: a file is missing or changed, or the files are of another checkpoint.
     """
-    from infra.models.llama_server import file_digest
+    from agent0.infra.models.llama_server import file_digest
 
     try:
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
@@ -255,8 +255,8 @@ async def push(
         DependencyError: no server, or one that is too old.
         OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
-    from infra.models.ollama.registry import OllamaModels
-    from infra.weights.merge import not_separable
+    from agent0.infra.models.ollama.registry import OllamaModels
+    from agent0.infra.weights.merge import not_separable
 
     if way == "adapter" and source.whole:
         raise not_separable()
@@ -280,7 +280,7 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
     if not apart:
         _gguf_merged(source, folder, "")
         return {"files": {"model.gguf": await server.put(folder / "model.gguf")}}
-    from infra.weights.gguf import write_adapter, write_base
+    from agent0.infra.weights.gguf import write_adapter, write_base
 
     if base:
         await _check_base(server, source, base)
@@ -294,7 +294,7 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
 
 async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
-    from infra.weights.gguf import architecture, model_metadata
+    from agent0.infra.weights.gguf import architecture, model_metadata
 
     info = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.runtime.stamping import CodeRevision
 from agent0.errors import LogError, NotFoundError, OperationError
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointPruned, CheckpointTrained
+from agent0.events.experiments import DatasetSelected, ExperimentStarted
+from agent0.events.runs import RunStarted
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed, TaskRequested
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
 from agent0.training.manifest import dataset_sha, lineage_of
-from events.base import Recorded
-from events.checkpoints import CheckpointPruned, CheckpointTrained
-from events.experiments import DatasetSelected, ExperimentStarted
-from events.runs import RunStarted
-from events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed, TaskRequested
-from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.storage.artifacts import FileArtifacts
 
 _PAST = ("RunStarted", "TaskRequested", "TaskProposed", "TaskAttempted", "ResultVerified", "RewardAssigned")
 
@@ -224,7 +224,7 @@ def check_adapter(data: bytes) -> dict[str, Any]:
     Raises:
         OperationError: it is no adapter, or says nothing of its lineage.
     """
-    from infra.engine.adapter import same_weights, unpack
+    from agent0.infra.engine.adapter import same_weights, unpack
 
     metadata = unpack(data).metadata
     if "lineage" not in metadata:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.models.export import Source
 from agent0.errors import ConfigError, bare_url
 from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, limit, parity, probes
+from agent0.events.values import Turn
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
-from events.values import Turn
 
 if TYPE_CHECKING:
-    from infra.models.llama_server import Said, Served
+    from agent0.infra.models.llama_server import Said, Served
 
 
 async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tolerance: float) -> dict[str, Any]:
@@ -58,7 +58,7 @@ async def reference(
     source: Source, artifacts: Artifacts, turns_of_probes: Sequence[tuple[Turn, ...]]
 ) -> tuple[list[Generation], list[Generation]]:
     """What the trained model writes greedily after each probe, and what its base does."""
-    from infra.models.transformers import Transformers
+    from agent0.infra.models.transformers import Transformers
 
     model = Transformers(source.base, artifacts, name="reference")
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS)
@@ -75,7 +75,7 @@ async def reference(
 
 
 async def _written(server: "Served", source: Source, one: Generation, adapted: bool) -> "Said | None":
-    from infra.models.llama_server import spelt
+    from agent0.infra.models.llama_server import spelt
 
     return await server.write(one.prompt_ids, spelt(source.base, one.prompt_ids), TOKENS, adapted)
 
@@ -117,8 +117,8 @@ def _steps(one: Generation, by_id: bool) -> list[Step]:
 async def _digest(source: Source, server: "Served") -> dict[str, Any]:
     """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives; None where that
     cannot be told."""
-    from infra.models.llama_server import file_digest
-    from infra.weights.gguf import write_adapter
+    from agent0.infra.models.llama_server import file_digest
+    from agent0.infra.weights.gguf import write_adapter
 
     digest, note = await server.digest()
     if source.whole:
@@ -135,7 +135,7 @@ async def _digest(source: Source, server: "Served") -> dict[str, Any]:
 async def _template(
     source: Source, server: "Served", turns_of_probes: Sequence[tuple[Turn, ...]], ours: Sequence[Generation]
 ) -> dict[str, Any]:
-    from infra.models.llama_server import spelt
+    from agent0.infra.models.llama_server import spelt
 
     theirs = [await server.rendered(turns) for turns in turns_of_probes]
     if None in theirs:
@@ -146,8 +146,8 @@ async def _template(
 
 
 async def _open(url: str, name: str) -> "Served":
-    from infra.models.llama_server import LlamaServer, kind_of
-    from infra.models.ollama.registry import OllamaServed
+    from agent0.infra.models.llama_server import LlamaServer, kind_of
+    from agent0.infra.models.ollama.registry import OllamaServed
 
     if await kind_of(url) != "ollama":
         return LlamaServer(url)

@@ -22,17 +22,17 @@ from agent0.evaluation.protocol import (
     EvaluationProtocol,
 )
 from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, as_row, of_row, run_protocol
+from agent0.events.checkpoints import StudentExamined
+from agent0.events.values import Split, Task
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
-from events.checkpoints import StudentExamined
-from events.values import Split, Task
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 Report = Callable[[StudentExamined], None]
 _TOOLS = ("tools", "max_turns", "max_calls")
@@ -83,7 +83,7 @@ async def evaluate_protocols(
         ConfigError: tasks that there are not.
         RequirementsError: something is missing that a student needs.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
@@ -148,7 +148,7 @@ def _own_forms(plan: RunConfig) -> frozenset[str]:
 
 
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
     return await open_ports(names, settings, FileArtifacts(settings.home), stack)

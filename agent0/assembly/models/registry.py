@@ -10,12 +10,12 @@ from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.checkpoint_registry import check_promotion, kept, promotion, rollback
+from agent0.events.base import Recorded
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointPruned, CheckpointTrained
 from agent0.settings import Settings
-from events.base import Recorded
-from events.checkpoints import CheckpointEvaluated, CheckpointPruned, CheckpointTrained
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 async def promote(settings: Settings, name: str, reason: str) -> Recorded:
@@ -34,7 +34,7 @@ async def promoted(settings: Settings, log: "Log", name: str, reason: str) -> Re
         LogError: its adapter is damaged.
         OperationError: it cannot be, or was never scored.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     stored = await checkpoint(log, name)
     trained = stored.event
@@ -85,7 +85,7 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
         NotFoundError: no such run.
         OperationError: it is not over.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     store = FileArtifacts(settings.home)
     async with open_log(settings) as log:
@@ -111,7 +111,7 @@ async def _trained(log: "Log", run: str) -> list[CheckpointTrained]:
 
 async def _parents(log: "Log", run: str) -> set[str]:
     """Digests that any other run, fork or experiment asked to begin from, and those of the same run's requests."""
-    from events.checkpoints import EvaluationRequested, TrainingRequested
+    from agent0.events.checkpoints import EvaluationRequested, TrainingRequested
 
     found: set[str] = set()
     async for stored in log.read("", ["TrainingRequested", "EvaluationRequested", "CheckpointTrained"]):

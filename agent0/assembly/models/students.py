@@ -4,12 +4,12 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from agent0.errors import NotFoundError, OperationError
-from events.values import Artifact
-from projections.checkpoints import find_student
-from projections.runs import resolve, show_run
+from agent0.events.values import Artifact
+from agent0.projections.checkpoints import find_student
+from agent0.projections.runs import resolve, show_run
 
 if TYPE_CHECKING:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
 MEDIA = "application/x-tar"
 Row = dict[str, Any]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.runtime.providers import providers
 from agent0.errors import Agent0Error
+from agent0.events.values import Artifact, Trajectory
+from agent0.infra.engine.folder_template import token_texts
+from agent0.projections.attempts import trajectory_of
 from agent0.settings import RunConfig
-from events.values import Artifact, Trajectory
-from infra.engine.folder_template import token_texts
-from projections.attempts import trajectory_of
 
 if TYPE_CHECKING:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
 MOST = 8000
 """Tokens that are shown."""

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from agent0.errors import OperationError
-from events.runs import RunDeleted
+from agent0.events.runs import RunDeleted
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 async def require_kept(log: "Log", run: str) -> None:

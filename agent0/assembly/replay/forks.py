@@ -14,21 +14,21 @@ from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of, leaves
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.evaluation.suite import requested_benchmark
+from agent0.events.alarms import AlarmRaised, EventRedacted
+from agent0.events.base import Event, Recorded, effect_id
+from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested
+from agent0.events.runs import IterationMeasured, RunFailed, RunStarted
 from agent0.ports.storage import BenchmarkFiles
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
 from agent0.run.forking import has_another_base, redone
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import suite_key
-from events.alarms import AlarmRaised, EventRedacted
-from events.base import Event, Recorded, effect_id
-from events.checkpoints import EvaluationItemRequested, EvaluationRequested
-from events.runs import IterationMeasured, RunFailed, RunStarted
 
 if TYPE_CHECKING:
-    from handlers import Handler
-    from infra.log.event_log import Log
-    from infra.log.state_snapshots import Snapshots
+    from agent0.handlers import Handler
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.state_snapshots import Snapshots
 
 
 async def state_at(log: "Log", run: str, seq: int = 0, snapshots: "Snapshots | None" = None) -> RunState:
@@ -38,7 +38,7 @@ async def state_at(log: "Log", run: str, seq: int = 0, snapshots: "Snapshots | N
     Raises:
         NotFoundError: no such run, or ``seq`` is before its start or beyond the log.
     """
-    from infra.log.folding import state_until
+    from agent0.infra.log.folding import state_until
 
     last = await log.last_seq()
     if not 0 <= seq <= last:

@@ -13,7 +13,7 @@ from agent0.verification.panel import Opinion
 from agent0.verification.panel.opinion import judge_opinion
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 Asks = Literal["", "calls", "batch"]
 """How a judge is asked: not at all, by a call each, or by a vendor's batch API, which is cheaper and takes hours."""
@@ -25,7 +25,7 @@ class NewJudge:
     same request whenever it is asked, so that its answer is kept."""
 
     def __init__(self, settings: Settings, plan: RunConfig, name: str, log: "Log") -> None:
-        from infra.storage.artifacts import FileArtifacts
+        from agent0.infra.storage.artifacts import FileArtifacts
 
         check_routing(settings.model_copy(update={"run": plan}))
         self._settings, self._seed, self._name = settings, plan.seed, name

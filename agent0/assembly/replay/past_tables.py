@@ -8,9 +8,9 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from infra.storage import sqlite
-from projections import Projector, position, tables
-from projections.seals import bodies_between
+from agent0.infra.storage import sqlite
+from agent0.projections import Projector, position, tables
+from agent0.projections.seals import bodies_between
 
 CHUNK = 500
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from agent0.config.loading import environment_settings
 from agent0.errors import OperationError
+from agent0.infra.engine.worker_process import environment_of
 from agent0.settings import Settings
-from infra.engine.worker_process import environment_of
 
 Row = dict[str, Any]
 SHOWN = 500

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.errors import NotFoundError
+from agent0.events.checkpoints import CheckpointEvaluated, StudentExamined
+from agent0.events.values import Artifact
 from agent0.experiments.stored_verdicts import differences, stored
 from agent0.settings import Settings
-from events.checkpoints import CheckpointEvaluated, StudentExamined
-from events.values import Artifact
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
         NotFoundError: nothing of it was evaluated, or stored answers are not here.
         LogError: stored answers are damaged or unreadable.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     run, _, checkpoint = name.partition("/")
     store = FileArtifacts(settings.home)

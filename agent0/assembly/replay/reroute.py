@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.errors import NotFoundError
+from agent0.events.models import CallRouted, ModelCalled
 from agent0.experiments.reroute import reroute
 from agent0.settings import RoutingConfig, Settings
-from events.models import CallRouted, ModelCalled
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 Priced = Literal["as-run", "settings"]
 BLIND = (
@@ -70,7 +70,7 @@ async def _read(log: "Log", wanted: Reroute) -> tuple[list[CallRouted], list[tup
 
 def _costs(settings: Settings, calls: list[tuple[ModelCalled, Any]]) -> dict[tuple[str, str], int]:
     """What recorded tokens cost by the present price table and ``router.prices``."""
-    from infra.gateway.prices import Prices
+    from agent0.infra.gateway.prices import Prices
 
     prices, out = Prices(settings.router), {}
     for event, at in calls:

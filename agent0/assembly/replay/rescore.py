@@ -13,6 +13,12 @@ from agent0.assembly.runtime.read_models import sound_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.assembly.validate.rewards import amended_rules
 from agent0.errors import ConfigError, NotFoundError, OperationError, RewardError
+from agent0.events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
+from agent0.events.base import Event, Recorded
+from agent0.events.benchmarks import TaskReviewed
+from agent0.events.experiments import PREFIX, ExperimentFinished, ExperimentStarted, RecomputeFailed
+from agent0.events.runs import RunStarted
+from agent0.events.tasks import ResultVerified, RewardAssigned
 from agent0.experiments.compare_runs import Side, side_of
 from agent0.experiments.receipt_diff import (
     Receipt,
@@ -27,15 +33,9 @@ from agent0.experiments.rescore import HANDLER, RescoreFailure, Rescoring
 from agent0.provenance.fork_history import read_branch, read_whole
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.verification.human_review import verdicts_of
-from events.alarms import EventRedacted, ReactionDropped, ReactionFailed, ReactionRetried
-from events.base import Event, Recorded
-from events.benchmarks import TaskReviewed
-from events.experiments import PREFIX, ExperimentFinished, ExperimentStarted, RecomputeFailed
-from events.runs import RunStarted
-from events.tasks import ResultVerified, RewardAssigned
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 PART = 500
 """Events that land together, all or none."""

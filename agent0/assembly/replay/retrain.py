@@ -26,6 +26,11 @@ from agent0.config.loading import amended, config_of
 from agent0.errors import ConfigError, DependencyError, NotFoundError, OperationError
 from agent0.evaluation.item_events import checkpoint_evaluated
 from agent0.evaluation.item_rollout import RolloutPorts
+from agent0.events.base import Event, Recorded, sha256
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, EvaluationRequested, TrainingRequested
+from agent0.events.experiments import ExperimentFinished, ExperimentStarted
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRequested
+from agent0.events.values import Artifact, Role
 from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
 from agent0.experiments.retrained_adapters import adapters_answer, compare_adapters
 from agent0.experiments.substitution import ReceiptKey, Substituted
@@ -34,14 +39,9 @@ from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 from agent0.training.manifest import canonical
 from agent0.training.pipeline import make_checkpoint
-from events.base import Event, Recorded, sha256
-from events.checkpoints import CheckpointEvaluated, CheckpointTrained, EvaluationRequested, TrainingRequested
-from events.experiments import ExperimentFinished, ExperimentStarted
-from events.tasks import ResultVerified, RewardAssigned, TaskRequested
-from events.values import Artifact, Role
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 BASE = "base"
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
@@ -115,7 +115,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
         RequirementsError: something is missing that training or scoring needs.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     name = experiment_id(options.name)
     async with AsyncExitStack() as stack:

@@ -28,6 +28,10 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended, config_of
 from agent0.errors import Agent0Error, ConfigError
+from agent0.events.base import Event, Recorded
+from agent0.events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
+from agent0.events.runs import RunFinished
+from agent0.events.tasks import ResultVerified
 from agent0.experiments.receipt_diff import events_digest, experiment_event_id, experiment_id, start_of
 from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
 from agent0.ports.sandbox import Sandbox
@@ -36,13 +40,9 @@ from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
 from agent0.verification.panel import Opinion
 from agent0.verification.verdicts import DECIDING, HANDLER, attempts_to_verify, task_of, verdicts
-from events.base import Event, Recorded
-from events.experiments import ExperimentFinished, ExperimentStarted, RecomputeFailed
-from events.runs import RunFinished
-from events.tasks import ResultVerified
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 SECTION = "verification."
 OFTEN_S = 2.0
@@ -174,7 +174,7 @@ async def reverify(
         SandboxUnavailableError: verifiers have nothing to run programs in.
         OperationError: an experiment of this name asked something else.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     name = experiment_id(request.name)
     async with AsyncExitStack() as stack:

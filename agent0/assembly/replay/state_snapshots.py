@@ -12,18 +12,18 @@ from agent0.registry import LOADED
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
-    from infra.log.state_snapshots import Snapshots
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.state_snapshots import Snapshots
 
-ROOT = Path(__file__).parents[3]
-_RIM = ("api", "assembly", "cli", "config", "experiments", "report")
+PACKAGE = Path(__file__).parents[2]
+_RIM = ("api", "assembly", "cli", "config", "experiments", "handlers", "infra", "projections", "report")
 """Rooms of ``agent0`` that no fold imports."""
 
 
 def state_snapshots(settings: Settings, log: "Log") -> "Snapshots":
     """The snapshots below ``settings.home`` of runs in ``log``."""
-    from infra.log.state_snapshots import Snapshots
-    from infra.storage.state_files import StateFiles
+    from agent0.infra.log.state_snapshots import Snapshots
+    from agent0.infra.storage.state_files import StateFiles
 
     return Snapshots(log, StateFiles(settings.home), fold_version(), settings.handlers.snapshot_events)
 
@@ -37,10 +37,10 @@ def fold_version() -> str:
 @cache
 def _sources() -> str:
     found = hashlib.sha256(repr((sys.version_info[:2], _packages())).encode())
-    folders = [ROOT / "events", *(one for one in (ROOT / "agent0").iterdir() if one.name not in _RIM)]
+    folders = [entry for entry in PACKAGE.iterdir() if entry.name not in _RIM]
     for path in sorted(path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*.py"))):
         if path.suffix == ".py":
-            found.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+            found.update(f"{path.relative_to(PACKAGE)}\n".encode() + path.read_bytes())
     return found.hexdigest()
 
 

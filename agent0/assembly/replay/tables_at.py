@@ -16,11 +16,11 @@ from agent0.assembly.replay.rescore import Progress, Report
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.read_models import reading_log
 from agent0.errors import ConfigError, NotFoundError
+from agent0.events.base import decode
 from agent0.settings import Settings
-from events.base import decode
 
 if TYPE_CHECKING:
-    from projections import Table
+    from agent0.projections import Table
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ async def build(settings: Settings, request: Build, report: Report = lambda _: N
         ConfigError: the file is there already, or cannot be.
         LogError: the log or the archive is damaged; its place is named.
     """
-    from infra.integrity.seal_journal import sync_folder
-    from infra.storage.sqlite import connect, explained
-    from projections import Position
-    from projections import build as build_file
+    from agent0.infra.integrity.seal_journal import sync_folder
+    from agent0.infra.storage.sqlite import connect, explained
+    from agent0.projections import Position
+    from agent0.projections import build as build_file
 
     tables = known_tables(request.names)
     _require_free(settings, request.into)
@@ -80,7 +80,7 @@ def known_tables(names: tuple[str, ...] = ()) -> dict[str, "Table"]:
         NotFoundError: no such table.
     """
     from agent0.config.loading import nearest
-    from projections import tables
+    from agent0.projections import tables
 
     load_plugins()
     known = tables()
@@ -125,8 +125,8 @@ async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_Past
 
 
 def _archived(path: Path) -> _Past:
-    from infra.integrity.archive import events_of, manifest_of
-    from infra.integrity.archive_place import open_archive
+    from agent0.infra.integrity.archive import events_of, manifest_of
+    from agent0.infra.integrity.archive_place import open_archive
 
     place = open_archive(path)
     held = manifest_of(place)

@@ -5,9 +5,9 @@ from typing import Any
 
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
-from events.alarms import ReactionDropped, ReactionRetried
-from events.base import Event, Recorded
-from events.runs import RunCancelled, RunPaused
+from agent0.events.alarms import ReactionDropped, ReactionRetried
+from agent0.events.base import Event, Recorded
+from agent0.events.runs import RunCancelled, RunPaused
 
 
 def pausing(row: Mapping[str, Any], reason: str = "") -> Recorded | None:

@@ -15,14 +15,14 @@ from agent0.assembly.log.export import export
 from agent0.assembly.runtime.read_models import reading
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
+from agent0.events.base import Recorded
+from agent0.events.runs import RunDeleted, RunLabelled
+from agent0.events.values import Artifact
+from agent0.projections.runs import list_runs, show_run
 from agent0.settings import Settings
-from events.base import Recorded
-from events.runs import RunDeleted, RunLabelled
-from events.values import Artifact
-from projections.runs import list_runs, show_run
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 OVER = ("finished", "cancelled", "failed")
 ALL = 1_000_000

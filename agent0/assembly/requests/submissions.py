@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from agent0.assembly.models.students import adapter_of, present_student
 from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import ConfigError
+from agent0.events.base import Recorded
+from agent0.events.submissions import PREFIX, TaskSubmitted
+from agent0.projections.runs import show_run
 from agent0.settings import RunConfig
 from agent0.verification.submitted import read_question
-from events.base import Recorded
-from events.submissions import PREFIX, TaskSubmitted
-from projections.runs import show_run
 
 if TYPE_CHECKING:
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
 TASK, ATTEMPT = "t0", "t0-a0"
 

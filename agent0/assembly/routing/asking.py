@@ -7,9 +7,9 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.billing import check_routing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.errors import ConfigError
+from agent0.events.values import Turn
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.settings import ActorConfig, Settings
-from events.values import Turn
 
 ROLES = ("teacher", "student", "judge")
 
@@ -21,8 +21,8 @@ async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[s
         ConfigError: no such role, or it has no model. StreamBrokenError: the turn broke off after a piece of it was
         given. Otherwise as ``agent0.ports.models.Model.generate``.
     """
-    from infra.gateway.streaming import streamed
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.gateway.streaming import streamed
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     actor = actor_of(settings, role)
     if not actor.provider:

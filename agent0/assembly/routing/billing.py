@@ -28,13 +28,13 @@ def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
     if actor.provider not in USAGE:
         return ""
     if actor.provider == "ollama":
-        from infra.models.ollama.facts import CLOUD, is_cloud
+        from agent0.infra.models.ollama.facts import CLOUD, is_cloud
 
         if is_cloud(actor.model):
             return CLOUD
     if actor.provider == "anthropic" and not actor.base_url:
         return "anthropic"
-    from infra.gateway.prices import vendor_of
+    from agent0.infra.gateway.prices import vendor_of
 
     named = actor.provider if f"{actor.provider}/{actor.model}" in router.prices else ""
     return vendor_of(actor.base_url) or named
@@ -126,7 +126,7 @@ def _check_price(actor: ActorConfig, router: RouterSettings) -> None:
     capped = [scope for scope in SCOPES if getattr(router.caps, scope) is not None]
     if not vendor or not capped:
         return
-    from infra.gateway.prices import Prices
+    from agent0.infra.gateway.prices import Prices
 
     name = f"{vendor}/{actor.model}"
     if Prices(router).rates(vendor, actor.model, now()) is None:

@@ -7,20 +7,20 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
+from agent0.events.budgets import BudgetScope
 from agent0.routing.budgets import Balance, Purpose, in_nano
 from agent0.settings import RouterSettings, Settings
-from events.budgets import BudgetScope
 
 if TYPE_CHECKING:
-    from infra.gateway.ledger import Ledger
-    from infra.log.event_log import Log
+    from agent0.infra.gateway.ledger import Ledger
+    from agent0.infra.log.event_log import Log
 
 SCOPES: tuple[BudgetScope, ...] = get_args(BudgetScope)
 
 
 def open_ledger(settings: Settings, log: "Log") -> "Ledger":
     """The ledger of ``log``, stamped by this process."""
-    from infra.gateway.ledger import Ledger
+    from agent0.infra.gateway.ledger import Ledger
 
     return Ledger(log, recorded, now, settings.router.expiry_s)
 
@@ -65,7 +65,7 @@ async def change_cap(settings: Settings, scope: BudgetScope, name: str, usd: flo
     Raises:
         ConfigError: it is below zero. DependencyError, LogError: the log cannot be written.
     """
-    from infra.gateway.ledger import Account
+    from agent0.infra.gateway.ledger import Account
 
     cap = None if usd is None else in_nano(usd)
     async with open_log(settings, make=True) as log:

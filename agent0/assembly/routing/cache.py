@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from infra.gateway.cache import AnswerCache
+    from agent0.infra.gateway.cache import AnswerCache
 
 
 def open_cache(settings: Settings) -> "AnswerCache":
     """The cache in the data folder; its file is made at the first look."""
-    from infra.gateway.cache import AnswerCache
+    from agent0.infra.gateway.cache import AnswerCache
 
     plan = settings.router.cache
     return AnswerCache(settings.home / "cache" / "answers.sqlite", plan.days, plan.mib)

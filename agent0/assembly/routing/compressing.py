@@ -10,8 +10,8 @@ from agent0.settings import ActorConfig
 from agent0.settings.router import CompressionSettings
 
 if TYPE_CHECKING:
-    from infra.gateway.compression.shortening import Shortening
-    from infra.gateway.compression.summary import Store
+    from agent0.infra.gateway.compression.shortening import Shortening
+    from agent0.infra.gateway.compression.summary import Store
 
 MEASURE = "Measure it: agent0 router compress RUN/CHECKPOINT"
 
@@ -25,9 +25,9 @@ def shortening_of(
 ) -> "Shortening":
     """Make what shortens prompts as ``plan`` has it, with summaries by ``summarizer`` that take no more than
     ``within_s`` seconds; None: without."""
-    from infra.gateway.compression.ranking import bm25
-    from infra.gateway.compression.shortening import Shortening
-    from infra.gateway.compression.summary import Summaries
+    from agent0.infra.gateway.compression.ranking import bm25
+    from agent0.infra.gateway.compression.shortening import Shortening
+    from agent0.infra.gateway.compression.summary import Summaries
 
     rank = bm25 if "extractive" in plan.stages else None
     if summarizer is None:

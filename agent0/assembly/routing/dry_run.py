@@ -6,14 +6,14 @@ from agent0.assembly.routing.billing import check_routing, stand_ins, vendor_bil
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.stamping import now
 from agent0.errors import ConfigError
+from agent0.events.base import sha256
+from agent0.events.values import Turn
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.routing.budgets import most_cost
 from agent0.routing.strategies import Answer, Option
 from agent0.routing.walk import Recorded, walk
 from agent0.settings import ActorConfig, JudgeConfig, RouterSettings, Settings, TeacherConfig
 from agent0.settings.roles import RoutedStudentConfig
-from events.base import sha256
-from events.values import Turn
 
 
 def dry_route(settings: Settings, role: str, text: str, confidence: float | None) -> dict[str, Any]:
@@ -63,8 +63,8 @@ def _actor(settings: Settings, role: str) -> TeacherConfig | JudgeConfig | Route
 
 
 def _option(actor: ActorConfig, request: GenerateRequest, router: RouterSettings, right: dict[str, float]) -> Option:
-    from infra.gateway.billed import prompt_bytes
-    from infra.gateway.prices import Prices
+    from agent0.infra.gateway.billed import prompt_bytes
+    from agent0.infra.gateway.prices import Prices
 
     vendor = vendor_billing(actor, router)
     name = f"{vendor or actor.provider}/{actor.model}".rstrip("/")

@@ -15,14 +15,14 @@ from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig, RoutingConfig, Settings
 
 if TYPE_CHECKING:
-    from infra.gateway.batches import Batches
-    from infra.gateway.billed import Books, Remote
-    from infra.gateway.cache import AnswerCache
-    from infra.gateway.compression.shortening import Shortening
-    from infra.gateway.gateway import Guards, Link
-    from infra.gateway.retries import Retries
-    from infra.log.event_log import Log
-    from infra.models.calls.batch_api import BatchApi
+    from agent0.infra.gateway.batches import Batches
+    from agent0.infra.gateway.billed import Books, Remote
+    from agent0.infra.gateway.cache import AnswerCache
+    from agent0.infra.gateway.compression.shortening import Shortening
+    from agent0.infra.gateway.gateway import Guards, Link
+    from agent0.infra.gateway.retries import Retries
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.models.calls.batch_api import BatchApi
 
 Open = Callable[[ActorConfig], Model]
 
@@ -64,11 +64,11 @@ class Gates:
         links += [self._link(one, self._open(one), "fallback", self._log) for one in chain]
         routing = getattr(actor, "routing", RoutingConfig())
         if not routing.strategy:
-            from infra.gateway.gateway import Gateway
+            from agent0.infra.gateway.gateway import Gateway
 
             return Gateway(links, model, self._settings.router.hold)
         from agent0.assembly.routing.measuring import measure_of
-        from infra.gateway.strategy_gateway import Plan, StrategyGateway
+        from agent0.infra.gateway.strategy_gateway import Plan, StrategyGateway
 
         entry, rules, measure = entry_of(routing.strategy), rules_of(routing), measure_of(routing, actor)
         plan = Plan(role, entry, rules, routing.right, routing.calibrators, measure)
@@ -80,7 +80,7 @@ class Gates:
         Raises:
             ConfigError: it costs nothing, or there is no log to charge it to.
         """
-        from infra.gateway.batches import Batches
+        from agent0.infra.gateway.batches import Batches
 
         if self._log is None or actor.provider == "ollama" or not vendor_billing(actor, self._settings.router):
             what = f"The model {actor.provider}/{actor.model} has no batch API."
@@ -90,7 +90,7 @@ class Gates:
         return Batches(api, self._open(actor), remote, books, self._opened_cache(), self._retries())
 
     def _remote(self, actor: ActorConfig, role: str) -> "Remote":
-        from infra.gateway.billed import Remote
+        from agent0.infra.gateway.billed import Remote
 
         router = self._settings.router
         vendor, usage = vendor_billing(actor, router), USAGE[actor.provider]
@@ -105,8 +105,8 @@ class Gates:
             self._cache.close()
 
     def _link(self, actor: ActorConfig, model: Model, role: str, log: "Log") -> "Link":
-        from infra.gateway.billed import Billed
-        from infra.gateway.gateway import LocalLink, RemoteLink
+        from agent0.infra.gateway.billed import Billed
+        from agent0.infra.gateway.gateway import LocalLink, RemoteLink
 
         router = self._settings.router
         if not vendor_billing(actor, router):
@@ -118,9 +118,9 @@ class Gates:
         return RemoteLink(Billed(model, remote, books), books, guards, cache, self._shared_shortening())
 
     def _charged(self, log: "Log") -> "Books":
-        from infra.gateway.billed import Books
-        from infra.gateway.pins import Pins
-        from infra.gateway.prices import Prices
+        from agent0.infra.gateway.billed import Books
+        from agent0.infra.gateway.pins import Pins
+        from agent0.infra.gateway.prices import Prices
 
         if self._books is None:
             router = self._settings.router
@@ -141,7 +141,7 @@ class Gates:
         if self._shortening is None and router.compression.stages:
             writer, store = summarizer_of(router.compression, router), None
             if writer is not None and router.cache.roles:
-                from infra.gateway.compression.summary import Store
+                from agent0.infra.gateway.compression.summary import Store
 
                 owner = f"{writer.provider} {writer.base_url}".rstrip()
                 store = Store(self._opened_cache(), now, owner, writer.model)
@@ -149,9 +149,9 @@ class Gates:
         return self._shortening
 
     def _guards_of(self, name: str) -> "Guards":
+        from agent0.infra.gateway.gateway import Guards
+        from agent0.infra.gateway.rates import RateLimits
         from agent0.routing.breaker import Breaker
-        from infra.gateway.gateway import Guards
-        from infra.gateway.rates import RateLimits
 
         if name not in self._guards:
             plan = self._settings.router.retries
@@ -160,7 +160,7 @@ class Gates:
         return self._guards[name]
 
     def _retries(self) -> "Retries":
-        from infra.gateway.retries import Retries
+        from agent0.infra.gateway.retries import Retries
 
         plan = self._settings.router.retries
         return Retries(plan.tries, plan.longest_s)
@@ -173,7 +173,7 @@ class Gates:
         if any(getattr(router.caps, scope) is not None for scope in SCOPES):
             what = f"Calls of {vendor} cost money, and this command charges no budget."
             raise ConfigError(what, "router.caps names a cap.", "Use a model on this machine, or take the cap away.")
-        from infra.gateway.gateway import TriedModel
+        from agent0.infra.gateway.gateway import TriedModel
 
         return TriedModel(model, self._retries(), router.hold)
 
@@ -185,9 +185,9 @@ def batch_api(actor: ActorConfig) -> "BatchApi":
         AuthError: the variable that holds the key is not set.
     """
     if actor.provider == "anthropic":
-        from infra.models.anthropic.batches import AnthropicBatches
+        from agent0.infra.models.anthropic.batches import AnthropicBatches
 
         return AnthropicBatches(actor)
-    from infra.models.openai.batches import OpenAIBatches
+    from agent0.infra.models.openai.batches import OpenAIBatches
 
     return OpenAIBatches(actor)

@@ -1,5 +1,7 @@
 """Part of the rim: what a role's strategy measures of an answer before it decides."""
 
+from agent0.events.values import Turn
+from agent0.infra.gateway.measure import Critique, Measure
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.rollout.confidence.self_critique import criticise
 from agent0.rollout.confidence.signals import MEANING, OF_TURNS
@@ -8,8 +10,6 @@ from agent0.rollout.parsing import parse_turn
 from agent0.settings import ActorConfig, RoutingConfig, StudentConfig
 from agent0.tasks.seeds import derive_seed
 from agent0.verification.panel.substitution import solves
-from events.values import Turn
-from infra.gateway.measure import Critique, Measure
 
 NAMES = tuple(name for name in (*MEANING, *OF_TURNS) if name != "checked")
 """Everything that a calibrator of turns may read. Further samples call no tools, so none is ``checked``."""

@@ -22,7 +22,7 @@ def check_openai(actor: ActorConfig) -> None:
             " of a model that stands in: router.servers.openai.base_url."
         )
         raise ConfigError("Provider openai needs the address of a server.", "The setting base_url is empty.", fix)
-    from infra.models.openai.provider import key_of
+    from agent0.infra.models.openai.provider import key_of
 
     key_of(actor)
 
@@ -34,6 +34,6 @@ def check_anthropic(actor: ActorConfig) -> None:
     if not actor.model:
         fix = "Name one: run.<role>.provider = anthropic/MODEL."
         raise ConfigError("Provider anthropic needs the name of a model.", "The setting model is empty.", fix)
-    from infra.models.anthropic.provider import key_of
+    from agent0.infra.models.anthropic.provider import key_of
 
     key_of(actor)

@@ -13,9 +13,9 @@ PROBE_S = 30.0
 
 async def probe_ollama(actor: ActorConfig, settings: Settings) -> str:
     """Return a line on the model of ``actor``, which has written a token after a tool's result; errors as
-    ``infra.models.ollama`` has them."""
-    from infra.models.ollama.probe import probe, try_chat
-    from infra.models.ollama.provider import STUDENT, TEACHER
+    ``agent0.infra.models.ollama`` has them."""
+    from agent0.infra.models.ollama.probe import probe, try_chat
+    from agent0.infra.models.ollama.provider import STUDENT, TEACHER
 
     usual, url = STUDENT if isinstance(actor, StudentConfig) else TEACHER, ollama_address(actor, settings)
     found = await probe(url, actor.model or usual)
@@ -25,9 +25,9 @@ async def probe_ollama(actor: ActorConfig, settings: Settings) -> str:
 
 async def probe_openai(actor: ActorConfig, settings: Settings) -> str:
     """Return a line on the model of ``actor``, whose server takes what a run asks of it: conversations, and where
-    adapters are trained, those; errors as ``infra.models.openai.provider`` has them."""
-    from infra.models.openai.provider import OpenAIServer, key_of
-    from infra.storage.artifacts import FileArtifacts
+    adapters are trained, those; errors as ``agent0.infra.models.openai.provider`` has them."""
+    from agent0.infra.models.openai.provider import OpenAIServer, key_of
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     asked: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
     keyless = False

@@ -18,16 +18,16 @@ from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
 from agent0.assembly.runtime.stamping import code_rev, new_token, now, recorded
 from agent0.config.loading import config_of
+from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
 from agent0.settings import Settings
 from agent0.state.rules import VERSIONS
-from events.base import Recorded
-from events.runs import RunStarted
 
 if TYPE_CHECKING:
-    from handlers import Handler
-    from infra.log.event_log import Log
+    from agent0.handlers import Handler
+    from agent0.infra.log.event_log import Log
 
 
 GARBAGE = (20_000, 20, 20)
@@ -55,7 +55,7 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         SandboxUnavailableError: a sandbox did not pass its self-test.
         DependencyError: an MCP server that settings name does not tell its tools.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     chosen = known_handlers(names)
     async with AsyncExitStack() as stack:
@@ -78,8 +78,8 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
         LogError: the log was altered meanwhile.
     """
     from agent0.assembly.log.integrity import sealer
+    from agent0.infra.bus.bus import Bus
     from agent0.run.lifecycle import evolve
-    from infra.bus.bus import Bus
 
     bus = Bus(
         log=app.log,

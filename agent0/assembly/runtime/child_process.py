@@ -15,7 +15,7 @@ async def child(module: str, *arguments: str, said: Path) -> AsyncIterator[async
     """``python -m module arguments``: what it writes to stderr is added to ``said``. It loads its settings as this
     process does, and needs the keys that they name. It learns from the end of its stdin that nobody waits any more;
     Ctrl-C reaches it through us alone."""
-    from infra.engine.worker_process import whole_environment
+    from agent0.infra.engine.worker_process import whole_environment
 
     command, pipe = (sys.executable, "-m", module, *arguments), asyncio.subprocess.PIPE
     with said.open("ab") as errors:

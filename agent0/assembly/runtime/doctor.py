@@ -17,7 +17,7 @@ FULL = 0.8
 
 async def _log(settings: Settings) -> list[Check]:
     """How the log stands; nothing where an external server fails, which a run's own look says."""
-    from infra.log.nats_server import open_server
+    from agent0.infra.log.nats_server import open_server
 
     if settings.nats.url and any([one.state == "fail" async for one in examine(settings, _SERVER)]):
         return []
@@ -77,7 +77,7 @@ async def _denied(settings: Settings, client: object) -> Check:
 async def _tables(settings: Settings) -> list[Check]:
     """A file that is whole, and no event that stops it on the way to the log's end."""
     from agent0.assembly.runtime.read_models import catch_up, live_path
-    from infra.storage import sqlite
+    from agent0.infra.storage import sqlite
 
     path = live_path(settings)
     if not path.exists():

@@ -19,12 +19,12 @@ from agent0.assembly.validate.run_config import check_names
 from agent0.assembly.validate.sandbox_speed import fitted
 from agent0.assembly.validate.tool_form import begun_with_form
 from agent0.errors import Agent0Error, ConfigError, DependencyError, OperationError, RunFailedError
+from agent0.events.base import Recorded
+from agent0.events.runs import RunPaused, RunResumed, RunStarted
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.disk import NAME, shortage
+from agent0.projections.events import list_events
 from agent0.settings import RunConfig, Settings
-from events.base import Recorded
-from events.runs import RunPaused, RunResumed, RunStarted
-from infra.log.event_log import Log
-from infra.storage.disk import NAME, shortage
-from projections.events import list_events
 
 LOOK_S, RECORD_S = 1.0, 5.0
 """Seconds between two looks at the disk; given to a run to record by itself that it fails."""
@@ -128,7 +128,7 @@ async def append_begin(log: Log, begin: Recorded | None, observer: Observer, new
 async def pause_abandoned(settings: Settings, log: Log, run: str, observer: Observer) -> None:
     """Pause every other run that is running by the log while no process executes it: it would take its share of the
     handlers here."""
-    from projections.runs import list_runs
+    from agent0.projections.runs import list_runs
 
     with reading(settings) as db:
         left = [

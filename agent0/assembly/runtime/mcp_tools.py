@@ -15,7 +15,7 @@ MCP = "mcp_"
 """How the names of all their tools begin."""
 
 if TYPE_CHECKING:
-    from infra.mcp.messages import Listing
+    from agent0.infra.mcp.messages import Listing
 
 
 async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
@@ -42,7 +42,7 @@ async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
 
 async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandbox: Sandbox) -> list[Any]:
     _check_package()
-    from infra.mcp.servers import changed, list_source, open_source, tools_of
+    from agent0.infra.mcp.servers import changed, list_source, open_source, tools_of
 
     source = open_source(name, server, sandbox, settings.run.policy)
     look = f"Look at its tools with: agent0 tool mcp {name}"
@@ -64,7 +64,7 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
         ConfigError, DependencyError: it cannot be asked.
     """
     from agent0.assembly.runtime.port_openers import open_port
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     servers = settings.mcp.servers
     if name not in servers:
@@ -82,7 +82,7 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
 
 async def _list(settings: Settings, name: str, sandbox: Any) -> "Listing":
     _check_package()
-    from infra.mcp.servers import list_source, open_source
+    from agent0.infra.mcp.servers import list_source, open_source
 
     return await list_source(name, open_source(name, settings.mcp.servers[name], sandbox, settings.run.policy))
 

@@ -14,8 +14,8 @@ from agent0.ports.training import Trainer
 from agent0.settings import ActorConfig, Settings
 
 if TYPE_CHECKING:
-    from infra.gateway.batches import Batches
-    from infra.log.event_log import Log
+    from agent0.infra.gateway.batches import Batches
+    from agent0.infra.log.event_log import Log
 
 
 class OpenModels:

@@ -12,14 +12,13 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.runtime.moved_paths import follow_moves, moved
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.registry import LOADED, PREFIX, REGISTRIES, Registry, TakenError
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
-    from handlers import Handler
+    from agent0.handlers import Handler
 
 
 PLUGINS = "agent0.plugins"
@@ -42,13 +41,11 @@ def load_plugins() -> tuple[str, ...]:
         ConfigError: a plugin that cannot be imported.
     """
     found = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
-    if found:
-        follow_moves()
     for point in found:
         try:
             point.load()
         except (ImportError, AttributeError, SyntaxError, TypeError, ValueError) as error:
-            why = f"{type(error).__name__}: {error}.{moved(error)}"
+            why = f"{type(error).__name__}: {error}."
             fix = f"Update or uninstall {point.dist.name if point.dist else point.value}."
             raise ConfigError(f"The plugin {point.name} cannot be loaded.", why, fix) from error
     return tuple(point.name for point in found)
@@ -74,7 +71,7 @@ def load_plugin_file(path: Path) -> str:
     Raises:
         ConfigError: as ``with_plugin_files``.
     """
-    from infra.storage.files import read_regular
+    from agent0.infra.storage.files import read_regular
 
     try:
         source = read_regular(path, LARGEST)
@@ -222,7 +219,7 @@ def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:
     Raises:
         ConfigError: no such handler.
     """
-    from handlers import handlers
+    from agent0.handlers import handlers
 
     load_plugins()
     known = handlers()

@@ -15,7 +15,7 @@ from agent0.settings import SandboxSettings, Settings
 from agent0.tools import tools
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 PACKAGED = Root()
 
@@ -129,26 +129,26 @@ def _root_of(settings: Settings) -> Root:
 
 
 async def _sandbox(limits: SandboxSettings, label: str, workers: int, root: Root = PACKAGED) -> LimitedSandbox:
-    from infra.sandbox import open_sandbox
+    from agent0.infra.sandbox import open_sandbox
 
     return LimitedSandbox(await open_sandbox(limits, workers=workers, label=label, root=root), limits)
 
 
 def _web(settings: Settings) -> Any:
-    from infra.web.proxy import WebProxy
+    from agent0.infra.web.proxy import WebProxy
 
     return WebProxy(settings.web)
 
 
 def _contamination(settings: Settings) -> Any:
-    from infra.embeddings.benchmark_index import BenchmarkRows
+    from agent0.infra.embeddings.benchmark_index import BenchmarkRows
 
     return BenchmarkRows(settings.benchmarks.folder, settings.home / "cache")
 
 
 def benchmark_files(settings: Settings) -> BenchmarkFiles:
     """The files of benchmark rows that the settings name."""
-    from infra.storage.datasets import BenchmarkFolder
+    from agent0.infra.storage.datasets import BenchmarkFolder
 
     return BenchmarkFolder(settings.benchmarks.folder)
 

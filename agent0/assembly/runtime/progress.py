@@ -7,17 +7,17 @@ from datetime import datetime
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from agent0.events import alarms, checkpoints, runs
+from agent0.events.base import Recorded
 from agent0.provenance.fork_history import past_of
 from agent0.run.lifecycle import evolve
 from agent0.run.requests import evaluation_progress, trained_roles
 from agent0.state.run_state import RunState, iteration_of
 from agent0.tasks.curriculum.ladder_height import Standing, attempted_height, on_ladder
-from events import alarms, checkpoints, runs
-from events.base import Recorded
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
-    from infra.log.state_snapshots import Snapshots
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.state_snapshots import Snapshots
 
 PROPOSING = "proposing"
 """A phase for people: of ``tasks``, the part before the first attempt."""

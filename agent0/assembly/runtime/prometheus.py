@@ -12,11 +12,11 @@ from prometheus_client.registry import Collector
 
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import Agent0Error, OperationError
+from agent0.events.values import ToolState
+from agent0.projections import position, select
+from agent0.projections.tool_usage import BOUNDS_MS, BUCKETS, LIMITS, OTHER, usage
 from agent0.settings import Settings
 from agent0.tools import tools
-from events.values import ToolState
-from projections import position, select
-from projections.tool_usage import BOUNDS_MS, BUCKETS, LIMITS, OTHER, usage
 
 Row = dict[str, Any]
 _COUNTS: dict[str, tuple[str, str, str]] = {

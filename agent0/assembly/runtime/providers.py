@@ -123,7 +123,7 @@ def _check_packages(_: ActorConfig) -> None:
 
 
 def _check_transformers(actor: ActorConfig) -> None:
-    from infra.models.transformers import check_folder
+    from agent0.infra.models.transformers import check_folder
 
     if not actor.model.strip():
         fix = "Set run.student.model and run.teacher.model to the folder of a saved model."
@@ -154,7 +154,7 @@ def require_file(file: Path) -> None:
 
 
 def _check_scripted(actor: ActorConfig) -> None:
-    from infra.models.scripted import latency
+    from agent0.infra.models.scripted import latency
 
     latency(actor)
 
@@ -168,9 +168,9 @@ def _check_llamacpp(actor: ActorConfig) -> None:
     missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
     if missing:
         raise DependencyError("llama.cpp's server", f"Not installed: {', '.join(missing)}.", EXTRA_LLAMACPP)
-    from infra.models.tiny import PACKAGED
-    from infra.weights.gguf import check_folder
-    from infra.weights.gguf_header import is_gguf
+    from agent0.infra.models.tiny import PACKAGED
+    from agent0.infra.weights.gguf import check_folder
+    from agent0.infra.weights.gguf_header import is_gguf
 
     if is_gguf(_saved(actor)):
         return require_file(_saved(actor))
@@ -181,7 +181,7 @@ def _check_llamacpp(actor: ActorConfig) -> None:
 
 
 def _packaged(actor: ActorConfig) -> Path:
-    from infra.models.tiny import packaged
+    from agent0.infra.models.tiny import packaged
 
     return packaged(actor.model)
 
@@ -191,15 +191,15 @@ def _saved(actor: ActorConfig) -> Path:
 
 
 def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
-    from infra.models.tiny import tiny
+    from agent0.infra.models.tiny import tiny
 
     path = _packaged(actor)
     return tiny(artifacts, threads=settings.models.threads, max_batch=settings.models.max_batch, path=path)
 
 
 def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
-    from infra.models.calls.thinking import template_arguments
-    from infra.models.transformers import Transformers
+    from agent0.infra.models.calls.thinking import template_arguments
+    from agent0.infra.models.transformers import Transformers
 
     return Transformers(
         _saved(actor),
@@ -215,31 +215,31 @@ def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
 
 
 def _scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Model:
-    from infra.models.scripted import Scripted
+    from agent0.infra.models.scripted import Scripted
 
     return Scripted(artifacts, actor)
 
 
 def _train_scripted(actor: ActorConfig, _: Settings, artifacts: Artifacts) -> Trainer:
-    from infra.models.scripted import ScriptedTrainer
+    from agent0.infra.models.scripted import ScriptedTrainer
 
     return ScriptedTrainer(artifacts, actor)
 
 
 def _sampler(_: ActorConfig, __: Settings, ___: Artifacts) -> Model:
-    from infra.models.sampler import Sampler
+    from agent0.infra.models.sampler import Sampler
 
     return Sampler()
 
 
 def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    from infra.training.lora_trainer import LoraTrainer
+    from agent0.infra.training.lora_trainer import LoraTrainer
 
     return LoraTrainer(_packaged(actor), artifacts, threads=settings.models.threads, kept=settings.home / "training")
 
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    from infra.training.lora_trainer import LoraTrainer
+    from agent0.infra.training.lora_trainer import LoraTrainer
 
     return LoraTrainer(
         _saved(actor),
@@ -253,14 +253,14 @@ def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
 
 
 def _ollama(actor: ActorConfig, settings: Settings, _: Artifacts) -> Model:
-    from infra.models.ollama.provider import Ollama
+    from agent0.infra.models.ollama.provider import Ollama
 
     return Ollama(actor, ollama_address(actor, settings), free=not vendor_billing(actor, settings.router))
 
 
 def _openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     check_openai(actor)
-    from infra.models.openai.provider import OpenAIServer
+    from agent0.infra.models.openai.provider import OpenAIServer
 
     free = not vendor_billing(actor, settings.router)  # the gateway asks again where each try has its price
     return OpenAIServer(actor, artifacts, shared=shared_folder(settings), patient=free)
@@ -272,7 +272,7 @@ def _train_openai(actor: ActorConfig, settings: Settings, artifacts: Artifacts) 
 
 def _anthropic(actor: ActorConfig, _: Settings, __: Artifacts) -> Model:
     check_anthropic(actor)
-    from infra.models.anthropic.provider import Anthropic
+    from agent0.infra.models.anthropic.provider import Anthropic
 
     return Anthropic(actor)
 
@@ -282,14 +282,14 @@ def _served(actor: ActorConfig) -> Path:
 
 
 def _served_here(actor: ActorConfig) -> Path:
-    from infra.models.tiny import PACKAGED
+    from agent0.infra.models.tiny import PACKAGED
 
     return PACKAGED.get(actor.model) or _saved(actor)
 
 
 def _trained_here(actor: ActorConfig) -> Path:
     """The folder of weights of provider llamacpp; ``Path()`` where a GGUF file is served as it is."""
-    from infra.weights.gguf_header import is_gguf
+    from agent0.infra.weights.gguf_header import is_gguf
 
     folder = _served_here(actor)
     return Path() if is_gguf(folder) else folder
@@ -303,7 +303,7 @@ def _untrained_file(actor: ActorConfig) -> str:
 
 def _llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     _check_llamacpp(actor)
-    from infra.models.llama_cpp import LlamaCpp
+    from agent0.infra.models.llama_cpp import LlamaCpp
 
     cache = settings.home / "cache" / "gguf"
     return LlamaCpp(_served_here(actor), artifacts, actor, cache=cache, threads=settings.models.threads)
@@ -370,13 +370,13 @@ provider(Provider("sampler", _sampler, draws=True))
 
 @embedder("minilm")
 def _minilm(_: Settings) -> Embedder:
-    from infra.embeddings.embedders import MiniLM
+    from agent0.infra.embeddings.embedders import MiniLM
 
     return MiniLM()
 
 
 @embedder("ngram")
 def _ngram(_: Settings) -> Embedder:
-    from infra.embeddings.embedders import Ngram
+    from agent0.infra.embeddings.embedders import Ngram
 
     return Ngram()

@@ -12,12 +12,12 @@ from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
+from agent0.infra.storage.disk import shortage, writable
 from agent0.settings import Settings
-from infra.storage.disk import shortage, writable
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
-    from projections import Projector, Views
+    from agent0.infra.log.event_log import Log
+    from agent0.projections import Projector, Views
 
 
 OLD = "The tables are as they were carried on last."
@@ -41,9 +41,9 @@ async def open_views(settings: Settings, log: "Log") -> "Views":
         LogError: it is another log than the one that this data folder knows.
     """
     from agent0.assembly.runtime import plugins
-    from infra.integrity.sealer import extent, require
-    from infra.storage import sqlite
-    from projections import Views, tables
+    from agent0.infra.integrity.sealer import extent, require
+    from agent0.infra.storage import sqlite
+    from agent0.projections import Views, tables
 
     plugins.load_plugins()
     known, info = seal_file(settings).read(), await log.info()
@@ -119,8 +119,8 @@ async def refresh(settings: Settings) -> str:
 
 
 async def _carried_on(settings: Settings) -> str:
-    from infra.log.event_log import NoLogError
-    from projections import StoppedError
+    from agent0.infra.log.event_log import NoLogError
+    from agent0.projections import StoppedError
 
     try:
         async with open_log(settings, "reader") as log:
@@ -140,7 +140,7 @@ async def _carried_on(settings: Settings) -> str:
 
 
 def _gone() -> LogError:
-    from infra.log.streams import GoneError
+    from agent0.infra.log.streams import GoneError
 
     return GoneError()
 
@@ -152,7 +152,7 @@ def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
     Raises:
         NothingError: there are none yet.
     """
-    from infra.storage import sqlite
+    from agent0.infra.storage import sqlite
 
     if not live_path(settings).exists():
         raise NothingError(settings.home)
@@ -167,8 +167,8 @@ async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
     Raises:
         NothingError: an embedded one that was never made.
     """
-    from infra.log.event_log import NoLogError
-    from infra.log.streams import GoneError
+    from agent0.infra.log.event_log import NoLogError
+    from agent0.infra.log.streams import GoneError
 
     try:
         async with open_log(settings, "reader") as log:

@@ -7,11 +7,12 @@ import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
-from events.base import Event, Recorded, record
-from events.budgets import PREFIX
+from agent0.config.distribution import installed_version
+from agent0.events.base import Event, Recorded, record
+from agent0.events.budgets import PREFIX
 
 GIT_S = 5.0
 """Seconds that git has to say whether a checkout was changed."""
@@ -34,10 +35,10 @@ def code_rev() -> str:
     """Version and, in a checkout, the commit that wrote an event: ``0.1.0+0f3c2d1abcde.dirty`` where files that git
     follows differ from it, ``.clean`` where none does, neither where git cannot be asked."""
     try:
-        found = version("agent0")
+        found = installed_version()
     except PackageNotFoundError:
         found = "source"
-    root = Path(__file__).parents[3]
+    root = Path(__file__).resolve().parents[3]
     commit = _commit(root / ".git")
     return f"{found}+{commit[:12]}{_state(root)}" if commit else found
 

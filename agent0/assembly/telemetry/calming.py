@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from events.alarms import AlarmRaised, AlarmResolved
-from events.base import Recorded
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.base import Recorded
 
 
 @dataclass(frozen=True)

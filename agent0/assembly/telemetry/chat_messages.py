@@ -4,8 +4,8 @@ one message, since both limit how many may be sent."""
 import json
 from collections.abc import Callable, Sequence
 
-from events.base import Recorded
-from projections.wording import describe
+from agent0.events.base import Recorded
+from agent0.projections.wording import describe
 
 SLACK_CHARACTERS, DISCORD_CHARACTERS = 4000, 2000
 """Slack recommends to keep a text below the one and cuts it at ten times as much; Discord refuses more than the other.

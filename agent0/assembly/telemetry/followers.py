@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from importlib.metadata import version
 from typing import Any
 
 from agent0.assembly.runtime.read_models import NothingError, reading
@@ -18,13 +17,14 @@ from agent0.assembly.runtime.stamping import now
 from agent0.assembly.telemetry.calming import Calm
 from agent0.assembly.telemetry.chat_messages import Message, discord_message, slack_message
 from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
+from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, ConfigError
+from agent0.events.base import Recorded, decode
+from agent0.infra.telemetry.json_logs import about
+from agent0.projections import position
+from agent0.projections.events import stored_events
+from agent0.projections.wording import describe
 from agent0.settings import Settings
-from events.base import Recorded, decode
-from infra.telemetry.json_logs import about
-from projections import position
-from projections.events import stored_events
-from projections.wording import describe
 
 LOOK_S, LONGEST_S, TIMEOUT_S = 0.5, 60.0, 10.0
 CHUNK = 500
@@ -165,7 +165,7 @@ def _to_chat(name: str, url: str, message: Message) -> Send:
 def _to_collector(url: str) -> Send:
     async def send(news: Sequence[Recorded]) -> None:
         spans = [span for one in news for span in spans_of(one)]
-        body = json.dumps(otlp(spans, version("agent0"))).encode()
+        body = json.dumps(otlp(spans, installed_version())).encode()
         await asyncio.to_thread(post, f"{url.rstrip('/')}/v1/traces", body, {})
 
     return send

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from events.base import Recorded
-from events.models import ModelCalled
-from events.tasks import ResultVerified, TaskAttempted, ToolCalled
-from events.traces import trace_of
-from events.values import ToolState, Usage
+from agent0.events.base import Recorded
+from agent0.events.models import ModelCalled
+from agent0.events.tasks import ResultVerified, TaskAttempted, ToolCalled
+from agent0.events.traces import trace_of
+from agent0.events.values import ToolState, Usage
 
 SERVICE, SCOPE = "agent0", "agent0.events"
 OPERATION, AGENT, PROVIDER = "gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.provider.name"

@@ -11,6 +11,7 @@ from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError, escaped
+from agent0.events.values import Artifact, ToolCall, ToolState
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
@@ -22,7 +23,6 @@ from agent0.tools.paths import printable
 from agent0.tools.results import clean, shorten
 from agent0.tools.snapshots import is_inside, kept, save
 from agent0.tools.workspace import Workspace
-from events.values import Artifact, ToolCall, ToolState
 
 RAW = ("python", "shell")
 """Tools that can be given code, and tell what it did rather than what a model would read of it."""
@@ -143,8 +143,8 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[T
         DependencyError: the log, which knows what is allowed, cannot be reached.
     """
     from agent0.assembly.runtime.mcp_tools import mcp_tools
-    from infra.sandbox import Refusing
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.sandbox import Refusing
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     load_plugins()
     held = await with_policy(settings)
@@ -162,7 +162,7 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[T
 
 
 async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
-    from infra.sandbox import Refusing
+    from agent0.infra.sandbox import Refusing
 
     try:
         opened: Sandbox = await open_port("sandbox", settings, artifacts)
@@ -214,7 +214,7 @@ def _misfit(files: Mapping[str, bytes]) -> str:
 
 def switched_off(settings: Settings) -> dict[str, str]:
     """Tools that refuse every call by these settings, and why."""
-    from infra.web.proxy import FETCH_OFF, SEARCH_OFF
+    from agent0.infra.web.proxy import FETCH_OFF, SEARCH_OFF
 
     reasons = {"http_request": (settings.web.enabled, FETCH_OFF), "web_search": (settings.web.search, SEARCH_OFF)}
     return {name: why for name, (on, why) in reasons.items() if not on}

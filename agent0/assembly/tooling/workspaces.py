@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import ConfigError, NotFoundError, OperationError
+from agent0.events.values import Artifact
 from agent0.ports.storage import Artifacts
 from agent0.settings import Settings
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, Files, difference, entries, is_inside, load
-from events.values import Artifact
 
 EMPTY = "empty"
 """The word for the folder without files, which has no manifest."""
@@ -33,7 +33,7 @@ def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
         ConfigError: it is none of these.
         NotFoundError: there is no such call, or no stored manifest begins like that, or more than one does.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     call = _call.fullmatch(word)
     digest = _of_call(settings, call[1], call[2], run) if call else word
@@ -52,8 +52,8 @@ def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
 
 def _of_call(settings: Settings, attempt: str, call: str, run: str) -> str:
     from agent0.assembly.runtime.read_models import reading
-    from projections.runs import resolve
-    from projections.tool_calls import snapshot_after
+    from agent0.projections.runs import resolve
+    from agent0.projections.tool_calls import snapshot_after
 
     with reading(settings) as db:
         return snapshot_after(db, resolve(db, run), attempt, call)
@@ -81,7 +81,7 @@ def content(settings: Settings, manifest: Artifact | None) -> dict[str, bytes]:
     Raises:
         NotFoundError, LogError: a file of it is missing or damaged.
     """
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     return load(manifest, FileArtifacts(settings.home))
 
@@ -91,7 +91,7 @@ def compare(
 ) -> list[dict[str, Any]]:
     """What changed from one stored folder to another, in name order: path, kind, sizes; ``text`` adds ``diff`` with the
     lines of small text files."""
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     return changes(FileArtifacts(settings.home), before, after, text=text)
 

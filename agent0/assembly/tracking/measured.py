@@ -47,9 +47,9 @@ def measured(db: sqlite3.Connection, run: str) -> Measured:
     Raises:
         NotFoundError: there is no such run.
     """
-    from projections.evaluations import learning_curve, list_evaluations
-    from projections.iterations import list_iterations
-    from projections.runs import show_run
+    from agent0.projections.evaluations import learning_curve, list_evaluations
+    from agent0.projections.iterations import list_iterations
+    from agent0.projections.runs import show_run
 
     row = show_run(db, run)
     name, iterations = str(row["run"]), list_iterations(db, str(row["run"]))

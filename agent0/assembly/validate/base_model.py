@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from agent0.assembly.runtime.providers import provider_of
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import kept
+from agent0.events.checkpoints import CheckpointTrained
+from agent0.events.values import Role
 from agent0.provenance.fork_history import read_branch
 from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, RunConfig
-from events.checkpoints import CheckpointTrained
-from events.values import Role
 
 if TYPE_CHECKING:
-    from infra.log.event_log import Log
+    from agent0.infra.log.event_log import Log
 
 
 async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
@@ -67,7 +67,7 @@ def _actor(plan: RunConfig, role: Role) -> ActorConfig:
 
 async def _base(actor: ActorConfig) -> str:
     """The digest of the weights that ``actor`` names; empty where they are not here."""
-    from infra.weights.safetensors_io import digest
+    from agent0.infra.weights.safetensors_io import digest
 
     place = provider_of(actor).folder
     folder = place(actor) if place else None

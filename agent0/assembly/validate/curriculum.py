@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from agent0.assembly.runtime.providers import provider_of
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
+from agent0.events.values import Split
 from agent0.run.canaries import TASKS, canaries
 from agent0.settings import ActorConfig, CurriculumConfig, RunConfig
 from agent0.tasks.answer_length import context_needed, tokens_needed
 from agent0.tasks.families import KINDS, OPEN_FAMILY, families, gym, requested_families
 from agent0.tasks.splits import heldout
-from events.values import Split
 
 FIX = "Lower run.evaluation sizes, or let the family draw from more values."
 

@@ -19,8 +19,8 @@ DAMAGED = "Download or save the model again."
 
 async def models(settings: Settings) -> list[Check]:
     """Each model once: its folder or server, and where it is loaded here, its chat template."""
-    from infra.models.tiny import BASE
-    from infra.models.transformers import check_folder
+    from agent0.infra.models.tiny import BASE
+    from agent0.infra.models.transformers import check_folder
 
     check_folder(BASE)
     size = sum(file.stat().st_size for file in BASE.iterdir())
@@ -38,8 +38,8 @@ async def _shared_bases(settings: Settings) -> list[Check]:
     actors = {role: actor for role, actor in actors_of(settings).items() if actor.provider == "ollama"}
     if not actors:
         return []
-    from infra.models.ollama.facts import look
-    from infra.models.ollama.provider import STUDENT, TEACHER
+    from agent0.infra.models.ollama.facts import look
+    from agent0.infra.models.ollama.provider import STUDENT, TEACHER
 
     bases: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
     for role, actor in actors.items():
@@ -106,8 +106,8 @@ def _failure(error: Agent0Error | OSError) -> Check:
 
 
 def _loadable(folder: Path) -> None:
-    from infra.models.tiny import PACKAGED
-    from infra.weights.readable import check_readable
+    from agent0.infra.models.tiny import PACKAGED
+    from agent0.infra.weights.readable import check_readable
 
     if folder.is_dir() and folder not in PACKAGED.values():
         check_readable(folder)
@@ -119,8 +119,8 @@ def _templated(folder: Path) -> None:
     Raises:
         Agent0Error: there is no such folder, no template, or one that does not take what a run says.
     """
-    from infra.engine.folder_template import form_of_folder
-    from infra.weights.gguf import chat_template
+    from agent0.infra.engine.folder_template import form_of_folder
+    from agent0.infra.weights.gguf import chat_template
 
     require_folder(folder)
     if not (template := chat_template(folder)):
@@ -138,7 +138,7 @@ def weights_of(actor: ActorConfig) -> Path | None:
 
 def template_of(actor: ActorConfig) -> Path | None:
     """The folder or GGUF file that has ``actor``'s chat template on this machine; None where it names none."""
-    from infra.weights.gguf_header import is_gguf
+    from agent0.infra.weights.gguf_header import is_gguf
 
     file = Path(actor.model).expanduser()
     return file if actor.provider == "llamacpp" and is_gguf(file) else weights_of(actor)

@@ -197,8 +197,8 @@ async def _server(settings: Settings) -> list[Check]:
     """An external server, which must have the streams; the embedded one is a package, and a start makes its streams."""
     if not settings.nats.url:
         return []
-    from infra.log.event_log import Log
-    from infra.log.nats_server import open_server
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.nats_server import open_server
 
     server = await open_server(settings.home, settings.nats)
     try:
@@ -215,7 +215,7 @@ FEW_FILES = "Raise the limit of open files (`ulimit -n 1024`): this process may 
 
 async def _sandbox(settings: Settings) -> list[Check]:
     """The backend that calls run on; where there is none, every candidate with what it missed."""
-    from infra.sandbox import survey
+    from agent0.infra.sandbox import survey
 
     found = await survey(settings.sandbox, until_chosen=True)
     for one in found:
@@ -232,7 +232,7 @@ async def _mcp(settings: Settings) -> list[Check]:
     have. What is wrong with the sandbox, its own look says."""
     from agent0.assembly.runtime.mcp_tools import mcp_tools
     from agent0.assembly.runtime.port_openers import open_port
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     servers, sandbox = settings.mcp.servers, cast(Any, None)
     try:
@@ -266,7 +266,7 @@ async def _embedding(settings: Settings) -> list[Check]:
     if settings.run.curriculum.embedder != "minilm":
         known = settings.run.curriculum.embedder in embedders()
         return [Check("embedding model", "ok" if known else "fail", settings.run.curriculum.embedder)]
-    from infra.embeddings.worker import WEIGHTS, check, packaged
+    from agent0.infra.embeddings.worker import WEIGHTS, check, packaged
 
     folder = await asyncio.to_thread(packaged)
     await asyncio.to_thread(check, folder, WEIGHTS)

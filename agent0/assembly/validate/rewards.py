@@ -84,8 +84,8 @@ def reward_policy(given: str) -> RewardConfig | None:
         ConfigError: no such file, no TOML, or a set or part that does not exist.
     """
     from agent0.assembly.runtime.plugins import load_plugins
+    from agent0.infra.storage.files import read_regular
     from agent0.rewards import reward_sets
-    from infra.storage.files import read_regular
 
     if given == AS_RUN:
         return None

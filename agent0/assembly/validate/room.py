@@ -8,9 +8,7 @@ from pathlib import Path
 
 from agent0.assembly.routing.billing import actors_of
 from agent0.assembly.runtime.providers import provider_of
-from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
-from agent0.settings.training import RecipeConfig
-from infra.engine.memory_need import (
+from agent0.infra.engine.memory_need import (
     SPARE,
     MemoryNeed,
     Shape,
@@ -20,6 +18,8 @@ from infra.engine.memory_need import (
     precision_of,
     shape_of,
 )
+from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
+from agent0.settings.training import RecipeConfig
 
 PROMPT, COMPACT, TOOL = 1_200, 300, 256
 """Tokens of the system turn with nine tools, examples and question; of one of style ``compact``; of what a tool says,

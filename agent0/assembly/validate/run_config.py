@@ -108,7 +108,7 @@ def _check_window(role: str, recipe: RecipeConfig) -> None:
 
 def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
     """What the base was taught must be there to be replayed, where the base itself is here."""
-    from infra.training.course_replay import FILE
+    from agent0.infra.training.course_replay import FILE
 
     place = provider_of(actor).folder
     folder = place(actor) if place else None

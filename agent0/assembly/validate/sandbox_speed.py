@@ -2,10 +2,10 @@
 
 from agent0.assembly.runtime.app import App
 from agent0.config.loading import config_of
+from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
 from agent0.experiments.smaller_run import difference, shrunk
 from agent0.settings import RunConfig
-from events.base import Recorded
-from events.runs import RunStarted
 
 _LACKING = "`agent0 sandbox check` says what a warm sandbox lacks."
 

@@ -3,12 +3,12 @@
 from agent0.assembly.validate.model_checks import template_of
 from agent0.assembly.validate.template_check import teaches_calls
 from agent0.config.loading import config_of
+from agent0.events.base import Recorded
+from agent0.events.runs import RunStarted
 from agent0.ports.models import Models
 from agent0.rollout.form_trial import tried_form
 from agent0.settings import RunConfig, StudentConfig
 from agent0.settings.roles import is_packaged
-from events.base import Recorded
-from events.runs import RunStarted
 
 
 async def with_tool_form(actor: StudentConfig, models: Models) -> tuple[StudentConfig, str]:

@@ -94,8 +94,8 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
 
 def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
     from agent0.assembly.evaluation.benchmark_run import run_benchmarks
+    from agent0.infra.storage.artifacts import FileArtifacts
     from agent0.report.benchmark_findings import bench_findings
-    from infra.storage.artifacts import FileArtifacts
 
     console.run_async(lambda: run_benchmarks(held, plan, identity, _report, begun=begun, say=console.say))
     with console.tables() as db:
@@ -110,8 +110,8 @@ def _report(now: "Progress") -> None:
 async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
     from agent0.assembly.runtime.port_openers import open_port
+    from agent0.infra.storage.artifacts import FileArtifacts
     from agent0.verification.labelled_pairs import decide_pairs, decoded, read_pairs, summary
-    from infra.storage.artifacts import FileArtifacts
 
     there = [folder / name for name in PAIRS if (folder / name).is_file()]
     if not there:
@@ -140,10 +140,9 @@ def _command(
 
 
 def _made(held: "Settings") -> dict[str, str]:
-    from importlib.metadata import version
-
     from agent0.assembly.runtime.stamping import now
+    from agent0.config.distribution import installed_version
 
     student = held.run.student
     name = f"{student.provider} {student.model}".strip()
-    return {"date": f"{now():%Y-%m-%d}", "student": f"the student `{name}`", "version": version("agent0")}
+    return {"date": f"{now():%Y-%m-%d}", "student": f"the student `{name}`", "version": installed_version()}

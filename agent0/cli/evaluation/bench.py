@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from agent0.assembly.evaluation.benchmark_run import Plan, Progress
     from agent0.evaluation.benchmark_scores import Compared
     from agent0.evaluation.benchmarks import Benchmark
+    from agent0.events.benchmarks import ItemScored
     from agent0.settings import Settings
-    from events.benchmarks import ItemScored
 
 app = typer.Typer(help="Score a student on benchmarks: rows lie in a folder you name, every item is an event.")
 
@@ -57,7 +57,7 @@ def list_(data: Data = HERE, as_json: console.Json = False) -> None:
 @app.command()
 def runs(as_json: console.Json = False) -> None:
     """Benchmark runs, the latest last: what they score, how far they came, and the ids that other commands take."""
-    from projections.benchmark_scores import list_benchmark_runs
+    from agent0.projections.benchmark_scores import list_benchmark_runs
 
     with console.tables() as db:
         rows = [{**row, "benchmarks": json.loads(row["benchmarks"] or "[]")} for row in list_benchmark_runs(db)]
@@ -73,7 +73,7 @@ def _count(folder: Path, entry: "Benchmark") -> tuple[int | None, str]:
 
     from agent0.errors import Agent0Error, NotFoundError
     from agent0.evaluation.benchmarks import read_items
-    from infra.storage.datasets import find
+    from agent0.infra.storage.datasets import find
 
     if entry.make:
         there = not entry.package or find_spec(entry.package.replace("-", "_")) is not None

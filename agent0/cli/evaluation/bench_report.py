@@ -25,11 +25,11 @@ def bench_report(
     """Say what a benchmark run came to in three lines, and write one self-contained HTML file about it: accuracy with
     intervals, with tools beside without, where it fails, what it took, what its confidence is worth, and items that
     were not right (with their questions where the rows are at hand). --full prints the tables, too."""
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.benchmark_scores import show_benchmark_run
     from agent0.report.benchmark_findings import bench_findings
     from agent0.report.html.benchmark_page import bench_page
     from agent0.report.score_answers import benchmark_answer
-    from infra.storage.artifacts import FileArtifacts
-    from projections.benchmark_scores import show_benchmark_run
 
     settings = console.settings()
     artifacts = FileArtifacts(settings.home)

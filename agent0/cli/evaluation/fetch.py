@@ -71,7 +71,7 @@ def _fetch(entry: "Benchmark", source: "Upstream", path: Path, host: str) -> int
     """Rows written."""
     from agent0.errors import ConfigError, OperationError
     from agent0.evaluation.benchmarks import converted, read_items
-    from infra.web.download import fetched, store
+    from agent0.infra.web.download import fetched, store
 
     lines = []
     for file in source.files:

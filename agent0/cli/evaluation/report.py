@@ -26,11 +26,11 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     last. --full prints the tables, too."""
     from agent0.assembly.log.carriers import known_here
     from agent0.cli.runs.why import print_why
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.runs import resolve
     from agent0.report.findings import findings
     from agent0.report.html.run_page import page
     from agent0.report.overview import overview
-    from infra.storage.artifacts import FileArtifacts
-    from projections.runs import resolve
 
     artifacts = FileArtifacts(console.settings().home)
     with console.tables() as db:

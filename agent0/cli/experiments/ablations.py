@@ -228,7 +228,7 @@ def hyperparameters(
     from agent0.assembly.ablations.hyperparameters import Search
     from agent0.assembly.ablations.hyperparameters import search as look
     from agent0.experiments.hyperparameter_search import space_of
-    from projections.runs import resolve
+    from agent0.projections.runs import resolve
 
     space, held = space_of(over or ()), console.settings()
     with console.tables() as db:

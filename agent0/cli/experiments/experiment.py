@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent0.assembly.replay.rescore import Progress
+    from agent0.events.values import Role
     from agent0.settings import Settings
-    from events.values import Role
 
 app = typer.Typer(
     help="Experiments: other rewards, verdicts or training from the log; ablation studies; comparisons of runs."
@@ -28,7 +28,7 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """List experiments, newest first; with --run only those of one run."""
-    from projections.experiments import list_experiments
+    from agent0.projections.experiments import list_experiments
 
     with console.tables() as db:
         of = console.of_newest(run) if run else ""
@@ -38,7 +38,7 @@ def list_(
 @app.command()
 def show(experiment: str, as_json: console.Json = False) -> None:
     """One experiment: what it asked, under which rules, and what it found."""
-    from projections.experiments import show_experiment
+    from agent0.projections.experiments import show_experiment
 
     with console.tables() as db:
         console.record(show_experiment(db, experiment), as_json)
@@ -264,7 +264,7 @@ def _staying(held: "Settings", run: str, task: str, roles: "Sequence[Role]") -> 
     """Checkpoints of the run's other roles whose training saw ``task``."""
     from agent0.assembly.models.lineage import touched
     from agent0.assembly.runtime.read_models import reading_log
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     async def work() -> list[dict[str, Any]]:
         async with reading_log(held) as log:

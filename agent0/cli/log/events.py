@@ -10,8 +10,8 @@ from agent0.cli.layout import json_lines
 from agent0.cli.runs import positions
 
 if TYPE_CHECKING:
+    from agent0.events.base import Recorded
     from agent0.settings import Settings
-    from events.base import Recorded
 
 app = typer.Typer(help="The events of the log: follow, look up, search, count, verify, export, import, archive.")
 Of = Annotated[str, typer.Option("--run", help="One run only; LAST for the newest.")]
@@ -42,8 +42,8 @@ def _on_disk(held: "Settings", run: str, type: str, limit: int, as_json: bool) -
     """Print what the tables have of the log, where they have all of it or its server does not answer."""
     from agent0.assembly.log.table_freshness import server_answers, tables_current
     from agent0.assembly.runtime.read_models import BEHIND, live_path, reading
-    from events.base import decode
-    from projections.events import count_events, newest_events
+    from agent0.events.base import decode
+    from agent0.projections.events import count_events, newest_events
 
     current = tables_current(held)
     if not current and (not live_path(held).exists() or server_answers(held)):
@@ -89,7 +89,7 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """One event with everything in it, and the events it caused."""
-    from projections.events import show_event
+    from agent0.projections.events import show_event
 
     if event.startswith(("+", "iteration:")):
         event = str(positions.sequence(console.run_id(run or "LAST"), event, "EVENT"))
@@ -115,8 +115,8 @@ def grep(
     as_json: console.Json = False,
 ) -> None:
     """Search the text of all events for words; the newest match first."""
-    from projections.events import grep_events
-    from projections.runs import resolve
+    from agent0.projections.events import grep_events
+    from agent0.projections.runs import resolve
 
     _known(type)
     with console.tables() as db:
@@ -128,8 +128,8 @@ def grep(
 @app.command()
 def stats(run: Of = "", as_json: console.Json = False) -> None:
     """How many events of each type, and their size."""
-    from projections.events import event_stats
-    from projections.runs import resolve
+    from agent0.projections.events import event_stats
+    from agent0.projections.runs import resolve
 
     with console.tables() as db:
         rows = event_stats(db, resolve(db, run) if run else "")
@@ -231,7 +231,7 @@ def _known(type: str) -> None:
     """Raises ConfigError for an event type there is not."""
     from agent0.config.loading import nearest
     from agent0.errors import ConfigError
-    from events import event_types
+    from agent0.events import event_types
 
     if type and type not in event_types():
         raise ConfigError(f"There is no event type {type[:80]!r}.", nearest(type, list(event_types())))
@@ -243,7 +243,7 @@ def _print(one: "Recorded", as_json: bool) -> None:
     if as_json:
         console.line({"seq": one.seq, **json.loads(one.to_json())})
         return
-    from projections.wording import describe
+    from agent0.projections.wording import describe
 
     seen = console.screen()
     where = one.attempt if one.attempt != "-" else one.task

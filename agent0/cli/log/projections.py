@@ -17,7 +17,7 @@ app = typer.Typer(help="The tables (read models): list, query, rebuild.")
 @app.command("list")
 def list_(as_json: console.Json = False) -> None:
     """Every table with its key and number of rows."""
-    from projections import tables
+    from agent0.projections import tables
 
     with console.tables() as db:
         rows = [
@@ -40,7 +40,7 @@ def show(
 ) -> None:
     """The first rows of one table, in the order of its key."""
     from agent0.assembly.replay.tables_at import known_tables
-    from projections import select
+    from agent0.projections import select
 
     known = known_tables((table,))[table]
     with console.tables() as db:
@@ -81,8 +81,8 @@ def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str
     """Rows of a query; a table that does not exist is answered with the nearest name that does."""
     from agent0.config.loading import nearest
     from agent0.errors import ConfigError, NotFoundError
-    from infra.storage.sqlite import guarded_query
-    from projections import tables
+    from agent0.infra.storage.sqlite import guarded_query
+    from agent0.projections import tables
 
     try:
         return guarded_query(path, query, max_rows=limit, timeout_s=timeout)
@@ -101,7 +101,7 @@ def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str
 def lag(as_json: console.Json = False) -> None:
     """How far the tables are behind the log, without catching up."""
     from agent0.assembly.runtime.read_models import reading, reading_log
-    from projections import position
+    from agent0.projections import position
 
     held = console.settings()
 

@@ -25,7 +25,7 @@ def lineage(
     parent's, to the base."""
     from agent0.assembly.models.lineage import lineage as chain
     from agent0.assembly.runtime.read_models import sound_log
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     held = console.settings()
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
-from events.values import Split
+from agent0.events.values import Split
 
 Checkpoint = Annotated[
     str,
@@ -37,7 +37,7 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Checkpoints of all runs and experiments, newest first."""
-    from projections.checkpoints import registry
+    from agent0.projections.checkpoints import registry
 
     with console.tables() as db:
         of = console.of_newest(run) if run else ""
@@ -52,8 +52,8 @@ def _listed(rows: Sequence[Mapping[str, Any]], as_json: bool) -> list[Mapping[st
 
 def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
     """One checkpoint: what it was made of, how it was judged, and every score it has."""
-    from projections.checkpoints import find_checkpoint
-    from projections.evaluations import list_evaluations
+    from agent0.projections.checkpoints import find_checkpoint
+    from agent0.projections.evaluations import list_evaluations
 
     with console.tables() as db:
         held = find_checkpoint(db, checkpoint)
@@ -74,12 +74,12 @@ def card(
     ] = None,
 ) -> None:
     """Write a model card in Markdown: data, training, scores with intervals beside their controls, limits, licence."""
+    from agent0.projections.base import select
+    from agent0.projections.checkpoints import find_checkpoint, list_protocol_results
+    from agent0.projections.evaluations import list_evaluations
+    from agent0.projections.runs import show_run
     from agent0.report.markdown.model_card import model_card
     from agent0.state.run_state import BASE
-    from projections.base import select
-    from projections.checkpoints import find_checkpoint, list_protocol_results
-    from projections.evaluations import list_evaluations
-    from projections.runs import show_run
 
     counted = (
         "SELECT family, count(*) AS n FROM tasks WHERE run = ? AND status = 'accepted' GROUP BY family ORDER BY n DESC"
@@ -108,9 +108,9 @@ def compare(
     tasks, answered by both: `agent0 model ab`."""
     from agent0.errors import sentence
     from agent0.evaluation.checkpoint_registry import side_by_side
-    from projections.checkpoints import find_student
-    from projections.evaluations import list_evaluations
-    from projections.runs import show_run
+    from agent0.projections.checkpoints import find_student
+    from agent0.projections.evaluations import list_evaluations
+    from agent0.projections.runs import show_run
 
     with console.tables() as db:
         held = [find_student(db, checkpoint) for checkpoint in (first, second)]
@@ -276,7 +276,7 @@ def rollback(
 ) -> None:
     """Go back to an earlier student: what was promoted since is let go. One event."""
     from agent0.assembly.models.registry import go_back
-    from projections.runs import resolve
+    from agent0.projections.runs import resolve
 
     held = console.settings()
     with console.tables() as db:
@@ -293,7 +293,7 @@ def prune(
     """Adapters that a run which is over no longer needs: students it did not go on with and nothing else names. Their
     manifests stay, so `agent0 experiment retrain` makes them again."""
     from agent0.assembly.models.registry import prune as throw
-    from projections.runs import resolve
+    from agent0.projections.runs import resolve
 
     held = console.settings()
     with console.tables() as db:

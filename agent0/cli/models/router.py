@@ -97,7 +97,7 @@ def explain(
 ) -> None:
     """Why a question was answered by the model that it was: features, probability, threshold, prices, who was refused
     and why, and each call with what it cost. JSON: in nano-dollars."""
-    from projections.routes import show_route
+    from agent0.projections.routes import show_route
 
     with console.tables() as db:
         found = show_route(db, call)
@@ -114,8 +114,8 @@ def stats(
 ) -> None:
     """Calls of remote models, each try counted: latency, tokens, cost, errors, what the cache saved, and how often a
     strategy went on to a model. JSON: in nano-dollars."""
+    from agent0.projections.model_usage import model_stats
     from agent0.report.columns import model_columns
-    from projections.model_usage import model_stats
 
     groups = by or ["model"]
     with console.tables() as db:
@@ -156,7 +156,7 @@ def list_(
 ) -> None:
     """Every budget with its cap, what is spent, and what is reserved for calls under way. JSON: in nano-dollars."""
     from agent0.assembly.routing.budgets import scope_of
-    from projections.budgets import list_budgets
+    from agent0.projections.budgets import list_budgets
 
     wanted = scope_of(scope) if scope else ""
     with console.tables() as db:
@@ -167,7 +167,7 @@ def list_(
 @budget.command()
 def show(scope: Scope, name: Name = "", limit: console.Limit = 50, as_json: console.Json = False) -> None:
     """One budget, and its entries, newest first: the invoice. JSON: in nano-dollars."""
-    from projections.budgets import list_budgets, list_entries
+    from agent0.projections.budgets import list_budgets, list_entries
 
     known, named = _which(scope, name)
     with console.tables() as db:

@@ -31,7 +31,7 @@ def add_to(app: typer.Typer) -> None:
 async def _source(held: Any, checkpoint: str, base: Path | None) -> "Source":
     from agent0.assembly.models.export import open_source
     from agent0.assembly.runtime.read_models import reading_log
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     async with reading_log(held) as log:
         return await open_source(log, FileArtifacts(held.home), checkpoint, base)
@@ -51,7 +51,7 @@ def export(
     """Write a checkpoint as files that other programs load. All of them are written, or none."""
     from agent0.assembly.models.export import export as write
     from agent0.errors import ConfigError
-    from infra.weights.merge import KINDS
+    from agent0.infra.weights.merge import KINDS
 
     if numbers not in KINDS:
         raise ConfigError(f"There are no numbers {numbers!r}.", f"Known: {', '.join(KINDS)}.")
@@ -110,7 +110,7 @@ def verify(
     from agent0.assembly.models.export import check_files
     from agent0.assembly.models.parity import verify as compare
     from agent0.errors import GateError
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     held = console.settings()
 

@@ -9,8 +9,8 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from infra.tiny.build import Progress
-    from infra.tiny.courses import Mix
+    from agent0.infra.tiny.build import Progress
+    from agent0.infra.tiny.courses import Mix
 
 app = typer.Typer(help="The built-in small model: make it, read its card.")
 Packaged = Literal["tools", "climb", "climb_teacher", "long"]
@@ -38,8 +38,8 @@ def build(
     as_json: console.Json = False,
 ) -> None:
     """Teach a model from nothing; some minutes on one core with a course's own mix."""
-    from infra.tiny.build import build as make
-    from infra.tiny.courses import MIXES
+    from agent0.infra.tiny.build import build as make
+    from agent0.infra.tiny.courses import MIXES
 
     taught, progress = _read(mix) if mix else MIXES[course], _quiet if as_json else _progress()
     made = make(out, seed=seed, mix=taught, progress=progress, device=device)
@@ -57,7 +57,7 @@ def card(
     """A packaged model's card: what it is, what it is not, how it was made."""
     import json
 
-    from infra.models.tiny import packaged
+    from agent0.infra.models.tiny import packaged
 
     base = packaged(course)
     if as_json:
@@ -68,7 +68,7 @@ def card(
 
 def _read(path: Path) -> "Mix":
     from agent0.errors import ConfigError
-    from infra.tiny.courses import read_mix
+    from agent0.infra.tiny.courses import read_mix
 
     try:
         return read_mix(path)

@@ -124,7 +124,7 @@ async def _pruned(settings: "Settings", selection: "Selection", reason: str, com
 def _label(run: str, hidden: bool | None = None, tags: list[str] | None = None, remove: bool = False) -> dict[str, Any]:
     from agent0.assembly.log.access import open_log
     from agent0.assembly.requests.run_deletion import labelled, tags_of
-    from projections.runs import show_run
+    from agent0.projections.runs import show_run
 
     settings = console.settings()
     with console.tables() as db:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Of all tokens that a run trained on: how many the student wrote as they stand, how many are of what its base was
     taught, and how many of anything else, for every checkpoint."""
+    from agent0.projections.runs import show_run
     from agent0.training.diet import total
-    from projections.runs import show_run
 
     with console.tables() as db:
         row = show_run(db, run)
@@ -41,7 +41,7 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 async def _read(run: str) -> "list[Diet]":
     from agent0.assembly.models.diet import diets
     from agent0.assembly.runtime.read_models import sound_log
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     held = console.settings()
     async with sound_log(held) as log:

@@ -7,7 +7,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from events.base import Recorded
+    from agent0.events.base import Recorded
 
 app = typer.Typer(help="Reactions that were given up (the dead letters).")
 Failure = Annotated[str, typer.Argument(metavar="FAILURE", help="Failure id, or a unique beginning of it.")]
@@ -23,8 +23,8 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Failures, newest first: those that wait for a person (open), and those that the run went on without (dropped)."""
-    from projections.failures import list_failures, list_missing
-    from projections.runs import resolve
+    from agent0.projections.failures import list_failures, list_missing
+    from agent0.projections.runs import resolve
 
     with console.tables() as db:
         of = resolve(db, run) if run else ""
@@ -63,7 +63,7 @@ def drop(
 
 
 def _found(failure: str) -> dict[str, Any]:
-    from projections.failures import show_failure
+    from agent0.projections.failures import show_failure
 
     with console.tables() as db:
         return show_failure(db, failure)

@@ -9,9 +9,9 @@ from agent0.cli import console
 if TYPE_CHECKING:
     from agent0.assembly.runtime.progress import Progress
     from agent0.errors import RunFailedError
+    from agent0.events.base import Recorded
+    from agent0.infra.log.event_log import Log
     from agent0.settings import RunConfig, Settings
-    from events.base import Recorded
-    from infra.log.event_log import Log
 
 
 STOPPING = "Stopping: finishing what is in hand (again: at once)."
@@ -79,7 +79,7 @@ def require(held: "Settings", config: "RunConfig", wait: bool) -> None:
 def run_failed_error(held: "Settings", run: str) -> "RunFailedError":
     """Make the error that says why ``run`` failed and how it may go on."""
     from agent0.errors import RunFailedError
-    from projections.runs import show_run
+    from agent0.projections.runs import show_run
 
     with console.tables(held) as db:
         why = str(show_run(db, run)["failed"])
@@ -103,8 +103,8 @@ async def _watch(held: "Settings", run: str, begin: "Recorded | None", terminal:
 def print_conclusion(held: "Settings", run: str, as_json: bool) -> None:
     """Print what ``run`` came to, and the commands that show more."""
     from agent0.assembly.log.carriers import known_here
+    from agent0.projections.attempts import list_attempts
     from agent0.report.overview import overview
-    from projections.attempts import list_attempts
 
     with console.tables(held) as db:
         found = overview(db, run, known_here(held))

@@ -23,11 +23,11 @@ from agent0.cli import console
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from agent0.infra.log.event_log import Log
+    from agent0.infra.log.state_snapshots import Snapshots
+    from agent0.infra.training.progress import StepProgress
     from agent0.report.charts.ladder_picture import Row
     from agent0.settings import RunConfig
-    from infra.log.event_log import Log
-    from infra.log.state_snapshots import Snapshots
-    from infra.training.progress import StepProgress
 
 BAR_S = 0.25
 LINES_S = 15.0
@@ -114,7 +114,7 @@ async def _refresh(progress: Progress, display: Display, trainings: Path) -> Non
 
 def training(progress: Progress, folder: Path) -> "tuple[str, StepProgress] | None":
     """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
-    from infra.training.lora_trainer import pace_of
+    from agent0.infra.training.lora_trainer import pace_of
 
     found = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
     return next(((name, progress) for name, progress in found if progress), None)

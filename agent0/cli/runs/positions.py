@@ -34,8 +34,8 @@ def sequence(run: str, at: str, option: str = "--at") -> int:
 
 def _counted(db: "sqlite3.Connection", run: str, after: int) -> int:
     from agent0.errors import NotFoundError
-    from projections.events import extent_of, nth_event
-    from projections.runs import show_run
+    from agent0.projections.events import extent_of, nth_event
+    from agent0.projections.runs import show_run
 
     seq = nth_event(db, run, after)
     if seq is None:
@@ -47,7 +47,7 @@ def _counted(db: "sqlite3.Connection", run: str, after: int) -> int:
 
 def _iteration(db: "sqlite3.Connection", run: str, number: int) -> int:
     from agent0.errors import NotFoundError
-    from projections.events import extent_of, iteration_starts
+    from agent0.projections.events import extent_of, iteration_starts
 
     starts = iteration_starts(db, run)
     if number in starts:
@@ -63,8 +63,8 @@ def _iteration(db: "sqlite3.Connection", run: str, number: int) -> int:
 
 def _begun_in_parent(db: "sqlite3.Connection", run: str, number: int) -> tuple[str, int] | None:
     """The parent, or its parent, in which an iteration of a fork began, and the event before it."""
-    from projections.events import iteration_starts
-    from projections.runs import parent_of
+    from agent0.projections.events import iteration_starts
+    from agent0.projections.runs import parent_of
 
     seen: set[str] = set()
     while (held := parent_of(db, run)) is not None and run not in seen:

@@ -14,8 +14,8 @@ from agent0.cli.runs.why import why
 if TYPE_CHECKING:
     import sqlite3
 
+    from agent0.events.base import Recorded
     from agent0.settings import Settings
-    from events.base import Recorded
 
 app = typer.Typer(help="Runs: start one, watch it, look at what came of it.")
 Detach = Annotated[
@@ -125,7 +125,7 @@ def list_(
 
 def _listed(db: "sqlite3.Connection", limit: int, forks: bool, everything: bool) -> "list[dict[str, Any]]":
     """The newest runs, or the newest forks."""
-    from projections.runs import list_runs
+    from agent0.projections.runs import list_runs
 
     if not forks:
         return list_runs(db, limit, hidden=everything)
@@ -185,9 +185,9 @@ def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 def story(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """The chain of causes from the run's start over a trained checkpoint to its end."""
     from agent0.errors import LogError
-    from projections.events import story as chain
-    from projections.events import unbroken
-    from projections.runs import resolve
+    from agent0.projections.events import story as chain
+    from agent0.projections.events import unbroken
+    from agent0.projections.runs import resolve
 
     with console.tables() as db:
         steps = chain(db, resolve(db, run))
@@ -232,7 +232,7 @@ def _decide(begin: "Recorded", as_json: bool) -> None:
 
 
 def _row(run: str, held: "Settings | None" = None) -> dict[str, Any]:
-    from projections.runs import show_run
+    from agent0.projections.runs import show_run
 
     with console.tables(held) as db:
         return show_run(db, run)

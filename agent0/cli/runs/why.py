@@ -98,7 +98,7 @@ def _away(warning: str) -> dict[str, str]:
 
 def _idle(db: "sqlite3.Connection", run: str) -> dict[str, float]:
     """Seconds since the run's last event."""
-    from projections.runs import show_run
+    from agent0.projections.runs import show_run
 
     last = datetime.fromisoformat(str(show_run(db, run)["updated"]))
     return {"idle_s": (datetime.now(UTC) - last).total_seconds()}

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
-from events import base, values
+from agent0.events import base, values
 
 TEMPLATES = Path(__file__).parent
 NOUNS = (
@@ -46,12 +46,12 @@ def _render(template: str, **held: Any) -> str:
 
 def events_page() -> str:
     """Every event: what it means, its fields, who reacts to it, which tables read it."""
-    from handlers import handlers
-    from projections import tables
+    from agent0.handlers import handlers
+    from agent0.projections import tables
 
     reactions = {h.name: set(h.events) for h in handlers().values()}
     readers = {t.name: {kind.__name__ for kind in t.events} for t in tables().values() if t.events}
-    nouns = [(noun, importlib.import_module(f"events.{noun}"), base.Event) for noun in NOUNS]
+    nouns = [(noun, importlib.import_module(f"agent0.events.{noun}"), base.Event) for noun in NOUNS]
     return _render(
         "events.md.jinja",
         envelope=base.Recorded,

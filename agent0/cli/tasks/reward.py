@@ -50,11 +50,11 @@ def explain(
 ) -> None:
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
     the total would lack without it."""
+    from agent0.projections.attempts import show_attempt
+    from agent0.projections.rewards import explain_rewards
+    from agent0.projections.runs import resolve
+    from agent0.projections.tasks import show_task
     from agent0.rewards.describe import explain_receipt
-    from projections.attempts import show_attempt
-    from projections.rewards import explain_rewards
-    from projections.runs import resolve
-    from projections.tasks import show_task
 
     if plugin:
         console.settings(plugins=plugin)
@@ -140,8 +140,8 @@ def calibrator(
     """The newest and best calibrator of a model that needs no further samples, as a table for rules of rewards; with
     --signal that of certain signals, as strategies read them."""
     from agent0.errors import NotFoundError
+    from agent0.projections.calibrators import list_calibrators
     from agent0.rollout.confidence.signals import SEVERAL
-    from projections.calibrators import list_calibrators
 
     with console.tables() as db:
         rows = list_calibrators(db, model, checkpoint)

@@ -7,7 +7,7 @@ import typer
 from agent0.cli import console
 
 if TYPE_CHECKING:
-    from events.base import Event
+    from agent0.events.base import Event
 
 app = typer.Typer(help="Tasks that a run's teacher proposed, and a person's verdicts on answers to them.")
 
@@ -25,8 +25,8 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Tasks in the order they were asked for."""
-    from projections.runs import resolve
-    from projections.tasks import list_tasks
+    from agent0.projections.runs import resolve
+    from agent0.projections.tasks import list_tasks
 
     with console.tables() as db:
         of = resolve(db, run)
@@ -54,8 +54,8 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """One task with its attempts, partial credit apart from success, and what persons said of them."""
-    from projections.runs import resolve
-    from projections.tasks import show_task
+    from agent0.projections.runs import resolve
+    from agent0.projections.tasks import show_task
 
     with console.tables() as db:
         found = show_task(db, resolve(db, run), task)
@@ -83,8 +83,8 @@ def review(
 ) -> None:
     """What awaits a reviewer's verdict, undecided answers first; or give one. It decides where nothing has yet; later
     it is recorded, counts against training that has not begun, and raises an alarm where it contradicts the machine."""
-    from projections.reviews import awaiting, judged
-    from projections.runs import resolve
+    from agent0.projections.reviews import awaiting, judged
+    from agent0.projections.runs import resolve
 
     given = [word for word, flag in ((True, correct), (False, wrong), (None, cannot_tell)) if flag]
     with console.tables() as db:
@@ -107,9 +107,9 @@ def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: st
         OperationError: an attempt without an answer yet.
     """
     from agent0.errors import ConfigError, OperationError
+    from agent0.events.benchmarks import TaskReviewed
     from agent0.grading.normal_form import normal_form
     from agent0.verification.human_review import reviewed
-    from events.benchmarks import TaskReviewed
 
     if not rows:
         raise ConfigError(
@@ -172,8 +172,8 @@ def lineage(
     """Every checkpoint that a task touched, of runs and experiments: by its own events, or through a parent."""
     from agent0.assembly.models.lineage import touched
     from agent0.assembly.runtime.read_models import sound_log
-    from infra.storage.artifacts import FileArtifacts
-    from projections.runs import resolve
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.runs import resolve
 
     held = console.settings()
     with console.tables() as db:

@@ -28,10 +28,10 @@ def list_(
 ) -> None:
     """Attempts in the order they were asked for, or the items of an evaluation."""
     from agent0.errors import ConfigError
-    from projections.attempts import list_attempts
-    from projections.evaluation_items import evaluated_run, list_items
-    from projections.runs import resolve
-    from projections.tasks import show_task
+    from agent0.projections.attempts import list_attempts
+    from agent0.projections.evaluation_items import evaluated_run, list_items
+    from agent0.projections.runs import resolve
+    from agent0.projections.tasks import show_task
 
     if evaluation and (task or iteration is not None):
         raise ConfigError(
@@ -60,9 +60,9 @@ def show(
     """One attempt, finished or not, or one item of an evaluation: the conversation turn by turn, what each tool call
     left in the work folder, the answers to subgoals, the verdict and the receipt of its reward."""
     from agent0.assembly.api.trajectories import transcript_of
-    from projections.attempts import show_attempt
-    from projections.evaluation_items import evaluated_run
-    from projections.rewards import explain_rewards
+    from agent0.projections.attempts import show_attempt
+    from agent0.projections.evaluation_items import evaluated_run
+    from agent0.projections.rewards import explain_rewards
 
     with console.tables() as db:
         name = evaluated_run(db, run)
@@ -86,9 +86,9 @@ def export(
     import json
 
     from agent0.cli.console import settings
-    from infra.storage.artifacts import FileArtifacts
-    from projections.evaluation_items import evaluated_run
-    from projections.trajectories import export as rows_of
+    from agent0.infra.storage.artifacts import FileArtifacts
+    from agent0.projections.evaluation_items import evaluated_run
+    from agent0.projections.trajectories import export as rows_of
 
     with console.tables() as db:
         kind, name = "agent0" if format == "jsonl" else format, evaluated_run(db, run)

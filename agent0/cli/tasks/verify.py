@@ -41,7 +41,7 @@ async def _settled(grade: "Grade") -> "Grade":
     """``grade`` with the symbolic engine's decision."""
     from agent0.assembly.runtime.port_openers import open_port
     from agent0.grading.math.symbolic import settle
-    from infra.storage.artifacts import FileArtifacts
+    from agent0.infra.storage.artifacts import FileArtifacts
 
     settings = console.settings()
     sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
@@ -65,7 +65,7 @@ def pairs(
 
     async def work() -> dict[str, Any]:
         from agent0.assembly.runtime.port_openers import open_port
-        from infra.storage.artifacts import FileArtifacts
+        from agent0.infra.storage.artifacts import FileArtifacts
 
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         try:

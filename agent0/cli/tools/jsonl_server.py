@@ -156,7 +156,7 @@ async def _lines(source: AsyncIterator[bytes]) -> AsyncIterator[bytes | None]:
 async def respond(settings: "Settings", bench: "ToolBench", line: bytes | None) -> dict[str, Any]:
     """The answer to one line. What is wrong with it is its ``reason``; an ``id`` it has is given back."""
     from agent0.assembly.tooling.tool_calls import not_run
-    from events.values import ToolState
+    from agent0.events.values import ToolState
 
     raw: dict[str, Any] = {}
     try:

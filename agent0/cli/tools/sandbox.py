@@ -28,7 +28,7 @@ Of = Annotated[str, typer.Option("--run", help="The run of ATTEMPT#CALL.")]
 @app.command()
 def check(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Put every backend to the whole self-test: each probe with what it saw. Exit 5 where none passes."""
-    from infra.sandbox import survey
+    from agent0.infra.sandbox import survey
 
     held = console.settings(profile, pairs)
     found = console.run_async(lambda: survey(held.sandbox))
@@ -55,8 +55,8 @@ def snapshots(
 ) -> None:
     """Work folders after each tool call of a run: manifest, files, bytes. CALL is the student's own number, from 1; the
     steps of a plan that is its third call are 3.1, 3.2."""
-    from projections.runs import resolve
-    from projections.tool_calls import list_snapshots
+    from agent0.projections.runs import resolve
+    from agent0.projections.tool_calls import list_snapshots
 
     with console.tables() as db:
         of = resolve(db, run)
@@ -156,7 +156,7 @@ def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: c
     """What a profile's tools may touch, by settings and by what was changed since."""
     from agent0.assembly.runtime.read_models import NothingError
     from agent0.assembly.tooling.tool_policy import rows, with_policy
-    from projections.policies import list_policies
+    from agent0.projections.policies import list_policies
 
     held = console.settings(profile, pairs)
     now = console.run_async(lambda: with_policy(held)).run.policy
@@ -258,8 +258,8 @@ def _needed(kind: str, name: str) -> str:
 
 def _absent(kind: str, name: str) -> str:
     """What happens where an allowed thing is not there; empty where it is."""
+    from agent0.infra.sandbox.roots import RootError, packages, programs
     from agent0.ports.sandbox import Root
-    from infra.sandbox.roots import RootError, packages, programs
 
     try:
         if kind == "executable":
@@ -273,8 +273,8 @@ def _absent(kind: str, name: str) -> str:
 
 def _installed(one: "Verdict") -> bool | None:
     """Whether it is on this machine, allowed or not; None where that is not looked at."""
+    from agent0.infra.sandbox.roots import RootError, packages, programs
     from agent0.ports.sandbox import Root
-    from infra.sandbox.roots import RootError, packages, programs
 
     if one.by in ("bash itself", "the standard library"):
         return True
@@ -308,8 +308,8 @@ def _judged_command(policy: "PolicyConfig", command: str) -> list[dict[str, Any]
 def _judged_url(policy: "PolicyConfig", url: str, method: str) -> list[dict[str, Any]]:
     """By the very rules that the proxy process holds to."""
     from agent0.errors import ConfigError
+    from agent0.infra.web import egress_rules
     from agent0.tools.policy import Verdict
-    from infra.web import egress_rules
 
     try:
         target = egress_rules.target(url)

@@ -21,10 +21,10 @@ COLUMNS = ("tool", "calls", "per_min", "p50_ms", "p95_ms", "p99_ms", "limits", "
 def look(db: sqlite3.Connection, run: str = "") -> dict[str, Any]:
     """Every tool that was called: a summary and its calls of the last minute; besides, what is under way."""
     from agent0.assembly.runtime.stamping import now
-    from projections.base import stamp
-    from projections.runs import resolve, under_way
-    from projections.tool_calls import recent_calls
-    from projections.tool_usage import summary, usage
+    from agent0.projections.base import stamp
+    from agent0.projections.runs import resolve, under_way
+    from agent0.projections.tool_calls import recent_calls
+    from agent0.projections.tool_usage import summary, usage
 
     name = resolve(db, run) if run else ""
     recent = recent_calls(db, stamp(now() - timedelta(seconds=MINUTE_S)), name)

@@ -15,11 +15,11 @@ from typing import Any, Literal
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks.rows import files_in, read_rows
 from agent0.evaluation.benchmarks.rows.published import Convert, as_it_is
+from agent0.events.base import sha256
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
 from agent0.registry import Registry
 from agent0.verification.programs import Problem
-from events.base import sha256
 
 Row = Mapping[str, Any]
 Domain = Literal["math", "logic", "code", "text"]

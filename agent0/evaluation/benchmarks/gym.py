@@ -12,10 +12,10 @@ from typing import Any
 
 from agent0.errors import ConfigError
 from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
+from agent0.events.values import ToolState
 from agent0.grading import Grade, answer_in
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
 from agent0.verification.programs.inside import values
-from events.values import ToolState
 
 PACKAGE = "reasoning-gym"
 WALL_S, MEM_MIB, LONGEST = 10.0, 768, 20_000

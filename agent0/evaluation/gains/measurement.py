@@ -4,12 +4,12 @@ from statistics import fmean
 
 from agent0.evaluation.gains.probe import candidates, lines_of, tasks_of, unsolved
 from agent0.evaluation.item_rollout import RolloutPorts, attempt_greedily
+from agent0.events.tasks import GainRequested, ProbeSelected, SubsetMeasured, TaskAccepted
+from agent0.events.values import Task
 from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import Trainers
 from agent0.state.run_state import GainState, RunState
 from agent0.training.subset_training import collect_accepted, split_tasks, subset_job
-from events.tasks import GainRequested, ProbeSelected, SubsetMeasured, TaskAccepted
-from events.values import Task
 
 MARKS = {True: "1", False: "0", None: "?"}
 

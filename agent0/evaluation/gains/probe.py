@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from agent0.evaluation.checkpoint_score import Item
+from agent0.events.tasks import GainRequested
+from agent0.events.values import Task
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.families import Family, requested_families
 from agent0.tasks.splits import heldout
-from events.tasks import GainRequested
-from events.values import Task
 
 TRIED = 2
 """Tasks that the student tries, for each that the probe may hold: it may solve some."""

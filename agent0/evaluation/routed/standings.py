@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent0.events.benchmarks import ItemScored
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import Difference, compare
-from events.benchmarks import ItemScored
 
 Way = Literal["local", "routed", "cloud", "plain", "compressed"]
 WAYS: tuple[Way, ...] = ("local", "routed", "cloud")

@@ -5,11 +5,11 @@ from statistics import fmean
 from typing import Any
 
 from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol
+from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.experiments.ablation_results import Outcome
 from agent0.experiments.ladder_rows import test_levels
 from agent0.state.run_state import BASE
 from agent0.tasks.curriculum.ladder_height import height
-from events.checkpoints import CheckpointEvaluated
 
 SPENT = ("attempts", "tokens", "seconds")
 TASKS, SEED = 64, 20261123

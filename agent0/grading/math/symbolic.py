@@ -4,13 +4,13 @@ import json
 import re
 from dataclasses import replace
 
+from agent0.events.values import ToolState
 from agent0.grading import Grade
 from agent0.grading.answer_types import VALUE, grade_as
 from agent0.grading.extraction import extracted, reply_of
 from agent0.grading.extraction.other_readings import other_readings
 from agent0.grading.math.undone import UNDONE
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
-from events.values import ToolState
 
 WALL_S = 4.0
 ROOT = Root((), ("antlr4", "latex2sympy2_extended", "math_verify", "mpmath", "sympy"))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 from markupsafe import Markup
 
+from agent0.projections.evaluations import learning_curve, list_evaluations
+from agent0.projections.runs import show_run
 from agent0.report.charts.plots import STAND_IN, STYLE, canvas, svg
 from agent0.report.columns import shown_iteration
-from projections.evaluations import learning_curve, list_evaluations
-from projections.runs import show_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

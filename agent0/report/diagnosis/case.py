@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from agent0.projections.base import Row, select
+from agent0.projections.runs import show_run
 from agent0.report.diagnosis.iterations import iterations_of
 from agent0.report.diagnosis.open_work import open_work
 from agent0.report.diagnosis.part_means import part_means
@@ -14,8 +16,6 @@ from agent0.report.diagnosis.retries import retries_of
 from agent0.report.diagnosis.settings import changes_of, recorded_config
 from agent0.run.diagnosis.case import NEVER, Case, Held, Loss, Training, Wait
 from agent0.settings import RunConfig
-from projections.base import Row, select
-from projections.runs import show_run
 
 _MILESTONES = ("RunStarted", "RunFailed", "RunPaused", "RunCancelled", "TrainingRequested", "DependencyLost")
 

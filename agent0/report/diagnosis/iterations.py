@@ -4,8 +4,8 @@ import sqlite3
 from collections import defaultdict
 from typing import Any
 
+from agent0.projections.base import Row, select
 from agent0.run.diagnosis.case import Iteration, Observation
-from projections.base import Row, select
 
 _ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
 Counts = dict[int, dict[str, Any]]

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from projections.base import Row, select
+from agent0.projections.base import Row, select
 
 _OPEN = """
 SELECT 'the training of ' || checkpoint AS what, requested AS since, NULL AS left FROM checkpoints

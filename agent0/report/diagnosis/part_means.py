@@ -2,9 +2,9 @@
 
 import sqlite3
 
+from agent0.projections.base import select
 from agent0.run.diagnosis.case import PartMeans
 from agent0.settings import RunConfig
-from projections.base import select
 
 _MEANS = (
     "SELECT name, min(iteration) AS iteration, min(CASE WHEN NOT right AND worth > 0 THEN attempt END) AS attempt,"

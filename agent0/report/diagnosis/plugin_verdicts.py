@@ -6,11 +6,11 @@ from typing import Any
 
 from agent0.grading.answer_types import grade_as
 from agent0.grading.normal_form import same
+from agent0.projections.base import select
 from agent0.run.diagnosis.case import Observation
 from agent0.tasks.families import families
 from agent0.verification.human_review import PERSON
 from agent0.verification.verifiers import verifiers
-from projections.base import select
 
 
 def count_plugin_verdicts(db: sqlite3.Connection, run: str, found: dict[int, dict[str, Any]]) -> None:

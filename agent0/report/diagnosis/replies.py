@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
+from agent0.projections.base import Row, select
+from agent0.projections.evaluation_items import conversation_at, last_reply
 from agent0.run.diagnosis.replies import FailedReplies, FailedReply, kind_of_reply
-from projections.base import Row, select
-from projections.evaluation_items import conversation_at, last_reply
 
 MOST = 200
 """Failed items that are looked at."""

@@ -5,8 +5,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
+from agent0.projections.base import Row, select
 from agent0.run.diagnosis.case import Retry
-from projections.base import Row, select
 
 _TRIES = (
     "SELECT tried.seq, tried.cause, json_extract(tried.body, '$.data') AS data, of.task, of.attempt"

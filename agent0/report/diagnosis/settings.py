@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent0.config.loading import leaves, packaged_run
+from agent0.projections.base import Row, select
 from agent0.run.diagnosis.case import Setting
 from agent0.settings import RunConfig
-from projections.base import Row, select
 
 SIZES = ("run.seed", "run.iterations", "run.tasks", "run.attempts", "run.energy.power_w", "run.energy.price_kwh")
 """Settings that say how large a run is, or what it costs: told of last."""

@@ -10,6 +10,14 @@ from typing import Any
 from markupsafe import Markup
 
 from agent0.ports.storage import Artifacts
+from agent0.projections.alarms import list_alarms
+from agent0.projections.attempts import list_attempts
+from agent0.projections.checkpoints import list_checkpoints
+from agent0.projections.events import event_stats
+from agent0.projections.failures import list_failures
+from agent0.projections.rewards import reward_curve
+from agent0.projections.tasks import list_tasks, patterns
+from agent0.projections.tool_calls import tool_stats
 from agent0.report.alarm_groups import shown_by
 from agent0.report.answers import FEW
 from agent0.report.charts.learning_curve import curve_svg
@@ -23,14 +31,6 @@ from agent0.report.html.shown_records import shown_records
 from agent0.report.overview import overview, rows_for_people
 from agent0.report.run_benchmarks import benchmark_rows
 from agent0.report.tables import pass_at_k_columns, self_critique_rows
-from projections.alarms import list_alarms
-from projections.attempts import list_attempts
-from projections.checkpoints import list_checkpoints
-from projections.events import event_stats
-from projections.failures import list_failures
-from projections.rewards import reward_curve
-from projections.tasks import list_tasks, patterns
-from projections.tool_calls import tool_stats
 
 Row = dict[str, Any]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from agent0.projections.attempts import show_attempt
+from agent0.projections.events import list_events, list_named
+from agent0.projections.rewards import explain_rewards
+from agent0.projections.tasks import show_task
 from agent0.report.html.rendering import visible
-from projections.attempts import show_attempt
-from projections.events import list_events, list_named
-from projections.rewards import explain_rewards
-from projections.tasks import show_task
 
 Row = dict[str, Any]
 MOST = 24

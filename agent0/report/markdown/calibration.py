@@ -12,9 +12,9 @@ from agent0.evaluation.calibration_report import (
     format_interval,
     picture,
 )
+from agent0.events.benchmarks import SAMPLED
 from agent0.report.markdown.rendering import render
 from agent0.rollout.confidence.signals import MEANING, OF_TURNS
-from events.benchmarks import SAMPLED
 
 NAIVE = "mean_token"
 """What is usually shown as a confidence."""

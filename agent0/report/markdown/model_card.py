@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent0.evaluation.protocol import scores as scores_of
+from agent0.events.checkpoints import StudentExamined
 from agent0.report.markdown.rendering import render
 from agent0.state.run_state import BASE
 from agent0.training.distillation import described
-from events.checkpoints import StudentExamined
 
 Row = Mapping[str, Any]
 _gates = {

@@ -9,9 +9,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from agent0.events.values import Role, Task
 from agent0.registry import Registry
 from agent0.state.run_state import ToolCallRecord
-from events.values import Role, Task
 
 HONEST = "honest"
 

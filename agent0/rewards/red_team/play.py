@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from agent0.events.base import Event
+from agent0.events.tasks import ResultVerified, RewardAssigned, TaskRejected
+from agent0.events.values import Role
 from agent0.grading.normal_form import normal_form, same
 from agent0.rewards import reward_sets
 from agent0.rewards.assign import assigned_rewards
@@ -34,9 +37,6 @@ from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRe
 from agent0.tasks.families import families
 from agent0.tasks.screening import Archive, Decision, Proposed, decide_batch
 from agent0.tasks.splits import split_key, split_of, task_with
-from events.base import Event
-from events.tasks import ResultVerified, RewardAssigned, TaskRejected
-from events.values import Role
 
 DIMENSIONS = 512
 LIMIT = 0.97

@@ -3,10 +3,10 @@
 import random
 from dataclasses import replace
 
+from agent0.events.values import Task
 from agent0.rewards.red_team import HONEST, Proposal, teacher
 from agent0.state.run_state import ToolCallRecord
 from agent0.tasks.families import families
-from events.values import Task
 
 
 def open_task(question: str, program: str = "") -> Task:

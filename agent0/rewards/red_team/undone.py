@@ -7,12 +7,12 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent0.events.values import Task, ToolState
 from agent0.grading.normal_form import same
 from agent0.ports.sandbox import SandboxCall, SandboxResult
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import task_of
 from agent0.verification.verifiers import Verdict, verifier_for
-from events.values import Task, ToolState
 
 DRAWS = 24
 """Tasks of a family, over all its levels."""

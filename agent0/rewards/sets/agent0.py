@@ -1,7 +1,7 @@
 """The default reward set."""
 
+from agent0.events.values import Role
 from agent0.rewards import Worth, reward_set
-from events.values import Role
 
 
 @reward_set("agent0")

@@ -1,8 +1,8 @@
 """The rewards of arXiv 2511.16043 as written, sections 3.2 and 3.3. What the paper leaves open is a constant here."""
 
+from agent0.events.values import Role
 from agent0.rewards import Features, Worth, reward, reward_set
 from agent0.tasks.curriculum.sampler import frontier_value
-from events.values import Role
 
 GAMMA, MOST = 0.25, 4
 """R_tool: gamma, the reward per call (not in the paper: it keeps R_tool in [0, 1] like R_unc), and C, the cap."""

@@ -5,9 +5,9 @@ Deliberately not corrected: the teacher's answer is cut to its last character, t
 own text, nothing keeps the sum from being negative, and format is no factor.
 """
 
+from agent0.events.values import Role
 from agent0.grading.normal_form import same
 from agent0.rewards import Features, Worth, reward, reward_set
-from events.values import Role
 
 LEAST = 0.1
 """A majority's share up to this counts nothing."""

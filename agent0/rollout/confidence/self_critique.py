@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 
 from agent0.errors import OperationError
+from agent0.events.values import Artifact, SelfCritique, Turn
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Likely, Model, Sampling
 from agent0.rollout.confidence.token_spans import within
 from agent0.rollout.prompts import ANY, CRITIQUE, prompt, render
 from agent0.settings import StudentConfig
-from events.values import Artifact, SelfCritique, Turn
 
 YES, NO = "Yes", "No"
 LONGEST_ANSWER = 2_000

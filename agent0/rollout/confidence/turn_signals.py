@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from agent0.events.values import Turn
 from agent0.grading.normal_form import normal_form, same
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.rollout.confidence.signals import signals
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.student import plain_output
-from events.values import Turn
 
 _FAILED = re.compile(
     r"^Traceback \(most recent call last\):|^\[(?:refused|stopped|the sandbox|it was ended)\b"

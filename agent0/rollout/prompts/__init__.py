@@ -14,7 +14,7 @@ from importlib import resources
 from typing import get_args
 
 from agent0.errors import NotFoundError
-from events.values import Role, Turn
+from agent0.events.values import Role, Turn
 
 _mark = re.compile(r"^@(system|user|assistant|tool)\n", re.MULTILINE)
 _placeholder = re.compile(r"\{(domain|family|level|question|tools|examples|answer)\}")

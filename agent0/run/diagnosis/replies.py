@@ -64,7 +64,7 @@ def kind_of_reply(reply: str | None, answer: str | None, correct: bool | None, e
 
     Args:
         reply: the last turn that the student wrote, None where it is not at hand.
-        end: how the attempt ended (``events.values.End``), empty where that is not known.
+        end: how the attempt ended (``agent0.events.values.End``), empty where that is not known.
         called: whether a call was read in that turn.
     """
     if answer is not None:

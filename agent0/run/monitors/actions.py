@@ -1,13 +1,13 @@
 """What follows from a monitor's finding: an alarm where it begins to hold, and the action that the run's
 settings name."""
 
+from agent0.events.alarms import AlarmRaised, AlarmResolved
+from agent0.events.base import Event
+from agent0.events.checkpoints import CheckpointRolledBack
+from agent0.events.runs import RunPaused
 from agent0.run.monitors import Finding, Guard
 from agent0.settings import Action
 from agent0.state.run_state import Checkpoint, RunState
-from events.alarms import AlarmRaised, AlarmResolved
-from events.base import Event
-from events.checkpoints import CheckpointRolledBack
-from events.runs import RunPaused
 
 
 def guard_effects(name: str, watch: Guard, state: RunState) -> list[Event]:

@@ -15,8 +15,8 @@ from functools import partial
 from importlib import util
 from typing import Any
 
+from agent0.events.base import sha256
 from agent0.tasks.families import Family, Params, family
-from events.base import sha256
 
 DOMAIN, PREFIX, PACKAGE = "gym", "gym_", "reasoning_gym"
 SEEDS = 1_000_000

@@ -3,12 +3,12 @@
 import json
 from typing import Annotated
 
+from agent0.events.values import ToolResult
 from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.paths import missing, mistaken, plain
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult
 
 LARGEST = 256 << 10
 """Bytes of a file that is analysed."""

@@ -3,12 +3,12 @@
 from typing import Annotated
 
 from agent0.chat_format import LONGEST_ANSWER
+from agent0.events.values import ToolResult, ToolState
 from agent0.tasks.families import families
 from agent0.tools import tool
 from agent0.tools.definition import VALUES, Example
 from agent0.tools.results import refused
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 RIGHT, WRONG = "right", "wrong: "
 """What it says; why follows what is wrong."""

@@ -4,6 +4,7 @@ import difflib
 import re
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.builtin.read_file import decoded
 from agent0.tools.builtin.write_file import LARGEST, put
@@ -11,7 +12,6 @@ from agent0.tools.definition import VALUES, Example
 from agent0.tools.paths import missing, mistaken, plain, unwritable
 from agent0.tools.results import clean, shorten
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 _AROUND = 3
 """Unchanged lines shown before and after a change."""

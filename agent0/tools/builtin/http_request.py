@@ -3,12 +3,12 @@
 import re
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.ports.web import WebRequest, WebResponse
 from agent0.tools import tool
 from agent0.tools.results import refused
 from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 STATES = (ToolState.OK, ToolState.REFUSED, ToolState.TIMEOUT, ToolState.OUTPUT_FLOOD, ToolState.ERROR)
 OFF = "http_request is switched off; a person switches it on with web.enabled = true"

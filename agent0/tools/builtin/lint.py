@@ -3,13 +3,13 @@
 import shlex
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.ports.sandbox import SandboxResult
 from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.paths import listed, missing, mistaken, plain
 from agent0.tools.results import answer, refused
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 _RUFF = (
     "RAYON_NUM_THREADS=1 ruff check --isolated --no-cache --no-respect-gitignore --quiet --output-format concise -- "

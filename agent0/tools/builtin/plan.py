@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent0.events.values import ToolCall, ToolResult, ToolState
 from agent0.tools import offered, tool
 from agent0.tools.calling import call_tool, problems
 from agent0.tools.definition import VALUES, Example, Tool
 from agent0.tools.results import LIMIT, shorten
 from agent0.tools.workspace import Workspace
-from events.values import ToolCall, ToolResult, ToolState
 
 MOST_STEPS = 16
 _LONGEST = 100_000

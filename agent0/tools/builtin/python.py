@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
 from agent0.turns.programs import with_last_value
-from events.values import ToolResult, ToolState
 
 
 @tool(

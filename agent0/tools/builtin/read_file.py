@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agent0.events.base import sha256
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import VALUES, Example
 from agent0.tools.paths import missing, mistaken, plain
 from agent0.tools.results import LIMIT, clean, shorten
 from agent0.tools.workspace import Workspace
-from events.base import sha256
-from events.values import ToolResult, ToolState
 
 LARGEST = 4 << 20
 """Bytes of a file that is read here."""

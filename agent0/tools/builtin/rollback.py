@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import VALUES, Example
 from agent0.tools.paths import mistaken, printable
 from agent0.tools.snapshots import difference, inventory
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 _SHOWN = 20
 

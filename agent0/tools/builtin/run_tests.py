@@ -9,13 +9,13 @@ import re
 from dataclasses import replace
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.ports.sandbox import SandboxResult
 from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.paths import listed, missing, mistaken, plain
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 PYTEST = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
 """Packages that the runner needs inside."""

@@ -3,13 +3,13 @@
 import difflib
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.paths import printable
 from agent0.tools.results import answer
 from agent0.tools.shell_commands import missing_programs
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 _BIN = ("/usr/bin/", "/bin/")
 

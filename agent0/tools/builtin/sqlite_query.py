@@ -5,12 +5,12 @@ read models, which hold verdicts, cannot be reached from here.
 import json
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.paths import mistaken, overfull, plain, unwritable
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 MOST_ROWS, WIDEST = 50, 80
 """Rows, and characters of a cell, that are shown."""

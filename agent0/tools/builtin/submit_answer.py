@@ -3,10 +3,10 @@
 from typing import Annotated
 
 from agent0.chat_format import LONGEST_ANSWER
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import VALUES, Example
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 
 @tool(pure=False, control=True, examples=[Example({"answer": "42"}, "The answer is recorded.")], states=VALUES)

@@ -4,11 +4,11 @@ numbers, letters, operators and the functions of ``_FUNCTIONS``, never Python.""
 import json
 from typing import Annotated, Literal
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import Example
 from agent0.tools.results import answer
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 Operation = Literal["solve", "simplify", "integrate", "diff", "factor", "expand", "equal", "evaluate"]
 

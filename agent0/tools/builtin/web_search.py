@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.ports.web import Hit
 from agent0.tools import tool
 from agent0.tools.builtin.http_request import SPENT, STATES
 from agent0.tools.results import refused
 from agent0.tools.untrusted import marked, visible
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 OFF = "web_search is switched off; a person switches it on with web.search = searxng or brave"
 

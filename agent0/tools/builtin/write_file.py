@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
+from agent0.events.values import ToolResult, ToolState
 from agent0.tools import tool
 from agent0.tools.definition import VALUES, Example
 from agent0.tools.paths import mistaken, overfull, plain, unwritable
 from agent0.tools.workspace import Workspace
-from events.values import ToolResult, ToolState
 
 LARGEST = 1 << 20
 """Bytes of a file that is written here."""

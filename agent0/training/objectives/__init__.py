@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from agent0.events.values import Role
 from agent0.ports.training import Sample
 from agent0.registry import Registry
 from agent0.settings import RecipeConfig
 from agent0.training.scored_trajectory import ScoredTrajectory
-from events.values import Role
 
 if TYPE_CHECKING:
     from torch import Tensor

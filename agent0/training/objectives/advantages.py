@@ -4,8 +4,8 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
+from agent0.events.values import Trajectory
 from agent0.training.scored_trajectory import ScoredTrajectory
-from events.values import Trajectory
 
 EPSILON = 1e-4
 

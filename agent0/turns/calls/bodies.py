@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from agent0.events.values import ToolCall
 from agent0.turns.calls.objects import call_of, calls_of
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import Toolbox
-from events.values import ToolCall
 
 Body = tuple[list[ToolCall], int]
 Read = Callable[[str, int, Toolbox], Body | None]

@@ -6,12 +6,12 @@ stand in one of its texts.
 
 import re
 
+from agent0.events.values import ToolCall
 from agent0.turns.calls.bodies import SPACE, Body, parameter_calls, read_body
 from agent0.turns.calls.objects import call_of
 from agent0.turns.calls.spans import CallSpan
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import Toolbox
-from events.values import ToolCall
 
 MOST_FAILED = 8
 """Calls that cannot be read, after which each is looked for up to the next mark only."""

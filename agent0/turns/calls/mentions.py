@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from agent0.chat_format import BOX, boxed, is_placeholder
+from agent0.events.values import ToolCall
 from agent0.turns.retractions import box_taken_back
-from events.values import ToolCall
 
 LONGEST_LEAD = 300
 """Characters before a call in which it is introduced."""

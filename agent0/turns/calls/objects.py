@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agent0.events.values import ToolCall
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import NAME, Toolbox
-from events.values import ToolCall
 
 DEEPEST = 32
 """Nesting of a call's arguments."""

@@ -4,13 +4,13 @@ own, and messages of gpt-oss to a tool. Only what is shaped like a call and like
 import re
 from collections.abc import Iterator
 
+from agent0.events.values import ToolCall
 from agent0.turns.calls.bodies import Body, expression_calls
 from agent0.turns.calls.objects import call_of, calls_of, is_call, object_in
 from agent0.turns.calls.spans import CallSpan
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.marks import channel_messages
-from events.values import ToolCall
 
 MOST_FAILED = 8
 """Objects that cannot be read, after which no more are looked at."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from agent0.events.values import ToolCall
 from agent0.turns.calls.actions import action_spans
 from agent0.turns.calls.blocks import FencedBlock, first_block, languages, tool_blocks
 from agent0.turns.calls.marked import marked_spans
@@ -17,7 +18,6 @@ from agent0.turns.calls.objects import call_of, calls_of, is_call, object_in
 from agent0.turns.calls.plain import bare_spans, channel_spans, fenced_spans
 from agent0.turns.calls.spans import CallSpan, outside
 from agent0.turns.calls.toolbox import Toolbox
-from events.values import ToolCall
 
 Read = Callable[[str, Toolbox], Sequence[CallSpan]]
 _output = re.compile(r"\s*```output\b")

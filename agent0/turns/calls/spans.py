@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from events.values import ToolCall
+from agent0.events.values import ToolCall
 
 
 class CallSpan(NamedTuple):

@@ -8,12 +8,12 @@ An unevaluated numeric expression (``76*26+89``) gets no vote for it, whatever i
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from agent0.events.values import Task, Vote
 from agent0.grading.answer_types import grade_as
 from agent0.grading.answer_types.value import arithmetic_left
 from agent0.grading.normal_form import normal_form
 from agent0.registry import Registry
 from agent0.settings import VerificationConfig
-from events.values import Task, Vote
 
 NEEDED = 2
 """Checks that must say the same."""

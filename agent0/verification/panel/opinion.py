@@ -6,12 +6,12 @@ Its reply is parsed strictly. Whatever an answer says to the judge, it can move 
 import json
 import re
 
+from agent0.events.values import Task
 from agent0.ports.models import GenerateRequest, Models, Sampling
 from agent0.rollout.prompts import prompt, render
 from agent0.settings import JudgeConfig
 from agent0.tasks.seeds import derive_seed
 from agent0.verification.panel import Case, Opinion, VoteAndReason, check
-from events.values import Task
 
 CHECK = "opinion"
 LONGEST_ANSWER = 2_000

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
+from agent0.events.values import ToolState
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.verification.programs.source import classes, modules, own_modules, prefix, program_of, stands, top_level
-from events.values import ToolState
 
 GRACE_S = 2.0
 """What the sandbox leaves the tests beyond their time, to say that it is over."""

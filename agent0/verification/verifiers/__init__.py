@@ -9,13 +9,13 @@ from inspect import iscoroutinefunction, signature
 from typing import Protocol
 
 from agent0.errors import OperationError
+from agent0.events.values import Task, Vote
 from agent0.grading import Grade
 from agent0.grading.answer_types import left_undone
 from agent0.grading.math.symbolic import decide
 from agent0.ports.sandbox import Sandbox
 from agent0.registry import Registry, declared_in
 from agent0.verification.panel import UNDONE, VerificationContext
-from events.values import Task, Vote
 
 PANEL = "panel"
 NO_CONTEXT = VerificationContext()

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from agent0.events.values import Task
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
 from agent0.verification.verifiers import Verdict, verifier
-from events.values import Task
 
 
 def _checkable(task: Task) -> bool:

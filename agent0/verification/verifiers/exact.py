@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from agent0.events.values import Task
 from agent0.grading.answer_types import left_undone
 from agent0.grading.normal_form import normal_form, same
 from agent0.ports.sandbox import Sandbox
 from agent0.tasks.families import families
 from agent0.verification.verifiers import Verdict, compare_answer, verifier
-from events.values import Task
 
 
 def _known(task: Task) -> bool:

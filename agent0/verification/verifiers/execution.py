@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from agent0.events.values import Task, ToolState
 from agent0.grading import answer_in
 from agent0.grading.answer_types import ANSWER_KIND, grade_as
 from agent0.ports.sandbox import Sandbox, SandboxCall
 from agent0.verification.verifiers import Verdict, compare_answer, verifier
-from events.values import Task, ToolState
 
 STATED = "the question states its answer"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from agent0.events.values import Task, Vote
 from agent0.ports.sandbox import Sandbox
 from agent0.verification.panel import VerificationContext, case_of, combine_votes, disputed, votes_on
 from agent0.verification.verifiers import PANEL, Verdict, verifier
-from events.values import Task, Vote
 
 
 @verifier(PANEL, applies=lambda task: True, rank=8, collective=True)

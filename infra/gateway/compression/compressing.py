@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from agent0.infra.gateway.compression.shortening import Shortening
 from agent0.ports.models import GenerateRequest, Generation, Model
-from infra.gateway.compression.shortening import Shortening
 
 
 class Compressing:

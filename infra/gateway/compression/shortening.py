@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agent0.events.values import Turn
+from agent0.infra.gateway.compression.summary import Summaries
 from agent0.routing.compression import Compression
-from events.values import Turn
-from infra.gateway.compression.summary import Summaries
 
 
 @dataclass(frozen=True)

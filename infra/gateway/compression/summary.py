@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from time import monotonic
 
 from agent0.errors import Agent0Error, DependencyError, TransientError
+from agent0.events.base import sha256
+from agent0.events.values import Turn
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.ledger import Clock
+from agent0.infra.gateway.records import request_json
+from agent0.infra.gateway.streaming import BYTES_A_TOKEN
 from agent0.ports.models import GenerateRequest, Generation, Model, Sampling
 from agent0.routing.breaker import Breaker
 from agent0.routing.compression import ends, is_shorter
-from events.base import sha256
-from events.values import Turn
-from infra.gateway.cache import AnswerCache
-from infra.gateway.ledger import Clock
-from infra.gateway.records import request_json
-from infra.gateway.streaming import BYTES_A_TOKEN
 
 KEPT = 4096
 """Summaries that a process keeps; those that were used longest ago go first."""

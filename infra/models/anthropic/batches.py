@@ -3,12 +3,12 @@
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
+from agent0.infra.models.anthropic.messages import Reading, body
+from agent0.infra.models.anthropic.provider import ADDRESS, CLIENT, FAILURES, KEY, client_of, generation, key_of
+from agent0.infra.models.calls.batch_api import Failure, busy_as_away
+from agent0.infra.models.calls.refusals import refusal
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
-from infra.models.anthropic.messages import Reading, body
-from infra.models.anthropic.provider import ADDRESS, CLIENT, FAILURES, KEY, client_of, generation, key_of
-from infra.models.calls.batch_api import Failure, busy_as_away
-from infra.models.calls.refusals import refusal
 
 
 class AnthropicBatches:

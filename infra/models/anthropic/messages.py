@@ -1,7 +1,7 @@
 """Anthropic's Messages API: what is asked, and the parts of a streamed answer. No connection here.
 
-Tools are described in the text and called in it, as for every other server (``infra.models.tool_text``). A call that
-comes as a block of its own nevertheless is put back into the text.
+Tools are described in the text and called in it, as for every other server (``agent0.infra.models.tool_text``). A call
+that comes as a block of its own nevertheless is put back into the text.
 """
 
 import json
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agent0.infra.models.calls.counts import usage_in
+from agent0.infra.models.tool_text import messages, with_calls
 from agent0.ports.models import GenerateRequest, Served
-from infra.models.calls.counts import usage_in
-from infra.models.tool_text import messages, with_calls
 
 CUT = ("max_tokens", "model_context_window_exceeded")
 """Reasons for an end that is none of the model's choice."""

@@ -15,14 +15,14 @@ from anthropic import (
 )
 
 from agent0.errors import AuthError, RefusedError
+from agent0.events.values import Usage
+from agent0.infra.models.anthropic.messages import Reading, body
+from agent0.infra.models.calls.counts import count_of
+from agent0.infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
+from agent0.infra.models.calls.slots import Slots
+from agent0.infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
-from events.values import Usage
-from infra.models.anthropic.messages import Reading, body
-from infra.models.calls.counts import count_of
-from infra.models.calls.refusals import ClientErrors, page_in, refusal, unset
-from infra.models.calls.slots import Slots
-from infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
 
 ADDRESS = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent0.errors import RefusedError, ServerBusyError
+from agent0.infra.models.calls.slots import BusyError
 from agent0.ports.models import GenerateRequest, Generation
-from infra.models.calls.slots import BusyError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ MOST = 10**11
 
 def count_of(value: Any) -> int:
     """``value`` as a number of tokens; 0 where it is none. What is charged follows from the vendor's own words, which
-    are read apart (``infra.gateway.prices.read_usage``): an answer is not lost because its count cannot be read."""
+    are read apart (``agent0.infra.gateway.prices.read_usage``): an answer is not lost because its count cannot be
+    read."""
     try:
         found = int(value or 0)
     except (TypeError, ValueError, OverflowError):

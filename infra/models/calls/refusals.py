@@ -18,7 +18,7 @@ from agent0.errors import (
     RefusedError,
     TransientError,
 )
-from infra.models.calls.slots import BusyError, ClosedError
+from agent0.infra.models.calls.slots import BusyError, ClosedError
 
 WINDOW = 20
 """So many characters of a request in a row, found in a server's message, are a quotation."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from agent0.errors import DependencyError, TransientError, clean_text
+from agent0.infra.models.calls.first_words import awaited
 from agent0.settings import ActorConfig
-from infra.models.calls.first_words import awaited
 
 RATE_LIMITS = "ratelimit"
 """Is in the name of every header about rate limits."""

@@ -1,7 +1,7 @@
 """What a server is asked before a run: whether it takes the conversations that a run consists of."""
 
+from agent0.events.values import Turn
 from agent0.ports.models import GenerateRequest, Sampling
-from events.values import Turn
 
 ATTEMPT = GenerateRequest(
     (

@@ -7,10 +7,10 @@ import httpx
 from ollama import ResponseError
 
 from agent0.errors import Agent0Error, AuthError, DependencyError, OperationError, OtherServerError, TransientError
-from infra.models.calls.refusals import sent_elsewhere, unquoting
-from infra.models.calls.streams import UNREADABLE
-from infra.models.llama_server import client_of, kind_of
-from infra.models.ollama.facts import names
+from agent0.infra.models.calls.refusals import sent_elsewhere, unquoting
+from agent0.infra.models.calls.streams import UNREADABLE
+from agent0.infra.models.llama_server import client_of, kind_of
+from agent0.infra.models.ollama.facts import names
 
 FAILURES: tuple[type[Exception], ...] = (ResponseError, ConnectionError, TimeoutError, httpx.HTTPError, *UNREADABLE)
 KEYLESS = (401, 403)

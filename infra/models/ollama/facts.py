@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 
 from agent0.errors import OperationError
-from infra.models.calls.streams import UNREADABLE
-from infra.models.llama_server import authorities
-from infra.models.ollama.registry import blob_of
+from agent0.infra.models.calls.streams import UNREADABLE
+from agent0.infra.models.llama_server import authorities
+from agent0.infra.models.ollama.registry import blob_of
 
 LEVELS = ("low", "medium", "high")
 ALWAYS_THINKS = ("gptoss", "gpt-oss")

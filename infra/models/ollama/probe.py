@@ -3,11 +3,11 @@
 from ollama import AsyncClient, ResponseError
 
 from agent0.errors import OperationError, RefusedError
+from agent0.infra.models.calls.trial import ATTEMPT
+from agent0.infra.models.llama_server import authorities
+from agent0.infra.models.ollama.errors import ELSEWHERE, FAILURES, elsewhere, named, refusal
+from agent0.infra.models.ollama.provider import STUDENT, Ollama
 from agent0.settings import ActorConfig
-from infra.models.calls.trial import ATTEMPT
-from infra.models.llama_server import authorities
-from infra.models.ollama.errors import ELSEWHERE, FAILURES, elsewhere, named, refusal
-from infra.models.ollama.provider import STUDENT, Ollama
 
 LOAD_S = 120.0
 """Seconds in which a model must be loaded and write a word, before a run."""

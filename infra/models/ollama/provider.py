@@ -1,7 +1,7 @@
 """Models of an Ollama server, through its official client and native chat API.
 
-Calls and their results travel as text (``infra.models.tool_text``). Ollama turns text into tokens itself and gives no
-token ids: its turns are recorded and scored but never trained on.
+Calls and their results travel as text (``agent0.infra.models.tool_text``). Ollama turns text into tokens itself and
+gives no token ids: its turns are recorded and scored but never trained on.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ from ollama import AsyncClient, ChatResponse, ResponseError
 
 from agent0.chat_format import format_call
 from agent0.errors import Agent0Error, DependencyError, OperationError, RefusedError
+from agent0.events.values import Usage
+from agent0.infra.models.calls.counts import count_of, logprob
+from agent0.infra.models.calls.margins import margin
+from agent0.infra.models.calls.slots import BusyError, Slots
+from agent0.infra.models.calls.streams import UNREADABLE, Patience, timely
+from agent0.infra.models.calls.thinking import heeding
+from agent0.infra.models.llama_server import authorities
+from agent0.infra.models.ollama.errors import FAILURES, elsewhere, named, refusal, said
+from agent0.infra.models.ollama.facts import ModelFacts, look, think, window_of
+from agent0.infra.models.tool_text import messages
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig, StudentConfig
-from events.values import Usage
-from infra.models.calls.counts import count_of, logprob
-from infra.models.calls.margins import margin
-from infra.models.calls.slots import BusyError, Slots
-from infra.models.calls.streams import UNREADABLE, Patience, timely
-from infra.models.calls.thinking import heeding
-from infra.models.llama_server import authorities
-from infra.models.ollama.errors import FAILURES, elsewhere, named, refusal, said
-from infra.models.ollama.facts import ModelFacts, look, think, window_of
-from infra.models.tool_text import messages
 
 log = logging.getLogger(__name__)
 

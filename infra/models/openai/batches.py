@@ -7,16 +7,16 @@ from typing import Any
 
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
+from agent0.events.values import Usage
+from agent0.infra.models.calls.batch_api import BatchRefusedError, Failure, busy_as_away
+from agent0.infra.models.calls.refusals import refusal
+from agent0.infra.models.calls.thinking import chat_fields
+from agent0.infra.models.openai.connection import CLIENT, FAILURES
+from agent0.infra.models.openai.dialects import PATHS, Way, body
+from agent0.infra.models.openai.provider import key_of, root_of
+from agent0.infra.models.openai.replies import Reading
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.settings import ActorConfig
-from events.values import Usage
-from infra.models.calls.batch_api import BatchRefusedError, Failure, busy_as_away
-from infra.models.calls.refusals import refusal
-from infra.models.calls.thinking import chat_fields
-from infra.models.openai.connection import CLIENT, FAILURES
-from infra.models.openai.dialects import PATHS, Way, body
-from infra.models.openai.provider import key_of, root_of
-from infra.models.openai.replies import Reading
 
 WAY = Way("chat", "text", streams=False)
 ENDED = ("completed", "failed", "expired", "cancelled")

@@ -19,12 +19,12 @@ from openai import (
     OpenAIError,
 )
 
+from agent0.infra.models.calls.refusals import ClientErrors, error_in, page_in, refusal
+from agent0.infra.models.calls.slots import ClosedError, Slots
+from agent0.infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
+from agent0.infra.models.openai.replies import Reading, Reply
 from agent0.ports.models import Listen
 from agent0.settings import ActorConfig
-from infra.models.calls.refusals import ClientErrors, error_in, page_in, refusal
-from infra.models.calls.slots import ClosedError, Slots
-from infra.models.calls.streams import UNREADABLE, Patience, rate_limits, read_whole
-from infra.models.openai.replies import Reading, Reply
 
 CONNECT_S = 5.0
 CLIENT = ClientErrors(APIError, APIStatusError, APIConnectionError)
@@ -68,7 +68,7 @@ class Connection:
         await self._client.close()
 
     async def asked(self, method: str, path: str, content: Any = None) -> Any:
-        """Return the JSON that it answers; errors as ``infra.models.calls.refusals.refusal`` has them."""
+        """Return the JSON that it answers; errors as ``agent0.infra.models.calls.refusals.refusal`` has them."""
         return await self._call(partial(self._once, method, path, content))
 
     async def written(

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent0.events.values import Capture
+from agent0.infra.models.tool_text import messages
 from agent0.ports.models import GenerateRequest, Sampling
-from events.values import Capture
-from infra.models.tool_text import messages
 
 Dialect = Literal["llama.cpp", "sglang", "completions", "chat"]
 PATHS: Mapping[Dialect, str] = {

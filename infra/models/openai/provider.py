@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agent0.errors import AuthError, DependencyError, OperationError, OtherServerError, RefusedError
+from agent0.events.values import Artifact, Turn, Usage
+from agent0.infra.models.calls.refusals import unset
+from agent0.infra.models.calls.thinking import chat_fields, heeding, template_arguments
+from agent0.infra.models.calls.trial import ATTEMPT
+from agent0.infra.models.llama_adapters import LlamaAdapters
+from agent0.infra.models.openai.connection import Answered, Connection
+from agent0.infra.models.openai.dialects import PATHS, Way, body, seed_of, ways
+from agent0.infra.models.openai.gathering import Gatherer
+from agent0.infra.models.openai.replies import Reading, Reply
+from agent0.infra.models.vllm_adapters import VllmAdapters
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 from agent0.settings import ActorConfig
-from events.values import Artifact, Turn, Usage
-from infra.models.calls.refusals import unset
-from infra.models.calls.thinking import chat_fields, heeding, template_arguments
-from infra.models.calls.trial import ATTEMPT
-from infra.models.llama_adapters import LlamaAdapters
-from infra.models.openai.connection import Answered, Connection
-from infra.models.openai.dialects import PATHS, Way, body, seed_of, ways
-from infra.models.openai.gathering import Gatherer
-from infra.models.openai.replies import Reading, Reply
-from infra.models.vllm_adapters import VllmAdapters
 
 NOTHING: Mapping[str, Any] = {}
 PROBE = GenerateRequest(
@@ -43,7 +43,7 @@ HOTTEST = 2.0
 
 
 class Encoder(Protocol):
-    """Encodes turns as token ids and decodes what was written (``infra.engine.chat_template.Chat``)."""
+    """Encodes turns as token ids and decodes what was written (``agent0.infra.engine.chat_template.Chat``)."""
 
     stops: frozenset[int]
 
@@ -395,6 +395,6 @@ def _checked(reply: Reply, prompt: Sequence[int], root: str) -> Reply:
 
 
 def _encoder(actor: ActorConfig) -> Encoder:
-    from infra.engine.chat_template import chat_of
+    from agent0.infra.engine.chat_template import chat_of
 
     return chat_of(Path(actor.tokenizer).expanduser(), template_arguments(actor))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any, Literal
 
+from agent0.events.values import Capture
+from agent0.infra.models.calls.contents import NativeCalls, text_of, thought_of
+from agent0.infra.models.calls.counts import count_of, logprob, token_id, usage_in
+from agent0.infra.models.calls.margins import margin
+from agent0.infra.models.openai.dialects import Way
+from agent0.infra.models.tool_text import with_calls
 from agent0.ports.models import Served
-from events.values import Capture
-from infra.models.calls.contents import NativeCalls, text_of, thought_of
-from infra.models.calls.counts import count_of, logprob, token_id, usage_in
-from infra.models.calls.margins import margin
-from infra.models.openai.dialects import Way
-from infra.models.tool_text import with_calls
 
 UNFINISHED = (None, "", "abort", "error")
 """Reasons for an end that are none: such an answer counts as cut."""

@@ -6,15 +6,15 @@ from collections import deque
 from dataclasses import dataclass
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import selftest
+from agent0.infra.sandbox.backends.fork_server import BACKEND, ForkServer
+from agent0.infra.sandbox.execution import not_run, refusal
+from agent0.infra.sandbox.inside.calling import SandboxProcessError
+from agent0.infra.sandbox.pool_slot import PoolSlot, Tally
+from agent0.infra.sandbox.roots import EVERYTHING, RootError
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import selftest
-from infra.sandbox.backends.fork_server import BACKEND, ForkServer
-from infra.sandbox.execution import not_run, refusal
-from infra.sandbox.inside.calling import SandboxProcessError
-from infra.sandbox.pool_slot import PoolSlot, Tally
-from infra.sandbox.roots import EVERYTHING, RootError
 
 DEFAULTS = SandboxSettings()
 TRIES = 3

@@ -5,13 +5,13 @@ import asyncio
 import os
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import execution, rootfs
+from agent0.infra.sandbox.inside.calling import SandboxProcessError
+from agent0.infra.sandbox.link import Link
+from agent0.infra.sandbox.queueing import TIER, Queued
+from agent0.infra.sandbox.roots import RootError
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
-from events.values import ToolState
-from infra.sandbox import execution, rootfs
-from infra.sandbox.inside.calling import SandboxProcessError
-from infra.sandbox.link import Link
-from infra.sandbox.queueing import TIER, Queued
-from infra.sandbox.roots import RootError
 
 FIX = "Install bubblewrap 0.8 or newer (apt-get install bubblewrap), and allow it user namespaces; or run as root."
 PROC = "/processes"

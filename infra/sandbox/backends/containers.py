@@ -7,15 +7,15 @@ import tempfile
 from pathlib import Path
 
 from agent0.errors import SandboxUnavailableError
+from agent0.events.values import ToolState
+from agent0.infra.sandbox import execution, selftest
+from agent0.infra.sandbox.backends import docker
+from agent0.infra.sandbox.inside.calling import SandboxProcessError
+from agent0.infra.sandbox.link import Link
+from agent0.infra.sandbox.queueing import TIER, Queued
+from agent0.infra.sandbox.roots import EVERYTHING, PACKAGED
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
-from events.values import ToolState
-from infra.sandbox import execution, selftest
-from infra.sandbox.backends import docker
-from infra.sandbox.inside.calling import SandboxProcessError
-from infra.sandbox.link import Link
-from infra.sandbox.queueing import TIER, Queued
-from infra.sandbox.roots import EVERYTHING, PACKAGED
 
 WARM, COLD = "zygote-docker", "docker-cold"
 DRAIN_S = 60.0

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from agent0.errors import SandboxUnavailableError
+from agent0.infra.sandbox.inside import seccomp
 from agent0.settings import SandboxSettings
-from infra.sandbox.inside import seccomp
 
 FIX = (
     "Install Docker or Podman (sandbox.engine) and make the image: "

@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent0.errors import SandboxUnavailableError
+from agent0.infra.sandbox import cgroup, execution, rootfs
+from agent0.infra.sandbox.cgroup import Slot
+from agent0.infra.sandbox.inside import calling
+from agent0.infra.sandbox.inside.calling import SandboxProcess, SandboxProcessError, readable
+from agent0.infra.sandbox.process import END_S, Process
+from agent0.infra.sandbox.roots import EVERYTHING, RootError
+from agent0.infra.sandbox.selftest import MissedProbeError
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
-from infra.sandbox import cgroup, execution, rootfs
-from infra.sandbox.cgroup import Slot
-from infra.sandbox.inside import calling
-from infra.sandbox.inside.calling import SandboxProcess, SandboxProcessError, readable
-from infra.sandbox.process import END_S, Process
-from infra.sandbox.roots import EVERYTHING, RootError
-from infra.sandbox.selftest import MissedProbeError
 
 BACKEND = "zygote-bwrap"
 START_S = 60.0

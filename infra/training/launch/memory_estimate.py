@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from agent0.errors import OperationError
+from agent0.infra.engine.memory_need import MemoryNeed, as_function, gib, need, shape_of
+from agent0.infra.training.batches import longest_of, paths_of, rows_of
+from agent0.infra.training.launch.devices import check_device
+from agent0.infra.training.launch.recipe import Recipe
 from agent0.ports.training import TrainJob
-from infra.engine.memory_need import MemoryNeed, as_function, gib, need, shape_of
-from infra.training.batches import longest_of, paths_of, rows_of
-from infra.training.launch.devices import check_device
-from infra.training.launch.recipe import Recipe
 
 
 def memory_need_of(

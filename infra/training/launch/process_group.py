@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from infra.engine.worker_process import STOP_S, Worker, end_with, environment_of, serve
+from agent0.infra.engine.worker_process import STOP_S, Worker, end_with, environment_of, serve
 
 COMING_S = 300.0
 """Seconds that all have to come; importing torch from a cold disk takes a while."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agent0.errors import OperationError
+from agent0.events.base import sha256
 from agent0.ports.training import Sample, TrainJob
 from agent0.training.objectives import Objective, objectives
-from events.base import sha256
 
 Kind = Literal["policy", "replay"]
 """``policy``: what the objective is about; ``replay``: likelihood, whatever the objective."""
