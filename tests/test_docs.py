@@ -41,7 +41,7 @@ OTHERS = {
 
 def test_the_reference_is_built_from_the_code(tmp_path: Path) -> None:
     docs_pages.write(tmp_path)
-    ours = [name for name, kind in event_types().items() if kind.__module__.startswith("events.")]
+    ours = [name for name, kind in event_types().items() if kind.__module__.startswith("agent0.events.")]
     built = {page.name: page.read_text() for page in tmp_path.iterdir()}
     assert built.keys() == set(re.findall(r"^\| `([a-z]+\.md)`", REFERENCE.read_text(), re.MULTILINE))
     assert all(f"| `{key}` |" in built["config.md"] for key, _ in fields())

@@ -48,7 +48,7 @@ async def react(name: str, event: Event, run: RunState, world: Mapping[str, Any]
 
 @pytest.mark.parametrize("one", handlers().values(), ids=lambda h: h.name)
 def test_a_handler_is_what_it_says(one: Handler) -> None:
-    assert one.react.__module__ == f"handlers.{one.name}"
+    assert one.react.__module__ == f"agent0.handlers.{one.name}"
     assert one.events and set(one.events) <= set(event_types())
     assert set(one.ports) <= {"history", *PORTS}, "a port that nothing plays"
     assert one.react.__doc__ and one.in_flight >= 1
