@@ -62,7 +62,8 @@ HOSTILE = [
     "(a+b)(c+d)(e+f)(g+h)(i+j)(k+l)(m+n)(o+p)(q+r)(s+t)",
     r"\int_0^{10} e^{\sin(x^{x^x})} dx", "1,2," * 90, "\x00\x1b[2J", "\ud800", "_" * 300, "^^^^", "\\", "\\\\", "}{",
     "1/0", r"\frac{1}{0}", "0^{-1}", "0^0", "1" + "0" * 90, "((((" * 9 + "7" + "))))" * 9, "a" * 390, "+-" * 190,
-    "x_{x_{x_{x_{x}}}}", r"\sqrt[999999]{7}", r"\sqrt{99999999999999999989}", r"\log_{\log_{\log}}", "7^{1/999999}",
+    r"\sin((\sin((\sin((x+y+z)^{10})+y+z)^{10})+y+z)^{10})", "x_{x_{x_{x_{x}}}}",
+    r"\sqrt[999999]{7}", r"\sqrt{99999999999999999989}", r"\log_{\log_{\log}}", "7^{1/999999}",
 ]  # fmt: skip
 
 
@@ -224,7 +225,7 @@ def test_every_kind_accepts_itself_and_no_hostile_text(name: str) -> None:
 
 
 def test_what_needs_more_than_algebra_says_so() -> None:
-    assert grade(r"\cos 2x", r"1 - 2\sin^2 x").symbolic
+    assert grade(r"\int_0^1 e^x dx", "e - 1").symbolic
     for settled in (("17", "18"), ("17", "10^{10^{10}}"), ("(1,2)", "(1,3)"), (r"\text{east}", "west")):
         assert grade(*settled).correct is False
 

@@ -1,8 +1,8 @@
 """Whether an answer is right, decided by exact arithmetic on what it says; nothing of a candidate is ever executed.
 
 The gold's own kind decides how to compare: exact rationals and algebra, lists without order, tuples and intervals with
-their brackets, matrices, bases, equations, units, choices, words. What cannot be read, or only by knowing more than
-algebra (the sine of a sum), is undecided here: a symbolic engine may be asked, elsewhere and under a time limit.
+their brackets, matrices, bases, equations, units, choices, words; functions by their values at points. An integral or
+limit that is not computed is undecided here: a symbolic engine may be asked, elsewhere and under a time limit.
 
 One pipeline: ``extraction`` finds the answer in a reply, ``notation`` brings both answers to one spelling,
 ``comparison`` decides by kind what is no algebra, ``math`` parses and compares the rest. ``answer_types`` are kinds
@@ -19,15 +19,14 @@ from agent0.grading.comparison.decisions import (
     decided_by_kind,
     decided_in_words,
 )
-from agent0.grading.comparison.functions import same_functions, surely_differ
+from agent0.grading.comparison.functions import same_function
 from agent0.grading.comparison.words.choices import letter_of
-from agent0.grading.comparison.words.statements import unknown_to_engine
 from agent0.grading.extraction import answer_in
 from agent0.grading.extraction.marks import unquoted
 from agent0.grading.math.algebra import TooLargeError, rational
 from agent0.grading.math.cleaning import Clean, clean
 from agent0.grading.math.comparing import equal
-from agent0.grading.math.fallback import costly, question
+from agent0.grading.math.fallback import question
 from agent0.grading.math.forms import Expression, Form, Group, fold, form_of
 from agent0.grading.math.lexer import UnreadableError
 from agent0.grading.math.parser import read
@@ -83,13 +82,10 @@ def _in_notation(gold: str, candidate: str) -> Grade:
     if decision := decided_by_kind(gold, candidate, lambda *parts: _part(*parts).correct is True):
         return _decided(decision, gold, candidate)
     compared = _part(gold, candidate)
-    if compared.correct is not False and leaves_work(gold, candidate):
-        return _decided((False, UNDONE), gold, candidate)
-    if compared.correct is not True and same_functions(gold, candidate, engine=compared.symbolic):
-        return _decided((True, "equal at each point"), gold, candidate)
-    if compared.symbolic and surely_differ(gold, candidate):
-        return _decided((False, "different at a point"), gold, candidate)
-    return compared
+    if compared.correct is False and same_function(gold, candidate):
+        compared = _decided((True, "equal at each point"), gold, candidate)
+    is_undone = compared.correct is not False and leaves_work(gold, candidate)
+    return _decided((False, UNDONE), gold, candidate) if is_undone else compared
 
 
 def _part(gold: str, candidate: str) -> Grade:
@@ -98,22 +94,13 @@ def _part(gold: str, candidate: str) -> Grade:
         return _decided(decision, gold, candidate)
     if not candidate.strip() or _WORDS_GOLD.match(gold.strip()):
         return exactly(gold, candidate)
-    return _unasked(exactly(gold, _products(gold, candidate)))
+    return exactly(gold, _products(gold, candidate))
 
 
 def _products(expected: str, answer: str) -> str:
     """``answer`` with its runs of letters as products, where the gold has each of the letters inside of a function."""
     known = set(re.sub(r"\\[A-Za-z]+", "", expected)) if "\\" in expected and "\\text" not in expected else set()
     return _run.sub(lambda run: " ".join(run[0]) if set(run[0]) <= known else run[0], answer)
-
-
-def _unasked(found: Grade) -> Grade:
-    """``found``, without a question that a symbolic engine would misread: undecided where the gold is the reason."""
-    if not found.symbolic or not unknown_to_engine(found.expected + found.got):
-        return found
-    foreign = not unknown_to_engine(found.expected)
-    reason = "different" if foreign else "no symbolic engine reads this"
-    return Grade(False if foreign else None, reason, found.expected, found.got)
 
 
 def exactly(gold: str, candidate: str | None) -> Grade:
@@ -155,15 +142,18 @@ def _numbers(expected: str, answer: str) -> Grade | None:
 def _compared(wanted: str, answer: str, expected: str, got: str) -> Grade:
     try:
         aim = form_of(wanted)
-        letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
-        found = form_of(_separate(answer) if _many(aim) else answer, letters)
-        if equal(aim, found):
+    except TooLargeError as error:
+        return Grade(None, f"too large to compare: {error}", expected, got)
+    letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
+    try:
+        form = form_of(_separate(answer) if _many(aim) else answer, letters)
+        if equal(aim, form):
             return Grade(True, "equal by exact comparison", expected, got)
     except TooLargeError as error:
-        return Grade(False if costly(wanted, answer) else None, f"too large to compare: {error}", expected, got)
-    if (asked := question(wanted, answer, aim, found)) is None:
+        return Grade(False, f"too large to compare: {error}", expected, got)
+    if (texts := question(wanted, answer, aim, form)) is None:
         return Grade(False, "different", expected, got)
-    return Grade(None, "exact comparison cannot tell", *asked, symbolic=True)
+    return Grade(None, "exact comparison cannot tell", *texts, symbolic=True)
 
 
 def _many(aim: Form) -> bool:

@@ -7,7 +7,9 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from agent0.grading.math.sampling import NoValueError, near, value_at, variables
+from agent0.grading.math.algebra import Quotient, divide, number
+from agent0.grading.math.angles import PI
+from agent0.grading.math.points import NoValueError, fraction, value_at, variables
 from agent0.grading.notation.names import value_of
 
 MOST, MOST_STARTS, LONGEST = 10_000, 720, 200
@@ -130,7 +132,7 @@ def same_terms(gold: str, answer: str) -> bool | None:
     """Whether ``5k + 2`` is the residue 2 modulo 5, either way; None where neither is a congruence."""
     for congruence, terms in ((gold, answer), (answer, gold)):
         if "mod" in congruence and (residues := residues_of(congruence)):
-            counted = _counted(terms, 1.0)
+            counted = _counted(terms, number(1))
             return (
                 None
                 if counted is None or not counted.name
@@ -143,12 +145,12 @@ def same_families(gold: str, answer: str) -> bool | None:
     """Whether both are the same numbers; None where one is no general solution with multiples of pi or degrees."""
     if not (_counts.search(gold) and ("pi" in gold or _degrees.search(gold))):
         return None
-    expected = _counted(gold, math.pi)
-    solutions = _counted(answer, math.pi) if expected else None
+    expected = _counted(gold, PI)
+    solutions = _counted(answer, PI) if expected else None
     return _same(expected, solutions, MOST_STARTS) if expected and solutions else None
 
 
-def _counted(text: str, unit: float) -> Periodic | None:
+def _counted(text: str, unit: Quotient) -> Periodic | None:
     """The numbers that whole numbers count, in multiples of ``unit``; None where a part cannot be read."""
     bare, name = _whole.sub("", _plain(text)), ""
     families: list[tuple[Fraction, Fraction]] = []
@@ -168,19 +170,18 @@ def _counted(text: str, unit: float) -> Periodic | None:
     return Periodic(name, frozenset(starts), whole)
 
 
-def _family(text: str, name: str, unit: float) -> list[tuple[Fraction, Fraction]]:
+def _family(text: str, name: str, unit: Quotient) -> list[tuple[Fraction, Fraction]]:
     """(first, step) of even and of odd whole numbers."""
     value = value_of(_degrees.sub(r" \\cdot\\frac{\\pi}{180} ", text))
     letters = variables(value) if value else set()
     if value is None or len(letters) != 1 or letters == {name}:
         return []
     try:
-        counted = [value_at(value, dict.fromkeys(letters, n)) / unit for n in range(6)]
+        values = [value_at(divide(value, unit), dict.fromkeys(letters, n)) for n in range(6)]
     except NoValueError:
         return []
-    exact = [Fraction(number.real).limit_denominator(MOST_STARTS) for number in counted]
-    if not all(near(float(fraction), number, MOST_STARTS) for fraction, number in zip(exact, counted, strict=True)):
+    counted = [exact for n in values if (exact := fraction(n, MOST_STARTS)) is not None]
+    steps = {after - before for before, after in zip(counted, counted[2:], strict=False)}
+    if len(counted) < len(values) or len(steps) > 1 or not (step := abs(steps.pop())):
         return []
-    step = exact[2] - exact[0]
-    steady = step and all(exact[n + 2] - exact[n] == step for n in range(4))
-    return [(exact[0], abs(step)), (exact[1], abs(step))] if steady else []
+    return [(counted[0], step), (counted[1], step)]

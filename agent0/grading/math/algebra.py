@@ -19,6 +19,8 @@ Terms = dict[Monomial, Fraction]
 MOST_TERMS, MOST_BITS, HIGHEST_POWER, LARGEST_RADICAND = 300, 4096, 64, 10**10
 MOST_BITS_ALONE = 1 << 16
 """Of the one coefficient of a number or a single term: factorials of thousands."""
+LONGEST_BASE = 4_000
+"""Characters of a base; functions within functions would repeat it beyond measure."""
 ONE: Monomial = ()
 
 
@@ -59,9 +61,10 @@ class Applied(str):
         """Spell it so that equal functions of equal normal forms are equal texts."""
         keys = [key(argument) for argument in arguments]
         index = f"[{keys[1]}]" if function == "log" and len(keys) > 1 else ""
-        base = super().__new__(
-            cls, "^".join(f"({k})" for k in keys) if function == "^" else f"{function}{index}({keys[0]})"
-        )
+        text = "^".join(f"({k})" for k in keys) if function == "^" else f"{function}{index}({keys[0]})"
+        if len(text) > LONGEST_BASE:
+            raise TooLargeError("a function of a large expression")
+        base = super().__new__(cls, text)
         base.function, base.arguments = function, arguments
         return base
 

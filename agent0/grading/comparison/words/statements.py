@@ -1,4 +1,4 @@
-"""Statements that are compared as they are written, and what is asked of no symbolic engine."""
+"""Statements that are compared as they are written."""
 
 import re
 
@@ -25,12 +25,6 @@ _SPELLINGS = rules(
 )
 _degrees = re.compile(r"\\circ(?![A-Za-z])|\\degree|\N{DEGREE SIGN}|&deg;|\bdeg(?:ree)?s?\b", re.IGNORECASE)
 _pi = re.compile(r"\\pi(?![A-Za-z])|\N{GREEK SMALL LETTER PI}|\bpi\b")
-_UNASKED = re.compile(
-    r"\\(?:begin\s*\{cases\}|[pb]?mod|pod|gcd|lcm|max|min|angle|triangle|binom|vec|det|partial|prime|top|nabla|hat|dagger"
-    r"|otimes|oplus|wedge|star|dots|ldots|cdots|ell)(?![A-Za-z])|(?<![A-Za-z\\])(?:max|min)(?![a-z])"
-    r"|(?<![A-Za-z\\])(?:[EFGHPfgh]\s*(?:\^\s*\{?-1\}?\s*)?\(|d[a-z]?\s*/\s*d[a-z])|\\frac\s*\{\s*d(?![a-z]{3})"
-    r"|arc(?:sinh|cosh|tanh|cot|sec|csc)|\^\s*\{?\s*T|'|N_|!|\^\s*\{?\s*[-+]?\d{2}"
-)
 _mathematical = re.compile(r"[\\^_{()<>=+*/]")
 _builder = re.compile(r"\{.*(?:\\mid|\||:)", re.DOTALL)
 _BAR = rules((r"\\mid(?![A-Za-z])|:|\\(?:vert|colon)(?![A-Za-z])", "|"))
@@ -73,8 +67,3 @@ def same_statement(gold: str, answer: str) -> bool | None:
 def statement(text: str) -> str:
     """Return ``text`` in the one spelling that equal statements have."""
     return re.sub(r"\s+", "", rewrite(text, _SPELLINGS)).rstrip(".")
-
-
-def unknown_to_engine(text: str) -> bool:
-    """Whether a symbolic engine would misread ``text``, or be kept busy by it."""
-    return bool(_UNASKED.search(text))

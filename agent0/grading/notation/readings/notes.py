@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from agent0.grading.comparison.quantities import same_quantity
 from agent0.grading.math.algebra import Quotient, multiply, number, rational, same
-from agent0.grading.math.sampling import NoValueError, value_at
+from agent0.grading.math.points import NoValueError, value_at
 from agent0.grading.notation.names import value_of
 from agent0.grading.notation.numerals import figures
 
@@ -96,7 +96,7 @@ def _close(value: Quotient, rounded: Fraction) -> bool:
         number = value_at(value, {})
     except NoValueError:
         return False
-    return abs(number - float(rounded)) <= MOST_ROUNDED * abs(number)
+    return bool(abs(number - float(rounded)) <= MOST_ROUNDED * abs(number))
 
 
 def _share(text: str) -> Quotient | None:
