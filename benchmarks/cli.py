@@ -33,7 +33,7 @@ LEAST_S = {
 """Commands, and how many seconds of CPU each is to take at most."""
 MEASURE = ("-c", "import typer, rich")
 HERE = Path(__file__).parents[1]
-WHICH = "import agent0, pathlib; print(pathlib.Path(agent0.__file__).parents[1])"
+WHICH = "import agent0, pathlib; print(pathlib.Path(agent0.__file__).resolve().parents[1])"
 
 
 @dataclass(frozen=True)

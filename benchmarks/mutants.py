@@ -44,7 +44,6 @@ COPIED = (
     "handlers",
     "infra",
     "projections",
-    "configs",
     "benchmarks",
     "docs",
     "tests",
@@ -146,7 +145,8 @@ def _copy(names: Iterable[str], tree: Path) -> None:
         source, target = Path(name), tree / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, target, symlinks=True, ignore=ignore, dirs_exist_ok=True)
         else:
             shutil.copy(source, target)
 
