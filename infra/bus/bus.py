@@ -27,7 +27,7 @@ from agent0.errors import Agent0Error, DependencyError, LogError
 from agent0.events.base import Recorded
 from agent0.infra.bus import user_code
 from agent0.infra.bus.arrivals import Arrivals, Pulling
-from agent0.infra.bus.deliveries import Advisory, Reaction
+from agent0.infra.bus.deliveries import Advisory, Reaction, Work
 from agent0.infra.bus.dispatch import Reactions
 from agent0.infra.bus.group_commit import Committer
 from agent0.infra.bus.run_consumers import Lacks, RunConsumers, lacks_nothing
@@ -75,7 +75,9 @@ class Bus:
         self._ack_wait_s = settings.handlers.ack_wait_s
         self._views = Views(log, evolve, snapshots)
         self.committer = Committer(log, settings.handlers.commit_ms / 1000, fatal)
-        self._reactions = Reactions(log, self._views, self.committer, ports, settings, code_rev, clock, fatal)
+        self._reactions = Reactions(
+            log, self._views, self.committer, ports, settings, code_rev, clock, fatal, self._lacks_for
+        )
         told = self._reactions.report
         self.run_consumers = RunConsumers(log, self._views, self._topology, self._handlers, lacks, told, clock, fatal)
         self._link = Link(log.server)
@@ -204,6 +206,9 @@ class Bus:
         if recorded := await self._recorded(message):
             of_run = message.metadata.consumer != handler.name
             await self._reactions.handle(handler, _Delivery(recorded, message, self._ack_wait_s, of_run))
+
+    async def _lacks_for(self, work: Work) -> bool:
+        return await self.run_consumers.lacks_for(work)
 
     def _ended(self, arrivals: Arrivals, message: Msg, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

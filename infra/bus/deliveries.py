@@ -67,7 +67,8 @@ class RetryError(Exception):
 
 
 class HandBackError(Exception):
-    """Raised to leave the message to later, or to another process: its run does not go on now."""
+    """Raised to leave the message to later, or to another process: its run does not go on now, or this process lacks
+    something for it."""
 
 
 @dataclass

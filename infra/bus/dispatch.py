@@ -8,7 +8,7 @@ import contextlib
 import logging
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Literal
@@ -47,13 +47,15 @@ class Reactions:
         code_rev: str,
         clock: Callable[[], datetime],
         fatal: Callable[[str], None],
+        lacks_for: Callable[[Work], Awaitable[bool]],
     ) -> None:
+        """``lacks_for``: whether this process lacks something for what came by a handler's own consumer."""
         self._log, self._views, self._committer, self._ports = log, views, committer, ports
         self._settings, self._code_rev, self._clock = settings.handlers, code_rev, clock
         self._home, self._half_window = settings.home, settings.nats.duplicate_window_s / 2
         self._running: dict[tuple[str, str], asyncio.Future[None]] = {}
         self._outages = Outages(self.report, settings.handlers.retry_delay_s, clock)
-        self._fatal = fatal
+        self._fatal, self._lacks_for = fatal, lacks_for
         self._alone = asyncio.Lock()
         self._busy: Counter[str] = Counter()
 
@@ -151,6 +153,8 @@ class Reactions:
         if work.key in view.done:
             return
         self._require_running(work)
+        if not delivery.of_run and await self._lacks_for(work):
+            raise HandBackError
         old = self._clock() - delivery.stored_at > timedelta(seconds=self._half_window)
         if (old or delivery.deliveries > 1) and await self._stored(work):
             return

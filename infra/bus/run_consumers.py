@@ -17,7 +17,7 @@ from agent0.events.alarms import DependencyLost
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
 from agent0.infra.bus.arrivals import Arrivals
-from agent0.infra.bus.deliveries import Reaction
+from agent0.infra.bus.deliveries import Reaction, Work
 from agent0.infra.bus.processes import Processes, Reply
 from agent0.infra.bus.run_views import BrokenViewError, RunView, Views
 from agent0.infra.log.connection import apart
@@ -32,10 +32,10 @@ ENDED_S = 1.0
 AGAIN_S = 1.0
 
 Lacks = Callable[[Reaction, Any], Awaitable[DependencyError | None]]
-"""(handler, state of a run) -> what this process lacks for it."""
+"""(handler, state of a run; where there is no run, the event that asks) -> what this process lacks for it."""
 
 
-async def lacks_nothing(handler: Reaction, state: Any) -> DependencyError | None:
+async def lacks_nothing(handler: Reaction, basis: Any) -> DependencyError | None:
     """Say of every handler and run that this process can execute it: None."""
     return None
 
@@ -60,7 +60,9 @@ class RunConsumers:
         self._begun: dict[str, Recorded] = {}
         """Runs under way, with what began or resumed them."""
         self._missing: dict[str, dict[str, DependencyError]] = {}
-        """Of runs under way: handler -> what this process lacks for it."""
+        """Of runs under way, and of what was given back: handler -> what this process lacks for it."""
+        self._returned: dict[str, Work] = {}
+        """What came by a handler's own consumer and was given back to it, by the run of its cause."""
         self._late: set[tuple[str, str]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening: dict[str, asyncio.Task[None]] = {}
@@ -84,6 +86,17 @@ class RunConsumers:
         """Open nothing more."""
         await _ended(*self._tasks, *self._opening.values())
         await self._processes.stop()
+
+    async def lacks_for(self, work: Work) -> bool:
+        """Whether this process lacks something for ``work``, which came by its handler's own consumer and is to go back
+        there: another process may have it."""
+        run = work.cause.run
+        lacking = await self._lacks(work.handler, work.cause.event if work.view.state is None else work.view.state)
+        if lacking:
+            self._missing.setdefault(run, {})[work.handler.name], self._returned[run] = lacking, work
+        elif self._returned.pop(run, None):
+            self._missing.pop(run, None)
+        return lacking is not None
 
     def runs(self) -> list[str]:
         """Runs that are under way."""
@@ -191,6 +204,12 @@ class RunConsumers:
                         await asyncio.gather(*filter(None, [self._opening.get(run)]), return_exceptions=True)
                     if self._missing.get(run):
                         await self._ask_others(run)
+                for run, work in list(self._returned.items()):
+                    if await self._waits(work.handler.name, run):
+                        await self._ask_others(run)
+                    else:
+                        self._returned.pop(run, None)
+                        self._missing.pop(run, None)
             except (Agent0Error, Error, TimeoutError, OSError):
                 continue  # the server is away; the client reconnects
 
@@ -205,9 +224,13 @@ class RunConsumers:
                 return
 
     async def _waits(self, handler: str, run: str) -> bool:
-        """Whether the consumer has something that nobody has begun."""
+        """Whether there is something that nobody has done: a process that had what it needs may have ended with it."""
+        if work := self._returned.get(run):
+            view = await self._views.get(run)
+            await view.reach_end()
+            return work.key not in view.done
         info = await apart(self._log.client.jsm().consumer_info(EVENTS, f"{handler}-{run}"))
-        return bool(info.num_pending)
+        return bool(info.num_pending or info.num_ack_pending)
 
     async def _say(self, run: str, handler: str, lacking: DependencyError, replies: Sequence[Reply]) -> None:
         view, key = await self._views.get(run), (lacking.dependency, handler)
@@ -223,7 +246,8 @@ class RunConsumers:
             lost = DependencyLost(
                 dependency=key[0], waiting=handler, message=bare_url(message)[:500], waited_s=waited if late else 0
             )
-            await self._tell(lost, self._begun[run])
+            if cause := self._returned[run].cause if run in self._returned else self._begun.get(run):
+                await self._tell(lost, cause)
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:

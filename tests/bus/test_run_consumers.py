@@ -1,23 +1,15 @@
-"""A process takes what it can do: what it lacks goes to one that has it, and a latecomer has its share."""
+"""A process takes as much as it has slots for, so a latecomer has its share."""
 
 import asyncio
 from collections import Counter
-from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent0.errors import DependencyError
 from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunPaused, RunResumed
-from agent0.infra.bus import run_consumers
-from agent0.infra.bus.bus import Bus
-from agent0.settings import Settings
-from tests.bus.toys import QUICK, STARTED, State, Toy, World, event, evolve, raised, resolve, soon_again
+from tests.bus.toys import STARTED, State, Toy, World, event, raised, resolve, soon_again
 from tests.patience import PATIENCE_S
-
-PLUGIN = DependencyError("the plugin mine", "The run began with it.", "Start one that has it.")
 
 
 class Gate:
@@ -35,19 +27,6 @@ async def begun(toys: list[Toy], *numbers: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while [len(toy.calls) for toy in toys] != list(numbers):
             await asyncio.sleep(0.02)
-
-
-async def process(world: World, toy: Toy, without: str = "") -> Bus:
-    """A process; one ``without`` a plugin has nothing for that run."""
-
-    async def lacks(handler: Any, state: Any) -> DependencyError | None:
-        return PLUGIN if without and "needs" in state.raised else None
-
-    await world.provision(toy)
-    bus = Bus(world.log, [toy], {}, evolve, world.settings, "rev", fatal=world.deaths.append, lacks=lacks)
-    world.buses.append(bus)
-    await bus.start()
-    return bus
 
 
 # --- shares -----------------------------------------------------------------------------------------------------------
@@ -151,38 +130,3 @@ async def test_whatever_processes_and_runs_do_each_message_has_one_effect(
     assert Counter(e.event.alarm for e in effects) == Counter(f"a{n}" for n in range(count))  # type: ignore[attr-defined]
     for bus in list(world.buses):
         await world.stop(bus)
-
-
-# --- what a process lacks ---------------------------------------------------------------------------------------------
-
-
-async def test_a_message_goes_to_a_process_that_has_what_it_needs(world: World) -> None:
-    without, having = Toy(resolve), Toy(resolve)
-    await process(world, without, "mine")
-    await process(world, having)
-    await world.put(raised("needs"), *(raised(f"a{n}") for n in range(30)))
-    await world.until(31)
-    await world.put(*(raised(f"b{n}", "r2") for n in range(30)))
-    await world.until(30, run="r2")
-    assert not {name for name in without.calls if name[0] != "b"}
-
-
-@pytest.mark.parametrize("settings", [Settings(handlers=QUICK)], indirect=True)
-async def test_where_no_process_has_it_the_run_says_what_and_who_is_there_until_one_comes(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_consumers, "LOOK_S", 0.1)
-    await world.put(raised("needs"), raised("a"))
-    toys = [Toy(resolve), Toy(resolve)]
-    for toy in toys:
-        await process(world, toy, "mine")
-    [lost] = await world.until(1, "DependencyLost")
-    assert (lost.event.dependency, lost.event.waiting) == ("the plugin mine", "toy")  # type: ignore[attr-defined]
-    text = lost.event.message  # type: ignore[attr-defined]
-    assert "No process has the plugin mine" in text and "Start one that has it." in text
-    assert text.count("1 handlers") == 2, "both processes are named"
-    await process(world, Toy(resolve))
-    await world.until(2)
-    await world.until(1, "DependencyRestored")
-    await world.until(1, "DependencyLost")
-    assert [toy.calls for toy in toys] == [[], []]

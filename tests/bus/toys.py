@@ -12,7 +12,9 @@ from agent0.events.alarms import AlarmRaised, AlarmResolved
 from agent0.events.base import Event, Recorded, record
 from agent0.events.runs import RunCancelled, RunFailed, RunFinished, RunPaused, RunResumed, RunStarted
 from agent0.infra.bus.bus import Bus
+from agent0.infra.bus.run_consumers import Lacks, lacks_nothing
 from agent0.infra.log.event_log import Log
+from agent0.infra.log.folding import Evolve
 from agent0.infra.log.nats_server import Server
 from agent0.infra.log.streams import Topology, init
 from agent0.settings import HandlerSettings, NatsSettings, Settings
@@ -90,9 +92,9 @@ class World:
     async def provision(self, *handlers: Toy) -> None:
         await init(self.server, Topology(self.settings.nats, self.settings.handlers), handlers)
 
-    async def bus(self, *handlers: Toy) -> Bus:
+    async def bus(self, *handlers: Toy, evolve: Evolve = evolve, lacks: Lacks = lacks_nothing) -> Bus:
         await self.provision(*handlers)
-        bus = Bus(self.log, handlers, {}, evolve, self.settings, "rev", fatal=self.deaths.append)
+        bus = Bus(self.log, handlers, {}, evolve, self.settings, "rev", fatal=self.deaths.append, lacks=lacks)
         self.buses.append(bus)
         await bus.start()
         return bus

@@ -12,6 +12,7 @@ from agent0.errors import Agent0Error, AuthError, DependencyError
 from agent0.settings import ActorConfig, RunConfig
 
 if TYPE_CHECKING:
+    from agent0.events.base import Event
     from agent0.handlers import Handler
     from agent0.infra.log.streams import Reactor
     from agent0.run.lifecycle import RunState
@@ -20,19 +21,21 @@ EMBEDDER = ("sentence_transformers", "faiss")
 
 
 async def lacks(
-    handlers: Mapping[str, "Handler"], reactor: "Reactor", state: "RunState | None"
+    handlers: Mapping[str, "Handler"], reactor: "Reactor", basis: "RunState | Event | None"
 ) -> DependencyError | None:
-    """What this process has not, of what ``reactor``, one of its ``handlers``, needs for the run of ``state``: a file
-    of a user, a package, the key of a vendor, the folder of a model, a graphics card. None where it has everything."""
+    """What this process has not, of what ``reactor``, one of its ``handlers``, needs for the run with the state
+    ``basis``, or for a task that was submitted: a file of a user, a package, the key of a vendor, the folder of a
+    model, a graphics card. None where it has everything."""
     from agent0.handlers import require_plugins
 
-    if state is None:
+    config = getattr(basis, "config", None)
+    if config is None:
         return None
-    handler = handlers[reactor.name]
-    looks: list[Callable[[], None]] = [partial(require_plugins, state.config)] if handler.plugins else []
-    looks += [partial(_check_actor, actor) for actor in _actors(handler, state.config)]
+    handler, run = handlers[reactor.name], config if isinstance(config, RunConfig) else RunConfig.recorded(config)
+    looks: list[Callable[[], None]] = [partial(require_plugins, run)] if handler.plugins else []
+    looks += [partial(_check_actor, actor) for actor in _actors(handler, run)]
     if "embedders" in handler.ports:
-        looks.append(partial(_check_embedder, state.config))
+        looks.append(partial(_check_embedder, run))
     for look in looks:
         try:
             await asyncio.to_thread(look)
