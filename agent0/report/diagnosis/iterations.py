@@ -56,7 +56,8 @@ def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
     rows = select(
         db,
         "SELECT iteration, end, status, correct, max(student) AS student, count(*) AS n, min(attempt) AS attempt,"
-        " min(attempted_seq) AS seq, sum(answer IS NOT NULL) AS answered, sum(coalesce(parse_errors, 0) > 0) AS unread,"
+        " min(attempted_seq) AS seq, sum(answer IS NOT NULL) AS answered,"
+        " sum(coalesce(parse_errors, 0) > 0 AND end IS NOT 'length') AS unread,"  # a call cut off has no other form
         " min(CASE WHEN parse_errors > 0 THEN attempt END) AS unread_attempt FROM attempts"
         " WHERE run = ? AND iteration IS NOT NULL GROUP BY iteration, end, status, correct",
         (run,),
