@@ -4,12 +4,7 @@
 #                 (five to six minutes)
 #   make test     set up, then ruff, then mypy beside the tests
 #   make check    ruff and mypy only          make docs     write docs/reference/ from the code
-#   make learning  what a climb on the student's own accepted answers is worth beside its controls, over five seeds
-#                 (writes docs/results/learning.md; goes on where it was stopped)
-#   make arms     what an adaptive curriculum, a trained teacher, schedules, rewards for uncertainty,
-#                 a teacher that writes its tasks, an exact gate and promotions that never go down are worth (writes curriculum.md,
-#                 schedules.md, uncertainty.md, teacher.md, teacher-gain.md, gate.md, teacher-gate.md and promotion-*.md of
-#                 docs/results/; goes on where it was stopped)
+#   make studies  run every study of studies/ (hours; goes on where it was stopped); pages go to build/studies
 #   make bench    what everyday commands, pages, calls of remote models, event spine, tables, seals, pasts and sandbox
 #                 cost, how served models differ, how fast the built-in one is; verdicts, where
 #                 AGENT0_BENCHMARKS names rows
@@ -59,14 +54,14 @@ PINNED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --req
 SANDBOXED := _pytest,antlr4,iniconfig,latex2sympy2_extended,math_verify,mpmath,numpy,packaging,pluggy,pygments,pytest,sympy
 PINS := pyproject.toml constraints.txt binaries.txt install.py
 
-.PHONY: help run setup test check style docs learning arms bench bench-gpu sinks trainer browser knockout crash mutants language soak clean linux bubblewrap
+.PHONY: help run setup test check style docs studies bench bench-gpu sinks trainer browser knockout crash mutants language soak clean linux bubblewrap
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 run: setup
-	$(BIN)/agent0 experiment climb --name make-run --arms ours,frozen,permuted-verdicts --seeds 0 --jobs 3 \
-		--no-protocols --set run.iterations=10 $(RUN_ARGS)
+	$(BIN)/agent0 experiment ablation studies/climb.toml --name make-run --only ours,frozen,permuted-verdicts --seeds 0 \
+		--jobs 3 --set run.iterations=10 $(RUN_ARGS)
 
 setup: linux bubblewrap .venv/.ready-train
 	$(if $(EXTRAS),$(INSTALL) -e '.[$(EXTRAS)]')
@@ -89,20 +84,10 @@ style: linux .venv/.ready-dev
 docs: linux .venv/.ready-dev
 	$(BIN)/python -m agent0.cli.system.docs_pages
 
-learning: setup
-	$(BIN)/agent0 experiment climb --arms ours,uniform,frozen,permuted-verdicts,uniform-permuted,majority,one-round --jobs 2 \
-		--write docs/results/learning.md
-
-arms: setup
-	$(BIN)/agent0 experiment curriculum --jobs 2 --write docs/results/curriculum.md
-	$(BIN)/agent0 experiment schedule --jobs 2 --write docs/results/schedules.md
-	$(BIN)/agent0 experiment uncertainty --jobs 2 --write docs/results/uncertainty.md
-	$(BIN)/agent0 experiment teacher --jobs 2 --no-protocols --write docs/results/teacher.md
-	$(BIN)/agent0 experiment teacher-gain --jobs 2 --no-protocols --write docs/results/teacher-gain.md
-	$(BIN)/agent0 experiment gate --jobs 2 --no-protocols --write docs/results/gate.md
-	$(BIN)/agent0 experiment teacher-gate --jobs 2 --no-protocols --write docs/results/teacher-gate.md
-	$(BIN)/agent0 experiment ablation --name promotion-tiny --profile tiny --seeds 0-4 --jobs 2 \
-		--variant margin-05:run.evaluation.margin=0.05 --variant never-lower: --write docs/results/promotion-tiny.md
+studies: setup
+	mkdir -p build/studies
+	for file in studies/*.toml; do $(BIN)/agent0 experiment ablation $$file --jobs 2 \
+		--write build/studies/$$(basename $$file .toml).md || true; done
 
 bench: setup .venv/.ready-dev
 	$(BIN)/python -m benchmarks.cli

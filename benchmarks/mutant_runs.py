@@ -36,8 +36,8 @@ TESTS = {
     "grading": "edges readings forms answers benchmarks chat_format grading grading_strict literals spelling "
     "student verifiers rewriting spellings rows verdict_rules",
     "tasks": "edges same_seed checked climb decontamination families guardrails ladders literals novelty searching "
-    "splits splitting curriculum chances fresh_sets scripted student teacher verdicts verifiers within ladder_costs "
-    "ladder_faults writing_teacher contamination task_rules reward_facts flow hacking ladder_rows "
+    "splits splitting curriculum chances fresh_sets scripted student teacher verdicts verifiers within "
+    "ladder_faults writing_teacher contamination task_rules reward_facts flow hacking "
     "spelling rewards",
     "rollout": "turns_read readings same_seed analysis answers chat_format climb confidence evaluation_items "
     "forking fusion long_attempts panel parsing run scripted self_critique spellings student teacher training "
@@ -52,12 +52,12 @@ TESTS = {
     "rewards_told self_critique signatures reward_facts policies_earn rescoring writing_teacher",
     "run": "same_seed curriculum evaluation_items forking gate guards registry reviewing run run_benchmarks "
     "run_failure state_digest teacher_gate uncomputable ladder_faults flow training_rules panel writing_teacher "
-    "rewards_majority contamination ladder_costs run_requests",
+    "rewards_majority contamination run_requests",
     "evaluation": "edges rows same_seed analysis bench_items bench_report benchmarks calibrate chances "
     "evaluation_items fresh_sets gate mistakes registry run_benchmarks teacher_gate within fitting scores "
-    "benchmark_scores contamination skill rejudge ladder_costs study_gains",
+    "benchmark_scores contamination skill rejudge study_gains",
     "experiments": "edges same_seed arms_page chances compare_page fresh_sets rescoring reviewing "
-    "trials ladder_aims ladder_costs ladder_rows ladder_faults shrinking reverify rejudge writing_teacher skill "
+    "trials ladder_faults study_files shrinking reverify rejudge writing_teacher skill "
     "panel stated_rules grids experiment_tables study_tables study_refusals study_gains",
 }
 NOT_FAST = ("nats_server", "log")

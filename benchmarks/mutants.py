@@ -46,6 +46,7 @@ COPIED = (
     "projections",
     "benchmarks",
     "docs",
+    "studies",
     "tests",
     "pyproject.toml",
 )

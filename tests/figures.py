@@ -69,11 +69,10 @@ def studies() -> Iterable[Any]:
     """Tables and curves of a study."""
     for seeds in (1, 3):
         held = outcomes(seeds)
-        measures, controls = list(ablation_results.MEASURES), list(ablation_results.CONTROLS)
-        yield ablation_results.variant_rows(held, measures, controls)
-        yield ablation_results.comparison_rows(held, measures, controls)
+        yield ablation_results.variant_rows(held)
+        yield ablation_results.comparison_rows(held)
         yield [ablation_results.curves(held), ablation_results.cost_rows(held)]
-        yield ablation_results.run_rows(held, measures)
+        yield ablation_results.run_rows(held)
         yield [ablation_results.as_json(one) for one in held]
 
 

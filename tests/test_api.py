@@ -17,10 +17,9 @@ import pytest
 
 import agent0
 from agent0.assembly.ablations import study
-from agent0.assembly.ablations.study import StudyRequest
+from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.api import calls
-from agent0.assembly.api.calls import run_sync
-from agent0.assembly.api.folder import texts
+from agent0.assembly.api.calls import run_sync, texts
 from agent0.assembly.api.rows import Rows
 from agent0.errors import ConfigError, NotFoundError, OperationError, RequirementsError
 from agent0.events.tasks import RewardAssigned
@@ -161,7 +160,14 @@ def test_a_study_is_asked_for_as_by_its_command(folder: agent0.Folder, monkeypat
     (request,) = asked
     assert not found.complete and (request.name, request.seeds, request.jobs) == ("base-mine-scripted", (0, 1), 2)
     assert [(one.name, one.settings) for one in request.study.variants] == [("base", {}), ("mine", {"run.tasks": "3"})]
-    assert request.study.baseline and request.given["run.attempts"] == "2"
+    assert request.given["run.attempts"] == "2"
+    file = Path(__file__).parents[1] / "studies" / "teacher.toml"
+    folder.ablation(file, only=["trained", "frozen"], settings={"run.iterations": 2})
+    of_file = asked[1]
+    assert (of_file.profile, of_file.seeds, of_file.only) == ("climb-teacher", (0, 1, 2, 3, 4), ("trained", "frozen"))
+    assert (
+        of_file.study.own_bases and of_file.name == "teacher-climb-teacher" and of_file.given["run.iterations"] == "2"
+    )
 
 
 def test_a_folder_to_read_starts_nothing_and_writes_nothing(folder: agent0.Folder, run: agent0.Run) -> None:

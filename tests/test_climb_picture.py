@@ -172,7 +172,7 @@ def test_a_lone_run_names_the_control_that_it_lacks() -> None:
     ]
     learned, control, limits = run_lines({"test": test, "run": "r1", "config": {"curriculum": {}}})
     assert "T 4 -> 5, S 1.40 -> 1.60" in learned
-    assert "agent0 experiment climb --arms ours,frozen" in control and "r1" in limits
+    assert "agent0 experiment ablation --profile climb" in control and "r1" in limits
     assert run_lines({"test": test[:2], "run": "r1", "config": {}}) == []
 
 

@@ -1,5 +1,5 @@
 """A climb is trained again from its stored run: as it was, to the same adapters; under permuted verdicts, to others.
-Nothing is generated anew. What the latter solve is measured in docs/results/climbing.md."""
+Nothing is generated anew. What the latter solve is measured in docs/results/studies.md."""
 
 from collections.abc import Iterator
 from pathlib import Path

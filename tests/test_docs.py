@@ -163,7 +163,7 @@ PAST = {ROOT / "CHANGELOG.md", *ROOT.glob("docs/design/decisions/*.md")}
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in PAST], ids=lambda page: page.stem)
 def test_files_exist(page: Path) -> None:
-    rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|docs"
+    rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|studies|docs"
     for line in code(page):
         for path in re.findall(rf"(?<![\w./-])((?:{rooms})/[a-z][\w./-]*\w)(?![\w<])", line):
             assert (ROOT / path).exists(), line

@@ -18,9 +18,9 @@ ELSEWHERE = {
         "mcp search", "t0-003-a0#", "--data rows", "bench report",
     ),
     "runs of minutes or hours": (
-        "--profile climb", "experiment ablation", "experiment climb", "experiment curriculum", "experiment gate",
-        "experiment hyperparameters", "experiment retrain", "experiment schedule",
-        "experiment teacher", "experiment uncertainty", "router calibrate", "run start", "run fork", "tutorial",
+        "--profile climb", "experiment ablation", "experiment hyperparameters", "experiment retrain",
+        "router calibrate",
+        "run start", "run fork", "tutorial",
         "events archive", "sandbox check", "doctor",
     ),
     "goes on until it is stopped": (

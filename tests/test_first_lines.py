@@ -197,7 +197,7 @@ def said(progress: Progress) -> str:
         ("model card r1/student-1 --out no/card.md", 2, "There is no folder no."),
         ("curriculum draw r1 --out no/x.svg", 2, "There is no folder no."),
         ("experiment compare r1 r1 --out no/x.html", 2, "There is no folder no."),
-        ("experiment climb --write no/x.md", 2, "There is no folder no."),
+        ("experiment ablation --write no/x.md", 2, "There is no folder no."),
         ("projections build --into no/x.db", 2, "There is no folder no."),
         ("events export no/x.tar", 2, "There is no folder no."),
     ],

@@ -1,5 +1,5 @@
-"""Arms over seeds: names follow from what is asked, tables are what arithmetic says, a killed grid goes on, and what
-cannot be is refused before anything is begun."""
+"""Variants over seeds: names follow from what is asked, tables are what arithmetic says, a killed study goes on, and
+what cannot be is refused before anything is begun."""
 
 import asyncio
 import json
@@ -18,14 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent0.assembly.ablations.ablation_run import RunPlan, execute_ablation_run
-from agent0.assembly.ablations.study import StudyRequest, run_study, variant_configs
+from agent0.assembly.ablations.study import run_study, variant_configs
+from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.config.loading import load
 from agent0.errors import ConfigError, OperationError
-from agent0.events.base import TOKEN
 from agent0.events.checkpoints import CheckpointEvaluated
 from agent0.experiments.ablation_results import (
     CONTROLS,
-    MEASURES,
     ONE_SEED,
     Outcome,
     as_json,
@@ -36,15 +35,8 @@ from agent0.experiments.ablation_results import (
     paired,
     variant_rows,
 )
-from agent0.experiments.ablation_runs import (
-    AblationRun,
-    chosen_variants,
-    describe_compute,
-    requested_compute,
-    runs_of_study,
-    with_models,
-)
-from agent0.experiments.ablations import NAME, AblationStudy, Variant, ablation_studies
+from agent0.experiments.ablation_runs import AblationRun, describe_compute, requested_compute, runs_of_study
+from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.infra.log.nats_server import Server
 from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import page
@@ -68,24 +60,6 @@ def test_names_follow_from_grid_arm_and_seed() -> None:
     assert {cell.run for cell in made if cell.seed != 1} <= {cell.run for cell in more}
 
 
-def _needs_steps(setting: str, value: str) -> bool:
-    """A measured gain, or a number of steps, needs a student that learns in steps; the scripted one has passes."""
-    return setting.startswith("rewards.gain") or (setting.endswith(".steps") and value != "0")
-
-
-@pytest.mark.parametrize("entry", ablation_studies().values(), ids=lambda entry: entry.name)
-def test_every_grid_there_is_can_be_carried(entry: AblationStudy) -> None:
-    """On the profile that it names and on the scripted one: settings exist, arms differ, names fit."""
-    plans = variant_configs(load(entry.profile, env={}).run, entry.variants)
-    assert len({plan.model_dump_json() for plan in plans.values()}) == len(entry.variants)
-    assert describe_compute(plans).startswith("Asked of every run alike")
-    assert all(TOKEN.fullmatch(cell.run) for cell in runs_of_study("x" * 30, plans, (0, 99)))
-    without = [one for one in entry.variants if not any(_needs_steps(*each) for each in one.settings.items())]
-    variant_configs(load("scripted", env={}).run, without)
-    assert set(entry.measures) <= set(MEASURES) and set(entry.controls) <= set(CONTROLS)
-    assert len(entry.seeds) >= 2
-
-
 def test_unequal_compute_is_said() -> None:
     told = describe_compute({"a": PLAIN, "b": PLAIN.model_copy(update={"tasks": 2 * PLAIN.tasks})})
     assert told.startswith("NOT equal") and f"{2 * requested_compute(PLAIN)['in_all']:,} attempts" in told
@@ -96,15 +70,6 @@ def test_as_many_attempts_on_fewer_tasks_are_said_to_be_spread_differently() -> 
     told = describe_compute({"a": PLAIN, "b": fewer, "c": PLAIN})
     assert PLAIN.tasks % 2 == 0 and told.startswith("Asked of every run alike")
     assert f"differently spread: b {fewer.tasks} tasks with {fewer.attempts} attempts each." in told
-
-
-def test_models_are_arms_of_their_own() -> None:
-    arms = with_models((Variant("a", {"tasks": "3"}), Variant("b")), ["transformers:/models/Qwen2.5-0.5B"])
-    assert [arm.name for arm in arms] == ["a", "b", "a-qwen2-5-0-5b", "b-qwen2-5-0-5b"]
-    both = {"provider": "transformers", "model": "/models/Qwen2.5-0.5B"}
-    named = {f"{role}.{key}": value for role in ("student", "teacher") for key, value in both.items()}
-    assert arms[2].settings == {"tasks": "3"} | named
-    assert all(NAME.fullmatch(arm.name) for arm in with_models((Variant("a" * 30),), ["x" * 80]))
 
 
 # --- bad input
@@ -151,27 +116,20 @@ def test_an_arm_that_cannot_be_is_named(settings: Mapping[str, str], told: str) 
         variant_configs(PLAIN, (Variant("fine"), Variant("odd", settings)))
 
 
-def test_grids_and_arms_have_names_that_fit() -> None:
-    for arms in ((), (Variant("a"), Variant("a")), (Variant("A b"),)):
-        with pytest.raises(ValueError, match="grid x"):
-            AblationStudy("x", "?", arms)
-    with pytest.raises(ConfigError, match="Its arms: joint, alternate"):
-        chosen_variants(ablation_studies()["schedule"], ["joint", "no"])
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("--seeds", ""), "There is no seed"),
-        (("--arms", "joint,both"), "no arm 'both'"),
+        (("--only", "joint,both"), "no variant 'both'"),
         (("-s", "run.training.schedule=joint"), "run.training.schedule has no effect"),
         (("-s", "run.seed=4"), "Seeds are named by --seeds"),
         (("--name", "A B"), "cannot be named"),
-        (("--model", "x:/nowhere"), "not possible"),
+        (("--variant", "odd:student.provider=x"), "not possible"),
     ],
 )
 def test_the_command_refuses_before_it_begins(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    said = call("experiment", "schedule", "--profile", "scripted", *words, home=tmp_path)
+    file = Path(__file__).parents[1] / "studies" / "schedule.toml"
+    said = call("experiment", "ablation", str(file), "--profile", "scripted", *words, home=tmp_path)
     assert said.code == 2 and told in said.err, said.err
     assert not (tmp_path / "grids").exists()
 
@@ -225,11 +183,16 @@ def cell(arm: str, seed: int, before: str, after: str) -> Outcome:
     return Outcome(arm, seed, f"g-{arm}-{seed}", "student-0", 3, scores, {"wall_s": 1.0})
 
 
+def led(*outcomes: Outcome) -> list[dict[str, Any]]:
+    """Variants less the first, on the test split."""
+    return [row for row in comparison_rows(outcomes) if row["measure"] == "test" and row["against"] not in CONTROLS]
+
+
 def test_a_claim_holds_over_items_and_over_seeds() -> None:
     """By hand: b solves 20, 24 and 22 of 40 tasks that a does not, and never the other way round."""
     a = [cell("a", seed, "0" * 60, "1" * 20 + "0" * 40) for seed in range(3)]
     b = [cell("b", seed, "0" * 60, "1" * (20 + more) + "0" * (40 - more)) for seed, more in enumerate((20, 24, 22))]
-    (row,) = comparison_rows(b + a, ["test"], [])
+    (row,) = led(*a, *b)
     assert (row["arm"], row["against"]) == ("b", "a")
     assert row["by_seed"] == pytest.approx([20 / 60, 24 / 60, 22 / 60])
     assert row["mean"] == pytest.approx(22 / 60) and row["seeds"] == 3 and row["items"] == 60
@@ -237,9 +200,9 @@ def test_a_claim_holds_over_items_and_over_seeds() -> None:
     t = (22 / 60) / ((2 / 60) / 3**0.5)  # standard deviation of 20, 24, 22 is 2
     assert row["p_seeds"] == pytest.approx(2 * (1 - across_seeds.share_below(t, 2)))
     assert row["p"] == row["adjusted_p"] == max(row["p_items"], row["p_seeds"]) and row["word"] == "improved"
-    (other,) = comparison_rows(a + b, ["test"], [])
+    (other,) = led(*b, *a)
     assert other["word"] == "fell" and other["mean"] == pytest.approx(-row["mean"])
-    (mean,) = [one for one in variant_rows(b, ["test"], []) if one["student"] == "trained"]
+    mean = next(one for one in variant_rows(b) if (one["measure"], one["student"]) == ("test", "trained"))
     assert mean["mean"] == pytest.approx(42 / 60) and mean["low"] < 40 / 60 and mean["high"] > 44 / 60
 
 
@@ -247,9 +210,9 @@ def test_seeds_that_disagree_and_a_single_seed_claim_nothing() -> None:
     """Every task is gained by two seeds of three: sure over items, and not over seeds."""
     a = [cell("a", seed, "0" * 40, "0" * 40 if seed else "1" * 20 + "0" * 20) for seed in range(3)]
     b = [cell("b", seed, "0" * 40, "1" * 40 if seed else "0" * 40) for seed in range(3)]
-    row = comparison_rows(b + a, ["test"], [])[0]
+    (row,) = led(*a, *b)
     assert row["p_items"] < 0.001 < 0.05 < row["p_seeds"] == row["p"] and row["word"] == "no difference shown"
-    alone = comparison_rows([b[1], a[1]], ["test"], [])[0]
+    (alone,) = led(a[1], b[1])
     assert alone["word"] == ONE_SEED and alone["mean"] == 1.0 and alone["adjusted_p"] is None and alone["low"] is None
 
 
@@ -265,15 +228,15 @@ def test_an_arm_is_no_better_where_its_items_and_their_mean_disagree() -> None:
 
 def test_arms_are_held_against_their_controls_and_holm_runs_over_arms() -> None:
     held = [cell(arm, seed, "1000", "1100") for arm in "abc" for seed in range(3)]
-    rows = comparison_rows(held, ["test", "validation"], ["untrained", "forced_tool"])
+    rows = comparison_rows(held)
     asked = [(row["measure"], row["arm"], row["against"]) for row in rows]
     assert [one for one in asked if one[0] == "test"] == [
-        *(("test", "a", arm) for arm in "bc"),
+        *(("test", arm, "a") for arm in "bc"),
         *(("test", arm, who) for who in ("untrained", "forced_tool") for arm in "abc"),
     ]
     assert ("validation", "a", "untrained") in asked and ("validation", "a", "forced_tool") not in asked
     means = {(row["against"], row["mean"]) for row in rows}
-    assert means == {("b", 0.0), ("c", 0.0), ("untrained", 0.25), ("forced_tool", 0.5)}
+    assert means == {("a", 0.0), ("untrained", 0.25), ("forced_tool", 0.5)}
     assert all(row["adjusted_p"] >= row["p"] for row in rows)
 
 
@@ -281,27 +244,6 @@ def test_the_curve_stands_still_where_nobody_was_trained() -> None:
     held = [cell("a", seed, "1000", "1100") for seed in range(2)]
     points = {row["iteration"]: row["mean"] for row in curves(held)["a"]}
     assert points == {-1: 0.25, 0: 0.5, 1: 0.5, 2: 0.25}
-
-
-def test_solved_within_attempts_is_told_of_what_can_be_checked() -> None:
-    told = {"checked": 8, "checkable": 2}
-    scores = (
-        scored("10", iteration=-1, name="base"),
-        replace_within(scored("1010", iteration=-1), "-0-0", told),
-        replace_within(scored("1011"), "-1-0", told),
-    )
-    one = replace(cell("a", 0, "1", "1"), scores=scores[1:])
-    rows = {(r["measure"], r["student"]): r["mean"] for r in variant_rows([one], ["within", "at_once"], ["untrained"])}
-    assert rows == {
-        ("within", "trained"): 0.5,
-        ("within", "untrained"): 0.0,
-        ("at_once", "trained"): 0.5,
-        ("at_once", "untrained"): 0.0,
-    }
-
-
-def replace_within(event: CheckpointEvaluated, outcomes: str, told: Mapping[str, Any]) -> CheckpointEvaluated:
-    return event.model_copy(update={"outcomes_within": outcomes, **told})
 
 
 sides = st.lists(st.lists(st.integers(0, 1), min_size=5, max_size=5), min_size=2, max_size=4)
@@ -336,7 +278,7 @@ SMALL = {
     **{"run.evaluation.validation": "8", "run.evaluation.test": "8", "run.evaluation.forced_tool": "false"},
 }
 TWINS = AblationStudy(
-    "twins", "Are <equal> arms equal?", (Variant("left"), Variant("right"), Variant("third")), profile="scripted"
+    "Are <equal> variants equal?", (Variant("left"), Variant("right"), Variant("third")), profile="scripted"
 )
 """Equal settings: the cell that was killed must come to what the other came to."""
 ASKED = StudyRequest(TWINS, "twins", "scripted", (0,), SMALL)
@@ -381,9 +323,9 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
     assert "third-0 failed" in "".join(said) and "The rest goes on" in "".join(said)
     assert not any(Server(held.nats, folder / f"{arm}-0" / "nats").pid for arm in ("left", "right"))
     shown = ablation_page(found)
-    assert "third-0 failed" in shown and "Are &lt;equal&gt; arms equal?" in shown and "http://" not in shown
+    assert "third-0 failed" in shown and "Are &lt;equal&gt; variants equal?" in shown and "http://" not in shown
     text = page(found, {}, str(tmp_path / "twins.md"))
-    assert "Does left beat third? Unknown" in text and str(tmp_path) not in text
+    assert "Does third beat left? Unknown" in text and str(tmp_path) not in text
     refused(held)
 
 

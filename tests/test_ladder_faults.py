@@ -15,20 +15,16 @@ from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.runs import RunFailed, RunPaused
 from agent0.events.tasks import TaskRejected, TaskRequested
-from agent0.experiments.ablation_results import Outcome
-from agent0.experiments.ladders.alarm_leads import fallen_at, lead_rows
 from agent0.infra.models.sampler import Sampler
 from agent0.infra.models.scripted import END, encode
 from agent0.ports.models import GenerateRequest, Generation
 from agent0.run.canaries import canaries, canary_measures
-from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import split_of_task, task_of
 from tests.play import play
 from tests.test_climb import CLIMB, ByRole, little
-from tests.test_ladder_rows import scored
 from tests.world import ports, started
 
 REVERSAL = families()["reversal"]
@@ -142,8 +138,8 @@ async def test_a_leak_is_an_alarm_before_anything_is_trained_on_it() -> None:
     at = next(n for n, one in enumerate(events) if isinstance(one.event, AlarmRaised))
     assert events[at].event.alarm == "guard-gate"  # type: ignore[attr-defined]
     assert events[at].event.facts["iteration"] == 0  # type: ignore[attr-defined]
-    assert alarms_in(events)["gate"] == 0
-    assert not alarms_in(await told(little(), Reverser(7))).keys() & {"gate", "verifier", "supply", "headroom"}
+    sound = {f"guard-{name}" for name in ("gate", "verifier", "supply", "headroom")}
+    assert not alarms(await told(little(), Reverser(7))) & sound
 
 
 # --- nothing to climb, nothing to attempt, nothing accepted
@@ -187,22 +183,3 @@ async def test_an_iteration_without_an_accepted_answer_is_named_and_the_next_one
     trained = of(CheckpointTrained, events)
     assert [one.adapter is None for one in trained] == [True, False, False]
     assert "no-signal-student-0" in alarms(events) and not of(RunFailed, events)
-
-
-# --- leads
-
-
-def outcome(accuracies: list[float], alarms: dict[str, int]) -> Outcome:
-    scores = tuple(
-        scored(f"student-{n}", {"4": 1.0}, split="validation").model_copy(update={"iteration": n - 1, "accuracy": one})
-        for n, one in enumerate(accuracies)
-    )
-    return Outcome("a", 0, "r", "student-1", 3, scores, alarms=alarms)
-
-
-def test_a_lead_counts_the_trainings_between_an_alarm_and_the_fall() -> None:
-    fell = outcome([0.20, 0.19, 0.18, 0.16], {"gate": 0, "retreat": 2, "plateau": 3})
-    assert fallen_at(fell) == 2
-    assert {row["alarm"]: row["lead"] for row in lead_rows([fell])} == {"gate": 3, "retreat": 1, "plateau": 0}
-    (quiet,) = lead_rows([outcome([0.2, 0.3], {})])
-    assert quiet["alarm"] is None and quiet["lead"] is None and quiet["validation_fell"] is None

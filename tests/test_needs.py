@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from agent0.assembly.ablations.study import StudyRequest, run_study
+from agent0.assembly.ablations.study import run_study
+from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.validate import requirements
 from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.requirements import require
 from agent0.config.loading import load
 from agent0.errors import RequirementsError
-from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.settings import Settings
 from tests import ollama_wire, openai_server
 from tests.memory import MemoryArtifacts
@@ -119,7 +120,7 @@ def test_a_study_asks_once_for_what_all_its_variants_need(tmp_path: Path) -> Non
     own: dict[str, Any] = {"student.provider": "openai", "student.base_url": "http://127.0.0.1:1/v1"}
     own |= {"training.student.enabled": "false"}
     variants = (Variant("here"), *(Variant(f"there-{n}", {**own, "tasks": str(n)}) for n in (3, 4)))
-    study = AblationStudy("needs", "Which?", variants, settings={"evaluation.forced_tool": "false"})
+    study = AblationStudy("Which?", variants, settings={"evaluation.forced_tool": "false"})
     settings = load("scripted", {"home": str(tmp_path), "nats.url": ""}, {})
     with pytest.MonkeyPatch.context() as patch, pytest.raises(RequirementsError) as caught:
         patch.setitem(requirements.REQUIREMENTS, "sandbox", no_sandbox)  # type: ignore[arg-type]

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from agent0.assembly.ablations.ablation_run import RESULT, RunPlan
-from agent0.assembly.ablations.study import plan_study, request_of
+from agent0.assembly.ablations.study import plan_study
+from agent0.assembly.ablations.study_request import request_of
 from agent0.assembly.api.studies import Study
 from agent0.config.loading import load
 from agent0.errors import ConfigError
 from agent0.experiments.ablation_results import as_json, comparison_rows, variant_rows
 from agent0.experiments.ablation_runs import AblationRun, study_of, variant_of
-from agent0.experiments.ablations import Variant, ablation_studies
+from agent0.experiments.ablation_study import Variant, study_of_file
 from agent0.infra.log.server_folder import write
 from agent0.report.html.ablation_page import ablation_page
 from agent0.report.markdown.ablation import answers, page
@@ -23,6 +24,8 @@ from tests.terminal import agent0 as call
 from tests.test_grids import cell
 
 BASE, MINE = variant_of("base:"), variant_of("mine:run.rewards.weights.token_cost=0.2")
+GIVEN = {"plugins": '["/somewhere/my_reward.py"]', "run.tasks": "3"}
+COMMAND = request_of(study_of([BASE, MINE]), GIVEN, variants=[BASE, MINE], seeds="0,1,2").command
 
 
 @pytest.mark.parametrize(
@@ -57,10 +60,9 @@ def test_what_cannot_be_compared_is_refused(texts: list[str], why: str, tmp_path
     assert call("experiment", "ablation", *words, home=tmp_path).code == 2 and not [*tmp_path.iterdir()]
 
 
-def test_variants_are_added_to_a_study_there_is() -> None:
-    climb = ablation_studies()["climb"]
-    found = study_of([MINE], climb)
-    assert found == replace(climb, variants=(*climb.variants, MINE)) and not found.baseline
+def test_variants_are_added_to_those_of_a_file() -> None:
+    study = study_of_file('profile = "climb"\n[variants.ours]\n[variants.odd]\nrun.tasks = 3', "x.toml")
+    assert study_of([MINE], study) == replace(study, variants=(*study.variants, MINE))
 
 
 def results(*others: str) -> dict[str, Any]:
@@ -69,17 +71,20 @@ def results(*others: str) -> dict[str, Any]:
     held += [cell(name, s, "0" * 60, "1" * (40 + s) + "0" * (20 - s)) for name in others for s in range(3)]
     variants = {"base": {}} | {name: dict(MINE.settings) for name in others}
     return {
-        "grid": "g", "experiment": "ablation", "question": "?", "notes": [], "profile": "tiny", "seeds": [0, 1, 2],
-        "given": {"plugins": '["/somewhere/my_reward.py"]', "run.tasks": "3"}, "effort": "", "models": [],
-        "about": dict.fromkeys(variants, ""), "settings": variants, "folder": "f", "complete": True, "baseline": True,
-        "failed": [], "measures": ["test"], "arms": variant_rows(held, ["test"], ["untrained"]),
-        "against": comparison_rows(held, ["test"], ["untrained"], baseline=True), "curves": {}, "cost": [], "cells": [],
+        "grid": "g", "question": "?", "command": list(COMMAND), "profile": "tiny", "seeds": [0, 1, 2],
+        "own_bases": False, "given": {}, "effort": "", "about": dict.fromkeys(variants, ""), "settings": variants,
+        "folder": "f", "complete": True, "failed": [], "measures": ["test"], "arms": variant_rows(held),
+        "against": comparison_rows(held), "curves": {}, "cost": [], "cells": [],
     }  # fmt: skip
 
 
 def test_each_variant_is_compared_with_the_first_and_answered_in_a_line() -> None:
     found = results("mine", "other")
-    pairs = [(row["arm"], row["against"], row["mean"] > 0) for row in found["against"] if row["against"] == "base"]
+    pairs = [
+        (row["arm"], row["against"], row["mean"] > 0)
+        for row in found["against"]
+        if (row["measure"], row["against"]) == ("test", "base")
+    ]
     assert pairs == [("mine", "base", True), ("other", "base", True)]
     (first, second) = answers(found)
     assert first.startswith("**Does mine beat base? Yes.** mine less base, in points: test accuracy +35.0")
@@ -91,8 +96,8 @@ def test_its_pages_have_the_answer_and_the_command_that_writes_them() -> None:
     text = page(found, {}, "mine.md")
     assert "\n- **Does mine beat base? Yes.**" in text and "Each variant less base" in text
     command = (
-        "agent0 experiment ablation --variant base: --variant mine:run.rewards.weights.token_cost=0.2 --profile tiny "
-        "--seeds 0,1,2 --plugin my_reward.py --set run.tasks=3 --jobs 2 --write mine.md"
+        "agent0 experiment ablation --variant base: --variant mine:run.rewards.weights.token_cost=0.2 --seeds 0,1,2 "
+        "--plugin my_reward.py --set run.tasks=3 --jobs 2 --write mine.md"
     )
     assert command in text and "somewhere" not in text
     assert "Does mine beat base? Yes." in ablation_page(found)
@@ -108,7 +113,7 @@ def test_in_python_a_study_answers_in_a_line_and_shows_its_means(tmp_path: Path)
 
 async def test_the_cost_is_told_from_finished_runs_before_anything_begins(tmp_path: Path) -> None:
     held = load("scripted", {"home": str(tmp_path)}, {})
-    request = request_of(study_of([BASE, MINE]), "", "scripted", "0-4", {}, jobs=2)
+    request = request_of(study_of([BASE, MINE]), {}, profile="scripted", seeds="0-4", jobs=2)
     assert request.name == "base-mine-scripted"
     plan = await plan_study(held, request)
     asked = held.run.iterations * held.run.tasks * held.run.attempts

@@ -13,9 +13,8 @@ from agent0.experiments.ablation_runs import (
     requested_compute,
     runs_of_study,
     seeds_of,
-    with_models,
 )
-from agent0.experiments.ablations import AblationStudy, Variant
+from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.experiments.hyperparameter_search import PLACES, space_of, trials
 from agent0.settings import RecipeConfig, RunConfig
 
@@ -26,25 +25,24 @@ PLAIN = RunConfig()
 
 
 def refusals() -> dict[str, tuple[Callable[[], Any], tuple[str, str, str]]]:
-    study = AblationStudy("s", "?", (Variant("a"), Variant("b")))
+    study = AblationStudy("?", (Variant("a"), Variant("b")))
     seeds_fix = "Write --seeds 0,1,2 or --seeds 0-4."
     known = ", ".join(one for one in RecipeConfig.model_fields if one not in {*PLACES, "enabled"})
     waits, asks = RunConfig(on_failure="wait"), RunConfig.model_validate({"verification": {"undecided": "ask"}})
     other = RunConfig.model_validate({"evaluation": {"test": 7}})
-    model_fix = "Write MODEL or PROVIDER:MODEL."
     many = {"a": tuple(map(str, range(40))), "b": tuple(map(str, range(26)))}
     return {
         "study name": (
             lambda: runs_of_study("A" * 99, {"a": PLAIN}, (0,)),
-            (f"A grid cannot be named {'A' * 80!r}.", "", "Use small letters, digits and '-', at most 30."),
+            (f"A study cannot be named {'A' * 80!r}.", "", "Use small letters, digits and '-', at most 30."),
         ),
         "no seed": (
             lambda: runs_of_study("x", {"a": PLAIN}, ()),
-            ("There is no seed.", "A cell is an arm with a seed.", "Say --seeds 0,1,2."),
+            ("There is no seed.", "A run of a study is a variant with a seed.", "Say --seeds 0,1,2."),
         ),
         "seed twice": (
             lambda: runs_of_study("x", {"a": PLAIN}, (1, 1)),
-            ("A seed is named twice.", "The same cell again says nothing new.", "Name each seed once."),
+            ("A seed is named twice.", "The same run again says nothing new.", "Name each seed once."),
         ),
         "long run": (
             lambda: runs_of_study("x" * 30, {"y" * 90: PLAIN}, (1,)),
@@ -53,21 +51,21 @@ def refusals() -> dict[str, tuple[Callable[[], Any], tuple[str, str, str]]]:
         "scores otherwise": (
             lambda: runs_of_study("x", {"a": PLAIN, "b": other}, (1,)),
             (
-                "The arm b scores otherwise than a.",
-                "Arms are compared on the same held-out items, scored alike.",
+                "The variant b scores otherwise than a.",
+                "Variants are compared on the same held-out items, scored alike.",
                 "Leave run.evaluation alone, but for gate, benchmark_gate, teacher_gate, margin, calibration.",
             ),
         ),
         "waits": (
             lambda: runs_of_study("x", {"a": PLAIN, "b": waits}, (1,)),
-            ("The arm b would wait for a person.", "run.on_failure says so.", "Nobody watches a grid's runs."),
+            ("The variant b would wait for a person.", "run.on_failure says so.", "Nobody watches a study's runs."),
         ),
         "asks": (
             lambda: runs_of_study("x", {"a": asks}, (1,)),
             (
-                "The arm a would wait for a person.",
+                "The variant a would wait for a person.",
                 "run.verification.undecided says so.",
-                "Nobody watches a grid's runs.",
+                "Nobody watches a study's runs.",
             ),
         ),
         "no number": (
@@ -79,14 +77,9 @@ def refusals() -> dict[str, tuple[Callable[[], Any], tuple[str, str, str]]]:
             lambda: seeds_of("0-100"),
             ("'0-100' is no row of seeds.", "There may be 100, upwards.", seeds_fix),
         ),
-        "no arm": (lambda: chosen_variants(study, ["a", "c"]), ("s has no arm 'c'.", "Its arms: a, b.", "")),
-        "empty model": (
-            lambda: with_models((Variant("a"),), [""]),
-            ("'' cannot be a model of a grid.", "It is empty.", model_fix),
-        ),
-        "same model": (
-            lambda: with_models((Variant("a"),), ["x:/y/m", "M"]),
-            ("'M' cannot be a model of a grid.", "Its name is empty, or that of another model.", model_fix),
+        "no arm": (
+            lambda: chosen_variants(study, ["a", "c"]),
+            ("The study has no variant 'c'.", "Its variants: a, b.", ""),
         ),
         "search twice": (
             lambda: space_of(["rank=1", "rank=2"]),
@@ -173,19 +166,10 @@ def test_changed_settings_are_named_by_their_keys_sorted() -> None:
     assert changed_settings(PLAIN, PLAIN) == []
 
 
-def test_variants_are_chosen_in_the_studys_order_and_repeated_for_each_model() -> None:
-    study = AblationStudy("s", "?", (Variant("a", {"tasks": "1"}, "about a"), Variant("b")))
+def test_variants_are_chosen_in_the_studys_order() -> None:
+    study = AblationStudy("?", (Variant("a", {"tasks": "1"}, "about a"), Variant("b")))
     assert chosen_variants(study, ["b", "a"]) == chosen_variants(study, []) == study.variants
     assert chosen_variants(study, ["b"]) == (study.variants[1],)
-    plain = {"student.model": "org/My_Model.2", "teacher.model": "org/My_Model.2"}
-    made = with_models(study.variants, ["org/My_Model.2"])
-    assert made == (
-        *study.variants,
-        Variant("a-my-model-2", {"tasks": "1", **plain}, "about a"),
-        Variant("b-my-model-2", plain),
-    )
-    (_, cut) = with_models((Variant("a" * 28),), ["m" * 5])
-    assert cut.name == "a" * 28 + "-m" and with_models((Variant("a" * 29),), ["m"])[1].name == "a" * 29
 
 
 @pytest.mark.parametrize("text", ["-1", "a", "0,x", "3-1", "0-1000000", "1.5", "\uff10", "0;1"])

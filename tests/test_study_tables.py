@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from agent0.events.base import record
-from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
-from agent0.events.runs import IterationMeasured
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.events.tasks import TaskAttempted, TaskProposed
 from agent0.events.values import Usage
 from agent0.experiments import ablation_results as results
 from agent0.experiments.ablation_results import Outcome, averaged, cost_rows, curves, outcome_of, run_rows, variant_rows
 from agent0.experiments.hyperparameter_search import Tried, best_by_budget, outcome
-from agent0.experiments.ladder_aims import BASE, LadderAim, aim_rows
-from agent0.experiments.ladder_rows import known_columns, ladder_rows, level_rows
-from agent0.experiments.ladders.alarm_leads import fallen_at, lead_rows
-from agent0.experiments.ladders.costs import cost_to_reach, sampling_rows, student_answers
+from agent0.experiments.ladder_rows import better_on_every_seed, ladder_rows, lead_rows, level_rows
 from agent0.report.charts.ablation_charts import curve
+from agent0.report.markdown import ladder
+from agent0.state.run_state import BASE
+from agent0.stats import across_seeds
 from agent0.stats.intervals import wilson
-from agent0.stats.paired_tests import detectable, exact_interval
+from agent0.stats.paired_tests import detectable, exact_interval, holm
+from agent0.tasks.curriculum.ladder_height import added, height
 
 
 def scored(checkpoint: str, outcomes: str, iteration: int = 0, **more: Any) -> CheckpointEvaluated:
@@ -46,21 +46,22 @@ def recorded_run() -> list[Any]:
         TaskProposed.model_construct(usage=usage, task="t"),
         TaskAttempted.model_construct(usage=usage, attempt="a", task="t"),
         scored("base", "10", -1, split="validation"),
-        IterationMeasured.model_construct(measures={"x": 1.0}),
         CheckpointTrained(
             checkpoint="student-0", role="student", iteration=0, parent="base", adapter=None, samples=1,
-            metrics={"steps": 7}, wall_s=1.5,
+            metrics={"steps": 7, "own_tokens": 30, "taught_tokens": 10, "tokens": 8}, wall_s=1.5,
         ),
         CheckpointTrained(
             checkpoint="student-1", role="student", iteration=1, parent="base", adapter=None, samples=1,
-            metrics={"steps": 2}, wall_s=0.25,
+            metrics={"steps": 2, "tokens": 5}, wall_s=0.25,
         ),
         scored("student-0", "11", 0, split="validation", forced_tool=True),
         TaskAttempted.model_construct(usage=usage, attempt="b", task="t"),
         scored("student-1", "11", 1, split="validation"),
         scored("student-1", "01", 1),
-        StudentExamined(exam="e", checkpoint="base", split="test", seed=1, attempts=1, temperature=0.0, right=(0,),
-                        majority="0"),
+        CheckpointTrained(
+            checkpoint="teacher-0", role="teacher", iteration=0, parent="base", adapter=None, samples=1,
+            metrics={"steps": 1, "tokens": 900}, wall_s=0.0,
+        ),
     ]  # fmt: skip
     return [
         record(event, run="run-1", time=begin + timedelta(seconds=2 * n)).model_copy(update={"seq": n})
@@ -74,12 +75,10 @@ def test_an_outcome_is_read_from_the_log_field_by_field() -> None:
     scores = tuple(one.event for one in events if isinstance(one.event, CheckpointEvaluated))
     assert found == Outcome(
         "arm", 3, "run-1", "student-1", 2, scores,
-        cost={"attempts": 2, "tokens": 45, "model_s": 1.5, "steps": 9, "training_s": 1.75, "wall_s": 18.0},
-        measures=({"x": 1.0},),
-        spent=(
-            {"iteration": -1, "attempts": 1, "tokens": 30, "seconds": 4.0},
-            {"iteration": 1, "attempts": 2, "tokens": 45, "seconds": 16.0},
-        ),
+        cost={
+            "attempts": 2, "tokens": 45, "model_s": 1.5, "steps": 10, "learned_tokens": 45, "training_s": 1.75,
+            "wall_s": 18.0,
+        },
     )  # fmt: skip
 
 
@@ -106,17 +105,17 @@ def test_a_mean_over_seeds_has_the_wider_interval() -> None:
 def test_rows_of_variants_and_of_runs_have_all_fields() -> None:
     held = [cell("a", 0, "1000", "1100", cost={"wall_s": 2.0}), cell("b", 0, "1000", "1110")]
     low, high = zip(*(wilson(n, 4) for n in range(5)), strict=True)
-    assert variant_rows(held, ["test"], ["untrained", "forced_tool"]) == [
+    assert [row for row in variant_rows(held) if row["measure"] == "test"] == [
         {"measure": "test", "arm": arm, "student": who, "seeds": 1, "items": 4, "mean": n / 4, "low": low[n],
          "high": high[n]}
         for arm, after in (("a", 2), ("b", 3))
         for who, n in (("trained", after), ("untrained", 1), ("forced_tool", 0))
     ]  # fmt: skip
-    assert run_rows(held, ["test", "within"]) == [
+    assert run_rows(held) == [
         {"arm": "a", "seed": 0, "run": "r-a-0", "student": "student-0", "test_untrained": 0.25, "test": 0.5,
-         "within_untrained": None, "within": None, "wall_s": 2.0},
+         "validation_untrained": 0.25, "validation": 0.5, "wall_s": 2.0},
         {"arm": "b", "seed": 0, "run": "r-b-0", "student": "student-0", "test_untrained": 0.25, "test": 0.75,
-         "within_untrained": None, "within": None, "wall_s": None},
+         "validation_untrained": 0.25, "validation": 0.75, "wall_s": None},
     ]  # fmt: skip
 
 
@@ -142,7 +141,7 @@ def test_a_curve_goes_on_to_the_longest_run_and_begins_before_training() -> None
 
 
 def test_what_may_be_said_follows_from_the_seeds() -> None:
-    row = results.comparison_rows([cell("a", 0, "10", "10"), cell("b", 0, "10", "01")], ["test"], [])[0]
+    row = results.comparison_rows([cell("b", 0, "10", "01"), cell("a", 0, "10", "10")])[0]
     assert {key: row[key] for key in ("measure", "arm", "against", "seeds", "items", "gained", "lost", "mean")} == {
         "measure": "test", "arm": "a", "against": "b", "seeds": 1, "items": 2, "gained": 1, "lost": 1, "mean": 0.0,
     }  # fmt: skip
@@ -153,29 +152,57 @@ def test_what_may_be_said_follows_from_the_seeds() -> None:
 # --- ladders
 
 
+def test_height_is_the_highest_level_half_solved_whatever_lies_between() -> None:
+    assert height({"4": 1.0, "9": 0.5, "10": 0.49, "12": 0.6, "30": 0.0}) == 12
+    assert height({"4": 0.4}) == height({}) == 0
+    assert added({"4": 1.0, "9": 0.5, "30": 0.25}) == 1.75
+
+
 def test_a_row_of_a_ladder_has_all_fields() -> None:
     scores = (
         levels(BASE, {"4": 0.9, "10": 0.5, "5": 0.25}),
+        levels(BASE, {"4": 1.0, "5": 1.0}, forced_tool=True),
         levels("student-7", {"4": 0.0}),
         levels("student-7", {"4": 0.8, "5": 1.0, "10": 0.506, "11": 0.2}),
         levels("student-7", {"4": 1.0}, forced_tool=True),
+        levels("student-7", {"4": 1.0}, split="validation"),
     )
-    seen = tuple({"written_level": n, "half_solved": 0.125} for n in (9.0, 1.0, 2.0, 3.0, 5.0))
-    one = Outcome("ours", 3, "r", "student-7", 8, scores, measures=seen, labels={"answers": 3, "wrong": 1})
     row = {
-        "arm": "ours", "seed": 3, "height_untrained": 10, "height90_untrained": 4, "added_untrained": 1.65,
-        "height": 10, "height90": 5, "added": 2.51, "taught_change": 0.325, "labels_right": 0.6667,
-        "written_level_first": 9.0, "written_level": 2.75, "readable": None, "different_texts": None,
-        "digit_entropy": None, "half_solved": 0.12, "half_solved_run": 0.125,
+        "arm": "ours", "seed": 3, "height_untrained": 10, "added_untrained": 1.65, "height": 10, "added": 2.51,
+        "taught_change": 0.325,
     }  # fmt: skip
-    assert ladder_rows([one], taught=5) == [row]
+    assert ladder_rows([Outcome("ours", 3, "r", "student-7", 8, scores)], taught=5) == [row]
     none = dict.fromkeys(row) | {"arm": "ours", "seed": 3}
-    bare = Outcome("ours", 3, "r", "student-7", 8, ())
-    assert ladder_rows([bare], taught=5) == [none]
-    known = known_columns(ladder_rows([one, bare], taught=5))
-    assert known[0] == {name: value for name, value in row.items() if value is not None}
-    assert known[1] == dict.fromkeys(known[0]) | {"arm": "ours", "seed": 3}
-    assert known_columns([]) == []
+    assert ladder_rows([Outcome("ours", 3, "r", "student-7", 8, ())], taught=5) == [none]
+
+
+def ladder_row(arm: str, seed: int, before: float, after: float | None) -> dict[str, Any]:
+    facts = {"height_untrained": 7, "height": after and 12, "added_untrained": before, "added": after}
+    return {"arm": arm, "seed": seed, **facts}
+
+
+def test_leads_on_a_ladder_are_over_seeds_and_holm_runs_over_all_of_them() -> None:
+    rows = [ladder_row("ours", 0, 4.0, 8.0), ladder_row("ours", 1, 5.0, 9.5), ladder_row("ours", 2, 4.0, 8.5)]
+    rows += [ladder_row("even", 0, 4.0, 6.5), ladder_row("even", 1, 5.0, 7.5), ladder_row("even", 2, 4.0, None)]
+    base, even = lead_rows(rows)
+    assert (base["arm"], base["by_seed"]) == (BASE, [-4.0, -4.5, -4.5])
+    assert (even["arm"], even["by_seed"]) == ("even", [-1.5, -2.0])
+    ps = [across_seeds.tested(one["by_seed"]).p or 0.0 for one in (base, even)]
+    assert [base["adjusted_p"], even["adjusted_p"]] == holm(ps) and base["adjusted_p"] > ps[0]
+    said = ladder.answer({"about": {"ours": "", "even": ""}, "ladder": rows, "ladder_leads": [base, even]})
+    assert "ours climbs from 7 to 12, 7 to 12, 7 to 12 (seeds 0, 1, 2)." in said[0]
+    assert "its base -4.3 (" in said[1] and "even -1.8 (" in said[1] and said[1].count("not significant") == 1
+    assert lead_rows(rows[:1]) == [
+        {"arm": BASE, "by_seed": [-4.0], "low": None, "high": None, "p": None, "adjusted_p": None}
+    ]
+    assert lead_rows([]) == []
+
+
+def test_better_means_on_every_seed_that_both_have() -> None:
+    rows = [{"arm": arm, "seed": seed, "added": added} for arm, seed, added in
+            (("a", 0, 2.0), ("a", 1, 2.0), ("b", 0, 1.0), ("b", 1, 2.0), ("c", 0, 1.0), ("d", 0, None))]  # fmt: skip
+    assert better_on_every_seed(rows, "a", "c") and not better_on_every_seed(rows, "a", "b")
+    assert not better_on_every_seed(rows, "a", "d")
 
 
 def test_accuracies_by_level_are_means_over_seeds_the_base_of_the_first_variant_alone() -> None:
@@ -195,73 +222,6 @@ def test_accuracies_by_level_are_means_over_seeds_the_base_of_the_first_variant_
     ]
     assert list(found[0]["levels"]) == ["4", "9", "10"], "as numbers"
     assert level_rows([Outcome("ours", 0, "r", "student-1", 2, ())]) == [] == level_rows([])
-
-
-def test_costs_to_reach_a_level_are_means_over_the_seeds_that_reached_it() -> None:
-    def run(seed: int, reached: int, attempts: int) -> Outcome:
-        scores = (
-            levels("base", {"2": 1.0, "3": 0.2}, split="validation", iteration=-1),
-            levels("s-0", {str(reached): 0.5}, split="validation"),
-        )
-        spent = tuple(
-            {"iteration": n, "attempts": (n + 1) * attempts, "tokens": (n + 1) * 10, "seconds": (n + 1) * 0.26}
-            for n in (-1, 0)
-        )
-        return Outcome("ours", seed, "r", "s-0", 1, scores, spent=spent)
-
-    assert cost_to_reach([run(0, 6, 100), run(1, 4, 201)]) == [
-        {"arm": "ours", "level": 4, "seeds": 2, "of": 2, "attempts": 150.5, "tokens": 10, "seconds": 0.3},
-        {"arm": "ours", "level": 6, "seeds": 1, "of": 2, "attempts": 100, "tokens": 10, "seconds": 0.3},
-    ]
-    assert cost_to_reach([]) == []
-
-
-def test_sampled_answers_are_counted_with_what_chance_would_have() -> None:
-    exam = StudentExamined(
-        exam="8 at T=1", checkpoint="student-1", split="test", seed=1, attempts=8, temperature=1.0,
-        right=(0, 3, 1), majority="000", levels=(4,), excluded=("own sets",),
-    )  # fmt: skip
-    several = exam.model_copy(update={"levels": (4, 5)})
-    one = Outcome("ours", 2, "r", "student-1", 2, (), exams=(several, exam))
-    row = {"seed": 2, "level": 4, "who": "ours", "how": "8 at T=1", "solved": 2, "tasks": 3}
-    assert sampling_rows([one], {4: 0.5}) == [{**row, "random": 2.988281}]
-    assert sampling_rows([one], {5: 0.5}) == [{**row, "random": None}]
-    assert student_answers(one) == ()
-
-
-def test_an_alarm_leads_by_the_trainings_between_it_and_the_fall() -> None:
-    def run(*accuracies: float, alarms: Mapping[str, int]) -> Outcome:
-        scores = tuple(
-            scored("s", "10", n, split="validation", accuracy=accuracy) for n, accuracy in enumerate(accuracies, -1)
-        )
-        return Outcome("leak", 1, "r", "s", 3, scores, alarms=alarms)
-
-    fell = run(0.5, 0.48, 0.47, 0.3, alarms={"late": 3, "gate": 1, "drift": 1})
-    told = {"arm": "leak", "seed": 1, "validation_fell": 1}
-    assert fallen_at(fell) == 1, "three points are a fall"
-    assert lead_rows([fell]) == [
-        {**told, "alarm": "drift", "since": 1, "lead": 1},
-        {**told, "alarm": "gate", "since": 1, "lead": 1},
-        {**told, "alarm": "late", "since": 3, "lead": -1},
-    ]
-    stood = run(0.5, 0.9, alarms={"gate": 0})
-    whole = {"arm": "leak", "seed": 1, "validation_fell": None}
-    assert lead_rows([stood]) == [{**whole, "alarm": "gate", "since": 0, "lead": None}]
-    assert lead_rows([run(0.5, alarms={})]) == [{**whole, "alarm": None, "since": None, "lead": None}]
-    assert lead_rows([run(0.5, 0.0, alarms={})])[0] == {**whole, "validation_fell": 0, "alarm": None, "since": None,
-                                                       "lead": None}  # fmt: skip
-
-
-def test_an_aims_bounds_belong_to_it_and_a_quotient_needs_a_whole() -> None:
-    def rows(before: float, after: float) -> list[dict[str, Any]]:
-        return [{"arm": "ours", "seed": 0, "height_untrained": before, "height": after}]
-
-    between = LadderAim("ours", BASE, "height", least=2, most=4)
-    assert between.title() == "T of ours at least 2 and at most 4 over base"
-    assert [aim_rows([between], rows(1, after))[0]["kept"] for after in (2, 3, 5, 6)] == [0, 1, 1, 0]
-    quotient = LadderAim("ours", BASE, "height", least=1.5, ratio=True)
-    assert aim_rows([quotient], rows(0, 6)) == []
-    assert aim_rows([quotient], rows(3, 4))[0]["by_seed"] == [1.33]
 
 
 # --- a search

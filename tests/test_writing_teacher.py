@@ -5,6 +5,7 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from agent0.events.runs import IterationMeasured
 from agent0.events.tasks import TaskRequested
 from agent0.events.values import Task, Trajectory
 from agent0.experiments.ablation_runs import requested_compute
-from agent0.experiments.ablations import ablation_studies
+from agent0.experiments.ablation_study import study_of_file
 from agent0.infra.engine.chat_template import chat_of
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest
@@ -270,7 +271,7 @@ def test_what_cannot_work_is_refused_by_name(settings: dict[str, str], why: str)
 
 
 def test_variants_ask_for_equal_attempts_and_steps() -> None:
-    study = ablation_studies()["teacher"]
+    study = study_of_file((Path(__file__).parents[1] / "studies" / "teacher.toml").read_text(), "teacher.toml")
     plans = {
         one.name: load("climb-teacher", {f"run.{k}": v for k, v in one.settings.items()}, {}).run
         for one in study.variants

@@ -44,14 +44,7 @@ agent0 experiment purge-task t0-003 LAST
 agent0 experiment compare LAST~1 LAST --out compare.html
 agent0 experiment hyperparameters LAST --search rank=4,16 --search lr=0.001,0.0001
 agent0 experiment ablation --variant base: --variant dear:run.rewards.weights.token_cost=0.1 --seeds 0-4
-agent0 experiment climb --arms ours,frozen --seeds 0 --jobs 2
-agent0 experiment gate --arms ours,leak-30 --seeds 0 --jobs 2
-agent0 experiment teacher-gate --arms trained-leak-30,frozen-leak-30 --seeds 0 --jobs 2
-agent0 experiment curriculum --profile scripted --seeds 0-2
-agent0 experiment schedule --seeds 0-2 --jobs 2
-agent0 experiment teacher --seeds 0,1 --write teacher.md
-agent0 experiment teacher-gain --arms gain,trained --seeds 0 --jobs 2
-agent0 experiment uncertainty --profile scripted --seeds 0
+agent0 experiment ablation studies/climb.toml --only ours,frozen --seeds 0 --jobs 2
 agent0 failures list --run LAST
 agent0 failures show f-1a2b
 agent0 failures retry f-1a2b

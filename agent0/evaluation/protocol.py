@@ -44,20 +44,6 @@ class EvaluationProtocol:
         heat = f"{self.attempts} at T={self.temperature:g}" if self.temperature else "greedy"
         return f"{heat}, tool forced" if self.forced_tool else heat
 
-    def matches(self, event: "StudentExamined") -> bool:
-        """Whether ``event`` records a result under this protocol."""
-        found = EvaluationProtocol(
-            len(event.right),
-            event.seed,
-            event.attempts,
-            event.temperature,
-            event.split,
-            event.forced_tool,
-            event.levels,
-            event.excluded,
-        )
-        return found == self
-
 
 def scores(event: "StudentExamined") -> dict[str, Any]:
     """Read the scores of an event: one attempt, pass@k (verifier-selected) and maj@k, as shares of tasks with 95 %

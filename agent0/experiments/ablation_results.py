@@ -5,16 +5,14 @@ A claim must hold over items and over seeds: the p that counts is the greater of
 variants.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
 from agent0.events.base import Recorded
-from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained, StudentExamined
-from agent0.events.runs import IterationMeasured
+from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.events.tasks import TaskAttempted, TaskProposed
-from agent0.events.values import Split
 from agent0.stats.across_seeds import interval_of, mean_of, tested
 from agent0.stats.intervals import wilson
 from agent0.stats.paired_tests import agreeing_level, claimed, compare, exact_interval, holm
@@ -32,47 +30,16 @@ TESTED = (
 """For pages."""
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A score of a student: on which split, and what counts as solved there."""
-
-    title: str
-    split: Split
-    items: Callable[[CheckpointEvaluated], Items]
-
-
-def _right(scored: CheckpointEvaluated) -> Items:
-    return {place: float(said == "1") for place, said in enumerate(scored.outcomes)}
-
-
-def _at_once(scored: CheckpointEvaluated) -> Items:
-    recorded = zip(scored.outcomes, scored.outcomes_within, strict=False)
-    return {place: float(said == "1") for place, (said, within) in enumerate(recorded) if within != "-"}
-
-
-def _within(scored: CheckpointEvaluated) -> Items:
-    return {place: float(said == "1") for place, said in enumerate(scored.outcomes_within) if said != "-"}
-
-
-MEASURES: Mapping[str, Measure] = {
-    "test": Measure("test accuracy", "test", _right),
-    "validation": Measure("validation accuracy", "validation", _right),
-    "within": Measure("test tasks solved within so many checked attempts", "test", _within),
-    "at_once": Measure("the same tasks at the first go", "test", _at_once),
-}
-"""Name -> what it is. A measure that a run did not take is left out."""
+MEASURES: Mapping[str, str] = {"test": "test accuracy", "validation": "validation accuracy"}
+"""Split whose items are scored -> what the measure is called; the first one leads."""
 
 CONTROLS = {"untrained": "the same model before training", "forced_tool": "untrained, its tool forced"}
-"""Name -> what it is: scores of the same cell that need no training."""
+"""Name -> what it is: scores of the same run that need no training."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one ablation run. ``student`` is the checkpoint it ended with.
-
-    ``exams`` are the protocol results of that student and of the base. ``measures`` are those of its
-    iterations, as far as they were measured, oldest first.
-    """
+    """The outcome of one ablation run. ``student`` is the checkpoint it ended with."""
 
     arm: str
     seed: int
@@ -81,39 +48,19 @@ class Outcome:
     iterations: int
     scores: tuple[CheckpointEvaluated, ...]
     cost: Mapping[str, float] = field(default_factory=dict)
-    exams: tuple[StudentExamined, ...] = ()
-    measures: tuple[Mapping[str, float], ...] = ()
-    spent: tuple[Mapping[str, float], ...] = ()
-    labels: Mapping[str, int] = field(default_factory=dict)
-    alarms: Mapping[str, int] = field(default_factory=dict)
 
 
 def outcome_of(arm: str, seed: int, student: str, iterations: int, events: Sequence[Recorded]) -> Outcome:
-    """Collect the outcome of an ablation run from its events, protocol results apart, which come after it."""
-    events = [recorded for recorded in events if not isinstance(recorded.event, StudentExamined)]
+    """Collect the outcome of an ablation run from its events."""
     scores = tuple(r.event for r in events if isinstance(r.event, CheckpointEvaluated))
-    seen = tuple(r.event.measures for r in events if isinstance(r.event, IterationMeasured))
-    run = events[0].run
-    return Outcome(
-        arm, seed, run, student, iterations, scores, _cost(events),
-        measures=seen, spent=tuple(_spent(events)),
-    )  # fmt: skip
-
-
-def _spent(events: Sequence[Recorded]) -> Iterator[dict[str, float]]:
-    attempts = tokens = 0
-    for recorded in events:
-        match recorded.event:
-            case TaskAttempted() | TaskProposed() as wrote:
-                attempts += isinstance(wrote, TaskAttempted)
-                tokens += wrote.usage.prompt_tokens + wrote.usage.completion_tokens
-            case CheckpointEvaluated(split="validation", forced_tool=False) as score:
-                seconds = (recorded.time - events[0].time).total_seconds()
-                yield {"iteration": score.iteration, "attempts": attempts, "tokens": tokens, "seconds": seconds}
+    return Outcome(arm, seed, events[0].run, student, iterations, scores, _cost(events))
 
 
 def _cost(events: Sequence[Recorded]) -> dict[str, float]:
-    cost: dict[str, float] = {"attempts": 0, "tokens": 0, "model_s": 0.0, "steps": 0, "training_s": 0.0}
+    """What a run took; ``learned_tokens`` are those that its student learned, as often as steps drew them."""
+    cost: dict[str, float] = {
+        "attempts": 0, "tokens": 0, "model_s": 0.0, "steps": 0, "learned_tokens": 0, "training_s": 0.0,
+    }  # fmt: skip
     for recorded in events:
         match recorded.event:
             case TaskAttempted() | TaskProposed() as wrote:
@@ -122,42 +69,58 @@ def _cost(events: Sequence[Recorded]) -> dict[str, float]:
                 cost["model_s"] += wrote.usage.wall_s
             case CheckpointTrained() as trained:
                 cost["steps"] += trained.metrics.get("steps", 0)
+                cost["learned_tokens"] += _learned(trained) if trained.role == "student" else 0
                 cost["training_s"] += trained.wall_s
     # from the first event to the last, with any time in which nobody carried it
     return {**cost, "wall_s": (events[-1].time - events[0].time).total_seconds()}
 
 
-def trained_scores(outcome: Outcome, measure: Measure) -> Items:
-    """Item scores of the student that a run ended with; empty where it was not measured."""
-    found = [s for s in _scores(outcome, measure.split) if s.checkpoint == outcome.student]
-    return measure.items(found[-1]) if found else {}
+def _learned(trained: CheckpointTrained) -> float:
+    """By whose tokens they were, where the trainer counts so; else those of the objective."""
+    by_source = [count for name, count in trained.metrics.items() if name.endswith("_tokens")]
+    return sum(by_source) if by_source else trained.metrics.get("tokens", 0.0)
 
 
-def control_scores(outcome: Outcome, measure: Measure, name: str) -> Items:
-    """Item scores of one of ``CONTROLS`` in a run; empty where it was not measured."""
-    found = _scores(outcome, measure.split, forced=name == "forced_tool")
-    untrained = [score for score in found if score.iteration < 0]
-    return measure.items(untrained[0]) if untrained else {}
+def trained_scores(outcome: Outcome, split: str) -> Items:
+    """Item scores of the student that a run ended with; empty where it was not scored on ``split``."""
+    scores = [score for score in _scores(outcome, split) if score.checkpoint == outcome.student]
+    return _right(scores[-1]) if scores else {}
 
 
-def _scores(outcome: Outcome, split: Split, *, forced: bool = False) -> list[CheckpointEvaluated]:
+def control_scores(outcome: Outcome, split: str, control: str) -> Items:
+    """Item scores of one of ``CONTROLS`` in a run; empty where it was not scored on ``split``."""
+    scores = _scores(outcome, split, forced=control == "forced_tool")
+    untrained = [score for score in scores if score.iteration < 0]
+    return _right(untrained[0]) if untrained else {}
+
+
+def _right(scored: CheckpointEvaluated) -> Items:
+    return {place: float(mark == "1") for place, mark in enumerate(scored.outcomes)}
+
+
+def _scores(outcome: Outcome, split: str, *, forced: bool = False) -> list[CheckpointEvaluated]:
     return [score for score in outcome.scores if score.split == split and score.forced_tool == forced]
 
 
-def variant_rows(outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str]) -> list[dict[str, Any]]:
-    """One row for each variant, measure and student (trained or control): the mean over seeds.
+def measured(outcomes: Sequence[Outcome]) -> list[str]:
+    """The splits of ``MEASURES`` on which some run was scored, the leading one first."""
+    return [split for split in MEASURES if any(_scores(outcome, split) for outcome in outcomes)]
+
+
+def variant_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """One row for each measure, variant and student (trained or control): the mean over seeds.
 
     With the wider of two intervals: over seeds (Student's) and over items (Wilson's).
     """
     rows = []
-    for name in measures:
-        for arm, held in _by_arm(outcomes).items():
-            scored = {"trained": [trained_scores(one, MEASURES[name]) for one in held]}
-            scored |= {who: [control_scores(one, MEASURES[name], who) for one in held] for who in controls}
+    for split in measured(outcomes):
+        for arm, of_arm in _by_arm(outcomes).items():
+            students = {"trained": [trained_scores(one, split) for one in of_arm]}
+            students |= {control: [control_scores(one, split, control) for one in of_arm] for control in CONTROLS}
             rows += [
-                {"measure": name, "arm": arm, "student": who, **averaged(found)}
-                for who, items in scored.items()
-                if (found := [one for one in items if one])
+                {"measure": split, "arm": arm, "student": student, **averaged(items)}
+                for student, scores in students.items()
+                if (items := [one for one in scores if one])
             ]
     return rows
 
@@ -171,24 +134,20 @@ def averaged(scored: Sequence[Items]) -> dict[str, Any]:
     return {"seeds": found.n, "items": items, "mean": found.value, "low": low, "high": high}
 
 
-def comparison_rows(
-    outcomes: Sequence[Outcome], measures: Sequence[str], controls: Sequence[str], *, baseline: bool = False
-) -> list[dict[str, Any]]:
-    """Compare the first variant with each other one (``baseline``: each other one with the first), and every variant
-    with its own controls, measure by measure.
+def comparison_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Compare each other variant with the first, and every variant with its own controls, measure by measure.
 
     Holm's correction runs over the variants of one such question.
     """
-    held = _by_arm(outcomes)
-    first = next(iter(held), "")
+    by_arm = _by_arm(outcomes)
+    first = next(iter(by_arm), "")
     rows = []
-    for name in measures:
-        final = {arm: {one.seed: trained_scores(one, MEASURES[name]) for one in found} for arm, found in held.items()}
-        pairs = [(arm, first) if baseline else (first, arm) for arm in held if arm != first]
-        rows += claim_rows(name, [(arm, other, final[other], final[arm]) for arm, other in pairs])
-        for who in controls:
-            before = {a: {o.seed: control_scores(o, MEASURES[name], who) for o in found} for a, found in held.items()}
-            rows += claim_rows(name, [(arm, who, before[arm], final[arm]) for arm in held])
+    for split in measured(outcomes):
+        final = {arm: {one.seed: trained_scores(one, split) for one in runs} for arm, runs in by_arm.items()}
+        rows += claim_rows(split, [(arm, first, final[first], final[arm]) for arm in by_arm if arm != first])
+        for control in CONTROLS:
+            before = {a: {o.seed: control_scores(o, split, control) for o in runs} for a, runs in by_arm.items()}
+            rows += claim_rows(split, [(arm, control, before[arm], final[arm]) for arm in by_arm])
     return rows
 
 
@@ -293,14 +252,14 @@ def cost_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     ]
 
 
-def run_rows(outcomes: Sequence[Outcome], measures: Sequence[str]) -> list[dict[str, Any]]:
+def run_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """One row for each ablation run: its scores before and after training."""
     rows = []
     for one in outcomes:
         row: dict[str, Any] = {"arm": one.arm, "seed": one.seed, "run": one.run, "student": one.student}
-        for name in measures:
-            before, after = control_scores(one, MEASURES[name], "untrained"), trained_scores(one, MEASURES[name])
-            row |= {f"{name}_untrained": _share(before), name: _share(after)}
+        for split in measured(outcomes):
+            before, after = control_scores(one, split, "untrained"), trained_scores(one, split)
+            row |= {f"{split}_untrained": _share(before), split: _share(after)}
         rows.append(row | {"wall_s": one.cost.get("wall_s")})
     return rows
 
@@ -318,8 +277,7 @@ def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
-    recorded = {name: [one.model_dump(mode="json") for one in getattr(outcome, name)] for name in ("scores", "exams")}
-    return {**asdict(outcome), **recorded}
+    return {**asdict(outcome), "scores": [one.model_dump(mode="json") for one in outcome.scores]}
 
 
 def from_json(recorded: Mapping[str, Any]) -> Outcome:
@@ -330,8 +288,6 @@ def from_json(recorded: Mapping[str, Any]) -> Outcome:
     """
     try:
         scores = tuple(CheckpointEvaluated.model_validate(score) for score in recorded["scores"])
-        exams = tuple(StudentExamined.model_validate(exam) for exam in recorded["exams"])
-        told = {name: tuple(recorded[name]) for name in ("measures", "spent")}
-        return Outcome(**{**recorded, **told, "scores": scores, "exams": exams})
+        return Outcome(**{**recorded, "scores": scores})
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no outcome of a cell: {error}") from error
+        raise ValueError(f"no outcome of a run: {error}") from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from agent0.errors import ConfigError
 from agent0.events.base import TOKEN
-from agent0.experiments.ablations import NAME, AblationStudy, Variant
+from agent0.experiments.ablation_study import NAME, AblationStudy, Variant
 from agent0.settings import RunConfig
 
 MOST_SEEDS = 100
@@ -37,12 +37,12 @@ def runs_of_study(name: str, plans: Mapping[str, RunConfig], seeds: Sequence[int
     """
     if not NAME.fullmatch(name):
         raise ConfigError(
-            f"A grid cannot be named {name[:80]!r}.", fix="Use small letters, digits and '-', at most 30."
+            f"A study cannot be named {name[:80]!r}.", fix="Use small letters, digits and '-', at most 30."
         )
     if not seeds:
-        raise ConfigError("There is no seed.", "A cell is an arm with a seed.", "Say --seeds 0,1,2.")
+        raise ConfigError("There is no seed.", "A run of a study is a variant with a seed.", "Say --seeds 0,1,2.")
     if len(set(seeds)) != len(seeds):
-        raise ConfigError("A seed is named twice.", "The same cell again says nothing new.", "Name each seed once.")
+        raise ConfigError("A seed is named twice.", "The same run again says nothing new.", "Name each seed once.")
     _check(plans)
     return [_run(name, variant, seed, plans[variant]) for seed in seeds for variant in plans]
 
@@ -116,8 +116,7 @@ def study_of(variants: Sequence[Variant], study: AblationStudy | None = None) ->
     if study:
         return replace(study, variants=compared)
     question = f"Do {', '.join(names[1:])} do better than {names[0]}?" if len(compared) > 2 else ""
-    question = question or f"Does {names[1]} do better than {names[0]}?"
-    return AblationStudy("ablation", question, compared, seeds=(0, 1, 2, 3, 4), baseline=True)
+    return AblationStudy(question or f"Does {names[1]} do better than {names[0]}?", compared)
 
 
 def chosen_variants(study: AblationStudy, only: Sequence[str]) -> tuple[Variant, ...]:
@@ -129,38 +128,8 @@ def chosen_variants(study: AblationStudy, only: Sequence[str]) -> tuple[Variant,
     names = [variant.name for variant in study.variants]
     for name in only:
         if name not in names:
-            raise ConfigError(f"{study.name} has no arm {name[:80]!r}.", f"Its arms: {', '.join(names)}.")
+            raise ConfigError(f"The study has no variant {name[:80]!r}.", f"Its variants: {', '.join(names)}.")
     return tuple(variant for variant in study.variants if not only or variant.name in only)
-
-
-def with_models(variants: Sequence[Variant], models: Sequence[str]) -> tuple[Variant, ...]:
-    """Repeat each variant with the profile's own model, then with each of ``models`` (``MODEL`` or ``PROVIDER:MODEL``)
-    in both roles.
-
-    Raises:
-        ConfigError: models whose short names are the same, or none.
-    """
-    named: dict[str, Mapping[str, str]] = {}
-    for text in models:
-        short = re.sub(r"[^a-z0-9]+", "-", text.rstrip("/").rpartition("/")[2].rpartition(":")[2].lower()).strip("-")
-        if not short or short in named:
-            why = "Its name is empty, or that of another model." if text else "It is empty."
-            raise ConfigError(f"{text[:80]!r} cannot be a model of a grid.", why, "Write MODEL or PROVIDER:MODEL.")
-        named[short] = _model(text)
-    more = [
-        replace(variant, name=f"{variant.name}-{short}"[:30].rstrip("-"), settings={**variant.settings, **keys})
-        for short, keys in named.items()
-        for variant in variants
-    ]
-    return (*variants, *more)
-
-
-def _model(text: str) -> dict[str, str]:
-    provider, colon, model = text.partition(":")
-    if not colon:
-        return {f"{role}.model": text for role in ("student", "teacher")}
-    keys = {f"{role}.provider": provider for role in ("student", "teacher")}
-    return keys | {f"{role}.model": model for role in ("student", "teacher")}
 
 
 def _check(plans: Mapping[str, RunConfig]) -> None:
@@ -168,13 +137,13 @@ def _check(plans: Mapping[str, RunConfig]) -> None:
     scoring = {name: plan.evaluation.model_dump(exclude=set(GATES)) for name, plan in plans.items()}
     for name, plan in plans.items():
         if scoring[name] != scoring[first]:
-            why = "Arms are compared on the same held-out items, scored alike."
+            why = "Variants are compared on the same held-out items, scored alike."
             fix = f"Leave run.evaluation alone, but for {', '.join(GATES)}."
-            raise ConfigError(f"The arm {name} scores otherwise than {first}.", why, fix)
+            raise ConfigError(f"The variant {name} scores otherwise than {first}.", why, fix)
         if plan.on_failure == "wait" or plan.verification.undecided == "ask":
             key = "on_failure" if plan.on_failure == "wait" else "verification.undecided"
             raise ConfigError(
-                f"The arm {name} would wait for a person.", f"run.{key} says so.", "Nobody watches a grid's runs."
+                f"The variant {name} would wait for a person.", f"run.{key} says so.", "Nobody watches a study's runs."
             )
 
 

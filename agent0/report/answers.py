@@ -198,16 +198,15 @@ def compare_answer(found: Row) -> list[str]:
 
 
 def study_answer(found: Row) -> list[str]:
-    """Sum a study up: one on a ladder by what was learned beside its controls, one with a baseline by a line for each
-    other variant, another by its first three sentences; and what could not be finished."""
+    """Sum a study up: one on a ladder by what was learned beside its controls, another by a line for each variant but
+    the first; and what could not be finished."""
     from agent0.report.climb_summary import study_lines
+    from agent0.report.markdown.ablation import answers
 
     if "ladder" in found and (told := study_lines(found, "below")):
         return list(told)
-    from agent0.report.markdown.ablation import answers, sentences
-
-    said = answers(found) if found.get("baseline") else sentences(found)[:3]
-    return [one.replace("**", "") for one in said] + [f"{one['cell']} failed: {one['why']}" for one in found["failed"]]
+    failures = [f"{one['cell']} failed: {one['why']}" for one in found["failed"]]
+    return [one.replace("**", "") for one in answers(found)] + failures
 
 
 def search_answer(found: Row) -> list[str]:

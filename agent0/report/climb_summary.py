@@ -8,8 +8,11 @@ from agent0.report.charts.ladder_picture import BLOCKS, Row, picture
 from agent0.tasks.curriculum.ladder_height import Standing
 
 Found = Mapping[str, Any]
-CONTROLS = "agent0 experiment climb --arms ours,frozen,permuted-verdicts --seeds 0 --jobs 2"
-PAGE = "docs/results/learning.md"
+CONTROLS = (
+    "agent0 experiment ablation --profile climb --seeds 0 --variant ours: "
+    "--variant permuted:run.training.student.verdicts=permuted"
+)
+PAGE = "docs/results/studies.md"
 
 
 def run_standings(found: Found) -> tuple[Standing, Standing] | None:

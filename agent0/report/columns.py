@@ -1,6 +1,6 @@
 """Columns that pages and tables share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 UNTRAINED = "untrained"
@@ -14,12 +14,6 @@ def shown_iteration(number: int) -> str:
 def named_iteration(iteration: Any) -> Any:
     """``untrained`` for what stands before the first iteration, all else as it is."""
     return UNTRAINED if isinstance(iteration, int) and iteration < 0 else iteration
-
-
-def lead_columns(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows about alarms of a study (``lead_rows``), their iterations as people read them."""
-    places = ("validation_fell", "since")
-    return [{**row, **{key: shown_iteration(row[key]) for key in places if row[key] is not None}} for row in rows]
 
 
 WITHIN = ("checked", "checkable", "solved_at_once", "solved_within", "lower95_within", "upper95_within")

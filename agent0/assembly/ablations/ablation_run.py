@@ -9,11 +9,10 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from agent0.assembly.models.diet import diets
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line
@@ -21,22 +20,18 @@ from agent0.assembly.runtime.stamping import now, recorded
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Event, Recorded
-from agent0.events.checkpoints import StudentExamined
 from agent0.events.runs import RunFailed, RunPaused, RunResumed
 from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
-from agent0.experiments.ladders.costs import base_samples, student_answers
-from agent0.ports.storage import Artifacts
-from agent0.run.hindsight import alarms_in
 from agent0.settings import RunConfig, Settings
-from agent0.state.run_state import BASE, RunState
-from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
+from agent0.state.run_state import RunState
+from agent0.tasks.curriculum.ladder_height import Standing
 
 if TYPE_CHECKING:
     from agent0.infra.log.event_log import Log
 
-PLAN, RUN, RESULT = "cell.json", "run.json", "result.json"
-"""The plan of an ablation run, its outcome before the evaluation protocols, its whole outcome."""
+PLAN, RESULT = "cell.json", "result.json"
+"""The plan of an ablation run, and its outcome."""
 LOOK_S = 0.2
 """How often a process looks whether the one before it has left the folder."""
 Report = Callable[[str, float | None], None]
@@ -48,12 +43,11 @@ Climbed = Callable[[int, Standing], None]
 @dataclass(frozen=True)
 class RunPlan:
     """The plan of an ablation run, as its folder holds it. ``settings`` are those that do not belong to the run, by
-    dotted key; ``sampled``: on a ladder, the base is sampled at the levels around the one that the student reached."""
+    dotted key."""
 
     ablation: AblationRun
     profile: str
     settings: Mapping[str, str]
-    sampled: bool = False
 
     def write(self, folder: Path) -> None:
         """Write the plan into ``folder``, whole or not at all."""
@@ -62,7 +56,6 @@ class RunPlan:
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
         held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
-        held |= {"sampled": True} if self.sampled else {}
         write(folder / PLAN, json.dumps(held, indent=1))
 
     @classmethod
@@ -75,7 +68,7 @@ class RunPlan:
         try:
             held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
             ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
-            return cls(ablation, held["profile"], held["settings"], held.get("sampled", False))
+            return cls(ablation, held["profile"], held["settings"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
             raise NotFoundError(
@@ -91,20 +84,16 @@ class RunPlan:
 
 def read_result(folder: Path) -> Outcome | None:
     """Read the outcome of the ablation run of ``folder``; None while it is not finished."""
-    return _read_outcome(folder / RESULT)
-
-
-def _read_outcome(file: Path) -> Outcome | None:
     try:
-        return from_json(json.loads(file.read_text(encoding="utf-8")))
+        return from_json(json.loads((folder / RESULT).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
 
 async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = lambda *_: None) -> None:
-    """Execute an ablation run: start or resume it, run it to its end, evaluate its checkpoints, write its outcome.
-    Only one process does so at a time: a later one waits for the other to end. On a ladder ``climbed`` hears where its
-    student stands after each iteration.
+    """Execute an ablation run: start or resume it, run it to its end, write its outcome. Only one process does so
+    at a time: a later one waits for the other to end. On a ladder ``climbed`` hears where its student stands after each
+    iteration.
 
     Raises:
         OperationError: the run was paused or cancelled.
@@ -116,15 +105,11 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
     with_plugin_files(held)
     check_plugins(held.run.plugins, plan.ablation.run)
     async with _locked_folder(folder):
-        found = _read_outcome(folder / RUN) or await _run(held, plan, report, climbed)
-        write(folder / RUN, json.dumps(as_json(found)))
-        found = replace(found, exams=tuple(await _evaluate_protocols(held, plan, found, report)))
-        write(folder / RESULT, json.dumps(as_json(found)))
+        outcome = read_result(folder) or await _run(held, plan, report, climbed)
+        write(folder / RESULT, json.dumps(as_json(outcome)))
 
 
 async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) -> Outcome:
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     async with open_app(held) as app:
         await _begin(app, plan.ablation)
         run = asyncio.create_task(run_handlers(app))
@@ -142,24 +127,7 @@ async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) 
         async for one in app.log.read(plan.ablation.run, after=events[-1].seq):
             progress.feed(one)
             events.append(one)
-        return await _outcome(progress.state, events, app.log, FileArtifacts(held.home), plan.ablation)
-
-
-async def _evaluate_protocols(held: Settings, plan: RunPlan, found: Outcome, report: Report) -> list[StudentExamined]:
-    """What the base and the student came to. An exam that is recorded is not made again."""
-    from agent0.assembly.models.protocol import evaluate_protocols
-
-    if not plan.sampled:
-        return []
-    protocols = {BASE: base_samples(found)}
-    student_protocols = (*protocols.get(found.student, ()), *student_answers(found))
-    protocols[found.student] = tuple(dict.fromkeys(student_protocols))
-    request = {f"{plan.ablation.run}/{checkpoint}": exams for checkpoint, exams in protocols.items() if exams}
-
-    def said(event: StudentExamined) -> None:
-        report(f"{event.checkpoint} examined on {event.exam} ({len(event.right)} tasks) in {event.wall_s:.0f} s", None)
-
-    return await evaluate_protocols(held, request, said, once=True) if request else []
+        return _outcome(progress.state, events, plan.ablation)
 
 
 @asynccontextmanager
@@ -213,21 +181,14 @@ async def _followed(log: "Log", run: str, report: Report, climbed: Climbed) -> t
     raise AssertionError("a log is followed without an end")
 
 
-async def _outcome(
-    state: RunState | None, events: Sequence[Recorded], log: "Log", artifacts: Artifacts, ablation: AblationRun
-) -> Outcome:
+def _outcome(state: RunState | None, events: Sequence[Recorded], ablation: AblationRun) -> Outcome:
     if state is None or state.status != "finished":
         status = state.status if state else "unknown"
         why = next((one.event.reason for one in reversed(events) if isinstance(one.event, RunFailed)), "")
         why = f"{why[:1].upper()}{why[1:]}. " if status == "failed" else ""
         fix = "Move its folder away: the run is begun again."
         raise OperationError(f"Run {ablation.run} is {status}.", f"{why}Only a finished run counts.", fix)
-    found = outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)
-    if not on_ladder(state.config):
-        return found
-    learned = [one for one in await diets(log, artifacts, ablation.run) if one.role == "student"]
-    sums = {name: sum(getattr(one, name) for one in learned) for name in ("answers", "wrong")}
-    return replace(found, labels=sums, alarms=alarms_in(events))
+    return outcome_of(ablation.variant, ablation.seed, state.student.id, state.config.iterations, events)
 
 
 async def serve_ablation_run(folder: Path, output: IO[str], stops: Sequence[signal.Signals]) -> None:

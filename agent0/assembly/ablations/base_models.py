@@ -4,7 +4,6 @@ process of its own. A base is there whole or not at all, and is trained once."""
 import asyncio
 import json
 import os
-import re
 import shutil
 import threading
 import time
@@ -23,7 +22,6 @@ MODULE = "agent0.cli.experiments.worker_base"
 EVERY = 20
 """Training steps between two lines of progress."""
 Report = Callable[[str], None]
-_facts = re.compile(r"\*\*What (it was taught|was left out):\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
 
 
 async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int, report: Report) -> dict[int, Path]:
@@ -144,25 +142,5 @@ def seeds_without_base(ablations: Sequence[AblationRun], course: str) -> list[in
 
 
 def _packaged(ablation: AblationRun, course: str) -> bool:
-    """Never so of a grid without a course, whatever its student is."""
+    """Never so of a study without a course, whatever its student is."""
     return bool(course) and (ablation.config.student.provider, ablation.config.student.model) == ("tiny", course)
-
-
-def describe_bases(course: str, bases: dict[int, Path]) -> dict[str, Any]:
-    """Describe the base models: what their course taught, and how each was made."""
-    from agent0.infra.models.tiny import FOLDER
-
-    card = next(iter(bases.values())) / "README.md"
-    facts = {name: " ".join(text.split()) for name, text in _facts.findall(card.read_text(encoding="utf-8"))}
-    seen = ("sha256", "parameters", "steps", "seconds", "loss")
-    rows = [
-        {"seed": seed, "made": "packaged" if base.parent == FOLDER else "here"}
-        | {name: made.get(name) for made in [provenance(base)] for name in seen}
-        for seed, base in bases.items()
-    ]
-    return {
-        "course": course,
-        "taught": facts.get("it was taught", ""),
-        "left_out": facts.get("was left out", ""),
-        "bases": rows,
-    }

@@ -12,17 +12,25 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from agent0.assembly.ablations.ablation_run import PLAN, RESULT, RunPlan, decode_progress, decode_standing, read_result
-from agent0.assembly.ablations.base_models import describe_bases, make_bases, seeds_without_base, with_base
-from agent0.assembly.ablations.chance_controls import chance_by_level
+from agent0.assembly.ablations.ablation_run import PLAN, RunPlan, decode_progress, decode_standing, read_result
+from agent0.assembly.ablations.base_models import make_bases, seeds_without_base, with_base
 from agent0.assembly.ablations.cost import describe_cost, seconds_left
+from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require_all
 from agent0.assembly.validate.run_config import check_names
 from agent0.config.loading import amended
 from agent0.errors import Agent0Error, ConfigError, OperationError
-from agent0.experiments.ablation_results import Outcome, comparison_rows, cost_rows, curves, run_rows, variant_rows
+from agent0.experiments.ablation_results import (
+    Outcome,
+    comparison_rows,
+    cost_rows,
+    curves,
+    measured,
+    run_rows,
+    variant_rows,
+)
 from agent0.experiments.ablation_runs import (
     AblationRun,
     changed_settings,
@@ -30,16 +38,11 @@ from agent0.experiments.ablation_runs import (
     describe_compute,
     requested_compute,
     runs_of_study,
-    seeds_of,
-    with_models,
 )
-from agent0.experiments.ablations import AblationStudy, Variant
-from agent0.experiments.ladder_aims import aim_rows
-from agent0.experiments.ladder_rows import ladder_rows, level_rows
-from agent0.experiments.ladders.alarm_leads import lead_rows
-from agent0.experiments.ladders.costs import base_solved, cost_to_reach, sampling_rows, validations
+from agent0.experiments.ablation_study import AblationStudy, Variant
+from agent0.experiments.ladder_rows import ladder_rows, lead_rows, level_rows
 from agent0.settings import RunConfig, Settings
-from agent0.tasks.curriculum.ladder_height import Standing, added, height
+from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
 
 SAID = "said.txt"
 """In the folder of an ablation run: what its processes wrote to stderr."""
@@ -48,40 +51,6 @@ GRACE_S = 5.0
 Report = Callable[[str], None]
 Climbed = Callable[[AblationRun, int, Standing], None]
 """(run, iteration or -1 for its base, where its student stands)."""
-
-
-@dataclass(frozen=True)
-class StudyRequest:
-    """A request to execute an ablation study. ``given``: settings by dotted key as they were typed; ``profile``: as
-    it was typed."""
-
-    study: AblationStudy
-    name: str
-    profile: str
-    seeds: tuple[int, ...]
-    given: Mapping[str, str] = field(default_factory=dict)
-    only: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    jobs: int = 1
-    protocols: bool = True
-    """Whether the base of a ladder is sampled, too; without, samples that were made before stay."""
-
-
-def request_of(
-    study: AblationStudy, name: str, profile: str | None, seeds: str | None, given: Mapping[str, str], **more: Any
-) -> StudyRequest:
-    """Make a request from what was typed: what is empty is the study's own. A study without a name is named after
-    itself and its profile, one with a baseline after its variants.
-
-    Raises:
-        ConfigError: seeds that are none.
-    """
-    chosen = profile or study.profile
-    if chosen.endswith(".toml"):
-        chosen = str(Path(chosen).absolute())
-    own = "-".join(variant.name for variant in study.variants) if study.baseline else study.name
-    title = name or f"{own}-{Path(chosen).stem}".lower()[:30].rstrip("-")
-    return StudyRequest(study, title, chosen, study.seeds if seeds is None else seeds_of(seeds), given, **more)
 
 
 @dataclass
@@ -128,7 +97,7 @@ def variant_configs(base: RunConfig, variants: Sequence[Variant]) -> dict[str, R
     """Make the run settings of each variant: variant name -> settings.
 
     Raises:
-        ConfigError: a setting that is none, does not fit, or names what there is not; the arm is named.
+        ConfigError: a setting that is none, does not fit, or names what there is not; the variant is named.
     """
     plans = {}
     for variant in variants:
@@ -173,8 +142,8 @@ async def run_study(
     ``failed``, and the others go on. On a ladder ``climbed`` hears where the student of a run stands.
 
     Raises:
-        ConfigError: arms, seeds or a name that cannot be.
-        OperationError: another process carries this grid, or a cell of it was begun under other settings.
+        ConfigError: variants, seeds or a name that cannot be.
+        OperationError: another process executes this study, or a run of it was begun under other settings.
         RequirementsError: something is missing that its runs need.
     """
     from agent0.infra.log.server_folder import write
@@ -186,26 +155,29 @@ async def run_study(
     cost = describe_cost(settings, request.profile, left, request.jobs)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked_study(request.name, folder):
-        course = request.study.course
-        bases = (
-            await make_bases(folder, course, seeds_without_base(ablations, course), request.jobs, report)
-            if course
-            else {}
-        )
+        course = _course(request.study, ablations)
+        seeds = seeds_without_base(ablations, course)
+        bases = await make_bases(folder, course, seeds, request.jobs, report) if course else {}
         work = _Work(request, folder, [with_base(ablation, course, bases) for ablation in ablations], report, climbed)
         for ablation in work.ablations:
             _prepare(work, ablation)
         report(f"Study {request.name}: {describe_compute(plans)} {cost} In {folder}. {work.stand()}.")
         await _execute_all(work)
-        found = _outcome_of_all(work, plans) | (describe_bases(course, bases) if bases else {})
-        write(folder / "grid.json", json.dumps(found, indent=1))
-    return found
+        results = _results(work, plans)
+        write(folder / "grid.json", json.dumps(results, indent=1))
+    return results
+
+
+def _course(study: AblationStudy, ablations: Sequence[AblationRun]) -> str:
+    """What the bases of the study's seeds are taught: the course of its packaged student; empty where it has none."""
+    students = [one.config.student for one in ablations if one.config.student.provider == "tiny"]
+    return students[0].model if study.own_bases and students else ""
 
 
 async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dict[str, RunConfig], list[AblationRun]]:
     """Return the folder, the settings of each variant, and all ablation runs. Every mistake shows before a run
     begins."""
-    variants = with_models(chosen_variants(request.study, request.only), request.models)
+    variants = chosen_variants(request.study, request.only)
     typed = {key.removeprefix("run.") for key in request.given}
     for variant in variants:
         if both := sorted(typed & {key.removeprefix("run.") for key in variant.settings} | typed & {"seed"}):
@@ -231,29 +203,25 @@ def _locked_study(name: str, folder: Path) -> Iterator[None]:
 
 def _prepare(work: _Work, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
-    folder, study = work.place(ablation), work.request.study
-    first = ablation.variant == work.ablations[0].variant
-    sampled = study.ladder and first
+    folder = work.place(ablation)
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
         if changed := changed_settings(begun.ablation.config, ablation.config):
             why = f"It was begun with other settings: {', '.join(changed[:3])}."
             fix = "Choose another --name, or move that folder away."
             raise OperationError(f"Run {ablation.name} of study {work.request.name} has other settings.", why, fix)
-        if work.request.protocols and sampled != begun.sampled:  # its run stands; missing exams are made
-            (folder / RESULT).unlink(missing_ok=True)
-            RunPlan(begun.ablation, begun.profile, begun.settings, sampled).write(folder)
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {
             k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
         }
-        RunPlan(ablation, work.request.profile, rest, sampled and work.request.protocols).write(folder)
-    if found := read_result(folder):
-        for score in sorted(validations(found), key=lambda one: one.iteration):
+        RunPlan(ablation, work.request.profile, rest).write(folder)
+    if outcome := read_result(folder):
+        scores = [one for one in outcome.scores if one.split == "validation" and not one.forced_tool]
+        for score in sorted(scores, key=lambda one: one.iteration):
             work.climbed(ablation, score.iteration, Standing(score.by_level))
-        work.done[ablation.name] = found
-        work.took.append(found.cost["wall_s"])
+        work.done[ablation.name] = outcome
+        work.took.append(outcome.cost["wall_s"])
 
 
 async def _execute_all(work: _Work) -> None:
@@ -328,59 +296,41 @@ async def _stop_log_server(folder: Path) -> None:
         await server.stop()
 
 
-def _ladder(study: AblationStudy, outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
-    """What a study on a ladder reports beside its measures."""
-    plan = next(iter(plans.values()))
-    chance = chance_by_level(plan)
-    sampled = sampling_rows(outcomes, chance)
-    rows = [row | {"base_solved": base_solved(row, sampled)} for row in ladder_rows(outcomes, plan.curriculum.mastered)]
-    return {
-        "mastered": plan.curriculum.mastered,
-        "ladder": rows,
-        "ladder_levels": level_rows(outcomes),
-        "aims": aim_rows(study.aims, rows),
-        "reach": cost_to_reach(outcomes),
-        "sampling": sampled,
-        "leads": lead_rows(outcomes),
-        "random": {
-            "height": height({str(level): share for level, share in chance.items()}),
-            "added": sum(chance.values()),
-        },
-    }
+def _ladder(outcomes: Sequence[Outcome], plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+    """What a study on a ladder reports beside its measures; empty where a variant is on none."""
+    if not all(on_ladder(plan) for plan in plans.values()):
+        return {}
+    mastered = next(iter(plans.values())).curriculum.mastered
+    rows = ladder_rows(outcomes, mastered)
+    levels = level_rows(outcomes)
+    return {"mastered": mastered, "ladder": rows, "ladder_leads": lead_rows(rows), "ladder_levels": levels}
 
 
-def _stands(by_level: Mapping[str, float]) -> tuple[int, float]:
-    return height(by_level), added(by_level)
-
-
-def _outcome_of_all(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
+def _results(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
     """Collect the results of the study from what finished runs wrote."""
     study, request = work.request.study, work.request
     outcomes = [work.done[ablation.name] for ablation in work.ablations if ablation.name in work.done]
     outcomes.sort(key=lambda one: list(plans).index(one.arm))
-    measures = [name for name in study.measures if any(row[name] is not None for row in run_rows(outcomes, [name]))]
-    variants = with_models(chosen_variants(study, request.only), request.models)
+    variants = chosen_variants(study, request.only)
     return {
         "grid": request.name,
-        "experiment": study.name,
         "question": study.question,
-        "notes": list(study.notes),
+        "command": list(request.command),
         "profile": request.profile,
         "seeds": list(request.seeds),
+        "own_bases": study.own_bases,
         "given": dict(request.given),
         "effort": describe_compute(plans),
-        "models": list(request.models),
         "about": {variant.name: variant.about for variant in variants},
         "settings": {variant.name: dict(variant.settings) for variant in variants},
         "folder": str(work.folder),
         "complete": len(outcomes) == len(work.ablations),
-        **({"baseline": True} if study.baseline else {}),
         "failed": [{"cell": name, "why": why} for name, why in work.failed.items()],
-        "measures": measures,
-        "arms": variant_rows(outcomes, measures, study.controls),
-        "against": comparison_rows(outcomes, measures, study.controls, baseline=study.baseline),
+        "measures": measured(outcomes),
+        "arms": variant_rows(outcomes),
+        "against": comparison_rows(outcomes),
         "curves": curves(outcomes),
         "cost": cost_rows(outcomes),
-        "cells": run_rows(outcomes, measures),
-        **(_ladder(study, outcomes, plans) if study.ladder else {}),
+        "cells": run_rows(outcomes),
+        **_ladder(outcomes, plans),
     }

@@ -1,6 +1,7 @@
 """Part of the rim: asynchronous work from synchronous code, in a script and in a notebook alike."""
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -14,6 +15,11 @@ Say = Callable[[str], None]
 """Takes a line about how it goes, such as ``print``."""
 LOOK_S = 0.2
 """How often a call looks whether it was interrupted."""
+
+
+def texts(settings: Settable) -> dict[str, str]:
+    """Settings as they would be typed after ``--set``: text as it is, other values as JSON."""
+    return {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in settings.items()}
 
 
 def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -1,6 +1,5 @@
 """Part of the rim: a data folder as an object: its runs, and everything that the command line does with them."""
 
-import json
 import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent0.assembly.api.calls import Say, Settable, run_sync
+from agent0.assembly.api.calls import Say, Settable, run_sync, texts
 from agent0.assembly.api.rows import Rows
 from agent0.assembly.api.runs import Run
 from agent0.assembly.api.studies import Study
@@ -282,32 +281,35 @@ class Folder:
 
     def ablation(
         self,
-        variants: Mapping[str, Settable],
-        seeds: Iterable[int] = range(5),
+        variants: "Mapping[str, Settable] | str | Path",
+        seeds: Iterable[int] | None = None,
         *,
+        only: Sequence[str] = (),
         profile: str | None = None,
         settings: Mapping[str, object] = {},
         name: str = "",
         jobs: int = 1,
         say: Say | None = None,
     ) -> Study:
-        """Run ``variants`` (name -> settings; the first is the baseline) over seeds, as `agent0 experiment ablation`
-        does; the same call goes on where it was stopped.
+        """Run ``variants`` over seeds, as `agent0 experiment ablation` does; the same call goes on where it stopped.
+
+        Args:
+            variants: name -> settings, the first being the baseline; or the path of a study file.
+            seeds: the file's, or 0 to 4, where they are not given.
+            only: names of the variants that are run, where not all are.
 
         Raises:
-            ConfigError: variants or seeds that cannot be compared.
+            ConfigError: variants or seeds that cannot be compared, or a file that is no study.
         """
-        from agent0.assembly.ablations.study import request_of, run_study
-        from agent0.experiments.ablation_runs import study_of
-        from agent0.experiments.ablations import Variant
+        from agent0.assembly.ablations.study import run_study
+        from agent0.assembly.api.studies import requested
 
         self._writes("run a study")
-        study = study_of([Variant(one, texts(changes)) for one, changes in variants.items()])
         given = {**self._given, **texts(settings)}
-        chosen = ",".join(map(str, seeds))
-        request = request_of(study, name, profile or self._profile, chosen, given, jobs=jobs)
-        held = with_plugin_files(load(request.profile, given))
-        return Study(run_sync(lambda: run_study(held, request, say or (lambda _: None))))
+        seeds = None if seeds is None else tuple(seeds)
+        request = requested(variants, given, self._profile, seeds, only=only, profile=profile, name=name, jobs=jobs)
+        loaded = with_plugin_files(load(request.profile, request.given))
+        return Study(run_sync(lambda: run_study(loaded, request, say or (lambda _: None))))
 
     def _execute(self, held: Settings, begin: "Recorded | None", say: Say | None, run: str = "") -> Run:
         from agent0.assembly.runtime.execution import execute_run
@@ -361,8 +363,3 @@ class _Follower:
         from agent0.assembly.runtime.progress import followed
 
         return await followed(log, run, self._say)
-
-
-def texts(settings: Settable) -> dict[str, str]:
-    """Settings as they would be typed after ``--set``: text as it is, other values as JSON."""
-    return {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in settings.items()}

@@ -1,10 +1,41 @@
 """Part of the rim: the results of an ablation study as an object."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.api.calls import Settable, texts
 from agent0.assembly.api.rows import Rows, html_table, text
+
+if TYPE_CHECKING:
+    from agent0.assembly.ablations.study_request import StudyRequest
+
+
+def requested(
+    variants: "Mapping[str, Settable] | str | Path",
+    given: Mapping[str, str],
+    usual: str | None,
+    seeds: Sequence[int] | None,
+    *,
+    profile: str | None,
+    **more: Any,
+) -> "StudyRequest":
+    """Make the request of a study whose ``variants`` are settings by name, or the path of a study file. ``usual`` is
+    the profile of variants that come without one.
+
+    Raises:
+        ConfigError: variants or seeds that cannot be compared, or a file that is no study.
+    """
+    from agent0.assembly.ablations.study_request import read_study, request_of
+    from agent0.experiments.ablation_study import Variant
+
+    chosen = None if seeds is None else ",".join(map(str, seeds))
+    if isinstance(variants, str | Path):
+        file = Path(variants)
+        return request_of(read_study(file), given, file=file, profile=profile, seeds=chosen, **more)
+    own = [Variant(name, texts(settings)) for name, settings in variants.items()]
+    profile = profile or usual
+    return request_of(read_study(None, own), given, variants=own, profile=profile, seeds=chosen, **more)
 
 
 class Study:

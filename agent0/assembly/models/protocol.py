@@ -1,5 +1,4 @@
-"""Part of the rim: evaluates checkpoints by evaluation protocols. Each result is an event of the checkpoint's run,
-recorded once where asked."""
+"""Part of the rim: evaluates checkpoints by evaluation protocols. Each result is an event of the checkpoint's run."""
 
 import asyncio
 import time
@@ -70,12 +69,9 @@ async def evaluate_protocols(
     settings: Settings,
     protocols: Mapping[str, Sequence[EvaluationProtocol]],
     report: Report = lambda _: None,
-    *,
-    once: bool = False,
 ) -> list[StudentExamined]:
     """Evaluate each checkpoint (RUN/CHECKPOINT, RUN/base or a digest) by its protocols, one after the other; each
-    result is an event. Finished tasks are kept until then, so that the same call goes on with the others. ``once``:
-    results that exist are read, not made again, and not reported.
+    result is an event. Finished tasks are kept until then, so that the same call goes on with the others.
 
     Raises:
         NotFoundError: no such checkpoint.
@@ -89,27 +85,15 @@ async def evaluate_protocols(
     async with open_log(settings) as log, AsyncExitStack() as stack:
         for name, exams in protocols.items():
             who = await player(settings, log, name)
-            earlier_results = await _earlier_results(log, who) if once else []
-            known = {exam: one for exam in exams for one in earlier_results if exam.matches(one)}
-            left = {exam: tasks_of(exam, who.state.config) for exam in exams if exam not in known}
-            if left:
-                await check_stored(log, store, who.name, who.held.adapter)
-                await require_replay(settings, [who.state.config])
-            ports = await _ports(settings, stack) if left and ports is None else ports
+            tasks = {exam: tasks_of(exam, who.state.config) for exam in exams}
+            await check_stored(log, store, who.name, who.held.adapter)
+            await require_replay(settings, [who.state.config])
+            ports = ports or await _ports(settings, stack)
+            session = _session(who, ports, store, FinishedItems.of(settings))
             for exam in exams:
-                if ports is None or exam not in left:
-                    out.append(known[exam])
-                    continue
-                out.append(
-                    await _evaluate(log, _session(who, ports, store, FinishedItems.of(settings)), exam, left[exam])
-                )
+                out.append(await _evaluate(log, session, exam, tasks[exam]))
                 report(out[-1])
     return out
-
-
-async def _earlier_results(log: "Log", who: Player) -> list[StudentExamined]:
-    events = [one.event async for one in log.read(who.run, ("StudentExamined",))]
-    return [one for one in events if isinstance(one, StudentExamined) and one.checkpoint == who.held.id]
 
 
 def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 import typer
 
 from agent0.cli import console
-from agent0.cli.experiments import ablations, own_ablation
+from agent0.cli.experiments import ablation, hyperparameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -320,8 +320,8 @@ def _show_sides(found: dict[str, Any]) -> None:
     console.table(found["cost"], False, title="\nCost")
 
 
-ablations.add_to(app)
-app.command("ablation")(own_ablation.ablation)
+app.command()(hyperparameters.hyperparameters)
+app.command()(ablation.ablation)
 
 
 def _against(row: dict[str, Any]) -> dict[str, Any]:

@@ -193,13 +193,14 @@ def evaluate_protocol(
     levels: Annotated[str, typer.Option(help="As 2,3; empty: all.")] = "",
     forced_tool: Annotated[bool, typer.Option("--forced-tool", help="Each attempt begins with a tool call.")] = False,
     seed: Seed = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Tasks that the run itself did not score on.")] = False,
     as_json: console.Json = False,
 ) -> None:
     """Evaluate a checkpoint by a protocol of several attempts at each held-out task: pass@1, verifier-selected pass@k,
     and maj@k. Do not select anything on the test split."""
     from agent0.assembly.models.protocol import evaluate_protocols
     from agent0.errors import ConfigError
-    from agent0.evaluation.protocol import EvaluationProtocol, scores
+    from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
 
     try:
         heats = [float(one) for one in temperatures.split(",")]
@@ -207,8 +208,9 @@ def evaluate_protocol(
         raise ConfigError(f"{temperatures[:80]!r} are no temperatures.", fix="Write --temperatures 0,0.7,1.") from None
     if any(not 0 <= heat <= 100 for heat in heats):
         raise ConfigError("A temperature lies between 0 and 100.", fix="Write --temperatures 0,0.7,1.")
+    excluded = (OWN_SETS,) if fresh else ()
     exams = [
-        EvaluationProtocol(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels))
+        EvaluationProtocol(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels), excluded)
         for heat in heats
     ]
     held = console.settings()

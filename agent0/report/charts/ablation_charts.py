@@ -40,7 +40,7 @@ def means(found: Row, measure: str) -> Markup:
         if row["measure"] != measure:
             continue
         groups.setdefault(row["arm"], []).append(Score(_student(row), row["mean"], row["low"], row["high"]))
-    return intervals(groups, f"{MEASURES[measure].title}: means over seeds with 95 % intervals")
+    return intervals(groups, f"{MEASURES[measure]}: means over seeds with 95 % intervals")
 
 
 def _student(row: Row) -> str:

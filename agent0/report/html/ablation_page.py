@@ -16,7 +16,7 @@ def ablation_page(found: Mapping[str, Any]) -> str:
         "grid.html.jinja",
         found=found,
         answer=study_answer(found),
-        titles={name: measure.title for name, measure in MEASURES.items()},
+        titles=MEASURES,
         controls=CONTROLS,
         curve=curve(found),
         said=sentences(found),

@@ -1,0 +1,82 @@
+"""Study files: those of the repository can be executed as they are, and what is no study is refused by name."""
+
+from pathlib import Path
+
+import pytest
+
+from agent0.assembly.ablations.study import variant_configs
+from agent0.assembly.ablations.study_request import read_study
+from agent0.config.loading import amended, load
+from agent0.errors import ConfigError
+from agent0.experiments.ablation_runs import describe_compute, runs_of_study
+from agent0.experiments.ablation_study import AblationStudy, Variant, study_of_file
+
+FILES = sorted((Path(__file__).parents[1] / "studies").glob("*.toml"))
+WHOLE = """
+question = "Does it?"
+profile = "tiny"
+seeds = [3, 4]
+own_bases = true
+plugins = ["mine.py"]
+run.tasks = 7
+
+[variants.base]
+
+[variants.mine]
+about = "with my reward"
+run.rewards.weights.brevity = 0.5
+run.curriculum.levels = [1, 2]
+run.curriculum.kind = "uniform"
+"""
+
+
+def test_a_file_says_what_a_study_is() -> None:
+    settings = {"rewards.weights.brevity": "0.5", "curriculum.levels": "[1, 2]", "curriculum.kind": "uniform"}
+    assert study_of_file(WHOLE, "x.toml") == AblationStudy(
+        "Does it?", (Variant("base"), Variant("mine", settings, "with my reward")), "tiny", (3, 4), {"tasks": "7"},
+        own_bases=True, plugins=("mine.py",),
+    )  # fmt: skip
+    plain = study_of_file("[variants.a]\n[variants.b]", "x.toml")
+    assert (plain.profile, plain.seeds, plain.own_bases) == ("tiny", (0, 1, 2, 3, 4), False)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a =", "x.toml is no TOML"),
+        ("arms = 3", "a study has no 'arms'.*It has question"),
+        ("question = 3", "question is not a text.*'3'"),
+        ("seeds = [-1]", "whole numbers from 0"),
+        ("seeds = [true]", "whole numbers from 0"),
+        ("own_bases = 1", "own_bases is not a true or false"),
+        ("[variants]\na = 3", "variant a is not one"),
+        ("[variants.a]\ntasks = 3", "settings that begin with `run.`"),
+        ("[variants.a]\nabout = 3", "about is not a text"),
+        ("[variants.A]", "variants of a study are not named.*A"),
+        ("", "variants of a study are not named.*none"),
+    ],
+)
+def test_what_is_no_study_is_refused_by_name(text: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        study_of_file(text, "x.toml")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for name in ("none.toml", "."):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            read_study(tmp_path / name)
+    (tmp_path / "x.toml").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_study(tmp_path / "x.toml")
+    (tmp_path / "x.toml").write_text(WHOLE)
+    assert read_study(tmp_path / "x.toml").plugins == (str(tmp_path / "mine.py"),)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_study_can_be_executed(file: Path) -> None:
+    """Its settings exist, its variants differ and ask for equal attempts, its runs have names."""
+    study = read_study(file)
+    plans = variant_configs(amended(load(study.profile, env={}).run, study.settings), study.variants)
+    assert len({plan.model_dump_json() for plan in plans.values()}) == len(study.variants) and study.question
+    assert describe_compute(plans).startswith("Asked of every run alike")
+    assert len(runs_of_study(file.stem, plans, study.seeds)) == len(plans) * len(study.seeds)
