@@ -60,7 +60,7 @@ def test_pages_follow_a_run_from_its_start_to_its_end(chromium: Any, address: st
         one.evaluate("window.watched = true")
     run = started(page, address, "watched", SMALL)
     page.evaluate("window.watched = true")
-    head, words = page.locator("[data-live=head]"), page.locator("[data-live=words] button")
+    head, words = page.locator("[data-live=head]"), page.locator("[data-live=words] > form button")
     runs.locator(f"{RUNS} >> text=/^running$/").wait_for()
     pictured(page, "live-start")
     assert "running" in head.inner_text() and words.all_inner_texts() == ["Pause", "Cancel"]
@@ -70,7 +70,7 @@ def test_pages_follow_a_run_from_its_start_to_its_end(chromium: Any, address: st
     page.locator("[data-live=head] >> text=/ finished /").wait_for()
     runs.locator(f"{RUNS} >> text=/^finished$/").wait_for()
     pictured(page, "live-end")
-    page.wait_for_function("() => !document.querySelector('[data-live=words] button')")
+    page.wait_for_function("() => !document.querySelector('[data-live=words] > form button')")
     record = page.context.request.get(f"{address}/v1/runs/{run}").json()
     page.locator(f"[data-live=tiles] >> text='{record['events']}'").wait_for()
     shown = page.locator("[data-live=tiles]").inner_text()
@@ -83,6 +83,38 @@ def test_pages_follow_a_run_from_its_start_to_its_end(chromium: Any, address: st
     assert page.input_value("form.moment input[type=number]") == page.get_attribute("form.moment [max]", "max")
 
 
+AS_FRESH = """async () => {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const texts = (page) => [...page.querySelectorAll("main [data-live]")].map((part) => part.textContent);
+    return JSON.stringify(texts(document)) === JSON.stringify(texts(fresh));
+}"""
+"""Whether every part that is to follow says what the page would say that was loaded now."""
+
+
+def test_pages_beside_that_of_a_run_follow_it_too(chromium: Any, address: str) -> None:
+    """Models and the state of the log, opened before the run; an iteration and a task, opened while it goes on."""
+    pages = {path: opened(chromium, viewport=WIDE) for path in ("/models", "/admin")}
+    for path, (page, _, _) in pages.items():
+        page.goto(address + path)
+        page.evaluate("window.watched = true")
+    main, _, _ = opened(chromium, viewport=WIDE)
+    main.set_default_timeout(PATIENT_MS)
+    run = started(main, address, "beside", f"{SMALL} run.iterations=6")
+    main.locator("ol.feed >> text=/TaskProposed/ >> nth=0").wait_for()
+    for path in ("iterations/0", "tasks/t0-000", "curriculum", "rewards"):
+        pages[path] = opened(chromium, viewport=WIDE)
+        pages[path][0].goto(f"{address}/runs/{run}/{path}")
+        pages[path][0].evaluate("window.watched = true")
+    main.locator("[data-live=head] >> text=/ finished /").wait_for()
+    for path, (page, _, wrong) in pages.items():
+        page.set_default_timeout(PATIENT_MS)
+        page.wait_for_function(AS_FRESH, polling=500)
+        pictured(page, f"live-{path.rpartition('/')[2]}")
+        assert page.evaluate("window.watched") and wrong == [], path
+    assert f"{run}/student-1" in pages["/models"][0].inner_text("main")
+
+
 def test_buttons_follow_what_others_decide(chromium: Any, address: str) -> None:
     page, _, wrong = opened(chromium, viewport=WIDE)
     page.set_default_timeout(PATIENT_MS)
@@ -92,7 +124,7 @@ def test_buttons_follow_what_others_decide(chromium: Any, address: str) -> None:
     for word, shown in (("pause", ["Resume", "Cancel"]), ("resume", ["Pause", "Cancel"]), ("cancel", [])):
         assert decide(f"{address}/v1/runs/{run}/{word}", data=None if word == "resume" else {}).status == 202
         page.wait_for_function(
-            "shown => JSON.stringify([...document.querySelectorAll('[data-live=words] button')]"
+            "shown => JSON.stringify([...document.querySelectorAll('[data-live=words] > form button')]"
             ".map((one) => one.textContent)) === JSON.stringify(shown)",
             arg=shown,
         )

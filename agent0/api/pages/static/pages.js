@@ -98,6 +98,8 @@ if (feed && window.EventSource) follow(feed.dataset.stream, (event) => {
   while (feed.children.length > 60) feed.lastElementChild.remove();
   renew();
 });
+const followed = document.querySelector("[data-follow]");
+if (followed && window.EventSource) follow(followed.dataset.follow, renew);
 if (moment) {
   const [range, number] = [moment.querySelector("[type=range]"), moment.querySelector("[type=number]")];
   range.addEventListener("input", () => { number.value = range.value; });
