@@ -1,5 +1,6 @@
 """Replies that mark no answer, and answers that only knowledge of their kind makes equal."""
 
+# ruff: noqa: RUF001 (signs and letters as they are written)
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,19 @@ def test_signs_in_a_row_are_read_to_their_end(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["Someone claims the answer is 17.", "He says that it is 17.", "Many people believe the answer is 17."]
+    "reply",
+    [
+        "Someone claims the answer is 17.",
+        "He says that it is 17.",
+        "Many people believe the answer is 17.",
+        "有人说答案是17。",
+        "ある人は答えは17だと言っています。",
+        "누군가는 답이 17이라고 주장합니다.",
+        "Birisi cevabın 17 olduğunu iddia ediyor.",
+        "Jemand behauptet, die Antwort ist 17.",
+        "Quelqu'un affirme que la réponse est 17.",
+        "Alguien dice que la respuesta es 17.",
+    ],
 )
 def test_what_another_claims_is_no_answer(reply: str) -> None:
     assert compared("17", reply, reply=True).correct is not True
@@ -112,6 +125,28 @@ def test_what_another_claims_is_no_answer(reply: str) -> None:
 )
 def test_what_the_writer_says_is_an_answer(reply: str) -> None:
     assert compared("17", reply, reply=True).correct is True
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "答案是16。不对，答案是17。",
+        r"\boxed{16}。不对，答案是17。",
+        "答えは16です。いや、答えは17です。",
+        "정답은 16입니다. 아니, 정답은 17입니다.",
+        "Cevap 16'dır. Hayır, cevap 17.",
+        r"\boxed{16}. Das ist falsch. Es ist 17.",
+        "La réponse est 16. Non, la réponse est 17.",
+        "La respuesta es 16. No, la respuesta es 17.",
+        "The result is 16. No, it is 17.",
+        "The result is 17. No, really, it is 17.",
+        "### Answer\n\n17",
+        "## Final Answer\nThe total is 17.",
+    ],
+)
+def test_what_is_taken_back_repeated_or_stands_below_a_heading(reply: str) -> None:
+    assert compared("17", reply, reply=True).correct is True
+    assert compared("16", reply, reply=True).correct is not True
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agent0.grading.comparison.decisions import (
-    Decision,
-    decided_as_read,
-    decided_by_kind,
-    decided_in_words,
-)
+from agent0.grading.comparison.decisions import Decision, decided_as_read, decided_by_kind, decided_in_words
 from agent0.grading.comparison.functions import same_function
-from agent0.grading.comparison.words.choices import letter_of
 from agent0.grading.extraction import answer_in
 from agent0.grading.extraction.marks import unquoted
 from agent0.grading.math.algebra import TooLargeError, rational
@@ -37,7 +31,6 @@ from agent0.grading.notation.steps import in_one_notation, is_plain, other_notat
 __all__ = ["Grade", "answer_in", "exactly", "grade", "guard"]
 
 LONGEST, DEEPEST, MOST_DIGITS = 400, 40, 100
-_CHOICE_GOLD = re.compile(r"^\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?$|^\\text\{([A-J])\}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _figures = re.compile(r"-?\d{1,60}(?:\.\d{1,30})?", re.ASCII)
 _run = re.compile(r"(?<![A-Za-z\\])(?!gcd|lcm|max|min|det)[a-z]{2,3}(?![A-Za-z])")
@@ -90,11 +83,8 @@ def _in_notation(gold: str, candidate: str) -> Grade:
 
 def _part(gold: str, candidate: str) -> Grade:
     """``grade`` of answers in one notation, or of parts of them, as words or algebra."""
-    if decision := decided_in_words(gold, candidate):
-        return _decided(decision, gold, candidate)
-    if not candidate.strip() or _WORDS_GOLD.match(gold.strip()):
-        return exactly(gold, candidate)
-    return exactly(gold, _products(gold, candidate))
+    decision = decided_in_words(gold, candidate)
+    return _decided(decision, gold, candidate) if decision else exactly(gold, _products(gold, candidate))
 
 
 def _products(expected: str, answer: str) -> str:
@@ -113,56 +103,43 @@ def exactly(gold: str, candidate: str | None) -> Grade:
 
 
 def _cleaned(gold: str, candidate: str) -> Grade:
-    wanted, answer = clean(gold), clean(candidate)
-    expected, got = wanted.text[:200], answer.text[:200]
+    expected, answer = clean(gold), clean(candidate)
+    shown = expected.text[:200], answer.text[:200]
     if not answer.text:
-        return Grade(False, "no answer", expected, got)
-    if letter := _CHOICE_GOLD.match(gold.strip()):
-        return _chosen(letter[1] or letter[2], answer.text)
+        return Grade(False, "no answer", *shown)
     if _WORDS_GOLD.match(gold.strip()):
-        return Grade(fold(wanted.text) == fold(answer.text), "words", expected, got)
-    if wanted.unit and answer.unit and not one_unit(wanted.unit, answer.unit):
-        return Grade(False, f"{answer.unit} for {wanted.unit}", expected, got)
-    answer = _shares(wanted, answer)
-    if wanted == answer:
-        return Grade(True, "the same text", expected, got)
-    return _compared(wanted.text, answer.text, expected, got)
+        return Grade(fold(expected.text) == fold(answer.text), "words", *shown)
+    if expected.unit and answer.unit and not one_unit(expected.unit, answer.unit):
+        return Grade(False, f"{answer.unit} for {expected.unit}", *shown)
+    answer = _shares(expected, answer)
+    return Grade(True, "the same text", *shown) if expected == answer else _compared(expected.text, answer.text)
 
 
 def _numbers(expected: str, answer: str) -> Grade | None:
     """The same of two numbers in figures as of anything, at a twentieth of the cost; None of anything else."""
     if not (_figures.fullmatch(expected) and _figures.fullmatch(answer)):
         return None
-    if expected == answer:
-        return Grade(True, "the same text", expected, answer)
     same = Fraction(expected) == Fraction(answer)
-    return Grade(same, "equal by exact comparison" if same else "different", expected, answer)
+    reason = "the same text" if expected == answer else "equal by exact comparison" if same else "different"
+    return Grade(same, reason, expected, answer)
 
 
-def _compared(wanted: str, answer: str, expected: str, got: str) -> Grade:
+def _compared(expected: str, answer: str) -> Grade:
+    shown = expected[:200], answer[:200]
+    form: Form | None = None
     try:
-        aim = form_of(wanted)
+        form = form_of(expected)
+        letters = form.value.bases if isinstance(form, Expression) else set(re.findall(r"[A-Za-z]", expected))
+        if isinstance(form, Group) and form.kind in ("list", "set"):
+            answer = re.sub(r"(?<=\d),(?=\d)", ", ", answer)  # a comma parts two of several values, and no thousands
+        other = form_of(answer, letters)
+        if equal(form, other):
+            return Grade(True, "equal by exact comparison", *shown)
     except TooLargeError as error:
-        return Grade(None, f"too large to compare: {error}", expected, got)
-    letters = aim.value.bases if isinstance(aim, Expression) else set(re.findall(r"[A-Za-z]", wanted))
-    try:
-        form = form_of(_separate(answer) if _many(aim) else answer, letters)
-        if equal(aim, form):
-            return Grade(True, "equal by exact comparison", expected, got)
-    except TooLargeError as error:
-        return Grade(False, f"too large to compare: {error}", expected, got)
-    if (texts := question(wanted, answer, aim, form)) is None:
-        return Grade(False, "different", expected, got)
+        return Grade(False if form else None, f"too large to compare: {error}", *shown)
+    if (texts := question(expected, answer, form, other)) is None:
+        return Grade(False, "different", *shown)
     return Grade(None, "exact comparison cannot tell", *texts, symbolic=True)
-
-
-def _many(aim: Form) -> bool:
-    return isinstance(aim, Group) and aim.kind in ("list", "set")
-
-
-def _separate(answer: str) -> str:
-    """Where several values are wanted, a comma parts two of them, and no thousands."""
-    return re.sub(r"(?<=\d),(?=\d)", ", ", answer)
 
 
 def _shares(expected: Clean, answer: Clean) -> Clean:
@@ -191,8 +168,3 @@ def guard(gold: str, candidate: str) -> str:
         return "nested too deeply"
     longest = max((len(run) for run in re.findall(r"\d+", candidate)), default=0)
     return "too many digits" if longest > max(MOST_DIGITS, len(gold)) else ""
-
-
-def _chosen(expected: str, answer: str) -> Grade:
-    letter = letter_of(answer) or fold(answer)[:20]
-    return Grade(letter == expected, "choice", expected, letter)

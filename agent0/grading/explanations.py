@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from agent0.grading import Grade
-from agent0.grading.answer_types import kind_of, without_solution
+from agent0.grading.answer_types import kind_of
 from agent0.grading.extraction import extracted, reply_of
+from agent0.grading.golds import without_solution
 from agent0.grading.math.symbolic import compared
 from agent0.grading.math.undone import UNDONE
 from agent0.turns.marks import own_turn
@@ -39,29 +40,24 @@ def explain(gold: str, reply: str, kind: str = "") -> Explanation:
         ConfigError: there is no such kind.
     """
     kind = kind or kind_of(without_solution(gold))
-    extract = extracted(reply_of(reply))
+    answer, place = extracted(reply_of(reply))
     grade = compared(gold, reply, reply=True, kind=kind)
-    shown = None if extract.answer is None else extract.answer[:LONGEST]
-    place = extract.place if extract.answer is not None or "not closed" in extract.place else "nowhere"
-    return Explanation(
-        grade, kind, shown, place, grade.expected, grade.got, grade.reason, _mend(gold, reply, place, grade)
-    )
+    place = place if answer is not None or "not closed" in place else "nowhere"
+    mend = _mend(gold, reply, place, grade)
+    return Explanation(grade, kind, answer and answer[:LONGEST], place, grade.expected, grade.got, grade.reason, mend)
 
 
 def _mend(gold: str, reply: str, place: str, grade: Grade) -> str:
-    """What would have changed a verdict."""
-    if grade.correct:
-        return ""
-    if split_thoughts(own_turn(reply)).unclosed:
-        return "The reply ends within a thought: nothing behind its opening mark is read."
-    if "not closed" in place:
-        return "The last box is not closed: what stands before it was taken back."
-    if place == "nowhere":
-        return "State the answer in \\boxed{...}, or in a sentence such as 'The answer is ...'."
-    if grade.reason == UNDONE:
-        return "Write the value that it comes to."
-    if grade.symbolic:
-        return "A symbolic engine may find them equal; it is asked where a sandbox runs."
-    if grade.correct is None:
-        return "Neither is known to be right: another notation may be read."
-    return f"An answer that is equal to {without_solution(gold)[:LONGEST]}."
+    """What would have changed a verdict: the first of these that holds."""
+    thoughts = split_thoughts(own_turn(reply))
+    mends = {
+        "": grade.correct,
+        "The reply ends within a thought: nothing behind its opening mark is read.": thoughts.unclosed,
+        "The last box is not closed: what stands before it was taken back.": "not closed" in place,
+        "State the answer in \\boxed{...}, or in a sentence such as 'The answer is ...'.": place == "nowhere",
+        "Write the value that it comes to.": grade.reason == UNDONE,
+        "A symbolic engine may find them equal; it is asked where a sandbox runs.": grade.symbolic,
+        "Neither is known to be right: another notation may be read.": grade.correct is None,
+        f"An answer that is equal to {without_solution(gold)[:LONGEST]}.": True,
+    }
+    return next(mend for mend, holds in mends.items() if holds)

@@ -9,15 +9,8 @@ _WHOLE = r"\d{1,3}(?:,\d{3})+|\d+"
 _DECIMAL = rf"(?:(?:{_WHOLE})(?:\.\d*)?|\.\d+)(?:\\(?:overline|bar)\{{\d+\}})?(?:[eE][-+]?\d+)?"
 _SIGN = r"[-+]?\s*"
 _TOP, _BOTTOM = rf"{_SIGN}(?:{_WHOLE})", rf"-?(?:{_WHOLE})"
-_FRACTIONS = (
-    rf"(?P<a>{_TOP})\s*/\s*(?P<b>{_BOTTOM})",
-    rf"\\frac\s*\{{\s*(?P<c>{_TOP})\s*\}}\s*\{{\s*(?P<d>{_BOTTOM})\s*\}}",
-    r"\\frac\s*(?P<e>\d)\s*(?P<f>\d)",
-    r"\\frac\s*\{\s*(?P<g>\d+)\s*\}\s*(?P<h>\d)",
-    r"\\frac\s*(?P<k>\d)\s*\{\s*(?P<l>\d+)\s*\}",
-    rf"(?P<m>{_TOP})\s*\\over\s*(?P<n>{_BOTTOM})",
-)
-_fraction = re.compile("|".join(_FRACTIONS))
+_PART = rf"\{{\s*{_TOP}\s*\}}|\s*\d\s*"
+_fraction = re.compile(rf"{_TOP}\s*(?:/|\\over)\s*{_BOTTOM}|\\frac\s*(?:{_PART})(?:{_PART})")
 _plain = re.compile(
     rf"{_DECIMAL}|(?:{_DECIMAL}\s*(?:\\times|\\cdot|\*)\s*)?10\s*\^\s*(?:-?\d+|\{{\s*[-+]?\d+\s*\}}|\(\s*[-+]?\d+\s*\))"
 )
@@ -53,9 +46,9 @@ def enclosed(text: str) -> bool:
 
 
 def _is_fraction(text: str) -> bool:
-    """A fraction of whole numbers that is none itself. Its parts are named in pairs."""
-    match = _fraction.fullmatch(text)
-    if match is None:
+    """A fraction of whole numbers that is none itself."""
+    if not _fraction.fullmatch(text):
         return False
-    top, bottom = (int(re.sub(r"[,\s]", "", part)) for part in match.groups() if part is not None)
+    parts = re.findall(rf"-?(?:{_WHOLE})", text.replace("- ", "-"))
+    top, bottom = (int(part.replace(",", "")) for part in (parts if len(parts) == 2 else parts[0]))
     return bottom != 0 and top % bottom != 0

@@ -1,7 +1,7 @@
 """Kinds of answers that are compared as what they are: a letter, a truth value, a formula, an order, a listing, words.
 
-One file a kind. A task or a labelled pair may name its kind; where it does not, the expected answer's own form tells,
-and what fits no kind is a value, compared by algebra. No kind ever accepts what is merely near.
+A file holds kinds that are read alike. A task or a labelled pair may name its kind; where it does not, the expected
+answer's own form tells, and what fits no kind is a value, compared by algebra. No kind accepts what is merely near.
 """
 
 import re
@@ -13,6 +13,9 @@ from agent0.errors import ConfigError
 from agent0.grading import Grade, grade, guard
 from agent0.grading.comparison.decisions import decided_in_words
 from agent0.grading.comparison.words.calendar import timed
+from agent0.grading.golds import without_solution
+from agent0.grading.math.forms import Expression
+from agent0.grading.math.undone import unevaluated
 from agent0.grading.normal_form import normal_form
 from agent0.grading.notation.markup import unmarked
 from agent0.grading.notation.steps import in_one_notation, is_plain
@@ -20,37 +23,32 @@ from agent0.registry import Registry
 
 ANSWER_KIND = "answer_kind"
 """Where a task's parameters name the kind of answer that it wants."""
-
 VALUE = "value"
 """The kind of whatever is compared by algebra (``agent0.grading.grade``)."""
+Grader = Callable[[str, str], Grade]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """``grade`` gets an expected answer and one that was given, neither empty nor out of bounds. ``applies`` says
-    whether an expected answer is of this kind although nobody said so; lower ranks are asked first. ``undone`` says
-    whether a given answer leaves more to be computed than the expected one does."""
+    """``grade`` gets an expected answer and one to judge, neither empty nor out of bounds. ``applies`` says whether an
+    expected answer is of this kind although nobody said so; lower ranks are asked first. ``literal`` says whether an
+    expression leaves nothing to be computed; None where such answers have no expressions."""
 
     name: str
-    grade: Callable[[str, str], Grade]
-    applies: Callable[[str], bool]
+    grade: Grader
+    applies: Callable[[str], object]
     rank: int
-    undone: Callable[[str, str], bool] = lambda expected, given: False
+    literal: Callable[[Expression], bool] | None
 
 
 _kinds = Registry[str, Kind]("kinds", __name__, order=lambda _, entry: entry.rank)
-_Grader = Callable[[str, str], Grade]
 
 
 def kind(
-    name: str,
-    *,
-    applies: Callable[[str], bool],
-    rank: int,
-    undone: Callable[[str, str], bool] = lambda expected, answer: False,
-) -> Callable[[_Grader], _Grader]:
-    """Register how one kind of answer is read and compared."""
-    return _kinds.adding(name, lambda grade: Kind(name, grade, applies, rank, undone))
+    name: str, rank: int, applies: Callable[[str], object], literal: Callable[[Expression], bool] | None = None
+) -> Callable[[Grader], Grader]:
+    """Register how one kind of answer is read and compared: see ``Kind``."""
+    return _kinds.adding(name, lambda grade: Kind(name, grade, applies, rank, literal))
 
 
 def kinds() -> dict[str, Kind]:
@@ -72,25 +70,16 @@ def grade_as(name: str, expected: str, answer: str | None) -> Grade:
     """
     expected = without_solution(expected)
     name = name or kind_of(expected)
-    if answer is None:
+    if answer is None or (name != VALUE and (guard(expected, answer) or is_plain(expected, answer))):
         return compare_as(name, expected, answer)
     if name == VALUE:
         return grade(expected, answer)
-    if guard(expected, answer) or is_plain(expected, answer):
-        return compare_as(name, expected, answer)
-    bare = unmarked(answer)
+    answer = unmarked(answer)
     if name == "text":
-        expected, bare = timed(expected, bare)
-    if name in ("choice", "text") and (decided := decided_in_words(expected, bare)):
-        return Grade(*decided, expected[:200], bare[:200])
-    return compare_as(name, expected, bare)
-
-
-def without_solution(expected: str) -> str:
-    """Return the answer of an expected text that has its solution before it, as rows of GSM8K do: ``24`` of
-    ``… #### 24``."""
-    _, mark, answer = expected.rpartition("####")
-    return answer.strip() if mark and answer.strip() else expected
+        expected, answer = timed(expected, answer)
+    if name in ("choice", "text") and (decision := decided_in_words(expected, answer)):
+        return Grade(*decision, expected[:200], answer[:200])
+    return compare_as(name, expected, answer)
 
 
 def compare_as(name: str, expected: str, answer: str | None) -> Grade:
@@ -108,17 +97,18 @@ def compare_as(name: str, expected: str, answer: str | None) -> Grade:
 
 def left_undone(name: str, expected: str, answer: str) -> bool:
     """Whether ``answer`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
-    reads): ``76*26+89`` where ``2065`` is wanted. Total and bounded in time; what is out of bounds is not looked at.
+    reads): ``76*26+89`` where ``2065`` is wanted. Of several things each is graded so. Total and bounded in time.
 
     Raises:
         ConfigError: there is no such kind.
     """
-    if guard(expected, answer) or guard(expected, expected):
+    literal = named(name := name or kind_of(expected)).literal
+    if literal is None or guard(expected, answer) or guard(expected, expected):
         return False
-    name = name or kind_of(expected)
     if name == VALUE and not is_plain(expected, answer):
         expected, answer = in_one_notation(expected, answer)
-    return named(name).undone(expected, answer)
+    left = unevaluated(answer, literal)
+    return left > 0 and left > unevaluated(expected, literal)
 
 
 def named(name: str) -> Kind:
@@ -127,10 +117,9 @@ def named(name: str) -> Kind:
     Raises:
         ConfigError: there is none.
     """
-    known = kinds()
-    if name not in known:
-        raise ConfigError(f"There is no kind of answer {name[:80]!r}.", f"Kinds: {', '.join(known)}.")
-    return known[name]
+    if entry := kinds().get(name):
+        return entry
+    raise ConfigError(f"There is no kind of answer {name[:80]!r}.", f"Kinds: {', '.join(kinds())}.")
 
 
 def plain(text: str) -> str:

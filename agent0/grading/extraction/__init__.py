@@ -4,18 +4,16 @@ Nowhere else is looked, and never inside of thoughts or behind the end of the re
 """
 
 # ruff: noqa: RUF001 (signs and dashes as they are written)
-import html
 import re
 from typing import NamedTuple
 
 from agent0.chat_format import BOX, boxed, boxes, is_placeholder, respelled_boxes, unbraced_boxes
 from agent0.grading.extraction.choices import choice_of
-from agent0.grading.extraction.clauses import OPINION, REFUTED
 from agent0.grading.extraction.conclusions import concluded
 from agent0.grading.extraction.layout import in_sentences
+from agent0.grading.extraction.marked import answer_of_object, boxes_of_one_answer, marked_in
 from agent0.grading.extraction.marks import trimmed, unquoted, without_aside
-from agent0.grading.extraction.objects import answer_of_object
-from agent0.grading.extraction.several_boxes import boxes_of_one_answer
+from agent0.grading.extraction.phrases import CLAUSE, OPINION, REFUTED
 from agent0.grading.rules import rewrite, rules, without_entities
 from agent0.turns.marks import own_turn
 from agent0.turns.retractions import box_taken_back, taken_back
@@ -24,10 +22,9 @@ from agent0.turns.thoughts import split_thoughts
 LONGEST, LAST = 200_000, 4_000
 """Characters from the end in which a box is looked for, and everything else."""
 LONGEST_CONDITION = 200
-_struck = re.compile(
-    r"~~[^~\n]{1,200}~~|(?<=\S)\s*<(s|del|strike)>(?:(?!</\1>).){0,200}</\1>", re.IGNORECASE | re.DOTALL
-)
-_escaped_tag = re.compile(r"&lt;/(?:final_?)?answer&gt;", re.IGNORECASE)
+STATED, CONCLUDED = "a heading or sentence that states it", "the last statement"
+"""Places where an answer is said in words."""
+_struck = re.compile(r"(?is)~~[^~\n]{1,200}~~|(?<=\S)\s*<(s|del|strike)>(?:(?!</\1>).){0,200}</\1>")
 _SPELLINGS = rules(
     (r"\s{9,}", lambda gap: "\n\n" if "\n" in gap[0] else " "),
     (r"(?i)\[(/?)(?:final[_ ]?)?answer\]", r"<\1answer>"),
@@ -35,61 +32,38 @@ _SPELLINGS = rules(
 )
 """Runs of blanks that take patterns long, tags in square brackets, stops within bold."""
 _another_question = re.compile(
-    r"\n[ \t*#>_]*(?:(?:next|new|another) )?(?:question|problem|human|user|exercise|<\|(?:im_start|user)\|>)[ \t]*\d*"
-    r"[*_]*[ \t]*[:.]",
-    re.IGNORECASE,
+    r"(?i)\n[ \t*#>_]*(?:(?:next|new|another) )?(?:question|problem|human|user|exercise|<\|(?:im_start"
+    r"|user)\|>)[ \t]*\d*[*_]*[ \t]*[:.]"
 )
-_marks_answer = re.compile(rf"{BOX}|####|\banswer\b[*_]*\s*(?:is|:|=)", re.IGNORECASE)
-_tagged = re.compile(r"<(final_?answer|answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
-_field = re.compile(
-    r'["\'](?:final[_ ]?)?answer["\']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|(-?\d[\d.eE+-]*)|)',
-    re.IGNORECASE,
-)
-_hashes = re.compile(r"####[ \t]*(?!\W*(?:the\s+)?(?:final\s+)?answer\W*\n)([^\n]+)", re.IGNORECASE)
-_one_option = re.compile(
-    r"\(?([A-J])[).:]?|([A-J])[).:] +(?!is |was |can)[A-Za-z\d$\\(-](?:(?!\bnot?\b|\bwrong|\bfalse)[^\n]){0,160}"
-)
-"""A reply that is one option and nothing else."""
+_marks_answer = re.compile(rf"(?i){BOX}|####|\banswer\b[*_]*\s*(?:is|:|=)")
 _says = r"(?:is|are|should\s+be|must\s+be|would\s+be|will\s+be|[=-]+>|[=:→⇒⟹]|[-–—]+(?=\s))"
 _head = re.compile(
-    rf"(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*"
-    rf")+"
+    rf"(?im)(?<![A-Za-z])(?:answer|ans\.?|(?:correct|right|best)\s+(?:option"
+    rf"|choice))(?![A-Za-z])[*_]*\s*(?:{_says}[*_]*\s*)+"
     r"|(?<![A-Za-z])ans\.\s+(?=[-\d$\\(])|^(?:[^\w\n]|[\d_]){0,16}(?:the[ \t]+)?(?:final[ \t]+)?answer[*_]*[ \t]*"
-    r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:\n[-=]{3,}[ \t]*)?\n\s*(?:>[ \t]+(?=[\w$\\]))?"
 )
-_adverb = re.compile(r"(?:therefore|thus|indeed|then|simply|just|exactly|clearly|hence|so)[, ]+", re.IGNORECASE)
-_comment = re.compile(r"(?:correct|right|wrong|incorrect|verified|as follows|below|above)\b", re.IGNORECASE)
-_display = re.compile(r"(?:[^\n$:]{1,80}:[ \t*]*(?=\n))?\s*(?:\$\$(.+?)\$\$|\\\[(.+?)\\\])", re.DOTALL)
-_clause = re.compile(
-    r",?\s+(?:which|because|since|as|so|where|whereas|while|whose|that is|i\.e\.|meaning|rather than|instead of"
-    r"|and (?:we|this|that|it|thus|hence|so|therefore)|(?:and )?not)\b|,\s+(?:given|provided|assuming|obtained|found"
-    r"|confirming|giving|making|using|based|namely|after|thus|hence|therefore|in other words)\b|\s+if\s+(?:we|you|they"
-    r"|one|rounded)\b|;\s|\s[-–—]+\s+(?=[A-Za-z]{2})|\s+\((?:see|which|since|because|as|i\.e\.|not|that is"
-    r"|in other words|given|approx\w*|about|roughly|or about|rounded|exactly|[a-z]+(?:-[a-z]+)? [a-z]+\))|,?\s+(?:with"
-    r"|up to)\s(?=[^.\n\d]*(?:[.\n]|\Z))|,?\s+(?:even )?(?:though|although)\s|\s+\((?=[a-z]+:\s)|,\s+(?:i\.e\."
-    r"|or (?:about|roughly|approximately)|leaving)\s",
-    re.IGNORECASE,
+_adverb = re.compile(r"(?i)(?:therefore|thus|indeed|then|simply|just|exactly|clearly|hence|so)[, ]+")
+_comment = re.compile(r"(?i)(?:correct|right|wrong|incorrect|verified|as follows|below|above)\b")
+_display = re.compile(r"(?s)(?:[^\n$:]{1,80}:[ \t*]*(?=\n))?\s*(?:\$\$(.+?)\$\$|\\\[(.+?)\\\])")
+_end = re.compile(
+    rf"(?i)\.(?=\s|\Z)|\n|[。।！]|{CLAUSE.pattern}|,?\s+(?:as|so|that is|and (?:we|this|that|it|thus|hence|so"
+    rf"|therefore)"
+    r"|(?:and )?not|(?:even )?(?:al)?though)\b|,\s+(?:thus|hence|therefore)\b|\s+if\s+(?:we|you|they|one|rounded)\b"
+    r"|,?\s+up to\s(?=[^.\n\d]*(?:[.\n]|\Z))"
 )
-_stop = re.compile(r"\.(?=\s|\Z)|\n|[。！]")
+"""Where an answer ends in the sentence that states it."""
 _doubted = re.compile(
-    rf"(?:{OPINION}|whether|not (?:yet )?(?:clear|sure|certain|true|obvious|known|the case)"
+    rf"(?i)(?:{OPINION}|whether|not (?:yet )?(?:clear|sure|certain|true|obvious|known|the case)"
     r"(?: (?:if|that))?|doubt(?:ful)?(?: that| if)?|n['’]t (?:think|believe|know|say|tell|mean)(?: that| if)?"
     r"|cannot (?:say|tell)(?: that| if)?|(?:false|wrong|incorrect|untrue) (?:that|to say)|(?:suppose|assume|pretend"
-    r"|if)(?: that)?)[,:]?\s+(?:(?:the|my|our|this|that|its?|your|first|final|correct|right|best)\s+){0,3}\Z",
-    re.IGNORECASE,
+    r"|if)(?: that)?)[,:]?\s+(?:(?:the|my|our|this|that|its?|your|first|final|correct|right|best)\s+){0,3}\Z"
 )
 """What stands before "the answer is" in a sentence that does not say so."""
 _supposed = re.compile(
-    r"(?:^|[.!?\n]\s*)(?:if|had|were|suppose|without|unless)\b[^.!?\n]*\bwould\b[^.!?\n]*\Z|\b(?:wrong|incorrect"
+    r"(?i)(?:^|[.!?\n]\s*)(?:if|had|were|suppose|without|unless)\b[^.!?\n]*\bwould\b[^.!?\n]*\Z|\b(?:wrong|incorrect"
     r"|common|naive|tempting|initial|previous|earlier|mistaken|false|tentative)\s+(?:first\s+)?answer\W+(?:is|are|was"
-    r"|would be)\W+\Z",
-    re.IGNORECASE,
-)
-_either_way = re.compile(
-    r"[*$]*(?:option |choice )?\(?[A-J]\)?[*$]* (?:if|when|unless|or else)\b[^.\n]*(?:\botherwise\b|\([A-J]\)"
-    r"|\belse\b)",
-    re.IGNORECASE,
+    r"|would be)\W+\Z"
 )
 _sentence_like = re.compile(r"[A-Z][a-z]* [a-z]+ |(?:there|it|we|he|she|they|the) [a-z]+ ")
 _set_off = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
@@ -97,7 +71,7 @@ _set_off = re.compile(r"\*\*[^*]+\*\*|\$[^$]+\$")
 
 
 class Extract(NamedTuple):
-    """An answer, None where there is none, and the place in the reply where it stands."""
+    """An answer, None where there is none, and the place in the reply where it stands, or should stand."""
 
     answer: str | None
     place: str
@@ -107,9 +81,7 @@ def reply_of(text: str) -> str:
     """Return what of ``text`` is the reply: its own turn up to another question, without thoughts and without answers
     that are struck out; boxes and tags in one spelling."""
     text = split_thoughts(own_turn(_struck.sub(" ", text) if "</" in text or "~~" in text else text)).visible
-    if "&lt;" in text[-LAST:] and _escaped_tag.search(text, max(0, len(text) - LAST)):
-        text = html.unescape(text[-LONGEST:])
-    text = rewrite(unquoted(text[-LONGEST:]), _SPELLINGS)
+    text = rewrite(unquoted(without_entities(text[-LONGEST:])), _SPELLINGS)
     marked = _marks_answer.search(text)
     another = _another_question.search(text, marked.end()) if marked else None
     return respelled_boxes(text[: another.start()] if another else text)
@@ -127,16 +99,14 @@ def answer_in(text: str) -> str | None:
 def extracted(reply: str) -> Extract:
     """Return the answer in what ``reply_of`` returned, and where it stands there: see ``answer_in``."""
     answer, place = _extracted(reply)
-    if answer is None or is_placeholder(answer):
-        return Extract(None, place if "not closed" in place else "")
-    return Extract(answer, place)
+    return Extract(None if answer is None or is_placeholder(answer) else answer, place)
 
 
 def _extracted(reply: str) -> Extract:
     rejected = box_taken_back(reply)
-    if not rejected and (several := boxes_of_one_answer(reply[-LAST:])):
-        return Extract(several, "boxes of one answer")
     if not rejected and boxes(reply):
+        if several := boxes_of_one_answer(reply[-LAST:]):
+            return Extract(several, "boxes of one answer")
         inside = boxed(reply)
         place = "a box that is not closed" if inside is None else "the last box"
         return Extract(unquoted((inside or "").strip()) or None, place)
@@ -146,37 +116,20 @@ def _extracted(reply: str) -> Extract:
     is_object, answer = answer_of_object(text)
     if is_object:
         return Extract(answer, "a JSON object")
-    text = in_sentences(text)
-    answer, place = _unboxed(text)
-    if answer is not None and _sentence_like.match(answer) and (conclusion := concluded(answer)):
-        return Extract(conclusion, place)
-    if answer is None and (only := _one_option.fullmatch(text.strip())):
-        return Extract(only[1] or only[2], "an option alone")
-    if answer is None and "tag" not in place:
-        answer, place = concluded(text), "the last statement"
-    return Extract(without_aside(trimmed(answer)) if answer else None, place)
-
-
-def is_marked(reply: str, in_words: bool) -> bool:
-    """Whether ``reply`` marks its answer: by a box, a tag or a mark; ``in_words``: or by a field, a heading or a
-    sentence that says so."""
-    text = reply[-LAST:]
-    marked = boxes(reply) or _tagged.search(text) or _hashes.search(text)
-    return bool(marked) or (in_words and _unboxed(text).answer is not None)
+    return _unboxed(in_sentences(text))
 
 
 def _unboxed(text: str) -> Extract:
-    """The answer that ``text``, which has no boxes, marks as its answer; no sentence that doubts what it states
-    counts."""
-    if tags := _tagged.findall(text):
-        return Extract(_bare(tags[-1][1]), "the last tag")
-    if fields := _field.findall(text):
-        quoted = (fields[-1][0] or fields[-1][1]).replace("\\\\", "\\").replace('\\"', '"')
-        return Extract(_bare(quoted or fields[-1][2]), "a JSON field")
-    text = without_entities(text)
-    if marked := _hashes.findall(text):
-        return Extract(_bare(marked[-1]), "the mark ####")
-    return Extract(_stated(text), "a heading or sentence that states it")
+    """The answer of a reply without boxes; no sentence that doubts what it states counts."""
+    if marked := marked_in(text):
+        answer, place = _bare(marked[0]), marked[1]
+    else:
+        answer, place = _stated(text), STATED
+    if answer is not None and _sentence_like.match(answer):
+        answer = concluded(answer) or answer
+    elif answer is None and "tag" not in place:
+        answer, place = concluded(text), CONCLUDED
+    return Extract(without_aside(trimmed(answer)) if answer else None, place)
 
 
 def _stated(text: str) -> str | None:
@@ -185,14 +138,13 @@ def _stated(text: str) -> str | None:
         before = text[max(0, head.start() - LONGEST_CONDITION) : head.start()]
         if _doubted.search(before):
             return None
-        rest = _adverb.sub("", text[head.end() :], count=1) if _adverb.match(text, head.end()) else text[head.end() :]
+        adverb = _adverb.match(text, head.end())
+        rest = text[adverb.end() if adverb else head.end() :]
         if _supposed.search(before + head[0]) or REFUTED.search(rest.partition("\n")[0].partition(". ")[0]):
             continue
         if shown := _display.match(rest):
             return _bare(shown[1] or shown[2])
         if (answer := _bare(sentence := _sentence(rest))) and not _comment.match(answer):
-            if _either_way.match(rest):
-                return None
             goes_on = taken_back(text, len(text) - len(rest) + len(sentence), answer)
             pieces = _set_off.findall(sentence) if _sentence_like.match(answer) else []
             return concluded(text[goes_on:]) if goes_on else _bare(pieces[0]) if len(pieces) == 1 else answer
@@ -201,10 +153,9 @@ def _stated(text: str) -> str | None:
 
 def _sentence(text: str) -> str:
     """``text`` up to its first stop, line end or clause that only explains, outside of brackets and formulas."""
-    ends = sorted({match.start() for pattern in (_stop, _clause) for match in pattern.finditer(text)})
     depth = place = 0
     money = text.partition("\n")[0].count("$") % 2  # a sign of its own begins no formula
-    for end in ends:
+    for end in (match.start() for match in _end.finditer(text)):
         depth += sum((letter in "([{") - (letter in ")]}") for letter in text[place:end])
         place = end
         if text[end] == "\n" or (depth <= 0 and (money or not text.count("$", 0, end) % 2)):

@@ -3,7 +3,7 @@
 # ruff: noqa: RUF001 (signs and dashes as they are written)
 import re
 
-from agent0.grading.extraction.clauses import HEDGE
+from agent0.grading.extraction.phrases import HEDGE
 
 LETTER = re.compile(r"\s*\$*\s*\(?\\?(?:text|textbf|mathrm|mathbf)?\{?\(?([A-J])\)?\}?\s*\$*\s*")
 """The letter of a choice, as it is expected."""
@@ -19,28 +19,24 @@ _HOLDS = (
     r"|true|valid|one|only|answer|choice|option|\w+able)\b)"
 )
 _named = re.compile(
-    rf"(?:{_NOUN}|{_TAKES})[*_]*\s*(?:(?:is|:|→|=|->|-)[*_]*\s*)?(?:{_NOUN} )?{_letter}(?=\W|$)|{_letter} (?={_HOLDS})"
-    rf"|(?<!\w)\((?-i:([A-J]))\)(?! (?:is|was|are|has|does|says|states|would)\b)|^\W*{_letter}\W*$|^\W*{_letter}(?=[)."
-    rf":] )|(?:one|option|choice) (?:left|remaining)(?: is|:) {_letter}|^\W*{_letter}(?=,? (?:it is|over|rather|not"
-    rf"|and not)\b)",
-    re.IGNORECASE,
+    rf"(?i)(?:{_NOUN}|{_TAKES})[*_]*\s*(?:(?:is|:|→|=|->|-)[*_]*\s*)?(?:{_NOUN} )?{_letter}(?=\W|$)"
+    rf"|{_letter} (?={_HOLDS})|(?<!\w)\((?-i:([A-J]))\)(?! (?:is|was|are|has|does|says|states|would)\b)"
+    rf"|^\W*{_letter}\W*$|^\W*{_letter}(?=[).:] )|(?:one|option|choice) (?:left|remaining)(?: is|:) {_letter}"
+    rf"|^\W*{_letter}(?=,? (?:it is|over|rather|not|and not)\b)"
 )
-_small = re.compile(rf"{_TAKES} (?:option|choice|answer|letter) \(?([a-j])\)?$", re.IGNORECASE)
+_small = re.compile(rf"(?i){_TAKES} (?:option|choice|answer|letter) \(?([a-j])\)?$")
 _clauses = re.compile(
-    r"\s*(?:[;.]|(?<!\b[A-J]),|,(?!\s+(?:and |or )?[A-J]\b))\s+|\s+(?=(?:while|whereas|because|since|but|and not"
-    r"|rather than|instead of) |(?:not|over) (?:option |choice |answer )?\(?[A-J]\b)",
-    re.IGNORECASE,
+    r"(?i)\s*(?:[;.]|(?<!\b[A-J]),|,(?!\s+(?:and |or )?[A-J]\b))\s+|\s+(?=(?:while|whereas|because|since|but|and not"
+    r"|rather than|instead of) |(?:not|over) (?:option |choice |answer )?\(?[A-J]\b)"
 )
 _rules_out = re.compile(
-    r"n['’]t\b|\b(?:not|fails?|cannot|wrong|incorrect|false|ruled|eliminated?|impossible|invalid|too|rather than|over"
-    r"|rul(?:e|es|ing) out|instead of|distractor|trap|except|neither|nor)\b",
-    re.IGNORECASE,
+    r"(?i)n['’]t\b|\b(?:not|fails?|cannot|wrong|incorrect|false|ruled|eliminated?|impossible|invalid|too|rather than"
+    r"|over|rul(?:e|es|ing) out|instead of|distractor|trap|except|neither|nor)\b"
 )
-_affirms = re.compile(r"\b(?:seems?|appears?|think|believe|would|(?:more|most) \w+|first|than)\b", re.IGNORECASE)
-_all_but = re.compile(r"\b(?:every|all|any|each|no)\b[^,;.]* (?:but|except)\b|\balmost correct\b", re.IGNORECASE)
-_leaves = re.compile(
-    rf"\bleav(?:es|ing)(?: only| us)*(?: with)?(?: only)? (?:{_NOUN} )?{_letter}(?= as\b|\W*$)", re.IGNORECASE
-)
+_affirms = re.compile(r"(?i)\b(?:seems?|appears?|think|believe|would|(?:more|most) \w+|first|than)\b")
+_all_but = re.compile(r"(?i)\b(?:every|all|any|each|no)\b[^,;.]* (?:but|except)\b|\balmost correct\b")
+_leaves = re.compile(rf"(?i)\bleav(?:es|ing)(?: only| us)*(?: with)?(?: only)? (?:{_NOUN} )?{_letter}(?= as\b|\W*$)")
+_but = re.compile(r"(?i)\s*but\b(?!.*\bA\b)")
 LONGEST = 600
 _bare = re.compile(r"(?<![\w'’])(?:[B-HJ]|\([A-J]\))(?![\w'’])")
 
@@ -55,22 +51,13 @@ def choice_of(sentence: str) -> str | None:
     ruled_out: set[str] = set()
     for clause in filter(None, _clauses.split(sentence.strip(" .!*"))):
         named = {next(filter(None, match.groups())) for match in _named.finditer(clause)}
-        if not named and not _bare.search(clause):
-            if (
-                taken
-                and _rules_out.search(clause)
-                and not re.search(r"\bA\b", clause)
-                and clause.lstrip().lower().startswith("but")
-            ):
+        letters = named | {letter.strip("()") for letter in _bare.findall(clause)}
+        if not letters:
+            if taken and _but.match(clause) and _rules_out.search(clause):
                 return None
-            continue
-        if _rules_out.search(clause):
-            ruled_out |= named | {letter.strip("()") for letter in _bare.findall(clause)}
-        elif (
-            HEDGE.search(_affirms.sub("", clause))
-            or len(named) != 1
-            or {x.strip("()") for x in _bare.findall(clause)} - named
-        ):
+        elif _rules_out.search(clause):
+            ruled_out |= letters
+        elif HEDGE.search(_affirms.sub("", clause)) or len(named) != 1 or letters - named:
             return None
         else:
             taken |= named

@@ -3,6 +3,8 @@
 # ruff: noqa: RUF001 (signs and dashes as they are written)
 import re
 
+from agent0.grading.extraction.phrases import HEDGE, NUMERALS
+
 MOST = 4
 _QUOTES = ('""', "''", "‘’", "“”", "«»", "»«", "‹›", "„“", "„”", "‚‘", "「」", "『』", "《》", "【】", "〈〉", "<>")
 _smiley = re.compile(r"\s*(?:[:;=]['’]?-?[)D\]pP(]|\^_\^|<3|[\U0001f300-\U0001faff☀-➿\ufe0f]+)\s*\Z")
@@ -15,15 +17,13 @@ _aside = re.compile(
     r"|am confident)|(?!(?:[a-z]|pi|infinity|oo|undefined|none|zero)\b)[a-z][A-Za-z'’ -]*(?:,\s+[a-z][A-Za-z'’ -]*)*))"
 )
 _alters = re.compile(
-    r"\b(?:or|and|nor|plus|minus|times|percent|per cent|thousand|million|billion|hundred|dozen|maybe|perhaps|possibly"
-    r"|probably|presumably|wait|no|not|never|unless|if|either|otherwise|else|rather|double[ds]?|halved|twice|half"
-    r"|thirds?|quarters?|wrong|incorrect|mistake\w*|but|except|unsure|guess|approximately|about|roughly (?!speaking)"
-    r"|nearly|almost|more|less|fewer|hmm|actually|squared|cubed|negative|positive|respectively|degrees?|radians?"
-    r"|cents?|minutes?|seconds?|could|might|may|would|should|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
-    r"|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\b|n['’]t\b",
-    re.IGNORECASE,
+    rf"(?i)\b(?:or|and|plus|minus|per ?cent|double[ds]?|halved|rather|unsure|approximately|about|roughly (?!speaking)"
+    rf"|hmm|actually|squared|cubed|positive|respectively|degrees?|radians?|cents?|minutes?|seconds?|should|else|no"
+    rf"|presumably|mistaken|{NUMERALS})\b|{HEDGE.pattern}"
 )
 """Words that make another answer of what stands before them, or none."""
+
+_sure = re.compile(r"(?i)\bI (?:believe|think)\b|\b(?:without|no|beyond) (?:an?y? )?doubt\b")
 
 
 def trimmed(text: str) -> str:
@@ -31,9 +31,8 @@ def trimmed(text: str) -> str:
     if alone := _brackets.fullmatch(text):
         return alone[1]
     for _ in range(MOST):
-        shorter = unquoted(_unclosed(text if _dots.search(text) else _closing.sub("", _smiley.sub("", text)))).strip(
-            " *`_\n\t"
-        )
+        bare = text if _dots.search(text) else _closing.sub("", _smiley.sub("", text))
+        shorter = unquoted(_unclosed(bare)).strip(" *`_\n\t")
         if shorter == text:
             break
         text = shorter
@@ -60,4 +59,4 @@ def _unclosed(text: str) -> str:
 def without_aside(text: str) -> str:
     """Return ``text`` up to the comma behind which words stand that are no part of its value: ``72, in total``."""
     aside = _aside.fullmatch(text)
-    return aside["value"] if aside and not _alters.search(aside["words"]) else text
+    return aside["value"] if aside and not _alters.search(_sure.sub("", aside["words"])) else text

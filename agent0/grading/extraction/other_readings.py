@@ -1,82 +1,70 @@
 """Other readings of a reply, for golds that one value does not answer or that are said twice in two forms.
 
-Each says what the writer wrote: the last side of a chain, all of the values below one another, the letter of an option
-with its text. A value that is said in two forms counts in either where both are equal.
+Each says what the writer wrote: the last side of a chain, all of the values below one another, a value in another form.
+A value that is said in two forms counts in either where both are equal.
 """
 
 # ruff: noqa: RUF001 (signs as they are written)
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 
-from agent0.grading.extraction import is_marked
+from agent0.grading.extraction import CONCLUDED, STATED, Extract
 from agent0.grading.extraction.choices import LETTER, choice_of
-from agent0.grading.extraction.clauses import HEDGE, REFUTED, said_of_subject
 from agent0.grading.extraction.conclusions import concluded, stated, statements_of
 from agent0.grading.extraction.layout import in_sentences
+from agent0.grading.extraction.phrases import HEDGE, REFUTED, said_of_subject
 
-LONGEST, MOST_LINES, LONGEST_STATEMENT, LONGEST_TERM = 2_000, 40, 600, 40
+LONGEST, MOST_LINES, LONGEST_STATEMENT = 2_000, 40, 600
+MOST_ROUNDED = 0.005
+"""Relative difference of a rounded value."""
 Alike = Callable[[str, str], bool]
 """Whether two answers are equal, the first being what is expected."""
-_option = re.compile(
-    r"[\s$*>_`•–-]*(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?(?:option |choice )?\(?([A-J])[).:][\s}\\*_"
-    r"`].*",
-    re.DOTALL,
-)
-_another = re.compile(r"\(\s*[A-J]\s*\)|\b[B-J]\b|\b(?:or|and) A\b|\b(?:not|wrong|incorrect)\b")
+_FORMS = [
+    (re.compile(gold, re.DOTALL), re.compile(answer, re.IGNORECASE | re.DOTALL))
+    for gold, answer in (
+        (
+            r"[A-Za-z]+",
+            r"([a-z]+) (?:functions?|numbers?|integers?|matri(?:x|ces)|graphs?|sets?|triangles?|sequences?|series"
+            r"|relations?|operators?|events?|variables?|maps?|angles?|solids?|polygons?|vectors?|lines?|digits?)",
+        ),
+        (r"(?!.*(?:/|\bper\b|[a-z]{2})).*", r"(.*\d.*?) (?:per|a|an|each|every) [a-z]+"),
+        (r"-*\d+", r"(?:[^\\A-Za-z]|\\(?:cdot|times|equiv))*(?:\\equiv|≡)\s*([-−]?\d+)\s*\(?\\?p?mod.*"),
+        (".*", r"(.*\d) o['’]?clock.*"),
+        (".*", r"([^\u3040-\u30ff\u4e00-\u9fff]+)[\u3040-\u30ff\u4e00-\u9fff]{1,4}"),
+        (r"\\?\{?[^{}=]*,.*", r"\s*(?:[A-Za-z]\s*(?:∈|\\in)\s*)?\\?\{([^{}]*?)\\?\}\s*"),
+    )
+]
+"""Golds, and the part of an answer that says all of it: an adjective without its noun, a rate without its unit, a
+remainder, an hour, a number without its counter, the members of a set."""
+_congruent = re.compile(r"(?s)(.*?)(?:\\equiv|≡).*((?:\\equiv|≡)[^≡]*)")
 _several = re.compile(r",|;|\\pm|±|\band\b|\bor\b|=.*=|\\\\")
-_line = re.compile(
-    r"[\s>*+•$`\-]*(?:\\\(|\\\[)?[\s*]*([A-Za-z](?:_\{?\w\}?|[₀-₉])?)[\s*]*=([^=<>≤≥]+?)[\s*$`,.;]*(?:\\\)"
-    r"|\\\])?[\s,.;$*]*"
-)
 _sides = re.compile(r"(?<![<>!:=\\])=(?![=>])")
 _grouped = re.compile(
     r"\s*(?:\\left\s*)?(?:\\\{|[(\[{]|\\begin|\\langle|⟨)|[-\d.\s\w*]*(?:\\(?:hat|vec|mathbf)|\b[ijk]\b)"
 )
-_congruent = re.compile(r"(.*?)(?:\\equiv|≡)(?:.*)((?:\\equiv|≡)[^≡]*)", re.DOTALL)
-_modulus = re.compile(r"\\pmod\s*\{?\s*(\d+)|mod\s*(\d+)")
-_linear = re.compile(r"\s*(\w+)\s*=\s*(?:(\d+)\s*\\?[a-z]\s*([+\-−])\s*(\d+)|(\d+)\s*([+\-−])\s*(\d+)\s*[a-z])\s*")
-_assignment = re.compile(r"(?<![A-Za-z\d_^)])([a-z])\*?\s*=\s*([-−]?\d+(?:[./]\d+)?)(?![\d.]*\s*[-+*/^=a-z(])")
-_subject = re.compile(
-    r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes|arrived"
-    r"|arrives|weighs|sits|lives|owns|scored|got|gets|did) [^,;]{1,60}"
-)
 _vector = re.compile(r"\s*[-−+]?\s*\d*\s*i\s*[-−+]\s*\d*\s*j(?:\s*[-−+]\s*\d*\s*k)?\s*")
-_decimal = re.compile(r"(?:about |approximately |≈ ?)?(-?\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?")
-MOST_ROUNDED = 0.005
-_components = re.compile(r"\b(?:components?|coordinates?|entries)\b", re.IGNORECASE)
-_again = re.compile(
-    r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words|or in other words|which is(?: the same a"
-    r"s)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
-)
-_in_other_words = re.compile(r"\b(?:i\.e\.|that is,|in other words)", re.IGNORECASE)
-_denied = re.compile(r"\b(?:not|never|if|may|might|could|wrong)\b|n['’]t\b|\?", re.IGNORECASE)
+_respelled = re.compile(r"\\mathcal\s*\{?([A-Z])\}?|(?<=\\\\)\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]")
 _function = re.compile(r"\s*([a-z](?=\^\{?-1|\s*\()|y)(?:\^\{?-1\}?)?\s*(?:\([a-z]\))?\s*=\s*([^=]+)")
 _free = re.compile(r"(?<![A-Za-z\\])([A-Zck])(?:(?![A-Za-z(])|(?=e\s*\^))")
-_PIECES = [
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        r"([a-z]+) (?:functions?|numbers?|integers?|matri(?:x|ces)|graphs?|sets?|triangles?|sequences?|series"
-        r"|relations?|operators?|events?|variables?|maps?|angles?|solids?|polygons?|vectors?|lines?|digits?)",
-        r"(.*\d.*?) (?:per|a|an|each|every) [a-z]+",
-        r"(?:[^\\A-Za-z]|\\(?:cdot|times|equiv))*(?:\\equiv|≡)\s*([-−]?\d+)\s*\(?\\?p?mod.*",
-        r"(.*\d) o['’]?clock.*",
-        r"([^\u3040-\u30ff\u4e00-\u9fff]+)[\u3040-\u30ff\u4e00-\u9fff]{1,4}",
-    )
-]
-"""Parts that say all of an answer: an adjective without its noun, a rate without its unit, a remainder, an hour."""
-_PIECE_OF = (r"[A-Za-z]+", r"(?!.*(?:/|\bper\b|[a-z]{2})).*", r"-*\d+", ".*", ".*")
-"""The golds that each of them is a part for."""
-_members = re.compile(r"\s*(?:[A-Za-z]\s*(?:∈|\\in)\s*)?\\?\{([^{}]*?)\\?\}\s*")
 _joints = re.compile(r"\s*,\s*(?:and|or)\s+|\s*[,;]\s*|\s+(?:and|or)\s+|\s*\\text\s*\{\s*(?:and|or)\s*\}\s*")
 _chained = re.compile(r"\b([a-z])\s*=\s*([a-z])\s*=\s*([-−\d./]+)")
-_name = re.compile(r"\s*(?:([A-Za-z](?:_\{?\w+\}?|[₀-₉]+)?)\s*=)?\s*([^=<>≤≥]+?)\s*")
-_signs = re.compile(r"\s*(?:±|\\pm|\+/-)\s*(\w[^±]*)")
+_signs = re.compile(r"(?<![\w)}])(?<![\w)}]\s)(?:±|\\pm)\s*(\w+)")
+_named = re.compile(r"\s*(?:([A-Za-z](?:_\{?\w+\}?|[₀-₉]+)?)\s*=)?\s*([^=<>≤≥]+?)\s*")
+_line = re.compile(
+    r"(?:\d{1,2}[.)]\s)?[\s>*+•$`\-]*(?:\\\(|\\\[)?[\s*]*([A-Za-z](?:_\{?\w\}?"
+    r"|[₀-₉])?)[\s*]*=([^=<>≤≥]+?)[\s*$`,.;]*(?:\\\)|\\\])?[\s,.;$*]*"
+)
+_assignment = re.compile(r"(?<![A-Za-z\d_^)])([a-z])\*?\s*=\s*([-−]?\d+(?:[./]\d+)?)(?![\d.]*\s*[-+*/^=a-z(])")
+_components = re.compile(r"(?i)\b(?:components?|coordinates?|entries)\b")
+_again = re.compile(
+    r",?\s*\(?(?:i\.e\.|that is|or,? equivalently|equivalently|in other words|or in other words"
+    r"|which is(?: the same as)?|or)[,:]?\s+|\s*(?:≈|\\approx)\s*"
+)
+_in_brackets = re.compile(r"(.+?)\s*\(([-\d.,/]+)\)|(.+?) or (.+)")
+_decimal = re.compile(r"(?:about |approximately |≈ ?)?(-?\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?")
 _degrees, _pi = re.compile(r"\\circ|°|degree"), re.compile(r"\\pi(?![A-Za-z])|π")
 _radians = re.compile(r"\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:radians?|rad)\.?\s*\}?\s*$")
-_item = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+[*_`$]*(.+?)[*_`$.,;]*\s*")
-_words = re.compile(r"[a-z][a-z'-]*(?: [a-z][a-z'-]*){2,}")
-_explains = re.compile(r"[\s*_#>]*(?:explanation|reason(?:ing)?|rationale|because|justification|why)\b", re.IGNORECASE)
-_term = re.compile(r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}|([A-Za-z][A-Za-z' -]*)")
 _CLASSES = [
     set(names.split())
     for names in (
@@ -85,91 +73,64 @@ _CLASSES = [
         "north south east west northeast northwest southeast southwest",
     )
 ]
-_beside = re.compile(r"\b(?:before|after|until|since|from|than)\b", re.IGNORECASE)
-_further = re.compile(r"\s*(?:and|then|next|followed|while|whereas|but)\b", re.IGNORECASE)
-_states = re.compile(
-    r"(?:[:—]|\b(?:is|are|was|were|be|been|becomes|became|remains|called|named|facing|faces|to|in|on|at|the|a|an|as"
-    r"|(?:it|that|s?he)['’]s|definitely|clearly|therefore|thus|indeed|simply|exactly|logically|deductively|says?"
-    r"|argument|answer))\s*$",
-    re.IGNORECASE,
+_beside = re.compile(r"(?i)\b(?:before|after|until|since|from|than)\b")
+_subject = re.compile(
+    r"(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|won|wins|finished|finishes|came|comes|arrived"
+    r"|arrives|weighs|sits|lives|owns|scored|got|gets|did) [^,;]{1,60}"
 )
-"""What stands before a term that is stated."""
 
 
-def other_readings(gold: str, answer: str | None, reply: str, alike: Alike) -> Iterator[str]:
-    """Yield what else ``reply`` (see ``reply_of``) says beside its ``answer``, where ``gold`` is expected."""
-    if answer is not None and len(answer) <= LONGEST:
-        yield from _of_answer(gold, answer, reply, alike)
-    if is_marked(reply, in_words=not LETTER.fullmatch(gold)):
+def other_readings(gold: str, extract: Extract, reply: str, alike: Alike) -> Iterator[str]:
+    """Yield what else ``reply`` (see ``reply_of``) says beside what was extracted, where ``gold`` is expected."""
+    is_letter, (answer, place) = LETTER.fullmatch(gold), extract
+    if answer is not None and len(answer) <= (1 if is_letter else LONGEST):
+        yield from [answer.upper()] if is_letter else _of_answer(gold, answer, reply, alike)
+    if place != CONCLUDED and not (is_letter and place == STATED):
         return  # what is marked as the answer is the whole of it
     text = in_sentences(reply[-LONGEST:])
     statements, masked = statements_of(text)
     last = statements[-1] if statements else ""
     shown = masked.shown(last.rpartition("; ")[2])
-    if LETTER.fullmatch(gold):
-        yield from filter(None, [*_options(text), choice_of(shown)])
+    if is_letter:
+        yield from filter(None, [choice_of(shown)])
         return
     if _several.search(gold):
         yield from _lists(text, masked.shown(last))
     if answer is not None and _components.search(last) and len(parts := _joints.split(answer)) in (2, 3):
         yield f"({', '.join(parts)})"
-    yield from _twice(gold, masked.shown(last), alike)
-    if _words.fullmatch(" ".join(gold.split())):
-        lines = [line.strip() for line in text.split("\n") if line.strip()] or [""]
-        yield from (lines[-1].rpartition(": ")[2], ", ".join(lines[-len(gold.split()) :]))
+    yield from _twice(masked.shown(last), alike)
     if len(last) <= LONGEST_STATEMENT and "?" not in last and not REFUTED.search(last):
-        yield from _in_words(gold, shown)
+        yield from _of_class(gold, shown)
         yield from stated(last, masked)
 
 
 def _of_answer(gold: str, answer: str, reply: str, alike: Alike) -> Iterator[str]:
     """Other readings of the answer alone."""
-    if LETTER.fullmatch(gold):
-        option = re.fullmatch(r"\(?([a-j])\)?", answer) or _option.fullmatch(answer)
-        if option and not _another.search(answer, option.end(1)):
-            yield option[1].upper()
-        return
     if "!" not in answer and f"{answer}!" in reply:
         yield f"{answer}!"
-    yield from _last_of(re.sub(r"\\\\\s*\[[\d.]+\s*(?:pt|em|ex|mm|cm)\]", r"\\\\", answer), alike)
-    yield from _congruence(gold, answer)
+    yield (answer := _respelled.sub(r"\1", answer))
+    yield from _last_side(answer, alike)
+    if "mod" in gold and (match := _congruent.fullmatch(answer)):
+        yield f"{match[1]}{match[2]}"
     yield from _named_otherwise(gold, answer)
-    for part, whole in zip(_PIECES, _PIECE_OF, strict=True):
-        if (match := part.fullmatch(answer)) and re.fullmatch(whole, gold, re.DOTALL):
-            yield match[1]
-    match = re.fullmatch(r"(.+?)\s*\(([-\d.,/]+)\)|(.+?) or (.+)", answer)
-    if match and alike(match[1] or match[3], match[2] or match[4]):
-        yield match[2] or match[3]
-    if _several.search(gold) and (listed := _values(answer)):
-        yield listed
+    forms = (form.fullmatch(answer) for of, form in _FORMS if of.fullmatch(gold))
+    yield from (form[1] for form in forms if form)
+    if match := _in_brackets.fullmatch(answer):
+        yield from _equal(*filter(None, match.groups()), alike=alike)
+    if _several.search(gold) and (values := _values(answer)):
+        yield values
 
 
-def _last_of(answer: str, alike: Alike) -> Iterator[str]:
+def _last_side(answer: str, alike: Alike) -> Iterator[str]:
     """The last side of a chain, or of an equation that is true or names what it writes out."""
     sides = [side.strip(" .") for side in _sides.split(answer)]
-    if not all(sides) or any(re.search(r"[,;]|\b(?:or|and)\b", side) for side in sides[1:-1]):
+    if _vector.fullmatch(sides[-1]):
+        yield re.sub(r"(?<![A-Za-z])([ijk])(?![A-Za-z])", r"\\mathbf{\1}", sides[-1])
+    if len(sides) < 2 or not all(sides) or any(re.search(r"[,;]|\b(?:or|and)\b", side) for side in sides[1:-1]):
         return
-    ends = len(sides) > 2 or (len(sides) == 2 and (_grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0])))
-    in_one = len(sides) == 2 and ("%" in sides[1] or all(map(_degrees.search, sides)) or alike(sides[1], sides[0]))
-    side = sides[-1]
-    if _vector.fullmatch(side):
-        yield re.sub(r"(?<![A-Za-z])([ijk])(?![A-Za-z])", r"\\mathbf{\1}", side)
-    elif ends or in_one:
-        yield side
-    if r"\mathcal" in answer:
-        yield re.sub(r"\\mathcal\s*\{?([A-Z])\}?", r"\1", answer)
-
-
-def _congruence(gold: str, answer: str) -> Iterator[str]:
-    """The last step of a chain of congruences, and ``x = 5k + 2`` as one, where one is expected."""
-    if (modulus := _modulus.search(gold)) is None:
-        return
-    if match := _congruent.fullmatch(answer):
-        yield f"{match[1]}{match[2]}"
-    if match := _linear.fullmatch(answer):
-        step, sign, rest = (match[2], match[3], match[4]) if match[2] else (match[7], match[6], match[5])
-        if step == (modulus[1] or modulus[2]) and (match[2] or sign == "+"):
-            yield f"{match[1]} \\equiv {'-' if sign in '-−' and match[2] else ''}{rest} \\pmod{{{step}}}"
+    is_value = len(sides) > 2 or _grouped.match(sides[1]) or re.search("[A-Z]{2}", sides[0]) or "%" in sides[1]
+    if is_value or all(map(_degrees.search, sides)) or alike(sides[1], sides[0]):
+        yield sides[-1]
 
 
 def _named_otherwise(gold: str, answer: str) -> Iterator[str]:
@@ -180,115 +141,74 @@ def _named_otherwise(gold: str, answer: str) -> Iterator[str]:
         answer = f"{gold[: expected.start(2)]}{function[2]}" if same else answer
         yield answer
     free, expected_free = set(_free.findall(answer)), set(_free.findall(gold))
-    if "C" in expected_free and "C" not in free and len(other := free - expected_free) == 1:
+    if "C" in expected_free - free and len(other := free - expected_free) == 1:
         yield _free.sub(lambda match: "C" if match[1] in other else match[0], answer)
 
 
-def _values(answer: str) -> str | None:
-    """The values of a list, without the names before them, each of ``\\pm`` apart."""
-    if match := _members.fullmatch(answer):
-        return match[1]
-    parts = [_name.fullmatch(part) for part in _joints.split(_chained.sub(r"\1=\3, \2=\3", answer))]
-    names = {part[1][0] for part in parts if part and part[1]}
-    if not all(parts) or (len(names) > 1 and re.search(r"\bor\b", answer)):
-        return None
-    values: list[str] = []
-    for name, value in (part.groups() for part in parts if part):
-        signs = _signs.fullmatch(value)
-        each = [signs[1], f"-{signs[1]}"] if signs else [value]
-        values += each if len(names) <= 1 else [f"{name} = {signed}" for signed in each]
-    return ", ".join(values)
+def _values(answer: str) -> str:
+    """The values of a list, without the name before them where it is one, those of ``\\pm`` apart; empty of anything
+    else."""
+    answer = _signs.sub(r"\1, -\1", _chained.sub(r"\1=\3, \2=\3", answer))
+    parts = [_named.fullmatch(part) for part in _joints.split(answer)]
+    pairs = [(part[1], part[2]) for part in parts if part]
+    names = {name[0] for name, _ in pairs if name}
+    if len(pairs) < len(parts) or (len(names) > 1 and re.search(r"\bor\b", answer)):
+        return ""
+    return ", ".join(f"{name} = {value}" if len(names) > 1 else value for name, value in pairs)
 
 
 def _lists(text: str, last: str) -> Iterator[str]:
-    """The values of names or the items on the last lines, or those that the last statement names or lists."""
+    """The values of names on the last lines, or those that the last statement names or lists."""
     lines = [line for line in text.split("\n") if line.strip()][-MOST_LINES:]
-    for pattern in (_line, _item):
-        rows: list[re.Match[str]] = []
-        while len(rows) < len(lines) and (match := pattern.fullmatch(lines[-1 - len(rows)])):
-            rows.insert(0, match)
-        pairs = [(row[1], row[row.lastindex or 1].strip()) for row in rows]
-        names = {name for name, _ in pairs}
-        if len(rows) < 2 or (pattern is _line and 1 < len(names) < len(rows)):
-            continue
-        named = pattern is _line and len({name[0] for name in names}) > 1
-        yield ", ".join(f"{name} = {value}" if named else value for name, value in pairs)
-    if HEDGE.search(last.replace(" first", "")) or REFUTED.search(last):
-        return
-    named_values = _assignment.findall(last)
-    if len(dict(named_values)) == len(named_values) > 1 and not re.search(r"\bor\b", last):
-        yield ", ".join(f"{name} = {value}" for name, value in named_values)
-    listed = re.search(r"\b(?:namely|(?:they|these|which) are)[:,]?\s+(.+)", last)
+    pairs = [match.groups() for match in takewhile(bool, map(_line.fullmatch, reversed(lines))) if match][::-1]
+    is_clear = not HEDGE.search(last.replace(" first", "")) and not REFUTED.search(last)
+    if len(pairs) < 2 and is_clear and not re.search(r"\bor\b", last):
+        pairs = _assignment.findall(last)
+    names = {name for name, _ in pairs}
+    if len(pairs) > 1 and len(names) in (1, len(pairs)):
+        yield _values(", ".join(f"{name} = {value.strip()}" for name, value in pairs))
+    listed = re.search(r"\b(?:namely|(?:they|these|which) are)[:,]?\s+(.+)", last) if is_clear else None
     if listed and (values := concluded(f"It is {listed[1]}")):
         yield values
 
 
-def _options(text: str) -> Iterator[str]:
-    """The letter of the option that the last line is, or the first one before an explanation, where no other line is
-    one."""
-    lines = [line for line in text.split("\n")[-MOST_LINES:] if line.strip()]
-    options = [_option.fullmatch(line) for line in lines]
-    if not any(options):
-        return
-    if options[0] and not any(options[1:]) and len(lines) > 1 and _explains.match(lines[1]):
-        yield options[0][1]
-    last = options[-1]
-    if last and not any(options[:-1]) and not _another.search(lines[-1], last.end(1)) and not HEDGE.search(lines[-1]):
-        yield last[1]
-
-
-def _in_words(gold: str, statement: str) -> Iterator[str]:
-    """What the statement says where a word or a term is expected."""
-    match = _term.fullmatch(gold.strip())
-    term = (match[1] or match[2]).strip() if match else ""
-    if not term or len(term) > LONGEST_TERM:
-        return
-    yield from _of_class(term, statement)
-    bare = re.sub(r"[*_`$\"“”]", "", statement).strip().rstrip(".!")
-    before = bare[: len(bare) - len(term)]
-    clause = re.split(r"[,;:]|\b(?:so|therefore|thus|hence)\b", before)[-1]
-    states = bare.casefold().endswith(term.casefold()) and not before[-1:].isalnum() and _states.search(before)
-    if states and not _further.match(clause) and not HEDGE.search(clause):
+def _of_class(gold: str, statement: str) -> Iterator[str]:
+    """The words of the statement, the one member of the gold's class that it names, its subject, and what it says."""
+    term = (re.sub(r"\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}", r"\1", gold.strip())).lower().strip()
+    if term == "none" and statement.lower().startswith("none of the"):
         yield term
-
-
-def _of_class(term: str, statement: str) -> Iterator[str]:
-    """The one member of the term's class that the statement names, its subject, and what it says of it."""
-    if term.lower() == "none" and re.match("none of the(?:se|m)?", statement.lower()):
-        yield term
-    if HEDGE.search(statement.replace(" first", "")):
+    if not re.fullmatch("[a-z][a-z' -]*", term) or HEDGE.search(statement.replace(" first", "")):
         return
-    named = set(re.findall(r"[a-z]+", statement.lower())) & next((c for c in _CLASSES if term.lower() in c), set())
+    yield statement.strip(" .!*_")
+    named = set(re.findall(r"[a-z]+", statement.lower())) & next((c for c in _CLASSES if term in c), set())
     if len(named) == 1 and not _beside.search(statement):
-        yield term if named == {term.lower()} else named.pop()
+        yield named.pop()
     if subject := _subject.fullmatch(statement):
         yield subject[1]
-    if word := said_of_subject(statement.rstrip(".!")):
-        yield word
+    if phrase := said_of_subject(statement.rstrip(".!")):
+        yield phrase
 
 
-def _twice(gold: str, statement: str, alike: Alike) -> Iterator[str]:
+def _twice(statement: str, alike: Alike) -> Iterator[str]:
     """Both forms of a value that the statement says twice, where they are equal."""
-    parts = _again.split(statement)
-    if len(parts) != 2:
-        return
-    first, second = concluded(parts[0]), concluded(f"It is {re.split(r'[,)](?= |$)', parts[1])[0]}")
-    if first is None and second and _in_other_words.search(statement) and not _denied.search(statement):
-        yield second
-    if first is None or second is None:
-        return
-    mixed = bool(_degrees.search(first)) != bool(_degrees.search(second))
-    one, other = (_in_degrees(form) if _degrees.search(gold) or mixed else form for form in (first, second))
-    equal = alike(one, other)
-    if mixed and equal:
-        yield from (first, second)
-    if equal or alike(other, one) or _near(one, other):
-        yield from (one, other)
+    first, *rest = _again.split(statement)
+    if len(rest) == 1:
+        forms = [concluded(first), concluded(f"It is {re.split(r'[,)](?= |$)', rest[0])[0]}")]
+        yield from _equal(*filter(None, forms), alike=alike)
 
 
-def _near(first: str, second: str) -> bool:
+def _equal(*forms: str, alike: Alike) -> Iterator[str]:
+    """Two forms of a value where one is the other, in other words, in degrees or rounded."""
+    if len(forms) != 2:
+        return
+    values = [_in_degrees(form) for form in forms] if any(map(_degrees.search, forms)) else list(forms)
+    if alike(*values) or alike(*reversed(values)) or _near(values):
+        yield from forms
+
+
+def _near(forms: Sequence[str]) -> bool:
     """Whether one of two values is the other, rounded."""
-    matches = [_decimal.fullmatch(text.strip(" $…")) for text in (first, second)]
+    matches = [_decimal.fullmatch(text.strip(" $…")) for text in forms]
     values = [float(match[1]) / float(match[2] or 1) for match in matches if match and float(match[2] or 1)]
     return len(values) == 2 and abs(values[0] - values[1]) <= MOST_ROUNDED * abs(values[1])
 

@@ -4,7 +4,7 @@
 import re
 from dataclasses import dataclass, field
 
-from agent0.grading.rules import rewrite, rules, without_entities
+from agent0.grading.rules import rewrite, rules
 
 MOST = 1_000
 """Pieces of one reply that are set off."""
@@ -18,17 +18,18 @@ _HTML = rules(
     flags=re.IGNORECASE,
 )
 _block = re.compile(
-    r"\$\$(?P<a>(?:(?!\$\$).)+)\$\$|\\\[(?P<b>(?:(?!\\\]).)+)\\\]|\\begin\{(?P<n>align\*?|aligned|equation\*?"
-    r"|gather\*?)\}(?P<c>(?:(?!\\end).|\\end\{(?!(?P=n)))+)\\end\{(?P=n)\}",
-    re.DOTALL,
+    r"(?s)\$\$(?P<a>(?:(?!\$\$).)+)\$\$|\\\[(?P<b>(?:(?!\\\]).)+)\\\]|\\begin\{(?P<n>align\*?|aligned|equation\*?"
+    r"|gather\*?)\}(?P<c>(?:(?!\\end).|\\end\{(?!(?P=n)))+)\\end\{(?P=n)\}"
 )
 _inline = re.compile(r"(?<!\\)\$(?P<a>[^$\n]+?)(?<!\\)\$(?!\d)|\\\((?P<b>(?:(?!\\\)).)+?)\\\)|`(?P<c>[^`\n]+)`")
 _bold = re.compile(r"\*\*(?P<a>(?:(?!\*\*)[^\n])+)\*\*|__(?P<b>(?:(?!__)[^\n])+)__")
+_valued = re.compile(r"(?i)[\d\ue000]|[^\w\s,'’.-]|^[A-Z]$|^(?:yes|no|true|false)\b")
+"""Bold words that say more than themselves."""
 _goes_on = re.compile(r"[ \t]+[a-z]")
 """What goes on with the sentence that a display stands in."""
 _stop = re.compile(
-    r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)(?!(?<=[\w)\ue010-\uf8ff])!\s*(?:[=+*/×·"
-    r"÷≈−,)\ue000-]|[a-z]))[.!?。！？](?=[*_\"')]*(?:\s|\Z))|(?<=[。！])"
+    r"(?<![.\s(])(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bcf)(?<!\bSt)(?<!\bMr)(?<!\bDr)(?!(?<=[\w)\ue010-\uf8ff])!\s*"
+    r"(?:[=+*/×·÷≈−,)\ue000-]|[a-z]))[.!?。！？](?=[*_\"')]*(?:\s|\Z))|(?<=[。！])"
 )
 _abbreviated = re.compile(r"(?:\b[ap]\.m|\bi\.e|\be\.g|\bapprox|\bresp|\bdeg|^\s*\d{1,2})\.$")
 _bullet = re.compile(r"^\s*(?:[-*+•>]\s+|#{1,6}\s+|\d{1,2}[.)]\s+(?=\D)|\([a-z]\)\s+)*")
@@ -42,17 +43,15 @@ _date = re.compile(
     rf"|{_DAY} (?:of )?{_MONTH}(?:,? \d{{4}})?|{_MONTH} \d{{4}})(?!\w)"
 )
 _sign_off = re.compile(r"\\(?:blacksquare|square|qed|checkmark|Box)\b[.]?|∎")
-_rows = re.compile(r"\\begin\{(aligned|align\*?|gathered|split)\}(.*)\\end\{\1\}", re.DOTALL)
+_rows = re.compile(r"(?s)\\begin\{(aligned|align\*?|gathered|split)\}(.*)\\end\{\1\}")
 
 
 @dataclass
 class Text:
-    """``text`` with one private character for each set-off piece; ``pieces`` are their contents, ``bold`` which of them
-    are set in bold."""
+    """``text`` with one private character for each set-off piece; ``pieces`` are their contents."""
 
     text: str
     pieces: list[str] = field(default_factory=list)
-    bold: list[bool] = field(default_factory=list)
 
     def shown(self, text: str) -> str:
         """``text`` with the pieces in their places."""
@@ -69,13 +68,12 @@ class Text:
         if len(self.pieces) >= MOST:
             return " "
         self.pieces.append(content.strip())
-        self.bold.append(bold)
         return (BOLD if bold else FORMULA) + chr(0xE010 + len(self.pieces) - 1)
 
 
 def set_off(text: str) -> Text:
     """Put signs in place of the pieces of ``text`` that are set off, and lines in place of its blocks."""
-    text = rewrite(without_entities(_sign.sub("", text)), _HTML)
+    text = rewrite(_sign.sub("", text), _HTML)
     masked = Text("")
     text = _block.sub(
         lambda f: f" {masked.set_off(_last_row(f), False)}{' ' if _goes_on.match(f.string, f.end()) else chr(10)}", text
@@ -87,14 +85,15 @@ def set_off(text: str) -> Text:
         text,
     )
     text = _date.sub(lambda f: masked.set_off(f[0], False), text)
-    masked.text = _bold.sub(lambda f: masked.set_off(f["a"] or f["b"], True) + _ending(f), text)
+    masked.text = _bold.sub(lambda f: _in_bold(f, masked), text)
     return masked
 
 
-def _ending(match: re.Match[str]) -> str:
-    """The stop that ends a sentence in bold."""
-    inside = (match["a"] or match["b"]).rstrip()
-    return ". " if inside.endswith((".", "!")) and not _abbreviated.search(inside) else ""
+def _in_bold(match: re.Match[str], masked: Text) -> str:
+    """Bold words set off where they say a value or are a whole line, else as words."""
+    content = str(match[match.lastgroup or 0])
+    line = match.string[: match.start()].rpartition("\n")[2] + match.string[match.end() :].partition("\n")[0]
+    return masked.set_off(content, True) if _valued.search(content) or not re.search(r"\w", line) else content
 
 
 def _last_row(match: re.Match[str]) -> str:

@@ -46,11 +46,11 @@ def compared(gold: str, candidate: str | None, *, reply: bool = False, kind: str
     if not reply or candidate is None:
         return grade_as(kind, gold, candidate)
     text = reply_of(candidate)
-    answer = extracted(text).answer
-    first = grade_as(kind, gold, answer)
+    extract = extracted(text)
+    first = grade_as(kind, gold, extract.answer)
     if first.correct is True:
         return first
-    others = other_readings(gold, answer, text, lambda *both: grade_as(kind, *both).correct is True)
+    others = other_readings(gold, extract, text, lambda *both: grade_as(kind, *both).correct is True)
     grades: list[Grade] = []
     for other in others:
         grades.append(grade_as(kind, gold, other))
