@@ -14,10 +14,10 @@ from agent0.grading import Grade, grade, guard
 from agent0.grading.comparison.decisions import decided_in_words
 from agent0.grading.comparison.words.calendar import timed
 from agent0.grading.golds import without_solution
+from agent0.grading.math.cleaning import unmarked
 from agent0.grading.math.forms import Expression
 from agent0.grading.math.undone import unevaluated
 from agent0.grading.normal_form import normal_form
-from agent0.grading.notation.markup import unmarked
 from agent0.grading.notation.steps import in_one_notation, is_plain
 from agent0.registry import Registry
 

@@ -17,7 +17,7 @@ from agent0.grading.comparison.words import terms
 from agent0.grading.comparison.words.calendar import same_date, same_time
 from agent0.grading.comparison.words.choices import same_choice, same_choice_word
 from agent0.grading.comparison.words.statements import degrees_for_radians, same_statement, same_text
-from agent0.grading.notation.layout import spelled_alike
+from agent0.grading.notation.sides import spelled_alike
 from agent0.grading.notation.steps import LONGEST, without_gaps
 
 Decision = tuple[bool, str]

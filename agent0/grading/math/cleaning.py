@@ -1,74 +1,113 @@
-"""LaTeX and plain text of an answer brought to one spelling, before anything is read. String work in linear time."""
+"""Answers without markup, with signs and commands in one spelling; then without units. String work in linear time."""
 
 # ruff: noqa: RUF001 (look-alike characters are what is replaced here)
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent0.chat_format import unboxed
+from agent0.chat_format import opened
 from agent0.grading.math.algebra import opaque
 from agent0.grading.math.units import cut_unit, spelt
-from agent0.grading.rules import rewrite, rules
+from agent0.grading.rules import rewrite, rules, without_entities
 
-_UNSEEN = (
-    "\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2066\u2067\u2068\u2069\ufeff"
+MOST = 20
+_NAMED = """
+    √ sqrt ∞ infty × times · cdot ⋅ cdot ≤ le ≥ ge ⩽ le ⩾ ge ≠ ne ≈ approx ≡ equiv ≅ cong ∼ sim ∝ propto ± pm ∓ mp
+    ∪ cup ∩ cap ∈ in ∉ notin ⊂ subset ⊆ subseteq ⊃ supset ∖ setminus ∅ emptyset ∠ angle △ triangle ∥ parallel ⊥ perp
+    ⟂ perp ⟨ langle ⟩ rangle ∣ mid → to ⇒ Rightarrow ⇔ Leftrightarrow ↔ leftrightarrow ∧ land ∨ lor ¬ neg ∀ forall
+    ∃ exists ⊕ oplus ∘ circ ∇ nabla ∂ partial ∑ sum ∏ prod ∫ int ⌊ lfloor ⌋ rfloor ⌈ lceil ⌉ rceil … ldots ϕ phi
+    λ lambda Λ Lambda µ mu
+""".split()  # noqa: SIM905 (a list would fill a page)
+_PLAIN = {
+    "−": "-", "–": "-", "—": "-", "÷": "/", "⁄": "/", "°": " degrees ", "º": " degrees ", "€": " euros ",
+    "£": " pounds ", "′": "'", "’": "'", "″": "''", "∶": ":", "\ufe0f": "", "\u2062": "*", "\u2063": ",", "\u2064": "+",
+}  # fmt: skip
+_greek = re.compile(r"GREEK (SMALL|CAPITAL) LETTER ([A-Z]+)")
+
+
+class _Signs(dict[int, str]):
+    """How each character is written in LaTeX, for ``str.translate``; looked up in Unicode's names at first use."""
+
+    def __missing__(self, code: int) -> str:
+        sign, name = chr(code), unicodedata.name(chr(code), "")
+        if code < 128:
+            latex = sign
+        elif letter := _greek.fullmatch(name):
+            latex = rf"\{letter[2].lower() if letter[1] == 'SMALL' else letter[2].capitalize()} "
+        elif name.startswith("DOUBLE-STRUCK CAPITAL"):
+            latex = rf"\mathbb{{{name[-1]}}}"
+        elif name.startswith("VULGAR FRACTION"):
+            latex = r"\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", sign).split("⁄"))
+        else:
+            unseen = {"Cf": "", "So": " "}.get(unicodedata.category(sign))
+            latex = unicodedata.normalize("NFKC", sign) if unseen is None else unseen
+        self[code] = latex
+        return latex
+
+
+_SIGNS = _Signs(
+    {ord(sign): rf"\{name} " for sign, name in zip(_NAMED[::2], _NAMED[1::2], strict=True)}
+    | {ord(sign): plain for sign, plain in _PLAIN.items()}
 )
-_FRACTIONS = [
-    ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅖", 2, 5), ("⅗", 3, 5), ("⅘", 4, 5),
-    ("⅙", 1, 6), ("⅚", 5, 6), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8), ("⅞", 7, 8),
-]  # fmt: skip
-_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "₀₁₂₃₄₅₆₇₈₉"
-_raised, _lowered = re.compile(f"[{_RAISED}]+"), re.compile(f"[{_LOWERED}]+")
-_plain_digits = str.maketrans(_RAISED + _LOWERED, "0123456789+-0123456789")
-_UNICODE = str.maketrans(
-    {
-        "−": "-", "–": "-", "—": "-", "π": r"\pi ", "√": r"\sqrt ", "∞": r"\infty ", "°": " degrees ", "×": r"\times ",
-        "·": r"\cdot ", "⋅": r"\cdot ", "÷": "/", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "∪": r"\cup ",
-        "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ", "∈": r"\in ",
-        **{sign: rf"\frac{{{above}}}{{{below}}}" for sign, above, below in _FRACTIONS}, "∅": r"\emptyset ",
-        "⟨": "(", "⟩": ")", "€": " euros ", "£": " pounds ", "⁄": "/", "ℓ": "l", "∠": r"\angle ", "θ": r"\theta ",
-        "′": "'", "’": "'", "\u00a0": " ", "\u2009": " ",
-        "\u202f": " ", "（": "(", "）": ")", "，": ",",
-        "\u2062": "*", "\u2063": ",", "\u2064": "+",
-        **dict.fromkeys(_UNSEEN, ""),
-    }
-)  # fmt: skip
-_NOISE = re.compile(
-    r"\\(?:left|right|big|Big|bigg|Bigg|bigl|bigr|Bigl|Bigr|displaystyle|textstyle|limits|nonumber)(?![A-Za-z])"
+_raised = re.compile("[ʰʲˡʳˢʷˣʸᵃᵇᶜᵈᵉᵏᵐⁿᵒᵖᵗᵘᵛ⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ]+")
+_lowered = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
+_script = re.compile(r"<(sup|sub)>([^<>]{1,40})</\1>", re.IGNORECASE)
+_tag = re.compile(
+    r"</?(?:b|strong|i|em|u|p|br|span|div|font|code|mark|big|small|center|h[1-6])(?:\s[^<>]*)?/?>", re.IGNORECASE
 )
-_SPACE = re.compile(r"(?<!\\)\\(?:[!,;: ]|quad|qquad|hspace\{[^{}]*\}|phantom\{[^{}]*\})|(?<=[\w)}\]$.,])~")
-_FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
+_formula = re.compile(
+    r"^\s*(?:\$\$?([^$]+)\$\$?|\\\((.+)\\\)|\\\[(.+)\\\]|(?:\*\*|__|`)([^*_`]+)(?:\*\*|__|`))\s*\.?\s*$", re.S
+)
+_spoken = re.compile(
+    r"^\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:the )?(?:final )?answer(?: is|:)\s*\}?\s*(?=[^\s}])", re.IGNORECASE
+)
+_colour = re.compile(
+    r"\\(?:text)?color(?:box)?\s*(?:\[\w+\])?\s*\{[\w.,!\-# ]*[A-Za-z.,#][\w.,!\-# ]*\}\s*"
+    r"|\\fcolorbox\s*\{\w+\}\s*\{\w+\}|\\(?:style|class|cssId)\s*\{[^{}]*\}"
+)
+_NO_MARKUP = dict.fromkeys(
+    """
+    tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge displaystyle textstyle boldmath bf it rm
+    sf tt bfseries itshape mathstrut left right big bigg Big Bigg bigl bigr bigm Bigl Bigr Bigm biggl biggr Biggl Biggr
+    limits nonumber checkmark blacksquare qed square
+    """.split(),  # noqa: SIM905
+    " ",
+)
+_COMMANDS = _NO_MARKUP | {
+    "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac", "dbinom": r"\binom", "tbinom": r"\binom",
+    "leq": r"\le ", "leqslant": r"\le ", "leqq": r"\le ", "geq": r"\ge ", "geqslant": r"\ge ", "geqq": r"\ge ",
+    "neq": r"\ne ", "lt": "<", "gt": ">", "lbrace": r"\{", "rbrace": r"\}", "colon": ":", "varnothing": r"\emptyset ",
+    "implies": r"\Rightarrow ", "Longrightarrow": r"\Rightarrow ", "measuredangle": r"\angle ",
+    "sphericalangle": r"\angle ", "Bbbk": r"\mathbb{R}", "Reals": r"\mathbb{R}", "reals": r"\mathbb{R}",
+    "R": r"\mathbb{R}", "lvert": "|", "rvert": "|", "lVert": r"\|", "rVert": r"\|", "Vert": r"\|",
+}  # fmt: skip
+_command = re.compile(r"\\([A-Za-z]+)\s*")
+_styled = re.compile(
+    r"\\(?:emph|underline|underbrace|overbrace|mathtt|mathsf|mathit|texttt|textsf|textsl|textsc|textup|textmd|mathnormal"
+    r"|ensuremath|pmb|bm|boldsymbol|mathbf|textbf|textit|uline|strut|mathcolor)(?![A-Za-z])\s*(?=\{)"
+)
+_bold = re.compile(
+    r"\\(?:mathbf|boldsymbol|bm|pmb)\s*\{?\s*(?:\\hat\s*)?\{?\s*(?:[A-Za-z]|\\[ij]math)\s*\}?\s*\}?(?![A-Za-z\d}])"
+)
+_numbers = re.compile(r"\\(?:mathbf|mathbb|mathds|Bbb)\s*\{?\s*([RZQNC])\s*\}?(?![A-Za-z])")
+_VECTOR = r"\\(?:mathbf|boldsymbol|bm|pmb|vec|overrightarrow)\s*(?:\{\s*([A-Za-z])\s*\}|([A-Za-z])(?![A-Za-z]))"
+_CROSS = re.compile(rf"{_VECTOR}\s*\\times\s*{_VECTOR}")
 _FONT = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|boldsymbol|bm|operatorname\*?)\s*\{"
 )
-_DEGREE = re.compile(r"\^?\{?\\circ(?![A-Za-z])\}?|\\degree(?![A-Za-z])|\^\{?\\degree\}?")
 _SIMPLE = rules(
-    (r"(?<=\d)(?:\{,\}|,\\!)\s*(?=\d{3}(?!\d))", ""),
-    (r"\{,\}", ","),
-    (r",\\!", ","),
+    (r"(?<=\d)(?:\{,\}|,?\\[,;:! ]|~)\s*(?=\d{3}(?!\d))", ""),
+    (r"(?<!\\)\\(?:[!,;: ]|q?quad(?![A-Za-z])|hspace\{[^{}]*\}|phantom\{[^{}]*\})|(?<=[\w)}\]$.,])~", " "),
     (r"\\\$|(?<!\\)\$", " "),
     (r"\\[()\[\]](?!\d*(?:pt|em))", " "),
-    (r"\\(?:leq|leqslant)(?![A-Za-z])", r"\\le "),
-    (r"\\(?:geq|geqslant)(?![A-Za-z])", r"\\ge "),
-    (r"\\neq(?![A-Za-z])", r"\\ne "),
     (r"\\langle(?![A-Za-z])", "("),
     (r"\\rangle(?![A-Za-z])", ")"),
-    (r"\\varnothing(?![A-Za-z])", r"\\emptyset "),
-    (r"\\(?:colon|mathbin:)(?![A-Za-z])", ":"),
-    (r"\\lt(?![A-Za-z])", "<"),
-    (r"\\gt(?![A-Za-z])", ">"),
-    (r"\\(?:lbrace)(?![A-Za-z])", r"\\{"),
-    (r"\\(?:rbrace)(?![A-Za-z])", r"\\}"),
     (r"\*\*", "^"),
-    (r"\\mathrm\{e\}", "e"),
-    (r"\\[dt]binom(?![A-Za-z])", r"\\binom"),
-    (r"\\(?:[lr]?vert|mid)(?![A-Za-z])", "|"),
-    (r"\\[lr]?Vert(?![A-Za-z])", r"\\|"),
+    (r"\\(?:vert|mid)(?![A-Za-z])", "|"),
+    (r"\^?\{?\\circ(?![A-Za-z])\}?|\\degree(?![A-Za-z])|\^\{?\\degree\}?", " degrees "),
+    (r"\\?%", " percent "),
 )
-_VECTOR = r"\\(?:mathbf|boldsymbol|bm|pmb|vec|overrightarrow)\s*(?:\{\s*([A-Za-z])\s*\}|([A-Za-z])(?![A-Za-z]))"
-_CROSS = re.compile(rf"{_VECTOR}\s*\\times\s*{_VECTOR}")
-_DISPLAY = re.compile(r"^\s*(?:\\\[(.*)\\\]|\\\((.*)\\\)|\$\$?(.*?)\$\$?)\s*\.?\s*$", re.S)
-_DIGIT_GAP = re.compile(r"(?<=\d)(?:\\[,;:! ]|~)\s*(?=\d{3}(?!\d))")
 _GROUPED = re.compile(r"-?\d{1,3}(?: \d{3})+(?:\.\d+)?")
 
 
@@ -82,19 +121,13 @@ class Clean:
 
 @lru_cache(4096)
 def clean(raw: str) -> Clean:
-    """Normalise the spelling of ``raw``: LaTeX noise, spaces, fractions and currency get one form."""
-    text = _unwrapped((raw if raw.isascii() else latex_signs(raw)).strip())
+    """Return ``raw`` without markup and unit: LaTeX noise, spaces, fractions and currency get one form."""
+    text = unmarked(raw).strip()
     dollars = "\\$" in text or bool(re.match(r"^\s*\$\s*[-\d.]", text))
-    text = spelt(_FRACTION.sub(r"\\frac", _NOISE.sub(" ", text)))
-    text = _DIGIT_GAP.sub("", text)
+    text = spelt(text)
     if r"\times" in text:
         text = _CROSS.sub(lambda match: f" {opaque(f'cross {match[1] or match[2]} {match[3] or match[4]}')} ", text)
-    text = rewrite(text, _SIMPLE)
-    text = _SPACE.sub(" ", text)
-    text = _plain_fonts(text)
-    text = _DEGREE.sub(" degrees ", text)
-    text = re.sub(r"\\?%", " percent ", text)
-    text = re.sub(r"\s+", " ", text).strip()
+    text = " ".join(_without(rewrite(text, _SIMPLE), _FONT).split())
     text = text.rstrip(".,; ") if not text.endswith("\\.") else text
     text = text.removeprefix("=").lstrip()
     if _GROUPED.fullmatch(text):
@@ -104,37 +137,43 @@ def clean(raw: str) -> Clean:
 
 
 def latex_signs(raw: str) -> str:
-    """Return ``raw`` with signs in the spelling of LaTeX; runs of raised and lowered digits in braces."""
-    raw = _raised.sub(lambda match: f"^{{{match[0].translate(_plain_digits)}}}", raw)
-    raw = _lowered.sub(lambda match: f"_{{{match[0].translate(_plain_digits)}}}", raw)
-    return raw.translate(_UNICODE)
+    """Return ``raw`` with signs in the spelling of LaTeX; runs of raised signs and lowered digits in braces."""
+    if raw.isascii():
+        return raw
+    raw = _raised.sub(lambda run: f"^{{{unicodedata.normalize('NFKC', run[0])}}}", raw)
+    raw = _lowered.sub(lambda run: f"_{{{unicodedata.normalize('NFKC', run[0])}}}", raw)
+    return raw.translate(_SIGNS)
 
 
-def _unwrapped(text: str) -> str:
-    """Without displays and boxes around the whole."""
-    for _ in range(4):
-        if match := _DISPLAY.match(text):
-            inner = next(group for group in match.groups() if group is not None)
-            if "$" in inner:
-                return text
-            text = inner.strip()
-        elif (inside := unboxed(text)) != text:
-            text = inside.strip()
-        else:
+@lru_cache(4096)
+def unmarked(text: str) -> str:
+    """Return ``text`` without markup around and inside of it; a bold letter of a product of vectors stays bold."""
+    text = without_entities(text)
+    if "<" in text:
+        text = _tag.sub(" ", _script.sub(lambda f: f"{'^' if f[1].lower() == 'sup' else '_'}{{{f[2]}}}", text))
+    text = latex_signs(text)
+    for _ in range(3):
+        if match := _formula.fullmatch(text):
+            text = str(match[match.lastindex or 0]).strip()
+    text = _unstyled(opened(text)) if "\\" in text else text
+    return _spoken.sub("", text)
+
+
+def _unstyled(text: str) -> str:
+    text = _command.sub(lambda f: _COMMANDS.get(f[1], f[0]), _colour.sub("", text))
+    text = _numbers.sub(r"\\mathbb{\1}", text)
+    is_vector = _bold.search(text) and re.search(r"\\times|\\cdot|[ijk]|\\[ij]math", text)
+    return text if is_vector else _without(text, _styled)
+
+
+def _without(text: str, command: re.Pattern[str]) -> str:
+    """``text`` with what the braces behind ``command`` hold in its place, set apart by spaces."""
+    for _ in range(MOST):
+        match = command.search(text)
+        start = match.end() - text[match.start() : match.end()].endswith("{") if match else 0
+        if match is None or (end := closing(text, start)) < 0:
             return text
-    return text
-
-
-def _plain_fonts(text: str) -> str:
-    r"""The inside of ``\text{...}`` and its kind, set apart by spaces."""
-    for _ in range(20):
-        match = _FONT.search(text)
-        if match is None:
-            return text
-        end = closing(text, match.end() - 1)
-        if end < 0:
-            return text
-        text = f"{text[: match.start()]} {text[match.end() : end]} {text[end + 1 :]}"
+        text = f"{text[: match.start()]} {text[start + 1 : end]} {text[end + 1 :]}"
     return text
 
 

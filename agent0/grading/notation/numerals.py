@@ -13,6 +13,34 @@ _DIGITS = {word: n for word, n in NUMERALS.items() if n < 10}
 _markup = re.compile(r"^\\(?:text(?:bf|rm|it)?|mathrm|mbox)\s*\{([^{}]*)\}$")
 _ANY = {*NUMERALS, *_SCALES, *_PARTS, "a", "an", "minus", "negative"}
 LONGEST = 120
+_lakhs = re.compile(r"[-\\$ ]*\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?[ .$]*")
+_engineers = re.compile(
+    r"[\s\d.+*/^(){}=-]|\\(?:frac|sqrt|pi|cdot|,)(?![A-Za-z])|(?<![A-Za-z])(?:[ijz]|e(?=\s*\^))(?![A-Za-z])"
+)
+_times = re.compile(r"(?<=\d)\s*[xX]\s*(?=\d)")
+_imaginary = re.compile(r"(?<![A-Za-z\\])[ij](?![A-Za-z])")
+
+_mixed = re.compile(r"\s*([a-z-]+) and ((?:[a-z]+)[ -](?:halves|thirds|quarters|[a-z]+ths))\s*", re.IGNORECASE)
+_to = re.compile(r"\s+(?:is\s+)?to\s+")
+_clock = re.compile(r"\d{1,2}:[0-5]\d(?!\d)")
+_numeral = re.compile(r"[a-z]+(?:-[a-z]+)?|\d[\d.]*")
+_ratio = re.compile(r"([^:=<>]{1,30}):([^:=<>]{1,30})")
+_plain_fraction = re.compile(r"-?(?:\\frac\s*\{[^{}]+\}\s*\{[^{}]+\}|\d+\s*/\s*\d+)")
+
+
+def one_figure(gold: str, answer: str) -> tuple[str, str]:
+    """Return both without the commas of India, with ``x`` between numbers as a times sign where the answer has one, and
+    ``j`` as ``i`` where the other side has that for the imaginary unit."""
+    if _times.search(answer):
+        gold, answer = _times.sub(r" \\times ", gold), _times.sub(r" \\times ", answer)
+    if "," not in gold and _lakhs.fullmatch(answer):
+        answer = answer.replace(",", "")
+    units = [set(_imaginary.findall(text)) for text in (gold, answer)]
+    texts = [text for text in (gold, answer) if not re.search(r"\d", text)]
+    is_number = texts in ([], [gold]) and not _engineers.sub("", f"{gold} {answer}")
+    if is_number and sorted(map(sorted, units)) == [["i"], ["j"]]:
+        gold, answer = (_imaginary.sub("i", text) for text in (gold, answer))
+    return gold, answer
 
 
 def in_figures(gold: str, answer: str) -> tuple[str, str]:
@@ -24,6 +52,8 @@ def in_figures(gold: str, answer: str) -> tuple[str, str]:
 
 def figures(text: str) -> str:
     """Return ``text`` with the number that it begins with in figures, where at most two words of a unit follow."""
+    if " and " in text and (mixed := _mixed.fullmatch(text)):
+        return f"{figures(mixed[1])} {figures(mixed[2])}"
     match = _markup.match(text.strip())
     bare = (match[1] if match else text).strip().rstrip(".").lower()
     first = re.match(r"[a-z]+|\d+(?= and a )", bare)
@@ -80,3 +110,22 @@ def _whole(words: list[str]) -> int | None:
         else:
             return None
     return total + group if words else None
+
+
+def in_ratios(gold: str, answer: str) -> tuple[str, str]:
+    """Return ``3 to 4`` as ``3:4``, where the gold is a ratio or a fraction; a ratio of two as the fraction, where one
+    side is one."""
+    is_ratio = ":" in gold and r"\{" not in gold and not _clock.search(gold)
+    if not is_ratio and not _plain_fraction.fullmatch(gold.strip()):
+        return gold, answer
+    parts = _to.split(answer.strip().strip("."))
+    if len(parts) > 1 and all(_numeral.fullmatch(part.lower()) for part in parts):
+        answer = ":".join(figures(part) for part in parts)
+    ratios = [_ratio.fullmatch(text.strip()) for text in (gold, answer)]
+    if bool(ratios[0]) == bool(ratios[1]) or "," in answer:
+        return gold, answer
+    expected, fraction = (
+        rf"\frac{{{ratio[1].strip()}}}{{{ratio[2].strip()}}}" if ratio else text
+        for ratio, text in zip(ratios, (gold, answer), strict=True)
+    )
+    return expected, fraction

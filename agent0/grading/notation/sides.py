@@ -28,6 +28,13 @@ _based, _ratio = re.compile(r"_\s*\{?\d+\}?\s*\)?$"), re.compile(r"^[^:a-z]+(?::
 _counted = re.compile(r"\\[dt]?binom(?![A-Za-z])")
 _gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
 
+_letter = re.compile(r"\s*[A-Za-z](?:_\{?\w+\}?)?\s*")
+_sides = re.compile(r"(?<![<>!:\\])=(?!=)")
+_space = re.compile(r"(?<![A-Za-z\d])\s+|\s+(?![A-Za-z\d])")
+_single = re.compile(r"([_^]|\\binom\s?|\\frac\s?)([A-Za-z\d])(?:\s*([A-Za-z\d]))?")
+_costly = re.compile(r"\\(?:sum|prod|int|lim|binom|ldots)(?![A-Za-z])|\)\s*\^T|[A-Z]\s*\^T")
+_starred = re.compile(r"\*\*([A-Za-z])\*\*")
+
 
 def last_side(gold: str, answer: str) -> str:
     """Return what ``answer`` comes to where it is a chain ``f(x) = a = b`` and the gold is a value; the gold's own name
@@ -90,3 +97,41 @@ def _of_equation(gold: str, sides: list[str], answer: str) -> str:
 
 def _tight(text: str) -> str:
     return _gap.sub("", _partial.sub(r"\\frac{\\partial \1}{\\partial \2}", text.replace("∂", r"\partial ")))
+
+
+def one_side(text: str, gold: str) -> str:
+    r"""Return of ``a \approx b`` the side that is wanted: the rounded one where the gold is a decimal. Of a mere name,
+    as in ``x \approx b``, nothing exact is said: that stays no value."""
+    if "**" in text and ("mathbf" in gold or "vec" in gold):
+        text = _starred.sub(r"\\mathbf{\1}", text)
+    if _nearly.search(gold) or not (nearly := _nearly.search(text)):
+        return text
+    if not nearly.start() or _letter.fullmatch(text[: nearly.start()]):
+        return text
+    return text[nearly.end() :] if "." in gold else text[: nearly.start()]
+
+
+def turned_alike(gold: str, answer: str) -> tuple[str, str]:
+    """Return the answer with its sides turned round where one of them is the gold's other side."""
+    expected, found = _sides.split(gold), _sides.split(answer)
+    if len(expected) == len(found) == 2:
+        (left, right), (ours, theirs) = (["".join(side.split()) for side in sides] for sides in (expected, found))
+        if ours != left and theirs != right and (ours == right or theirs == left):
+            return gold, f"{found[1]} = {found[0]}"
+    return gold, answer
+
+
+def spelled_alike(gold: str, answer: str) -> bool:
+    """Whether both are one sum, product, integral, endless list or transpose, but for spaces and braces."""
+    return bool(_costly.search(gold)) and _closed(gold) == _closed(answer)
+
+
+def _closed(text: str) -> str:
+    text = _single.sub(
+        lambda match: (
+            f"{match[1].strip()}{{{match[2]}}}"
+            + (f"{{{match[3]}}}" if match[1][0] == "\\" and match[3] else match[3] or "")
+        ),
+        text,
+    )
+    return _space.sub("", text.replace(r"\{", "{").replace(r"\}", "}"))

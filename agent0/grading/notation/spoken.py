@@ -75,9 +75,10 @@ def in_notation(text: str) -> str:
     if match := _geometry.fullmatch(text.strip(" .$")):
         kind = match[1]
         return rf"\{_GEOMETRY[kind]}{{{match[2]}}}" if kind in _GEOMETRY else rf"\{kind} {match[2]}"
-    made = _numeral.sub(lambda f: f" {figures(f[0].strip())} ", f" {text.translate(_SIGNS).strip(' .')} ")
+    before = f" {text.translate(_SIGNS).strip(' .')} "
+    made = _numeral.sub(lambda f: f" {figures(f[0].strip())} ", before)
     made = _greek(rewrite(made, _phrases))
-    if "/" in made and re.search(r"[+]|\d\s*-|\w\s+-\s", made):
+    if made == before or ("/" in made and re.search(r"[+]|\d\s*-|\w\s+-\s", made)):
         return text
     made = _root.sub(_rooted, made)
     made = _choose.sub(r"\\binom{\1}{\2}", made)
