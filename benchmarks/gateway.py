@@ -22,7 +22,7 @@ from statistics import mean, median, quantiles
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.budgets import open_ledger
-from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import load
 from agent0.events.values import Turn
 from agent0.infra.gateway.billed import Billed, Books, Remote
@@ -67,7 +67,7 @@ def model_of(log: Log, folder: Path, bare: Model) -> Iterator[dict[str, Model]]:
     """The three kinds of calls."""
     held = load("scripted", {"home": str(folder)}, {})
     ledger, store = open_ledger(held, log), FileArtifacts(folder)
-    books = Books(ledger, Prices(held.router), log, store, recorded, now, Pins(log, "segment"))
+    books = Books(ledger, Prices(held.router), log, store, recorded, utc_now, Pins(log, "segment"))
     remote = Remote("anthropic", "claude-sonnet-4-5", "judge", "me", {}, usage=("anthropic", "default"))
     cache = AnswerCache(folder / "answers.sqlite", 1, 16)
     guards, billed = Guards(RateLimits(), Breaker(5, 30), Retries(0, 60)), Billed(bare, remote, books)

@@ -260,8 +260,8 @@ def estimate(work: Work, shape: Shape) -> MemoryNeed:
             function=not work.through,
         )  # fmt: skip
     return need(
-        shape, rank=work.rank, rows=rows, tokens=work.tokens, own=work.new, precision=precision, quantized=quantized,
-        checkpointing=work.checkpointing == "on", function=not work.through,
+        shape, rank=work.rank, rows=rows, tokens=work.tokens, learned=work.new, precision=precision,
+        quantized=quantized, checkpointing=work.checkpointing == "on", function=not work.through,
     )  # fmt: skip
 
 

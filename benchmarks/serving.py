@@ -115,7 +115,7 @@ async def speeds(url: str, data: bytes, rounds: int) -> list[str]:
         spent, counts = [0.0] * 3, [0] * 3
         for one, ids in zip(asked, prompts, strict=True):  # in turn, so that both feel the same load
             start = time.perf_counter()
-            counts[0] += len((await server.go_on(ids, 32, {0: 1.0}, seen=1)).steps)
+            counts[0] += len((await server.go_on(ids, 32, {0: 1.0}, alternatives=1)).steps)
             middle = time.perf_counter()
             counts[1] += len(engine.generate([one], ADAPTER)[0].ids)
             spent = [spent[0] + middle - start, spent[1] + time.perf_counter() - middle, 0.0]

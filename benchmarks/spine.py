@@ -27,7 +27,7 @@ from statistics import median
 from typing import Any
 
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
-from agent0.assembly.runtime.stamping import now
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.config.loading import load
 from agent0.events.base import Recorded, effect_id, record
 from agent0.handlers import Handler
@@ -100,7 +100,7 @@ class Direct:
             effects = await handler(cause, state, self._ports)
         for n, event in enumerate(effects):
             ids = {"id": effect_id(cause.id, handler.name, n), "cause": cause.id, "handler": handler.name}
-            self._tell(record(event, run=cause.run, time=now(), **ids), group)
+            self._tell(record(event, run=cause.run, time=utc_now(), **ids), group)
 
 
 async def through_log(app: App, meter: Meter, begin: Recorded) -> list[Recorded]:

@@ -74,5 +74,5 @@ class BudgetChanged(Event):
     def entries(self) -> "Iterator[BudgetChanged]":
         """The entry itself, then that of each other budget that it stands for."""
         yield self
-        for one in self.also:
-            yield self.model_copy(update={**vars(one), "former": one.level, "also": ()})
+        for entry in self.also:
+            yield self.model_copy(update={**vars(entry), "former": entry.level, "also": ()})

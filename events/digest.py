@@ -26,13 +26,13 @@ class InDigest:
     seen: Callable[[Any], Any]
 
 
-NEVER = InDigest(lambda held: _ABSENT)
+NEVER = InDigest(lambda value: _ABSENT)
 """Left out."""
 
 
 def always(content: Any) -> InDigest:
     """Declare that a field enters every digest as ``content``, whatever it holds."""
-    return InDigest(lambda held: content)
+    return InDigest(lambda value: content)
 
 
 def digest_of(value: object) -> str:
@@ -40,12 +40,12 @@ def digest_of(value: object) -> str:
     if not is_dataclass(value):
         return sha256(_text(value))
     shown = cast("dict[str, object]", _plain(value))
-    found = hashlib.sha256()  # piece by piece: a state may be megabytes, and is never needed as one text
-    for place, name in enumerate(sorted(shown)):
-        found.update(f"{',' if place else '{'}{encode_basestring_ascii(name)}:".encode())
-        found.update(_by_part(shown[name]))
-    found.update(b"}" if shown else b"{}")
-    return found.hexdigest()
+    digest = hashlib.sha256()  # piece by piece: a state may be megabytes, and is never needed as one text
+    for index, name in enumerate(sorted(shown)):
+        digest.update(f"{',' if index else '{'}{encode_basestring_ascii(name)}:".encode())
+        digest.update(_by_part(shown[name]))
+    digest.update(b"}" if shown else b"{}")
+    return digest.hexdigest()
 
 
 def _text(value: object) -> str:
@@ -53,21 +53,21 @@ def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=_plain, separators=(",", ":"))
 
 
-def _by_part(held: object) -> bytes:
+def _by_part(value: object) -> bytes:
     """The JSON of a field; of a mapping to dataclasses part by part, since most are as they were at the last digest."""
-    if not isinstance(held, dict) or not held:
-        return _text(held).encode()
-    names, values = tuple(held), list(held.values())
-    before, texts = _known.get(names, (_NOTHING, [b""] * len(values)))
+    if not isinstance(value, dict) or not value:
+        return _text(value).encode()
+    names, values = tuple(value), list(value.values())
+    before, texts = _field_texts.get(names, (_NOTHING, [b""] * len(values)))
     new = list(compress(range(len(values)), map(is_not, values, before)))
-    if not all(isinstance(names[place], str) and is_dataclass(values[place]) for place in new):
-        return _text(held).encode()
+    if not all(isinstance(names[index], str) and is_dataclass(values[index]) for index in new):
+        return _text(value).encode()
     texts = texts.copy()
-    for place in new:
-        texts[place] = f"{encode_basestring_ascii(names[place])}:{_text(values[place])}".encode()
-    if len(_known) >= REMEMBERED:
-        _known.clear()
-    _known[names] = values, texts
+    for index in new:
+        texts[index] = f"{encode_basestring_ascii(names[index])}:{_text(values[index])}".encode()
+    if len(_field_texts) >= REMEMBERED:
+        _field_texts.clear()
+    _field_texts[names] = values, texts
     parts = dict(zip(names, texts, strict=True))
     parts_in_order = [parts[name] for name in sorted(parts)]
     return b"{%b}" % b",".join(parts_in_order)
@@ -75,7 +75,7 @@ def _by_part(held: object) -> bytes:
 
 _NOTHING = repeat(object())
 """Stands before the first digest of a mapping: nothing is the same as before."""
-_known: dict[tuple[object, ...], tuple[Iterable[object], list[bytes]]] = {}
+_field_texts: dict[tuple[object, ...], tuple[Iterable[object], list[bytes]]] = {}
 """By the names of a mapping: what it held at its last digest, and the JSON of each. Frozen values are told to be the
 same by being the same object, not field by field."""
 REMEMBERED = 16
@@ -89,7 +89,7 @@ def _plain(value: Any) -> object:
     shown, rules = vars(value), _rules(value.__class__)
     if rules:
         shown = shown | {name: rule.seen(shown[name]) for name, rule in rules}
-        return {name: held for name, held in shown.items() if held is not _ABSENT}
+        return {name: content for name, content in shown.items() if content is not _ABSENT}
     return shown
 
 

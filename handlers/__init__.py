@@ -23,7 +23,7 @@ _OWN = ("event", "run", "cause")
 class Handler:
     """A registered reaction to events.
 
-    ``events`` are class names; ``own`` which of ``event``, ``run`` (the fold up to and including the cause) and
+    ``events`` are class names; ``inputs`` which of ``event``, ``run`` (the fold up to and including the cause) and
     ``cause`` (the envelope) it takes; ``ports`` its other parameter names. ``in_flight`` bounds concurrent reactions of
     a process (1: in the order of the run). ``long`` reactions may take minutes: they heartbeat. ``roles`` are those
     whose models it asks or trains; with ``plugins`` files of a user may change what it does.
@@ -33,7 +33,7 @@ class Handler:
     react: Reaction
     events: tuple[str, ...]
     ports: tuple[str, ...]
-    own: tuple[str, ...]
+    inputs: tuple[str, ...]
     in_flight: int
     long: bool
     roles: tuple[str, ...] = ()
@@ -46,13 +46,13 @@ class Handler:
         Raises:
             DependencyError: as ``require_plugins`` does.
         """
-        if run is None and "run" in self.own:
+        if run is None and "run" in self.inputs:
             return []
         if run and self.plugins:
             require_plugins(run.config)
-        own = {"event": cause.event, "run": run, "cause": cause}
-        wanted = {name: own[name] for name in self.own}
-        return await self.react(**wanted, **{name: ports[name] for name in self.ports})
+        available = {"event": cause.event, "run": run, "cause": cause}
+        arguments = {name: available[name] for name in self.inputs}
+        return await self.react(**arguments, **{name: ports[name] for name in self.ports})
 
 
 def require_plugins(config: RunConfig) -> None:
@@ -69,7 +69,7 @@ def require_plugins(config: RunConfig) -> None:
 
 
 _handlers = Registry[str, Handler](
-    "handlers", __name__, same=lambda held, new: held.react.__module__ == new.react.__module__
+    "handlers", __name__, same=lambda registered, new: registered.react.__module__ == new.react.__module__
 )
 
 
@@ -86,10 +86,10 @@ def on(
     def register(react: Reaction) -> Reaction:
         name = react.__name__
         names = tuple(inspect.signature(react).parameters)
-        ports, own = tuple(n for n in names if n not in _OWN), tuple(n for n in names if n in _OWN)
+        ports, inputs = tuple(n for n in names if n not in _OWN), tuple(n for n in names if n in _OWN)
         roles_of = roles if {"models", "trainers"} & set(ports) else ()
         kinds = tuple(event.__name__ for event in events)
-        _handlers.add(name, Handler(name, react, kinds, ports, own, in_flight, long, roles_of, plugins))
+        _handlers.add(name, Handler(name, react, kinds, ports, inputs, in_flight, long, roles_of, plugins))
         return react
 
     return register

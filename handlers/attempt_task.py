@@ -28,10 +28,10 @@ async def attempt_task(
     tools: Mapping[str, Tool],
 ) -> list[Event]:
     """Run the attempt or its first turn; returns every tool call and its end, which land together or not at all."""
-    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
+    ports = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     long = event.proposal.kind == "long"
-    words = student_prompt(run.config.student, event.proposal.domain, long=long)
-    now = await step(begin(event.proposal, words, run.config.student, given.tools), given)
-    while now.end is None and not long:
-        now = await step(now, given)
-    return await to_events(event, now, artifacts)
+    prompt = student_prompt(run.config.student, event.proposal.domain, long=long)
+    attempt = await step(begin(event.proposal, prompt, run.config.student, ports.tools), ports)
+    while attempt.end is None and not long:
+        attempt = await step(attempt, ports)
+    return await to_events(event, attempt, artifacts)

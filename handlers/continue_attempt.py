@@ -29,6 +29,6 @@ async def continue_attempt(
     tools: Mapping[str, Tool],
 ) -> list[Event]:
     """Run one more turn; returns its tool calls, then that the turn or the attempt ended."""
-    given = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
+    ports = conditions(event, run, models, sandbox, tool_cache, artifacts, web, tools)
     before = await get_progress(event.progress, artifacts)
-    return await to_events(event, await step(before, given), artifacts, already=len(before.called))
+    return await to_events(event, await step(before, ports), artifacts, already=len(before.called))

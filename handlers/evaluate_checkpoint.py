@@ -15,8 +15,8 @@ async def evaluate_checkpoint(
     """Request the first items, as many as may be under way at once; each that is scored makes room for another."""
     most = run.config.evaluation.at_once
     if event.benchmark:
-        held = requested_benchmark(event, run.benchmark_rows, benchmark_files)
-        told = {"evaluation": event.evaluation, "rows": held.rows, "of": len(held.items)}
-        return [EvaluationItemRequested(**told, number=number) for number in range(min(len(held.items), most))]
+        benchmark = requested_benchmark(event, run.benchmark_rows, benchmark_files)
+        fields = {"evaluation": event.evaluation, "rows": benchmark.rows, "of": len(benchmark.items)}
+        return [EvaluationItemRequested(**fields, number=number) for number in range(min(len(benchmark.items), most))]
     first = min(len(suite(event, run.config)), most)
     return [EvaluationItemRequested(evaluation=event.evaluation, number=number) for number in range(first)]

@@ -33,28 +33,28 @@ async def evaluate_item(
 ) -> list[Event]:
     """Attempt the item that was requested, or the next one, for which a scored item makes room. Which that is, and
     whether all are scored, is a matter of the state as of the event, so each is the next once and one is the last."""
-    held = run.evaluations.get(event.evaluation)
-    if held is None:
+    evaluation = run.evaluations.get(event.evaluation)
+    if evaluation is None:
         return []  # given up
     number = event.number
     if isinstance(event, EvaluationItemScored):
-        if held.complete:
+        if evaluation.complete:
             items = items_of(await _scored(event.evaluation, run, history), artifacts)
-            return [checkpoint_evaluated(held.request, items, artifacts, run.config)]
-        number = run.config.evaluation.at_once + held.scored - 1
-    if number >= held.size:
+            return [checkpoint_evaluated(evaluation.request, items, artifacts, run.config)]
+        number = run.config.evaluation.at_once + evaluation.scored - 1
+    if number >= evaluation.size:
         return []
     ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools)
-    if held.request.benchmark:
-        asked = requested_benchmark(held.request, run.benchmark_rows, benchmark_files)
-        attempt = await solve_benchmark_item(held.request, number, asked, run, ports)
+    if evaluation.request.benchmark:
+        benchmark = requested_benchmark(evaluation.request, run.benchmark_rows, benchmark_files)
+        attempt = await solve_benchmark_item(evaluation.request, number, benchmark, run, ports)
     else:
-        attempt = await solve_item(held.request, number, run, ports)
+        attempt = await solve_item(evaluation.request, number, run, ports)
     return [item_scored(event.evaluation, number, attempt, artifacts)]
 
 
 async def _scored(evaluation: str, run: RunState, history: History) -> list[EvaluationItemScored]:
     """All items of an evaluation of the present phase, as of the state."""
     kinds = [EvaluationItemScored.__name__]
-    found = [r.event async for r in history.read(run.run, kinds, after=run.entered, until=run.seq)]
-    return [one for one in found if isinstance(one, EvaluationItemScored) and one.evaluation == evaluation]
+    scored = [r.event async for r in history.read(run.run, kinds, after=run.entered, until=run.seq)]
+    return [event for event in scored if isinstance(event, EvaluationItemScored) and event.evaluation == evaluation]

@@ -20,22 +20,22 @@ async def judge_teacher(
     before = run.tested_teacher
     if before is None or not screening or not run.teacher_waits or not run.screened:
         return []
-    found = judge_proposals(run.proposals, before.proposals, before.checkpoint.id)
-    now, then = run.proposals, before.proposals
+    judgement = judge_proposals(run.proposals, before.proposals, before.checkpoint.id)
+    current, then = run.proposals, before.proposals
     return [
         TeacherJudged(
             checkpoint=run.teacher.id,
             iteration=run.iteration,
-            promoted=found.promoted,
+            promoted=judgement.promoted,
             against=before.checkpoint.id,
-            reason=found.reason,
-            asked=now.asked,
-            readable=now.readable,
-            accepted=now.accepted,
+            reason=judgement.reason,
+            asked=current.asked,
+            readable=current.readable,
+            accepted=current.accepted,
             against_asked=then.asked,
             against_readable=then.readable,
             against_accepted=then.accepted,
-            readable_p=found.readable_p,
-            accepted_p=found.accepted_p,
+            readable_p=judgement.readable_p,
+            accepted_p=judgement.accepted_p,
         )
     ]

@@ -34,11 +34,11 @@ async def measure_gain(
 ) -> list[Event]:
     """Draw the probe of a measurement that was requested, then measure one subset after the other: which is next is a
     matter of the state as of the event, so that a result that is in the log is not measured again."""
-    held = run.gain
-    if held is None or held.complete or event.measurement != held.request.measurement:
+    gain = run.gain
+    if gain is None or gain.complete or event.measurement != gain.request.measurement:
         return []  # given up, or done
     ports = RolloutPorts(models, sandbox, verifier_sandbox, tool_cache, web, tools)
-    if held.probe is None:
-        return [await draw_probe(held.request, run, history, artifacts, ports)]
+    if gain.probe is None:
+        return [await draw_probe(gain.request, run, history, artifacts, ports)]
     await make_room(run.config, models)
-    return [await measure_subset(held, run, trainers, history, artifacts, ports)]
+    return [await measure_subset(gain, run, trainers, history, artifacts, ports)]

@@ -14,5 +14,7 @@ async def measure_iteration(event: TrainingRequested, run: RunState) -> list[Eve
     """Measure the iteration once: at the first of its trainings."""
     if run.phase != "training" or event.checkpoint != next(iter(pending_ids(run)), ""):
         return []
-    found = measure(run)
-    return [IterationMeasured(iteration=run.iteration, student=run.student.id, teacher=run.teacher.id, measures=found)]
+    measures = measure(run)
+    return [
+        IterationMeasured(iteration=run.iteration, student=run.student.id, teacher=run.teacher.id, measures=measures)
+    ]

@@ -16,10 +16,10 @@ from agent0.tasks.families import task_length
 async def propose_task(event: TaskRequested, run: RunState, models: Models, artifacts: Artifacts) -> list[Event]:
     """Generate one proposal; text that holds no task is recorded with its problem, not raised."""
     actor = run.config.teacher
-    words = prompt(actor.prompts, event.domain, "teacher", long=task_length(event.family) == "long")
+    instructions = prompt(actor.prompts, event.domain, "teacher", long=task_length(event.family) == "long")
     draft = await propose(
         models.open(actor),
-        words,
+        instructions,
         domain=event.domain,
         family=event.family,
         level=event.level,
@@ -41,7 +41,7 @@ async def propose_task(event: TaskRequested, run: RunState, models: Models, arti
             text=draft.text,
             proposal=draft.proposal,
             problem=draft.problem,
-            prompt=words.version,
+            prompt=instructions.version,
             trajectory=inline,
             trajectory_artifact=stored,
             trajectory_problem=draft.trajectory_problem,

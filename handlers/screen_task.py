@@ -39,18 +39,18 @@ async def screen_task(
     ]
     plan = run.config.curriculum
     embedder = embedders.open(plan.embedder)
-    known = {p.task: p.proposal for p in batch if p.proposal}
-    texts = [proposal.question for proposal in known.values()]
-    vectors = dict(zip(known, await embedder.embed(texts), strict=True)) if texts else {}
-    archive = await archive_of(run, history, embedder, known, vectors)
-    made = made_suites(run.config.evaluation)
-    facts = await contamination.facts(plan, embedder, made)
-    found = await contamination.overlaps(list(known.values()), list(vectors.values()), plan, embedder, made)
-    overlaps = dict(zip(known, found, strict=True))
-    longest = {name: too_long(task, run.config.student.max_tokens) for name, task in known.items()}
+    proposals = {p.task: p.proposal for p in batch if p.proposal}
+    texts = [proposal.question for proposal in proposals.values()]
+    vectors = dict(zip(proposals, await embedder.embed(texts), strict=True)) if texts else {}
+    archive = await archive_of(run, history, embedder, proposals, vectors)
+    suites = made_suites(run.config.evaluation)
+    facts = await contamination.facts(plan, embedder, suites)
+    matches = await contamination.overlaps(list(proposals.values()), list(vectors.values()), plan, embedder, suites)
+    overlaps = dict(zip(proposals, matches, strict=True))
+    longest = {name: too_long(task, run.config.student.max_tokens) for name, task in proposals.items()}
     decisions = decide_batch(batch, archive, vectors, plan.similarity_limit, overlaps, longest)
     effects = [
-        _effect(run, d, known.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
+        _effect(run, d, proposals.get(d.task), archive.position, embedder.version, vectors.get(d.task, []))
         for d in decisions
     ]
     return [facts or _nothing(plan, embedder), *effects] if index_digest(facts) != run.indexed else effects

@@ -10,8 +10,8 @@ from agent0.verification.human_review import verdict_of
 @on(TaskReviewed)
 async def settle_review(event: TaskReviewed, run: RunState) -> list[Event]:
     """Return the reviewer's verdict for an attempt of the present iteration that was answered and has none."""
-    held = run.tasks.get(event.task)
-    attempt = held.attempts.get(event.attempt) if held else None
+    task_state = run.tasks.get(event.task)
+    attempt = task_state.attempts.get(event.attempt) if task_state else None
     if attempt is None or not attempt.attempted or attempt.resolved:
         return []
     return [verdict_of(event, run.iteration, attempt.answer)]

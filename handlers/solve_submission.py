@@ -29,14 +29,14 @@ async def solve_submission(
     tools: Mapping[str, Tool],
 ) -> list[Event]:
     """Attempt the task as its run's student attempts a run's; returns every tool call, the attempt and its verdict."""
-    run, asked = state_of(event), as_request(event)
+    run, request = state_of(event), as_request(event)
     require_plugins(run.config)
-    given = conditions(asked, run, models, sandbox, tool_cache, artifacts, web, tools)
-    words = student_prompt(run.config.student, event.proposal.domain, long=event.proposal.kind == "long")
-    now = await step(begin(event.proposal, words, run.config.student, given.tools), given)
-    while now.end is None:
-        now = await step(now, given)
-    events = await to_events(asked, now, artifacts)
-    attempted = next(one for one in events if isinstance(one, TaskAttempted))
+    ports = conditions(request, run, models, sandbox, tool_cache, artifacts, web, tools)
+    prompt = student_prompt(run.config.student, event.proposal.domain, long=event.proposal.kind == "long")
+    attempt = await step(begin(event.proposal, prompt, run.config.student, ports.tools), ports)
+    while attempt.end is None:
+        attempt = await step(attempt, ports)
+    events = await to_events(request, attempt, artifacts)
+    attempted = next(effect for effect in events if isinstance(effect, TaskAttempted))
     verdict = await submission_verdict(event, attempted, run.config.verification, verifier_sandbox)
     return [*events, verdict]

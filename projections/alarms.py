@@ -31,13 +31,13 @@ def alarms(e: Recorded) -> Iterator[Row]:
     resolved = {"status": "resolved", "resolved": stamp(e)}
     match e.event:
         case facts.AlarmRaised() as x:
-            said = {"severity": x.severity, "message": x.message, "facts": as_json(x.facts)}
-            yield {"run": e.run, "alarm": x.alarm, **said, **raised}
+            fields = {"severity": x.severity, "message": x.message, "facts": as_json(x.facts)}
+            yield {"run": e.run, "alarm": x.alarm, **fields, **raised}
         case facts.AlarmResolved() as x:
             yield {"run": e.run, "alarm": x.alarm, **resolved}
         case facts.DependencyLost() as x:
-            said = {"severity": "warning", "message": f"{x.waiting} waits for {x.dependency}: {x.message}"}
-            yield {"run": e.run, "alarm": f"dependency/{x.dependency}/{x.waiting}", **said, **raised}
+            fields = {"severity": "warning", "message": f"{x.waiting} waits for {x.dependency}: {x.message}"}
+            yield {"run": e.run, "alarm": f"dependency/{x.dependency}/{x.waiting}", **fields, **raised}
         case facts.DependencyRestored() as x:
             yield {"run": e.run, "alarm": f"dependency/{x.dependency}/{x.waiting}", **resolved}
 
@@ -45,8 +45,8 @@ def alarms(e: Recorded) -> Iterator[Row]:
 def list_alarms(db: sqlite3.Connection, run: str = "", status: str = "raised", limit: int = 100) -> list[Row]:
     """Alarms, newest first; every status where ``status`` is empty. ``seq``: the event that raised it last. A run that
     failed, and was not resumed since, is one more: ``run-failed``."""
-    wanted = {"run": run, "status": status}
-    return find(db, _ALARMS, wanted, "raised DESC, alarm", limit, parse=("facts",))
+    filters = {"run": run, "status": status}
+    return find(db, _ALARMS, filters, "raised DESC, alarm", limit, parse=("facts",))
 
 
 _ALARMS = """

@@ -78,11 +78,11 @@ def attempts(e: Recorded) -> Iterator[Row]:
     at = {"run": e.run, "attempt": e.attempt, "task": e.task}
     match e.event:
         case facts.AttemptRequested() as x:
-            asked = {"iteration": x.iteration, "number": x.number, "student": x.student, "seed": x.seed}
-            yield {**at, **asked, "status": "requested", "requested": stamp(e)}
+            request = {"iteration": x.iteration, "number": x.number, "student": x.student, "seed": x.seed}
+            yield {**at, **request, "status": "requested", "requested": stamp(e)}
         case facts.TurnCompleted() as x:
-            held = {"turns": x.turn, "subgoals": as_json(x.subgoals), "progress": x.progress.model_dump_json()}
-            yield {**at, "iteration": x.iteration, "number": x.number, "status": "working", **held}
+            columns = {"turns": x.turn, "subgoals": as_json(x.subgoals), "progress": x.progress.model_dump_json()}
+            yield {**at, "iteration": x.iteration, "number": x.number, "status": "working", **columns}
         case facts.TaskAttempted() as x:
             yield {
                 **at,
@@ -146,7 +146,7 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool 
     Raises:
         NotFoundError: the run has no such attempt.
     """
-    found = select(
+    rows = select(
         db,
         "SELECT attempts.*, question, domain, family, level,"
         " json_extract(body, '$.data.transcript') AS transcript,"
@@ -157,7 +157,7 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool 
         (run, attempt),
         parse=("transcript", "transcript_artifact", "signals", "subgoals", "progress"),
     )
-    if not found and (item := show_item(db, run, attempt)):
+    if not rows and (item := show_item(db, run, attempt)):
         return {
             **dict.fromkeys(TABLES.entries["attempts"].columns),
             "confidence": None,
@@ -165,13 +165,13 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool 
             "wanted": [],
             **item,
         }
-    if not found:
+    if not rows:
         raise NotFoundError(f"Run {run} has no attempt {attempt!r}.", fix=f"`agent0 trajectory list {run}` shows them.")
     return {
-        **found[0],
+        **rows[0],
         "evaluation": None,
-        "confidence": _confidence(db, found[0]),
-        "wanted": _subgoals(db, run, found[0]["task"], attempt),
+        "confidence": _confidence(db, rows[0]),
+        "wanted": _subgoals(db, run, rows[0]["task"], attempt),
         "calls": list_calls(db, run, attempt) if calls else [],
         "verdicts": _verdicts(db, (run, attempt)),
     }
@@ -180,7 +180,7 @@ def show_attempt(db: sqlite3.Connection, run: str, attempt: str, *, calls: bool 
 def trajectory_of(db: sqlite3.Connection, run: str, attempt: str) -> Row:
     """The recorded ``trajectory`` of an attempt, or ``trajectory_artifact`` where it is long; both None where nothing
     was recorded or it has not ended."""
-    found = select(
+    rows = select(
         db,
         "SELECT json_extract(body, '$.data.trajectory') AS trajectory,"
         " json_extract(body, '$.data.trajectory_artifact') AS trajectory_artifact"
@@ -188,7 +188,7 @@ def trajectory_of(db: sqlite3.Connection, run: str, attempt: str) -> Row:
         (run, attempt),
         parse=("trajectory", "trajectory_artifact"),
     )
-    return found[0] if found else {"trajectory": None, "trajectory_artifact": None}
+    return rows[0] if rows else {"trajectory": None, "trajectory_artifact": None}
 
 
 def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
@@ -201,11 +201,11 @@ def _confidence(db: sqlite3.Connection, row: Row) -> Row | None:
 
 def _subgoals(db: sqlite3.Connection, run: str, task: str, attempt: str) -> list[str]:
     """What each step of a long task wants."""
-    asked = (
+    query = (
         "SELECT json_extract(body, '$.data.proposal.subgoals') AS wanted FROM events WHERE run = ? AND task = ?"
         " AND attempt = ? AND +type = 'AttemptRequested' ORDER BY seq"  # by the task: a run has many events of the type
     )
-    return next((row["wanted"] or [] for row in select(db, asked, (run, task, attempt), parse=("wanted",))), [])
+    return next((row["wanted"] or [] for row in select(db, query, (run, task, attempt), parse=("wanted",))), [])
 
 
 def _verdicts(db: sqlite3.Connection, key: tuple[str, str]) -> list[Row]:

@@ -46,18 +46,18 @@ class Table:
     indexes: tuple[tuple[str, ...], ...]
     search: tuple[str, ...]
 
-    def merge(self, held: Row, row: Row) -> None:
-        """Merge ``row`` into ``held``, by the rule of each column."""
+    def merge(self, existing: Row, row: Row) -> None:
+        """Merge ``row`` into ``existing``, by the rule of each column."""
         if not (self.first or self.adds or self.most):
-            held.update(row)
+            existing.update(row)
             return
         for name, value in row.items():
             if name in self.adds:
-                held[name] = held.get(name, 0) + value
+                existing[name] = existing.get(name, 0) + value
             elif name in self.most:
-                held[name] = max(held.get(name, value), value)
-            elif not (name in self.first and held.get(name) is not None):
-                held[name] = value
+                existing[name] = max(existing.get(name, value), value)
+            elif not (name in self.first and existing.get(name) is not None):
+                existing[name] = value
 
     def upsert(self, columns: Sequence[str]) -> str:
         """The SQL statement that merges rows with these columns into stored ones."""
@@ -150,21 +150,23 @@ def each(db: sqlite3.Connection, sql: str, params: Sequence[object] = (), parse:
 def find(
     db: sqlite3.Connection,
     query: str,
-    wanted: Mapping[str, object],
+    filters: Mapping[str, object],
     order: str,
     limit: int = -1,
     parse: Sequence[str] = (),
     params: Sequence[object] = (),
     behind: Behind = ("", ()),
 ) -> list[Row]:
-    """Run ``query`` with a WHERE clause: columns equal those values of ``wanted`` that are given (not None, not empty).
+    """Run ``query`` with a WHERE clause: columns equal those values of ``filters`` that are neither None nor empty.
 
     ``params`` are those of ``query`` itself; ``limit`` -1 means all; ``behind`` is what ``behind_row`` gives.
     """
-    given = {name: value for name, value in wanted.items() if value not in (None, "")}
-    parts = [*(f"{name} = ?" for name in given), *([behind[0]] if behind[0] else [])]
+    conditions = {name: value for name, value in filters.items() if value not in (None, "")}
+    parts = [*(f"{name} = ?" for name in conditions), *([behind[0]] if behind[0] else [])]
     clause = " WHERE " + " AND ".join(parts) if parts else ""
-    return select(db, f"{query}{clause} ORDER BY {order} LIMIT ?", [*params, *given.values(), *behind[1], limit], parse)
+    return select(
+        db, f"{query}{clause} ORDER BY {order} LIMIT ?", [*params, *conditions.values(), *behind[1], limit], parse
+    )
 
 
 def behind_row(db: sqlite3.Connection, table: str, key: Mapping[str, object], order: Sequence[str]) -> Behind:
@@ -175,8 +177,8 @@ def behind_row(db: sqlite3.Connection, table: str, key: Mapping[str, object], or
         NotFoundError: there is no such row.
     """
     names = ", ".join(order)
-    found = find(db, f"SELECT {names} FROM {table}", key, names, 1)  # noqa: S608 - names of our own
-    if not found:
+    rows = find(db, f"SELECT {names} FROM {table}", key, names, 1)  # noqa: S608 - names of our own
+    if not rows:
         name = str([*key.values()][-1])[:80]
         raise NotFoundError(f"There is no {name!r} to go on from.", fix="Begin without a cursor.")
-    return f"({names}) > ({', '.join('?' * len(order))})", tuple(found[0].values())
+    return f"({names}) > ({', '.join('?' * len(order))})", tuple(rows[0].values())

@@ -40,8 +40,8 @@ def benchmark_scores(e: Recorded) -> Iterator[Row]:
     match e.event:
         case facts.BenchmarkStarted() as x:
             settings = as_json(x.model_dump(mode="json"))
-            asked = {"checkpoint": x.checkpoint, "samples": x.samples, "settings": settings}
-            yield {**run, **asked, "status": "started", "time": stamp(e)}
+            request = {"checkpoint": x.checkpoint, "samples": x.samples, "settings": settings}
+            yield {**run, **request, "status": "started", "time": stamp(e)}
         case facts.BenchmarkScored() as x:
             fields = x.model_dump(exclude={"pass_at", "metrics"})
             yield {
@@ -72,14 +72,14 @@ def show_benchmark_run(db: sqlite3.Connection, run: str) -> Row:
     Raises:
         NotFoundError: there is no such run.
     """
-    found = select(
+    rows = select(
         db,
         "SELECT run, status, checkpoint, samples, settings, results, time FROM benchmark_scores WHERE benchmark = ''"
         " AND settings IS NOT NULL AND (run = ? OR ? = 'LAST') ORDER BY time DESC, run DESC LIMIT 1",
         (run, run),
         parse=("settings",),
     )
-    if not found:
+    if not rows:
         what = "There is no benchmark run yet." if run == "LAST" else f"There is no benchmark run {run[:80]!r}."
         raise NotFoundError(what, fix="Make one: agent0 bench run all --data FOLDER")
-    return found[0]
+    return rows[0]

@@ -28,8 +28,8 @@ def budgets(e: Recorded) -> Iterator[Row]:
     x = e.event
     assert isinstance(x, facts.BudgetChanged)  # noqa: S101 - declared above
     yield {"token": e.run, **_state(x), "updated": stamp(e)}
-    for one in x.also:
-        yield {**_state(one), "updated": stamp(e)}
+    for entry in x.also:
+        yield {**_state(entry), "updated": stamp(e)}
 
 
 def _state(x: facts.BudgetChanged | facts.BudgetState) -> Row:
@@ -38,16 +38,16 @@ def _state(x: facts.BudgetChanged | facts.BudgetState) -> Row:
         "name": x.name,
         "cap": None if x.cap is None else str(x.cap),
         "spent": str(x.spent),
-        "reserved": str(sum(one.amount for one in x.open)),
-        "open": as_json([one.model_dump() for one in x.open]),
+        "reserved": str(sum(reservation.amount for reservation in x.open)),
+        "open": as_json([reservation.model_dump() for reservation in x.open]),
         "level": x.level,
     }
 
 
 def list_budgets(db: sqlite3.Connection, scope: str = "", name: str = "", limit: int = -1) -> list[Row]:
     """Budgets, those that changed last first. ``cap``, ``spent``, ``reserved`` in nano-dollars."""
-    wanted = {"scope": scope, "name": name}
-    rows = find(db, "SELECT * FROM budgets", wanted, "updated DESC, scope, name", limit, parse=("open",))
+    filters = {"scope": scope, "name": name}
+    rows = find(db, "SELECT * FROM budgets", filters, "updated DESC, scope, name", limit, parse=("open",))
     return [row | {kind: _whole(row[kind]) for kind in ("cap", "spent", "reserved")} for row in rows]
 
 

@@ -47,9 +47,9 @@ def calibrators(e: Recorded) -> Iterator[Row]:
 
 def list_calibrators(db: sqlite3.Connection, name: str = "", checkpoint: str = "", limit: int = -1) -> list[Row]:
     """List calibrators: the newest measurement first, best first within it, by cross-validated log loss."""
-    wanted = {"name": name, "checkpoint": checkpoint}
+    filters = {"name": name, "checkpoint": checkpoint}
     order = "fitted DESC, log_loss IS NULL, log_loss, signal"
-    return find(db, "SELECT * FROM calibrators", wanted, order, limit, parse=("parameters", "reliability"))
+    return find(db, "SELECT * FROM calibrators", filters, order, limit, parse=("parameters", "reliability"))
 
 
 def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, checkpoint: str) -> Row | None:
@@ -72,10 +72,10 @@ def confidence(db: sqlite3.Connection, signals: Mapping[str, float], name: str, 
     from agent0.rollout.confidence.calibration import Candidate  # takes numpy and the readers of answers with it
 
     for row in rows:
-        found = Candidate(row["signal"], row["method"], tuple(row["parameters"]), row["fitted_on"])
-        if found.fits(signals):
+        candidate = Candidate(row["signal"], row["method"], tuple(row["parameters"]), row["fitted_on"])
+        if candidate.fits(signals):
             fields = {
                 key: row[key] for key in ("signal", "method", "run", "revision", "ece_after", "lower95", "upper95")
             }
-            return {"probability": found.apply(signals), **fields}
+            return {"probability": candidate.apply(signals), **fields}
     return None

@@ -67,8 +67,8 @@ def checkpoints(e: Recorded) -> Iterator[Row]:
     """
     match e.event:
         case facts.TrainingRequested() as x:
-            asked = x.model_dump(include={"checkpoint", "role", "iteration", "parent", "seed"})
-            yield {"run": e.run, **asked, "status": "requested", "requested": stamp(e)}
+            request = x.model_dump(include={"checkpoint", "role", "iteration", "parent", "seed"})
+            yield {"run": e.run, **request, "status": "requested", "requested": stamp(e)}
         case facts.CheckpointTrained() as x:
             yield {"run": e.run, **_trained(x), "trained": stamp(e), "trained_seq": e.seq}
         case facts.CheckpointPromoted(by="person") as x:  # what the gate found stays
@@ -128,32 +128,32 @@ def list_checkpoints(db: sqlite3.Connection, run: str) -> list[Row]:
 
 def registry(db: sqlite3.Connection, run: str = "", role: str = "", status: str = "", limit: int = 100) -> list[Row]:
     """List checkpoints of all runs and experiments, newest first; ``model`` is the name that every command accepts."""
-    seen = "role, status, accuracy, improved, samples, examples, adapter_bytes, pruned, adapter, trained"
-    held = seen.replace("status", _STATUS)
+    columns = "role, status, accuracy, improved, samples, examples, adapter_bytes, pruned, adapter, trained"
+    expressions = columns.replace("status", _STATUS)
     sql = (
-        f"SELECT model, {seen} FROM"  # noqa: S608 - constants
-        f" (SELECT run || '/' || checkpoint AS model, run, trained_seq, {held} FROM checkpoints)"
+        f"SELECT model, {columns} FROM"  # noqa: S608 - constants
+        f" (SELECT run || '/' || checkpoint AS model, run, trained_seq, {expressions} FROM checkpoints)"
     )
-    wanted = {"run": run, "role": role, "status": status}
-    return find(db, sql, wanted, "trained_seq IS NULL, trained_seq DESC, model", limit)
+    filters = {"run": run, "role": role, "status": status}
+    return find(db, sql, filters, "trained_seq IS NULL, trained_seq DESC, model", limit)
 
 
-def find_checkpoint(db: sqlite3.Connection, wanted: str) -> Row:
+def find_checkpoint(db: sqlite3.Connection, reference: str) -> Row:
     """Find one checkpoint by RUN/CHECKPOINT, or by the beginning of its adapter's digest.
 
     Raises:
         NotFoundError: there is none, or several adapters begin so.
     """
-    run, slash, checkpoint = wanted.partition("/")
+    run, slash, checkpoint = reference.partition("/")
     if slash:
         return show_checkpoint(db, run, checkpoint)
     sql = "SELECT min(run) AS run, min(checkpoint) AS checkpoint FROM checkpoints WHERE adapter GLOB ? GROUP BY adapter"
-    digest = re.fullmatch(r"[0-9a-f]{6,64}", wanted.lower())
-    found = select(db, sql, (f"{digest[0]}*",)) if digest else []
-    if len(found) == 1:
-        return show_checkpoint(db, found[0]["run"], found[0]["checkpoint"])
-    what = f"{len(found)} adapters begin with" if found else "There is no checkpoint"
-    raise NotFoundError(f"{what} {wanted[:80]!r}.", fix="Name RUN/CHECKPOINT; `agent0 model list` shows them.")
+    digest = re.fullmatch(r"[0-9a-f]{6,64}", reference.lower())
+    rows = select(db, sql, (f"{digest[0]}*",)) if digest else []
+    if len(rows) == 1:
+        return show_checkpoint(db, rows[0]["run"], rows[0]["checkpoint"])
+    what = f"{len(rows)} adapters begin with" if rows else "There is no checkpoint"
+    raise NotFoundError(f"{what} {reference[:80]!r}.", fix="Name RUN/CHECKPOINT; `agent0 model list` shows them.")
 
 
 def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
@@ -163,22 +163,22 @@ def show_checkpoint(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
         NotFoundError: the run has no such checkpoint.
     """
     sql = f"SELECT *, {_STATUS} FROM checkpoints WHERE run = ? AND checkpoint = ?"  # noqa: S608 - a constant
-    found = select(db, sql, (run, checkpoint), parse=_READ)
-    if not found:
+    rows = select(db, sql, (run, checkpoint), parse=_READ)
+    if not rows:
         if checkpoint == BASE:
             fix = f"Its scores: agent0 run show {run}; beside another's: agent0 model compare {run}/base OTHER"
             raise NotFoundError(f"{run}/base is no checkpoint.", "It is the untrained model.", fix)
         raise NotFoundError(f"Run {run} has no checkpoint {checkpoint!r}.", fix="See: agent0 model list")
-    recipe = found[0]["recipe"]  # what is not named is the default
-    return found[0] | {"recipe": recipe and {"objective": OBJECTIVE, **recipe}}
+    recipe = rows[0]["recipe"]  # what is not named is the default
+    return rows[0] | {"recipe": recipe and {"objective": OBJECTIVE, **recipe}}
 
 
-def find_student(db: sqlite3.Connection, wanted: str) -> Row:
+def find_student(db: sqlite3.Connection, reference: str) -> Row:
     """Find a checkpoint as ``find_checkpoint`` does; for RUN/base, what is known of an untrained model."""
-    run, _, name = wanted.partition("/")
+    run, _, name = reference.partition("/")
     if name == BASE:
         return {"run": run, "checkpoint": BASE, "status": "untrained", "recipe": None}
-    return find_checkpoint(db, wanted)
+    return find_checkpoint(db, reference)
 
 
 def list_protocol_results(db: sqlite3.Connection, run: str, checkpoint: str) -> list[facts.StudentExamined]:

@@ -106,8 +106,8 @@ def _named(db: sqlite3.Connection, run: str, name: str) -> tuple[str, int, list[
             " UNION SELECT DISTINCT evaluation, '', '', '' FROM evaluation_items WHERE run = ?1 ORDER BY evaluation",
             (owner,),
         )
-        if found := [row["evaluation"] for row in rows if name and name in row.values()]:
-            return owner, until, found
+        if evaluations := [row["evaluation"] for row in rows if name and name in row.values()]:
+            return owner, until, evaluations
         names |= dict.fromkeys(row["evaluation"] for row in rows)
     why = f"It has: {', '.join(names)}." if names else "It has none yet."
     raise NotFoundError(f"Run {run} has no evaluation {name[:80]!r}.", why, "Name one, a split, or a checkpoint.")
@@ -131,8 +131,8 @@ def show_item(db: sqlite3.Connection, run: str, attempt: str) -> Row | None:
     rows = (select(db, query, (owner, attempt, until), parse=parsed) for owner, until in lineage(db, run))
     if (row := next((rows[0] for rows in rows if rows), None)) is None:
         return None
-    said = {"verifier": "", "credit": None, "got": row["answer"], "subgoals": [], "votes": []}
-    verdict = said | {name: row[name] for name in ("correct", "reason")} | {"expected": row.pop("expected") or ""}
+    blank = {"verifier": "", "credit": None, "got": row["answer"], "subgoals": [], "votes": []}
+    verdict = blank | {name: row[name] for name in ("correct", "reason")} | {"expected": row.pop("expected") or ""}
     conversation = row.pop("conversation") or {"transcript": [], "calls": []}
     tokens = row.pop("tokens")
     return {

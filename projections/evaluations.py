@@ -63,10 +63,10 @@ def evaluations(e: Recorded) -> Iterator[Row]:
     the digest of the item table."""
     match e.event:
         case facts.EvaluationRequested() as x:
-            asked = x.model_dump(
+            request = x.model_dump(
                 include={"evaluation", "checkpoint", "iteration", "split", "forced_tool", "n", "benchmark"}
             )
-            yield {"run": e.run, **asked, "status": "requested", "requested": stamp(e)}
+            yield {"run": e.run, **request, "status": "requested", "requested": stamp(e)}
         case facts.EvaluationItemScored() as x:
             yield {"run": e.run, "evaluation": x.evaluation, "scored": 1}
         case facts.CheckpointEvaluated() as x:
@@ -95,12 +95,12 @@ def list_evaluations(db: sqlite3.Connection, run: str) -> list[Row]:
 def scores_with_shared(db: sqlite3.Connection, run: str) -> list[Row]:
     """List what was scored in ``run``, behind what its parents had scored before the fork, oldest first. An evaluation
     that the fork made again, as another base does, is there once, as its own."""
-    found: list[Row] = []
-    for own, until in lineage(db, run):
-        past = [one for one in list_evaluations(db, own) if one["evaluated_seq"] and one["evaluated_seq"] <= until]
-        found = [*past, *found]
-    newest = {one["evaluation"]: one for one in found}
-    return [one for one in found if newest[one["evaluation"]] is one]
+    evaluations: list[Row] = []
+    for owner, until in lineage(db, run):
+        past = [row for row in list_evaluations(db, owner) if row["evaluated_seq"] and row["evaluated_seq"] <= until]
+        evaluations = [*past, *evaluations]
+    newest = {row["evaluation"]: row for row in evaluations}
+    return [row for row in evaluations if newest[row["evaluation"]] is row]
 
 
 def learning_curve(db: sqlite3.Connection, run: str) -> list[Row]:

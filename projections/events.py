@@ -81,10 +81,10 @@ def stored_events(
     limit: int = -1,
 ) -> list[Row]:
     """Events after a sequence up to another (0: the end), oldest first: ``seq``, ``text`` and the stored ``body``."""
-    wanted = {"run": run, "type": type, "task": task}
+    filters = {"run": run, "type": type, "task": task}
     until = until or LARGEST
     return find(
-        db, "SELECT seq, text, body FROM events", wanted, "seq", limit, behind=("seq > ? AND seq <= ?", (after, until))
+        db, "SELECT seq, text, body FROM events", filters, "seq", limit, behind=("seq > ? AND seq <= ?", (after, until))
     )
 
 
@@ -161,35 +161,37 @@ def attempt_events(
 _ATTEMPT = "WHERE run = ? AND task = ? AND attempt = ?"
 
 
-def show_event(db: sqlite3.Connection, wanted: str) -> Row:
+def show_event(db: sqlite3.Connection, reference: str) -> Row:
     """One event by sequence or id, with its parsed body and the events it caused.
 
     Raises:
         NotFoundError: there is no such event.
     """
-    column = "seq" if wanted.isdigit() else "id"
-    found = find(db, "SELECT * FROM events", {column: wanted}, "seq", parse=("body",))
-    if not found:
+    column = "seq" if reference.isdigit() else "id"
+    rows = find(db, "SELECT * FROM events", {column: reference}, "seq", parse=("body",))
+    if not rows:
         row = select(db, "SELECT min(seq) AS first, max(seq) AS last FROM events")[0]
         why = f"There are events {row['first']} to {row['last']}." if row["last"] else "There are no events yet."
-        raise NotFoundError(f"There is no event {wanted!r}.", why, "`agent0 events grep WORDS` finds events by text.")
+        raise NotFoundError(
+            f"There is no event {reference!r}.", why, "`agent0 events grep WORDS` finds events by text."
+        )
     caused = f"{_LINE} events WHERE cause = ? AND +run = ? ORDER BY seq"  # by the cause: a run has many events
-    effects = select(db, caused, (found[0]["id"], found[0]["run"]))
-    return {**found[0], "effects": effects}
+    effects = select(db, caused, (rows[0]["id"], rows[0]["run"]))
+    return {**rows[0], "effects": effects}
 
 
-def grep_events(db: sqlite3.Connection, words: str, run: str = "", type: str = "", limit: int = 100) -> list[Row]:
-    """Events whose text holds all ``words`` (a trailing ``*`` means any ending), newest first."""
-    match = " ".join(_phrase(word) for word in words.replace("\0", " ").split())
+def grep_events(db: sqlite3.Connection, query: str, run: str = "", type: str = "", limit: int = 100) -> list[Row]:
+    """Events whose text holds all ``query`` (a trailing ``*`` means any ending), newest first."""
+    match = " ".join(_phrase(term) for term in query.replace("\0", " ").split())
     if not match:
         raise OperationError("There is nothing to search for.", fix="Give at least one word.")
     return find(db, _MATCHING, {"run": run, "type": type}, "seq DESC", limit, params=(match,))
 
 
-def _phrase(word: str) -> str:
-    """``word`` as an FTS5 string, so that no character of it is an operator."""
-    bare = word.rstrip("*") or word
-    return '"' + bare.replace('"', '""') + '"' + ("*" if bare != word else "")
+def _phrase(term: str) -> str:
+    """``term`` as an FTS5 string, so that no character of it is an operator."""
+    bare = term.rstrip("*") or term
+    return '"' + bare.replace('"', '""') + '"' + ("*" if bare != term else "")
 
 
 def event_stats(db: sqlite3.Connection, run: str = "") -> list[Row]:

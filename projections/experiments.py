@@ -37,9 +37,9 @@ def experiments(e: Recorded) -> Iterator[Row]:
     """It counts from its closing event; ``failed`` are events at which something could not be computed."""
     match e.event:
         case facts.ExperimentStarted() as x:
-            asked = x.model_dump(include={"name", "kind", "source", "run", "until", "policy_sha"})
+            request = x.model_dump(include={"name", "kind", "source", "run", "until", "policy_sha"})
             lists = {"policy": as_json(x.policy), "purged": as_json(x.purged)}
-            yield {"experiment": e.run, **asked, **lists, "started": stamp(e)}
+            yield {"experiment": e.run, **request, **lists, "started": stamp(e)}
         case facts.ExperimentFinished() as x:
             fields = x.model_dump(include={"events", "failed", "sha256"})
             yield {"experiment": e.run, **fields, "summary": as_json(x.summary), "finished": stamp(e)}
@@ -58,7 +58,7 @@ def show_experiment(db: sqlite3.Connection, experiment: str) -> Row:
         NotFoundError: there is none of this name.
     """
     name = f"{facts.PREFIX}{experiment.removeprefix(facts.PREFIX)}"
-    found = select(db, "SELECT * FROM experiments WHERE experiment = ?", (name,), parse=_PARSED)
-    if not found:
+    rows = select(db, "SELECT * FROM experiments WHERE experiment = ?", (name,), parse=_PARSED)
+    if not rows:
         raise NotFoundError(f"There is no experiment {experiment!r}.", fix="See: agent0 experiment list")
-    return found[0]
+    return rows[0]

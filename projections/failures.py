@@ -75,14 +75,14 @@ def show_failure(db: sqlite3.Connection, failure: str) -> Row:
     Raises:
         NotFoundError: no failure, or more than one, begins like that.
     """
-    found = select(
+    rows = select(
         db,
         "SELECT failures.*, body AS cause FROM failures LEFT JOIN events ON seq = cause_seq"
         " WHERE substr(failure, 1, length(?)) = ? ORDER BY failure LIMIT 2",
         (failure, failure),
         parse=("cause",),
     )
-    if len(found) != 1:
-        what = f"{'No' if not found else 'More than one'} failure begins with {failure!r}."
+    if len(rows) != 1:
+        what = f"{'No' if not rows else 'More than one'} failure begins with {failure!r}."
         raise NotFoundError(what, fix="`agent0 failures list` shows them.")
-    return found[0]
+    return rows[0]

@@ -44,8 +44,8 @@ def indexes(e: Recorded) -> Iterator[Row]:
 
 def index_of(db: sqlite3.Connection, run: str) -> Row | None:
     """What a run's tasks were compared with, None where it was nothing."""
-    found = select(db, "SELECT * FROM indexes WHERE run = ?", (run,), parse=("benchmarks", "files"))
-    return found[0] if found else None
+    rows = select(db, "SELECT * FROM indexes WHERE run = ?", (run,), parse=("benchmarks", "files"))
+    return rows[0] if rows else None
 
 
 def rejections(db: sqlite3.Connection, run: str) -> list[Row]:

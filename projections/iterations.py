@@ -43,27 +43,27 @@ def list_slots(db: sqlite3.Connection, run: str) -> list[Row]:
 
 def slots_together(cells: Sequence[Row]) -> list[Row]:
     """The rows of ``slots_by_iteration`` over all iterations: sums, and means by how many attempts each is of."""
-    held: dict[tuple[object, ...], list[Row]] = {}
+    groups: dict[tuple[object, ...], list[Row]] = {}
     for cell in cells:
-        held.setdefault((cell["domain"], cell["family"], cell["level"]), []).append(cell)
-    return [_together(arm) for _, arm in sorted(held.items(), key=lambda one: [(k is not None, k) for k in one[0]])]
+        groups.setdefault((cell["domain"], cell["family"], cell["level"]), []).append(cell)
+    return [_together(arm) for _, arm in sorted(groups.items(), key=lambda item: [(k is not None, k) for k in item[0]])]
 
 
 def _together(arm: Sequence[Row]) -> Row:
-    sums = {name: sum(one[name] for one in arm) for name in ("asked", "tasks", "tried", "solved")}
+    sums = {name: sum(cell[name] for cell in arm) for name in ("asked", "tasks", "tried", "solved")}
     return {
         **{name: arm[0][name] for name in ("domain", "family", "level")},
         **sums,
         "solve_rate": sums["solved"] / sums["tried"] if sums["tried"] else None,
         **{name: _mean(arm, name, "tried") for name in ("turns", "calls")},
         "novelty": _mean(arm, "novelty", "weighed"),
-        "last": max(one["last"] for one in arm),
+        "last": max(cell["last"] for cell in arm),
     }
 
 
 def _mean(arm: Sequence[Row], name: str, weight: str) -> float | None:
-    known = [(one[name], one[weight]) for one in arm if one[name] is not None and one[weight]]
-    return sum(value * n for value, n in known) / sum(n for _, n in known) if known else None
+    weighted = [(cell[name], cell[weight]) for cell in arm if cell[name] is not None and cell[weight]]
+    return sum(value * n for value, n in weighted) / sum(n for _, n in weighted) if weighted else None
 
 
 def slots_by_iteration(db: sqlite3.Connection, run: str) -> list[Row]:

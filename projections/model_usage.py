@@ -34,9 +34,9 @@ def model_usage(e: Recorded) -> Iterator[Row]:
     ``asked_on``: a strategy had an answer and asked this model, too; ``given``: it gave this model's answer."""
     x, key = e.event, {"run": e.run, "task": e.task, "day": stamp(e)[:10]}
     if isinstance(x, facts.CallRouted):
-        for number, one in enumerate(x.answers):
-            more = {"asked_on": int(number > 0), "given": int(one.model == x.given)}
-            yield {**key, "role": x.role, "model": one.model, **more}
+        for number, answer in enumerate(x.answers):
+            more = {"asked_on": int(number > 0), "given": int(answer.model == x.given)}
+            yield {**key, "role": x.role, "model": answer.model, **more}
         return
     assert isinstance(x, facts.ModelCalled)  # noqa: S101 - declared above
     yield {**key, "role": x.role, "model": f"{x.provider}/{x.asked or x.model}", **_counts(x), **_latency(x)}
@@ -103,8 +103,8 @@ def _summaries(cells: Sequence[Row], names: Sequence[str]) -> list[Row]:
     for cell in cells:
         groups.setdefault(tuple(cell[name] for name in names), []).append(cell)
     rows = [
-        _summary(dict(zip(names, key, strict=True)), {name: sum(cell[name] for cell in held) for name in _SUMS})
-        for key, held in sorted(groups.items(), reverse=names[0] == "day")
+        _summary(dict(zip(names, key, strict=True)), {name: sum(cell[name] for cell in group) for name in _SUMS})
+        for key, group in sorted(groups.items(), reverse=names[0] == "day")
     ]
     return rows if names[0] == "day" else sorted(rows, key=lambda row: (-row["cost"], -row["calls"]))
 

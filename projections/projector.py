@@ -86,30 +86,30 @@ class Projector:
         self._file = self._path.resolve()
         self._db = self._connect(self._file)
         _create(self._db, self._tables, Position(self._stream, self._first - 1))
-        found = position(self._db)
-        if found.tables != fingerprint(self._tables):
+        current = position(self._db)
+        if current.tables != fingerprint(self._tables):
             raise OtherVersionError("The tables were made by another version of Agent0.", fix=REBUILD)
-        if found.stream != self._stream:
-            raise LogError(f"The tables belong to stream {found.stream!r}, not {self._stream!r}.", fix=REBUILD)
+        if current.stream != self._stream:
+            raise LogError(f"The tables belong to stream {current.stream!r}, not {self._stream!r}.", fix=REBUILD)
 
     @property
     def position(self) -> Position:
         """How far the tables have come."""
         return position(self._db)
 
-    def check(self, last_seq: int, id_at_position: str | None, held: Position | None = None) -> None:
-        """Compare with the stream: its last sequence, and the id of its event at ``held.seq``. ``held`` is the position
-        for which these were asked (None: the present one): another process may carry the tables on meanwhile.
+    def check(self, last_seq: int, id_at_position: str | None, position: Position | None = None) -> None:
+        """Compare with the stream: its last sequence, and the id of its event at ``position.seq``. ``position`` is that
+        for which these were read (None: the present one): another process may carry the tables on meanwhile.
 
         Raises:
             LogError: the log's history is not the one the tables were made from.
         """
-        held = held or self.position
-        if last_seq < held.seq:
-            why = f"The tables have seen event {held.seq}, the log ends at {last_seq}."
+        position = position or self.position
+        if last_seq < position.seq:
+            why = f"The tables have seen event {position.seq}, the log ends at {last_seq}."
             raise LogError("The log lost its end or was replaced.", why, REBUILD)
-        if held.event and id_at_position != held.event:
-            why = f"At {held.seq} the tables have seen {held.event}, the log holds {id_at_position}."
+        if position.event and id_at_position != position.event:
+            why = f"At {position.seq} the tables have seen {position.event}, the log holds {id_at_position}."
             raise LogError("The log's history changed.", why, REBUILD)
 
     def apply(self, batch: Iterable[Stored]) -> int:
@@ -119,21 +119,21 @@ class Projector:
             LogError: a sequence is missing; nothing of the batch is applied.
             StoppedError: an event does not fit the tables; those before it are applied.
         """
-        held = list(batch)
+        events = list(batch)
         try:
-            return self._apply(held)
+            return self._apply(events)
         except _UNFIT:  # rows are merged over a batch, so only one by one can tell which it was
-            for one in held:
-                self._apply_one(one)
+            for stored in events:
+                self._apply_one(stored)
             return self.position.seq
 
-    def _apply_one(self, one: Stored) -> None:
+    def _apply_one(self, stored: Stored) -> None:
         try:
-            self._apply([one])
+            self._apply([stored])
         except EarlierVersionError as error:
             raise EarlierLogError.of() from error
         except _UNFIT as error:
-            raise StoppedError(*one, error) from error
+            raise StoppedError(*stored, error) from error
 
     def _apply(self, batch: Iterable[Stored]) -> int:
         db = self._db
@@ -169,9 +169,9 @@ class Projector:
             for table in self._readers.get(recorded.type, self._any):
                 rows, merge = pending[table.name], table.merge
                 for row in table.project(recorded, body.decode()) if table.with_body else table.project(recorded):
-                    held = rows.setdefault(table.key_of(row), row)
-                    if held is not row:
-                        merge(held, row)
+                    merged = rows.setdefault(table.key_of(row), row)
+                    if merged is not row:
+                        merge(merged, row)
             at, event = seq, recorded.id
         return at, event, pending
 
@@ -226,8 +226,8 @@ class Projector:
 
 def position(db: sqlite3.Connection) -> Position:
     """How far the tables of ``db`` have come."""
-    found = db.execute("SELECT stream, seq, event, tables FROM position").fetchone()
-    return Position(*found)
+    row = db.execute("SELECT stream, seq, event, tables FROM position").fetchone()
+    return Position(*row)
 
 
 def _title(body: bytes) -> str:
@@ -254,32 +254,34 @@ def fingerprint(tables: dict[str, Table]) -> str:
 
 def _create(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> None:
     """Make all tables or none: another process may be at it too, or this one be killed at it."""
-    if _made(db):
+    if _has_tables(db):
         return
     db.execute("BEGIN IMMEDIATE")
     with db:
-        if not _made(db):
+        if not _has_tables(db):
             _make(db, tables, begin)
 
 
-def _made(db: sqlite3.Connection) -> bool:
+def _has_tables(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'position'").fetchone() is not None
 
 
 def _make(db: sqlite3.Connection, tables: dict[str, Table], begin: Position) -> None:
     import sqlite_utils  # a fifth of a second, which commands that only read do not need
 
-    made = sqlite_utils.Database(db)
+    database = sqlite_utils.Database(db)
     for table in tables.values():
-        held = made.table(table.name)
-        held.create(dict(table.columns), pk=table.key[0] if len(table.key) == 1 else table.key, strict=True)
+        created = database.table(table.name)
+        created.create(dict(table.columns), pk=table.key[0] if len(table.key) == 1 else table.key, strict=True)
         for name, expression in table.computed.items():
             db.execute(f"ALTER TABLE {table.name} ADD COLUMN {name} ANY GENERATED ALWAYS AS ({expression}) VIRTUAL")
         for columns in table.indexes:
-            held.create_index(columns)
+            created.create_index(columns)
         if table.search:
-            held.enable_fts(table.search, create_triggers=True)
-    made.table("position").create({"stream": str, "seq": int, "event": str, "tables": str}, pk="stream", strict=True)
+            created.enable_fts(table.search, create_triggers=True)
+    database.table("position").create(
+        {"stream": str, "seq": int, "event": str, "tables": str}, pk="stream", strict=True
+    )
     db.execute("INSERT INTO position VALUES (?, ?, '', ?)", (begin.stream, begin.seq, fingerprint(tables)))
 
 

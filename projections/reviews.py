@@ -60,8 +60,8 @@ def judged(db: sqlite3.Connection, run: str, name: str) -> list[Row]:
     Raises:
         NotFoundError: the run has neither a task nor an attempt of this name that was ever begun.
     """
-    found = select(db, f"{_JUDGED} AND ? IN (a.task, a.attempt) ORDER BY a.number", (run, name), parse=("votes",))
-    if not found:
+    rows = select(db, f"{_JUDGED} AND ? IN (a.task, a.attempt) ORDER BY a.number", (run, name), parse=("votes",))
+    if not rows:
         why = f"Run {run} has no task or attempt {name[:80]!r} that was tried."
         raise NotFoundError(why, fix=f"`agent0 task review {run}` shows what awaits a verdict.")
-    return found
+    return rows

@@ -35,9 +35,9 @@ def reward_totals(e: Recorded) -> Iterator[Row]:
     assert isinstance(x, facts.RewardAssigned)  # noqa: S101 - declared above
     of = {"run": e.run, "iteration": x.iteration, "role": x.role, "reward_set": x.set}
     for part, value in ((TOTAL, x.total), *((part.name, part.value) for part in x.parts)):
-        known = value is not None and isfinite(value)
-        units = round(value * UNIT) if known and value is not None else 0
-        yield {**of, "part": part, "n": 1, "scored": int(known), "billionths": units}
+        has_value = value is not None and isfinite(value)
+        units = round(value * UNIT) if has_value and value is not None else 0
+        yield {**of, "part": part, "n": 1, "scored": int(has_value), "billionths": units}
 
 
 def reward_means(db: sqlite3.Connection, run: str) -> list[Row]:
@@ -48,11 +48,11 @@ def reward_means(db: sqlite3.Connection, run: str) -> list[Row]:
         " FROM reward_totals WHERE run = ? ORDER BY iteration, role, reward_set, part",
         (run,),
     )
-    found: list[Row] = []
+    means: list[Row] = []
     for row in rows:
         if row["part"] == TOTAL:
             head = {key: row[key] for key in ("iteration", "role", "reward_set", "n", "mean")}
-            found.append({**head, "parts": {}})
+            means.append({**head, "parts": {}})
         else:
-            found[-1]["parts"][row["part"]] = row["mean"]
-    return found
+            means[-1]["parts"][row["part"]] = row["mean"]
+    return means

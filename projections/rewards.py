@@ -49,14 +49,14 @@ def explain_rewards(db: sqlite3.Connection, run: str, task: str = "", attempt: s
     """Receipts of a task or an attempt, each with its ``parts`` (name, inputs, value, weight, worth)."""
     if attempt and not task:  # the tables are sorted by it
         task = next((row["task"] for row in find(db, _TASK, {"run": run, "attempt": attempt}, "task", 1)), "")
-    wanted = {"run": run, "task": task, "attempt": attempt}
+    filters = {"run": run, "task": task, "attempt": attempt}
     # not by the index of roles, which has all rewards of a run in it
-    found = find(db, "SELECT * FROM rewards", wanted, "task, +role, attempt, reward_set", parse=("facts",))
+    rewards = find(db, "SELECT * FROM rewards", filters, "task, +role, attempt, reward_set", parse=("facts",))
     lines: dict[tuple[str, ...], list[Row]] = {}
-    for line in find(db, "SELECT * FROM reward_parts", wanted, "name", parse=("inputs",)):
+    for line in find(db, "SELECT * FROM reward_parts", filters, "name", parse=("inputs",)):
         shown = {name: line[name] for name in ("name", "inputs", "value", "weight", "worth")}
         lines.setdefault(_receipt(line), []).append(shown)
-    return [{**reward, "parts": lines.get(_receipt(reward), [])} for reward in found]
+    return [{**reward, "parts": lines.get(_receipt(reward), [])} for reward in rewards]
 
 
 _TASK = "SELECT task FROM attempts"

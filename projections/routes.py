@@ -32,6 +32,6 @@ def show_route(db: sqlite3.Connection, route: str) -> Row:
             f"No call has the route {route}.", fix="The events ModelCalled and CallRouted have one: agent0 events"
         )
     head = {"route": decided[0]["data"]["route"] if decided else calls[0]["route"]}
-    told = {name: decided[0][name] for name in ("run", "task", "attempt")} if decided else {}
-    data = {key: value for key, value in decided[0]["data"].items() if key not in head | told} if decided else {}
-    return head | told | data | {"calls": [row for row in calls if row.pop("route") == head["route"]]}
+    attempt_key = {name: decided[0][name] for name in ("run", "task", "attempt")} if decided else {}
+    data = {key: value for key, value in decided[0]["data"].items() if key not in head | attempt_key} if decided else {}
+    return head | attempt_key | data | {"calls": [row for row in calls if row.pop("route") == head["route"]]}

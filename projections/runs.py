@@ -137,9 +137,9 @@ def list_runs(db: sqlite3.Connection, limit: int = 100, after: str = "", hidden:
         NotFoundError: there is no run ``after``.
     """
     _, before = behind_row(db, "runs", {"run": after}, ("started", "run")) if after else ("", ("~", ""))
-    seen = "" if hidden else "AND deleted IS NULL AND NOT coalesce(hidden, 0) "
+    clause = "" if hidden else "AND deleted IS NULL AND NOT coalesce(hidden, 0) "
     query = (
-        f"{_RUNS} WHERE started IS NOT NULL {seen}AND (started, run) < (?, ?) ORDER BY started DESC, run DESC LIMIT ?"
+        f"{_RUNS} WHERE started IS NOT NULL {clause}AND (started, run) < (?, ?) ORDER BY started DESC, run DESC LIMIT ?"
     )
     rows = select(db, query, (*before, limit))
     return [{k: v for k, v in row.items() if k not in ("config", "prompts")} for row in rows]
@@ -154,21 +154,21 @@ def resolve(db: sqlite3.Connection, run: str) -> str:
     """
     if newest := _NEWEST.fullmatch(run):
         return _newest(db, int(newest[1] or 0))
-    found = select(
+    matches = select(
         db,
         "SELECT run, name FROM runs WHERE started IS NOT NULL AND (run = ?1 OR name = ?1 OR"
         " (?1 != '' AND substr(run, 1, length(?1)) = ?1)) ORDER BY started DESC, run DESC",
         (run,),
     )
-    exact = [row for row in found if row["run"] == run] or [row for row in found if row["name"] == run] or found
+    exact = [row for row in matches if row["run"] == run] or [row for row in matches if row["name"] == run] or matches
     if len(exact) == 1:
         return str(exact[0]["run"])
     if exact:
         names = ", ".join(row["run"] for row in exact[:_TOLD]) + (" …" if len(exact) > _TOLD else "")
         fix = "Name more of one of them, or LAST for the newest run."
         raise NotFoundError(f"{len(exact)} runs are called {run[:80]!r} or begin so.", f"{names}.", fix)
-    known = [row["run"] for row in select(db, "SELECT run FROM runs WHERE started IS NOT NULL")]
-    near = difflib.get_close_matches(run, known, 1, 0.7)
+    run_ids = [row["run"] for row in select(db, "SELECT run FROM runs WHERE started IS NOT NULL")]
+    near = difflib.get_close_matches(run, run_ids, 1, 0.7)
     fix = "`agent0 run list` shows them; `agent0 run start` begins one."
     raise NotFoundError(f"There is no run {run[:80]!r}.", f"Did you mean {near[0]}?" if near else "", fix)
 
@@ -180,14 +180,14 @@ _TOLD = 5
 
 def _newest(db: sqlite3.Connection, before: int) -> str:
     """The run that started last but ``before`` others."""
-    found = list_runs(db, before + 1)
-    if len(found) > before:
-        return str(found[before]["run"])
+    runs = list_runs(db, before + 1)
+    if len(runs) > before:
+        return str(runs[before]["run"])
     start = "`agent0 run list` shows them; `agent0 run start` begins one."
-    if not found:
+    if not runs:
         raise NotFoundError("There is no run yet.", fix=start)
-    many = "is one run" if len(found) == 1 else f"are {len(found)} runs"
-    raise NotFoundError(f"There is no run LAST~{before}.", f"There {many}: the oldest is LAST~{len(found) - 1}.", start)
+    many = "is one run" if len(runs) == 1 else f"are {len(runs)} runs"
+    raise NotFoundError(f"There is no run LAST~{before}.", f"There {many}: the oldest is LAST~{len(runs) - 1}.", start)
 
 
 def show_run(db: sqlite3.Connection, run: str) -> Row:
@@ -207,11 +207,11 @@ def parent_of(db: sqlite3.Connection, run: str) -> tuple[str, int] | None:
 
 def lineage(db: sqlite3.Connection, run: str) -> Iterator[tuple[str, int]]:
     """``run`` and the runs that it was forked from, the nearest first, each with the last event that counts there."""
-    seen, until = {run}, LARGEST
+    visited, until = {run}, LARGEST
     yield run, until
-    while (parent := parent_of(db, run)) and parent[0] not in seen:
+    while (parent := parent_of(db, run)) and parent[0] not in visited:
         run, until = parent[0], min(until, parent[1])
-        seen.add(run)
+        visited.add(run)
         yield run, until
 
 

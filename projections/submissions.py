@@ -51,14 +51,14 @@ def submissions(e: Recorded) -> Iterator[Row]:
     at = {"submission": e.run}
     match e.event:
         case facts.TaskSubmitted() as x:
-            asked = x.proposal.model_dump(include={"question", "domain", "family", "level"})
+            proposal = x.proposal.model_dump(include={"question", "domain", "family", "level"})
             of = x.model_dump(include={"source", "student", "task", "attempt", "expected", "by"})
-            yield {**at, **asked, **of, "status": "submitted", "submitted": stamp(e), "submitted_seq": e.seq}
+            yield {**at, **proposal, **of, "status": "submitted", "submitted": stamp(e), "submitted_seq": e.seq}
         case tasks.TaskAttempted() as x:
             yield {**at, "status": "attempted", "answer": x.answer, "wall_s": x.wall_s}
         case tasks.ResultVerified() as x:
-            said = {"correct": x.correct, "verifier": x.verifier, "reason": x.reason}
-            yield {**at, "status": "verified", **said}
+            verdict = {"correct": x.correct, "verifier": x.verifier, "reason": x.reason}
+            yield {**at, "status": "verified", **verdict}
         case alarms.ReactionFailed() as x:
             yield {**at, "status": "failed", "reason": f"{x.error}: {x.message}"}
         case alarms.ReactionRetried():
@@ -83,9 +83,9 @@ def show_submission(db: sqlite3.Connection, submission: str) -> Row:
     Raises:
         NotFoundError: there is none of this name.
     """
-    found = select(db, "SELECT * FROM submissions WHERE submission = ?", (submission,))
-    if not found:
+    rows = select(db, "SELECT * FROM submissions WHERE submission = ?", (submission,))
+    if not rows:
         raise NotFoundError(f"There is no submitted task {submission[:80]!r}.", fix="See: GET /v1/tasks")
-    row = found[0]
+    row = rows[0]
     attempted = row["status"] in ("attempted", "verified")
     return {**row, "solution": show_attempt(db, submission, row["attempt"]) if attempted else None}

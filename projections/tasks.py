@@ -64,13 +64,20 @@ def tasks(e: Recorded) -> Iterator[Row]:
     at = {"run": e.run, "task": e.task}
     match e.event:
         case facts.TaskRequested() as x:
-            asked = x.model_dump(include={"iteration", "slot", "domain", "family", "level", "teacher", "seed"})
-            yield {**at, **asked, "status": "requested", "requested": stamp(e), "requested_seq": e.seq}
+            request = x.model_dump(include={"iteration", "slot", "domain", "family", "level", "teacher", "seed"})
+            yield {**at, **request, "status": "requested", "requested": stamp(e), "requested_seq": e.seq}
         case facts.TaskProposed() as x:
             detail = {"detail": x.problem} if x.problem else {}
-            yield {**at, **_asked(x.proposal), **detail, "status": "proposed", "model": x.model, "prompt": x.prompt}
+            yield {
+                **at,
+                **_task_columns(x.proposal),
+                **detail,
+                "status": "proposed",
+                "model": x.model,
+                "prompt": x.prompt,
+            }
         case facts.TaskAccepted() as x:
-            yield {**at, **_asked(x.proposal), "status": "accepted", "novelty": x.novelty, "against": x.against}
+            yield {**at, **_task_columns(x.proposal), "status": "accepted", "novelty": x.novelty, "against": x.against}
         case facts.TaskRejected() as x:
             yield {**at, "status": "rejected", "reason": x.reason, "detail": x.detail, "novelty": x.novelty}
         case facts.AttemptRequested():
@@ -87,7 +94,7 @@ _SETTLING = ("propose_task", "screen_task", "assign_reward")
 """Handlers without whose effect nothing more becomes of a task."""
 
 
-def _asked(task: Task | None) -> Row:
+def _task_columns(task: Task | None) -> Row:
     if task is None:
         return {}
     return {
@@ -140,8 +147,8 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
         NotFoundError: the run has no such task.
     """
     lists = ("params", "subgoals", "programs")
-    found = select(db, "SELECT * FROM tasks WHERE run = ? AND task = ?", (run, task), parse=lists)
-    if not found:
+    rows = select(db, "SELECT * FROM tasks WHERE run = ? AND task = ?", (run, task), parse=lists)
+    if not rows:
         raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"`agent0 task list {run}` shows them.")
     attempts = select(
         db,
@@ -150,7 +157,7 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
         (run, task),
     )
     return {
-        **found[0],
+        **rows[0],
         "written": _written(db, run, task),
         "attempts": attempts,
         "reviews": list_reviews(db, run, task),
@@ -160,8 +167,8 @@ def show_task(db: sqlite3.Connection, run: str, task: str) -> Row:
 def _written(db: sqlite3.Connection, run: str, task: str) -> str | None:
     """The text that the teacher wrote for a task; None where it was asked for and not yet written."""
     sql = "SELECT body FROM events WHERE run = ? AND task = ? AND +type = 'TaskProposed' ORDER BY seq DESC LIMIT 1"
-    found = select(db, sql, (run, task), ("body",))
-    return str(found[0]["body"]["data"]["text"]) if found else None
+    rows = select(db, sql, (run, task), ("body",))
+    return str(rows[0]["body"]["data"]["text"]) if rows else None
 
 
 def patterns(db: sqlite3.Connection, run: str) -> Row:

@@ -142,8 +142,8 @@ def snapshot_after(db: sqlite3.Connection, run: str, attempt: str, call: str) ->
     Raises:
         NotFoundError: there was no such call.
     """
-    found = find(db, numbered("work"), {"run": run, "attempt": attempt}, "number")
-    after = {"0": "" if found else None, **{row["call"]: row["work"] or "" for row in found}}
+    calls = find(db, numbered("work"), {"run": run, "attempt": attempt}, "number")
+    after = {"0": "" if calls else None, **{row["call"]: row["work"] or "" for row in calls}}
     if (digest := after.get(call)) is None:
         fix = f"`agent0 sandbox snapshots {run}` lists them."
         raise NotFoundError(f"Run {run} has no tool call {attempt[:64]}#{call}.", fix=fix)

@@ -71,10 +71,10 @@ def usage(db: sqlite3.Connection, run: str = "") -> dict[str, list[Row]]:
         f"SELECT tool, state, {sums}, coalesce(max(peak_mem_mib), 0.0) AS peak_mem_mib"  # noqa: S608 - declared names
         " FROM tool_usage WHERE run = ? OR ? = '' GROUP BY tool, state ORDER BY tool, state"
     )
-    found: dict[str, list[Row]] = {}
+    by_tool: dict[str, list[Row]] = {}
     for row in each(db, sql, (run, run)):
-        found.setdefault(row["tool"], []).append(row)
-    return found
+        by_tool.setdefault(row["tool"], []).append(row)
+    return by_tool
 
 
 def summary(tool: str, rows: Sequence[Row]) -> Row:

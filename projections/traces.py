@@ -28,10 +28,10 @@ def list_traces(db: sqlite3.Connection, run: str) -> list[Row]:
 def _calls(db: sqlite3.Connection, run: str) -> dict[str, list[tuple[str, str, Row]]]:
     """Steps inside a plan are the plan's."""
     sql = "SELECT attempt, tool, state, arguments FROM tool_calls WHERE run = ? AND NOT inner ORDER BY attempt, number"
-    found: dict[str, list[tuple[str, str, Row]]] = defaultdict(list)
+    by_attempt: dict[str, list[tuple[str, str, Row]]] = defaultdict(list)
     for row in each(db, sql, (run,)):
-        found[row["attempt"]].append((row["tool"], row["state"], json.loads(row["arguments"])))
-    return found
+        by_attempt[row["attempt"]].append((row["tool"], row["state"], json.loads(row["arguments"])))
+    return by_attempt
 
 
 def _truth(stored: int | None) -> bool | None:

@@ -73,8 +73,8 @@ def _items(db: sqlite3.Connection, run: str, evaluation: str, artifacts: Artifac
 def _everything(db: sqlite3.Connection, attempts: Iterator[Row]) -> Iterator[Row]:
     query = "SELECT name, inputs, value, weight FROM reward_parts"
     for row in attempts:
-        wanted = {name: row[name] for name in ("run", "task", "attempt")}
-        parts = find(db, query, wanted, "name", parse=("inputs",))
+        key = {name: row[name] for name in ("run", "task", "attempt")}
+        parts = find(db, query, key, "name", parse=("inputs",))
         yield {**row, "reward_parts": parts}
 
 

@@ -113,12 +113,14 @@ class Views:
         if not self.live.exists():
             raise NotFoundError("There are no live tables to compare with.", fix="Rebuild without `--verify`.")
         try:
-            found = await self._compared(path, read)
+            difference = await self._compared(path, read)
         except sqlite3.DatabaseError as error:
             fix = "There is nothing to compare with: run `agent0 projections rebuild` without `--verify`."
             raise OperationError("The live tables are damaged.", f"SQLite says: {error}.", fix) from error
-        if found:
-            raise OperationError(f"The live tables differ from the log: {found}.", "(live against rebuilt)", REBUILD)
+        if difference:
+            raise OperationError(
+                f"The live tables differ from the log: {difference}.", "(live against rebuilt)", REBUILD
+            )
 
     async def _compared(self, path: Path, read: ReadUntil) -> Difference | None:
         with closing(self._connect(self.live.resolve())) as live:
@@ -142,8 +144,8 @@ class Views:
         Raises:
             NotFoundError: there are none.
         """
-        now = self._number(self.live.resolve())
-        earlier = [k for k in self._versions() if k < now]
+        current = self._number(self.live.resolve())
+        earlier = [k for k in self._versions() if k < current]
         if not earlier:
             raise NotFoundError("There are no earlier tables to go back to.")
         self._point(self._path(earlier[-1]))
@@ -157,8 +159,8 @@ class Views:
         return self._folder / f"view-{number}.db"
 
     def _number(self, path: Path) -> int:
-        found = re.fullmatch(r"view-(\d+)\.db", path.name)
-        return int(found[1]) if found else 0
+        match = re.fullmatch(r"view-(\d+)\.db", path.name)
+        return int(match[1]) if match else 0
 
     def _versions(self) -> list[int]:
         return sorted(n for n in map(self._number, self._folder.glob("view-*.db")) if n)
@@ -171,10 +173,10 @@ class Views:
         link.symlink_to(path.name)
         link.replace(self.live)
 
-    def _forget_all_but(self, before: Path, now: Path) -> None:
+    def _forget_all_but(self, before: Path, current: Path) -> None:
         """Of the tables up to the live ones keep those and the ones before; a killed rebuild leaves some, too."""
         for path in map(self._path, self._versions()):
-            if path not in (before, now) and self._number(path) < self._number(now):
+            if path not in (before, current) and self._number(path) < self._number(current):
                 _remove(path)
 
 
@@ -200,13 +202,13 @@ async def build(path: Path, connect: Connect, tables: dict[str, Table], begin: P
 
 def digests(db: sqlite3.Connection, tables: dict[str, Table]) -> dict[str, str]:
     """sha256 of each table's dump, ordered by key."""
-    made = {}
+    by_table = {}
     for table in tables.values():
         sha = hashlib.sha256()
         for row in _dump(db, table):
             sha.update(repr(row).encode())
-        made[table.name] = sha.hexdigest()
-    return made
+        by_table[table.name] = sha.hexdigest()
+    return by_table
 
 
 def verify(left: sqlite3.Connection, right: sqlite3.Connection, tables: dict[str, Table]) -> Difference | None:
@@ -222,16 +224,16 @@ def verify(left: sqlite3.Connection, right: sqlite3.Connection, tables: dict[str
 def _first_difference(left: sqlite3.Connection, right: sqlite3.Connection, table: Table) -> Difference | None:
     names = _names(table)
     keys = [names.index(part) for part in table.key]
-    for one, other in zip_longest(_dump(left, table), _dump(right, table)):
-        if one == other:
+    for first, other in zip_longest(_dump(left, table), _dump(right, table)):
+        if first == other:
             continue
-        at, to = (tuple(row[k] for k in keys) if row else None for row in (one, other))
-        if one is None or other is None or at != to:
+        at, to = (tuple(row[k] for k in keys) if row else None for row in (first, other))
+        if first is None or other is None or at != to:
             ours = at is not None and (to is None or at < to)
             key = (at if ours else to) or ()
             return Difference(table.name, key, "(row)", "present" if ours else None, None if ours else "present")
-        column = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-        return Difference(table.name, at or (), names[column], one[column], other[column])
+        column = next(n for n, (a, b) in enumerate(zip(first, other, strict=True)) if a != b)
+        return Difference(table.name, at or (), names[column], first[column], other[column])
     return None
 
 

@@ -11,8 +11,8 @@ LONGEST = 1000
 
 def describe(e: Recorded) -> str:
     """Describe ``e`` in one line. A type without a description of its own shows its short fields."""
-    word = _WORDS.get(e.type, _plain)
-    return " ".join(word(e.event)[:LONGEST].split())
+    describe_type = _WORDS.get(e.type, _plain)
+    return " ".join(describe_type(e.event)[:LONGEST].split())
 
 
 def _plain(x: Any) -> str:
@@ -28,7 +28,7 @@ def _verdict(correct: bool | None) -> str:
     return {True: "correct", False: "wrong", None: "undecided"}[correct]
 
 
-def _given(answers: Sequence[str | None]) -> str:
+def _answered(answers: Sequence[str | None]) -> str:
     return f"{sum(answer is not None for answer in answers)} of {len(answers)}"
 
 
@@ -63,7 +63,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "TaskRejected": lambda x: f"rejected as {x.reason}: {x.detail}",
     "AttemptRequested": lambda x: f"{x.student} asked to try number {x.number}",
     "ToolCalled": lambda x: f"{x.call.name or 'unparsed'} {x.result.state}: {x.call.raw} -> {x.result.output}",
-    "TurnCompleted": lambda x: f"{x.student} goes on after turn {x.turn}, {_given(x.subgoals)} subgoals answered",
+    "TurnCompleted": lambda x: f"{x.student} goes on after turn {x.turn}, {_answered(x.subgoals)} subgoals answered",
     "TaskAttempted": lambda x: f"{x.student} {x.end} {x.answer!r}, {x.turns} turns, {x.tool_ok}/{x.tool_calls} calls",
     "ResultVerified": lambda x: f"{_verdict(x.correct)} by {x.verifier}: {x.reason}, expected {x.expected} got {x.got}",
     "RewardAssigned": _rewarded,

@@ -16,7 +16,7 @@ from typer.main import get_command
 import agent0.cli
 from agent0 import errors
 from agent0.assembly.validate.requirements import REQUIREMENTS
-from agent0.cli import build, console, known
+from agent0.cli import build, console, user_error
 from agent0.errors import Agent0Error
 from tests.terminal import agent0 as call
 
@@ -170,13 +170,13 @@ def test_errors_of_the_machine_are_told_too():
     import errno
     import sqlite3
 
-    full = known(OSError(errno.ENOSPC, "No space left on device"))
+    full = user_error(OSError(errno.ENOSPC, "No space left on device"))
     assert full is not None
     assert full.kind.exit_code == 5
-    assert "projections rebuild" in str(known(sqlite3.DatabaseError("malformed")))
+    assert "projections rebuild" in str(user_error(sqlite3.DatabaseError("malformed")))
     grouped = ExceptionGroup("some", [ValueError("x"), ExceptionGroup("more", [errors.GateError("held")])])
-    assert isinstance(known(grouped), errors.GateError)
-    assert known(ValueError("ours")) is None
+    assert isinstance(user_error(grouped), errors.GateError)
+    assert user_error(ValueError("ours")) is None
 
 
 @pytest.mark.parametrize("mistake", [ZeroDivisionError("by x"), ExceptionGroup("some", [ZeroDivisionError("by x")])])

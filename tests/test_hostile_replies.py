@@ -71,7 +71,7 @@ async def openai(stream: bool, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     """A model of a server that gives text, and a function that has it say something."""
     with openai_serving(level="logprobs") as server:
         model = OpenAIServer(actor(server.url, tokenizer=""))
-        await model.found()
+        await model.profile()
 
         def say(text: str) -> None:
             ends, part = {"finish_reason": "stop"}, {"index": 0}
@@ -165,7 +165,7 @@ ODD_JSON = (
 async def test_an_odd_answer_is_a_turn_or_an_error_of_ours(odd: str, stream: bool) -> None:
     with openai_serving(level="logprobs") as server:
         model = OpenAIServer(actor(server.url, tokenizer=""))
-        await model.found()
+        await model.profile()
         end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
         server.replies = [[odd, end]] if stream else [odd.replace('"delta"', '"message"')]
         await recordable(model)

@@ -153,7 +153,7 @@ def server() -> Iterator[Any]:
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_thought_is_set_aside_over_the_wire(server: Any, stream: bool) -> None:
     model = OpenAIServer(actor(server.url, tokenizer=""))
-    await model.found()
+    await model.profile()
     end = {"finish_reason": "stop"}
     parts = [{"choices": [{"delta": {"content": [THOUGHT]}}]}, {"choices": [{"delta": {"content": [TEXT]}} | end]}]
     server.replies = [parts if stream else {"choices": [{"message": {"content": [THOUGHT, TEXT]}} | end]}]

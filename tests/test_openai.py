@@ -83,7 +83,7 @@ class TestLlamaCpp(ModelConformance):
     @pytest_asyncio.fixture
     async def model(self, llama: str) -> AsyncIterator[Model]:
         model = OpenAIServer(actor(llama))
-        self.control_ids = (await model.found()).chat.stops  # type: ignore[union-attr]
+        self.control_ids = (await model.profile()).chat.stops  # type: ignore[union-attr]
         yield model
 
     async def test_log_probabilities_are_those_of_the_weights(self, model: Model) -> None:

@@ -219,7 +219,7 @@ async def test_settings_of_the_environment_and_of_the_folder_reach_the_processes
 
 
 async def _said(module: str, *arguments: str) -> str:
-    async with child(module, *arguments, said=Path("said.log")) as process:
+    async with child(module, *arguments, output=Path("said.log")) as process:
         assert process.stdout is not None
         text = (await process.stdout.read()).decode()
         assert await process.wait() == 0, Path("said.log").read_text()

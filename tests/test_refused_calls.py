@@ -25,7 +25,7 @@ from tests.test_gateway import ASKED
 async def test_each_refusal_says_what_to_do(fault: str, kind: type[Agent0Error], said: str) -> None:
     with serving(level="logprobs") as server:
         model = OpenAIServer(actor(server.url, tokenizer=""), patient=False)
-        await model.found()
+        await model.profile()
         server.faults = [fault]
         with pytest.raises(kind, match=said):
             await model.generate(ASKED)

@@ -12,7 +12,7 @@ import pytest
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.reroute import Reroute, reroute_run
 from agent0.assembly.routing.budgets import open_ledger
-from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import load
 from agent0.events.models import CallRouted, ModelCalled
 from agent0.events.runs import RunStarted
@@ -39,7 +39,7 @@ async def _routed(held: Settings) -> None:
     async with open_log(held, make=True) as log:
         await log.append([recorded("r1", STARTED)])
         ledger = open_ledger(held, log)
-        kept = Books(ledger, Prices(held.router), log, MemoryArtifacts(), recorded, now, Pins(log, "segment"))
+        kept = Books(ledger, Prices(held.router), log, MemoryArtifacts(), recorded, utc_now, Pins(log, "segment"))
         first, second, _ = examples.writers()
         plan = examples.Plan("judge", examples.entry_of("threshold"), examples.rules_of(PLAN), {})
         links = [examples.LocalLink(first), link(kept, second, name=second.name)]

@@ -98,7 +98,7 @@ def shown(home: Path, command: str, width: int) -> str:
     """The command and what stands on the screen below it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
-        patch.setattr("agent0.assembly.runtime.stamping.now", lambda: NOW)
+        patch.setattr("agent0.assembly.runtime.stamping.utc_now", lambda: NOW)
         found = said(home, command)
     assert found.code == 0, found.err
     return f"$ agent0 {command}\n{found.out}"

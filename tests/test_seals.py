@@ -381,4 +381,4 @@ async def test_the_look_before_work_costs_no_whole_log(held: Settings, monkeypat
         monkeypatch.setattr(Log, "read_bodies", counted)
         await look(held, log)
         assert asked == [200]
-    assert topology(held).known
+    assert topology(held).has_events

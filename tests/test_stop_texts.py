@@ -41,7 +41,7 @@ def strict() -> Iterator[OpenAIStandIn]:
 async def test_they_are_sent_in_every_way_to_ask(level: str) -> None:
     with serving(level=level) as server:
         model = OpenAIServer(actor(server.url, **({"tokenizer": ""} if level == "logprobs" else {})))
-        await model.found()
+        await model.profile()
         server.asked.clear()
         await model.generate(until())
         await model.generate(ask())
@@ -63,7 +63,7 @@ async def test_a_server_that_refuses_them_is_asked_without_them_from_then_on(str
 async def test_another_failure_is_told_and_says_nothing_of_stop_texts(fault: str, asked: int) -> None:
     with serving() as server:
         model = OpenAIServer(actor(server.url))
-        await model.found()
+        await model.profile()
         server.asked.clear()
         server.faults = [fault] * asked
         with pytest.raises(Exception, match=r"refused a request|failed with status"):
@@ -76,7 +76,7 @@ async def test_another_failure_is_told_and_says_nothing_of_stop_texts(fault: str
 
 async def test_what_is_refused_without_them_too_is_refused(strict: OpenAIStandIn) -> None:
     model = OpenAIServer(actor(strict.url, tokenizer=""))
-    await model.found()
+    await model.profile()
     strict.asked.clear()
     strict.single = True
     with pytest.raises(RefusedError, match="status 400"):
@@ -93,7 +93,7 @@ def reply(text: str) -> dict[str, Any]:
 async def test_an_attempt_in_blocks_of_code_goes_on_at_such_a_server(strict: OpenAIStandIn) -> None:
     config = StudentConfig(provider="openai", tool_form="fence", tools=("python",))
     model = OpenAIServer(actor(strict.url, tokenizer=""))
-    await model.found()
+    await model.profile()
     strict.asked.clear()
     refused = {"error": {"message": "Unrecognized request argument supplied: stop"}}
     strict.replies = [refused, reply("```python\nprint(12 + 30)\n```"), reply("\\boxed{42}")]

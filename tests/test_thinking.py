@@ -93,7 +93,7 @@ async def test_prompts_that_go_as_ids_are_rendered_with_them(tmp_path: Path) -> 
     with serving() as server:
         model = OpenAIServer(actor(server.url, tokenizer=str(tmp_path), thinking="off"))
         written = await model.generate(ask())
-        found = (await model.found()).chat
+        found = (await model.profile()).chat
         assert found and found.decode(written.prompt_ids).endswith("no thoughts\n")
         assert not any("chat_template_kwargs" in body for _, body in server.asked)
         await model.close()
@@ -179,7 +179,7 @@ async def test_stop_texts_end_no_thought(settings: dict[str, Any], reply: dict[s
     with serving(level="logprobs") as server:
         server.replies = [[{"choices": [{"delta": reply, "finish_reason": "stop"}]}]]
         model = OpenAIServer(actor(server.url, tokenizer="", **settings))
-        await model.found()
+        await model.profile()
         request = ask()
         await model.generate(replace(request, sampling=replace(request.sampling, stop=("```\n",))))
         assert (server.asked[-1][1].get("stop") == ["```\n"]) == stops

@@ -106,7 +106,7 @@ def test_canaries_are_drawn_from_the_upper_half_with_a_right_and_a_wrong_answer(
     found = list(canaries(families().values(), 6, 12, "k"))
     assert len(found) == 24 and [one.right for one in found] == [True, False] * 12
     assert [one.family for one in found[::2]] == [ladders[n % len(ladders)].name for n in range(12)]
-    assert all(one.said == (one.right, one.right) and not one.fault for one in found)
+    assert all(one.verdicts == (one.right, one.right) and not one.fault for one in found)
     pairs = list(zip(found[::2], found[1::2], strict=True))
     assert all(one.answer != other.answer for one, other in pairs)
     longer = [len(other.answer) - len(one.answer) for one, other in pairs]
@@ -114,7 +114,7 @@ def test_canaries_are_drawn_from_the_upper_half_with_a_right_and_a_wrong_answer(
     assert all(by in ((0,), (1,), (-1, 0))[turn] for by, turn in zip(longer, turns, strict=True))
     assert set(longer) == {0, 1, -1}
     unchecked = [replace(one, check=None) for one in ladders]
-    assert [one.said for one in canaries(unchecked, 6, 12, "k")] == [one.said for one in found]
+    assert [one.verdicts for one in canaries(unchecked, 6, 12, "k")] == [one.verdicts for one in found]
     assert list(canaries([], 6, 12, "k")) == [] and list(canaries(ladders, 0, 2, "k")) != found[:4]
     assert [one.answer for one in canaries(ladders, 6, 12, "l")] != [one.answer for one in found]
 

@@ -178,7 +178,7 @@ async def test_its_adapters_are_no_models_to_choose_from(
 ) -> None:
     await model.generate(replace(ask(), adapter=trained(model)))
     again = OpenAIServer(actor(server.url), MemoryArtifacts(), shared=tmp_path / "adapters")
-    assert (await again.found()).model == "student"
+    assert (await again.profile()).model == "student"
     await again.close()
 
 

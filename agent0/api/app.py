@@ -86,25 +86,25 @@ def _version() -> dict[str, str]:
 
 def _describe(app: FastAPI) -> None:
     """Let the description of the API know problem documents and keys, of which no route speaks."""
-    made = app.openapi
+    original = app.openapi
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
-            schema = made()
+            schema = original()
             parts = schema.setdefault("components", {})
-            known = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-            parts.setdefault("schemas", {})["Problem"] = known
+            problem_schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            parts.setdefault("schemas", {})["Problem"] = problem_schema
             parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             schema["security"] = [{}, {"key": []}]
-        found: dict[str, Any] = app.openapi_schema or {}
-        return found
+        cached: dict[str, Any] = app.openapi_schema or {}
+        return cached
 
     app.openapi = described  # type: ignore[method-assign]
 
 
 def _handlers() -> dict[int | type[Exception], Answer]:
     return {
-        Agent0Error: _known,
+        Agent0Error: _user_error,
         NotModified: _same,
         RequestValidationError: _invalid,
         HTTPException: _http,
@@ -113,18 +113,18 @@ def _handlers() -> dict[int | type[Exception], Answer]:
     }
 
 
-async def _known(request: Request, error: Agent0Error) -> Response:
+async def _user_error(request: Request, error: Agent0Error) -> Response:
     return _shown(request, problem_of(error, request.url.path), headers_of(error))
 
 
-async def _same(_: Request, found: NotModified) -> Response:
-    return Response(status_code=304, headers={"ETag": found.tag})
+async def _same(_: Request, unchanged: NotModified) -> Response:
+    return Response(status_code=304, headers={"ETag": unchanged.tag})
 
 
 async def _invalid(request: Request, error: RequestValidationError) -> Response:
     wrong = [
-        {"where": ".".join(map(str, one["loc"])), "why": one["msg"], "given": repr(one.get("input"))[:SHOWN]}
-        for one in error.errors()
+        {"where": ".".join(map(str, item["loc"])), "why": item["msg"], "given": repr(item.get("input"))[:SHOWN]}
+        for item in error.errors()
     ]
     title = "The request does not fit."
     return _shown(request, plain_problem(422, title, request.url.path, detail=wrong[0]["why"], errors=wrong))
@@ -132,28 +132,30 @@ async def _invalid(request: Request, error: RequestValidationError) -> Response:
 
 async def _http(request: Request, error: HTTPException) -> Response:
     title = {404: "There is nothing here.", 405: "This cannot be done here."}.get(error.status_code, "")
-    found = plain_problem(error.status_code, title, request.url.path, detail=escaped(str(error.detail or ""))[:SHOWN])
-    return _shown(request, found, error.headers or {})
+    problem = plain_problem(error.status_code, title, request.url.path, detail=escaped(str(error.detail or ""))[:SHOWN])
+    return _shown(request, problem, error.headers or {})
 
 
 async def _tables(request: Request, error: sqlite3.Error) -> Response:
     fix = "Run `agent0 projections rebuild`: the log has all."
-    found = OperationError("The tables cannot be read.", f"SQLite says: {error}.", fix)
-    return _shown(request, problem_of(found, request.url.path).model_copy(update={"status": 500}))
+    failure = OperationError("The tables cannot be read.", f"SQLite says: {error}.", fix)
+    return _shown(request, problem_of(failure, request.url.path).model_copy(update={"status": 500}))
 
 
 async def _defect(request: Request, _: Exception) -> Response:
     """A mistake of ours: what it was is in the server's log, not in the response."""
-    found = plain_problem(500, "Agent0 made a mistake.", request.url.path, detail="See the server's log.")
-    answer = _shown(request, found)
+    problem = plain_problem(500, "Agent0 made a mistake.", request.url.path, detail="See the server's log.")
+    answer = _shown(request, problem)
     dress(answer.headers, request.scope["agent0.nonce"])  # it is made outside of the guard
     return answer
 
 
-def _shown(request: Request, found: Problem, headers: Mapping[str, str] = {}) -> Response:
+def _shown(request: Request, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
     """For a program a problem document, for a person a page that says so."""
     if request.url.path.startswith(CHATS):  # where its clients look
-        found = found.model_copy(update={"error": {"message": found.title, "type": found.type, "code": found.status}})
+        problem = problem.model_copy(
+            update={"error": {"message": problem.title, "type": problem.type, "code": problem.status}}
+        )
     if not is_page(request):
-        return response_of(found, headers)
-    return problem_page(request, found, headers)
+        return response_of(problem, headers)
+    return problem_page(request, problem, headers)

@@ -63,8 +63,8 @@ async def append(context: ApiContext, begin: Recorded, again: str = "", if_match
     log = context.require_log()
     if again:
         begin = _named(begin, again)
-        if (known := _stored(context, begin)) is not None:
-            return known
+        if (earlier := _stored(context, begin)) is not None:
+            return earlier
     tags = _tags(if_match)
     if not tags:
         (seq,) = await log.append([begin])
@@ -84,8 +84,8 @@ async def _first(context: ApiContext, begin: Recorded, last: int) -> Begun:
         StaleError: another.
     """
     await shown(context, last)
-    if (known := _stored(context, begin)) is not None:
-        return known
+    if (earlier := _stored(context, begin)) is not None:
+        return earlier
     raise _stale(begin.run, last)
 
 
@@ -124,7 +124,7 @@ def _tags(if_match: str) -> list[re.Match[str]]:
     """
     if not if_match or if_match.strip() == "*":
         return []
-    tags = [found for one in if_match.split(",") if (found := _TAG.fullmatch(one.strip()))]
+    tags = [match for part in if_match.split(",") if (match := _TAG.fullmatch(part.strip()))]
     if not tags:
         raise ConfigError("If-Match holds no tag of this server.", "Send the ETag of what you decide on.")
     return tags
@@ -145,10 +145,10 @@ def _is_of_this_log(context: ApiContext, tag: re.Match[str]) -> bool:
     return row is not None and str(row["id"]).endswith(tag[2])
 
 
-def _event(context: ApiContext, wanted: str) -> Row | None:
+def _event(context: ApiContext, reference: str) -> Row | None:
     try:
         with context.tables() as db:
-            return show_event(db, wanted)
+            return show_event(db, reference)
     except NotFoundError:
         return None
 
@@ -187,8 +187,8 @@ def _stored(context: ApiContext, begin: Recorded) -> Begun | None:
     row = _event(context, begin.id)
     if row is None:
         return None
-    before, now = row["body"]["data"], begin.event.model_dump(mode="json")
-    same = all(before.get(name) == now[name] for name in _DECIDE[type(begin.event)])
+    before, current = row["body"]["data"], begin.event.model_dump(mode="json")
+    same = all(before.get(name) == current[name] for name in _DECIDE[type(begin.event)])
     if row["type"] != begin.type or row["run"] != begin.run or not same:
         raise _used(row)
     return Begun(run=row["run"], event=begin.id, seq=row["seq"])

@@ -38,10 +38,10 @@ def _tagged(request: Request, response: Response, at: At = 0) -> None:
 
     The position is read before the rows: rows may be newer than their tag, never older."""
     with context_of(request).tables() as db:
-        held = position(db)
-    tag = f'W/"{held.seq}-{held.event[-12:]}-{held.tables[:8]}{f"-{at}" if at else ""}"'
-    given = [one.strip() for one in request.headers.get("if-none-match", "").split(",")]
-    if tag in given or "*" in given:
+        current = position(db)
+    tag = f'W/"{current.seq}-{current.event[-12:]}-{current.tables[:8]}{f"-{at}" if at else ""}"'
+    tags = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
+    if tag in tags or "*" in tags:
         raise NotModified(tag)
     response.headers["ETag"] = tag
 
@@ -51,8 +51,8 @@ Tagged = Depends(_tagged)
 
 def keyed_page(rows: Sequence[Mapping[str, Any]], limit: int, key: str) -> Page:
     """The first ``limit`` of ``rows``, of which one more was asked for; the cursor is ``key`` of the last one."""
-    held = [dict(row) for row in rows[:limit]]
-    return Page(data=held, next=str(held[-1][key]) if len(rows) > limit else None)
+    page_rows = [dict(row) for row in rows[:limit]]
+    return Page(data=page_rows, next=str(page_rows[-1][key]) if len(rows) > limit else None)
 
 
 def counted_page(fetch: Callable[[int], Sequence[Mapping[str, Any]]], after: str, limit: int) -> Page:

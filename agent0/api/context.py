@@ -107,8 +107,8 @@ class ApiContext:
 
 def context_of(request: Request) -> ApiContext:
     """The context of the application that ``request`` came to."""
-    found: ApiContext = request.app.state.context
-    return found
+    context: ApiContext = request.app.state.context
+    return context
 
 
 Context = Annotated[ApiContext, Depends(context_of)]
@@ -116,8 +116,8 @@ Context = Annotated[ApiContext, Depends(context_of)]
 
 def key_of(request: Request) -> Key | None:
     """The key of ``request``; None where the server has none and asks for none."""
-    found: Key | None = request.scope.get("agent0.key")
-    return found
+    key: Key | None = request.scope.get("agent0.key")
+    return key
 
 
 def require_reached(db: sqlite3.Connection, seq: int) -> None:

@@ -26,12 +26,12 @@ KEPT = 64
 
 @dataclass(frozen=True)
 class Deep:
-    """``parts`` as of the run's event ``seq``, read in ``took_s`` until ``made``."""
+    """``parts`` as of the run's event ``seq``, read in ``took_s`` until ``read_at``."""
 
     parts: Row
     seq: int
     took_s: float
-    made: float
+    read_at: float
 
 
 class DeepReadings:
@@ -48,20 +48,22 @@ class DeepReadings:
         being read for the first time."""
         if self._is_small(run, at):
             return self._read(run, at)
-        held, last = self._held.get((run, at)), self._last(run, at)
-        fresh = held is not None and (held.seq == last or self._clock() < held.made + SHARE * held.took_s)
+        reading, last = self._held.get((run, at)), self._last(run, at)
+        fresh = reading is not None and (
+            reading.seq == last or self._clock() < reading.read_at + SHARE * reading.took_s
+        )
         if not fresh:
             self._begin(run, at)
-        return held
+        return reading
 
     def wait(self, run: str, at: int = 0) -> Deep:
         """What ``run`` came to as of now, however long reading it takes."""
         if self._is_small(run, at):
             return self._read(run, at)
-        held, last = self._held.get((run, at)), self._last(run, at)
-        while held is None or held.seq < last:  # one that began before may end before
-            held = self._begin(run, at).result()
-        return held
+        reading, last = self._held.get((run, at)), self._last(run, at)
+        while reading is None or reading.seq < last:  # one that began before may end before
+            reading = self._begin(run, at).result()
+        return reading
 
     def close(self) -> None:
         """Begin nothing more."""
@@ -78,11 +80,11 @@ class DeepReadings:
             return self._under_way[key]
 
     def _keep(self, run: str, at: int) -> Deep:
-        found = self._read(run, at)
-        self._held[run, at] = found
+        reading = self._read(run, at)
+        self._held[run, at] = reading
         while len(self._held) > KEPT:
             self._held.pop(next(iter(self._held)))
-        return found
+        return reading
 
     def _read(self, run: str, at: int) -> Deep:
         begun = self._clock()

@@ -25,8 +25,8 @@ async def look(context: ApiContext, log: "Log", before: int) -> int:
     """Note how many events up to ``before``, the log's end at the last look, the tables lack; returns its end now."""
     try:
         end = await log.last_seq()
-        held = await context.end()
+        tables_end = await context.end()
     except Agent0Error:  # the log or the tables are away: requests say so themselves
         return 0
-    context.behind = max(0, before - held)
+    context.behind = max(0, before - tables_end)
     return end

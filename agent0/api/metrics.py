@@ -30,9 +30,9 @@ class Measures:
         self.open = Gauge("agent0_http_open", "Requests under way, streams among them.", registry=self.registry)
 
 
-def _seconds(held: CollectorRegistry) -> Histogram:
+def _seconds(registry: CollectorRegistry) -> Histogram:
     about = "Seconds until an answer was complete; streams are not counted."
-    return Histogram("agent0_http_seconds", about, ["route"], buckets=BOUNDS, registry=held)
+    return Histogram("agent0_http_seconds", about, ["route"], buckets=BOUNDS, registry=registry)
 
 
 class Measured:
@@ -46,25 +46,25 @@ class Measured:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, seen = perf_counter(), {"status": 500, "streamed": 0}
+        begun, outcome = perf_counter(), {"status": 500, "streamed": 0}
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen["status"] = message["status"]
-                seen["streamed"] = int((b"content-type", b"text/event-stream") in _short(message["headers"]))
+                outcome["status"] = message["status"]
+                outcome["streamed"] = int((b"content-type", b"text/event-stream") in _short(message["headers"]))
             await send(message)
 
         with self._measures.open.track_inprogress():
             try:
                 await self._app(scope, receive, noted)
             finally:
-                self._count(scope, seen, perf_counter() - begun)
+                self._count(scope, outcome, perf_counter() - begun)
 
-    def _count(self, scope: Scope, seen: dict[str, int], seconds: float) -> None:
+    def _count(self, scope: Scope, outcome: dict[str, int], seconds: float) -> None:
         route = getattr(scope.get("route"), "path", NONE)
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._measures.answers.labels(method, route, f"{seen['status'] // 100}xx").inc()
-        if not seen["streamed"]:
+        self._measures.answers.labels(method, route, f"{outcome['status'] // 100}xx").inc()
+        if not outcome["streamed"]:
             self._measures.seconds.labels(route).observe(seconds)
 
 

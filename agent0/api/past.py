@@ -68,30 +68,30 @@ class PastTables:
 
     def _built_at(self, at: int) -> Path:
         with reading(self._settings) as live:
-            held, first = position(live), extent(live)[0]
-            if not first <= at <= held.seq:
-                raise NotFoundError(f"There is no event {at}.", f"There are {first} to {held.seq}.")
-            if held.stream != self._stream:
-                self._built, self._stream = {}, held.stream
+            current, first = position(live), extent(live)[0]
+            if not first <= at <= current.seq:
+                raise NotFoundError(f"There is no event {at}.", f"There are {first} to {current.seq}.")
+            if current.stream != self._stream:
+                self._built, self._stream = {}, current.stream
             if at not in self._built:
-                self._build(live, held, first, at)
+                self._build(live, current, first, at)
         self._built[at] = self._built.pop(at)  # used last
         return self._built[at]
 
-    def _build(self, live: sqlite3.Connection, held: Position, first: int, at: int) -> None:
+    def _build(self, live: sqlite3.Connection, current: Position, first: int, at: int) -> None:
         nearest = max((seq for seq in self._built if seq < at), default=first - 1)
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="agent0-past-"))
         path, base = self._folder / f"{at}.db", self._built.get(nearest)
         if at - nearest > MOST:
-            self._finish(at, path, [str(base or ""), str(path), held.stream, str(first), str(at)])
+            self._finish(at, path, [str(base or ""), str(path), current.stream, str(first), str(at)])
         else:
             _remove(path)
-            make_past(live, base, path, held.stream, first, at)
+            make_past(live, base, path, current.stream, first, at)
         self._built[at] = path
         while len(self._built) > KEPT:
             _remove(self._built.pop(next(iter(self._built))))
 
-    def _finish(self, at: int, path: Path, given: list[str]) -> None:
+    def _finish(self, at: int, path: Path, arguments: list[str]) -> None:
         """Have ``path`` built beside, one at a time.
 
         Raises:
@@ -100,7 +100,7 @@ class PastTables:
         if self._beside is None:
             _remove(path)
             live = str(live_path(self._settings).resolve())
-            command = (sys.executable, "-m", PROGRAM, live, *given)
+            command = (sys.executable, "-m", PROGRAM, live, *arguments)
             self._beside = at, subprocess.Popen(command, env=environment_of(1))  # noqa: S603 - our own
         until, process = self._beside
         if (code := process.poll()) is None:
@@ -114,7 +114,7 @@ class PastTables:
             )
         if until != at:
             self._built[until] = path.with_name(f"{until}.db")
-            self._finish(at, path, given)
+            self._finish(at, path, arguments)
 
 
 def _reached(path: Path) -> int:

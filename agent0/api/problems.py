@@ -104,13 +104,13 @@ def headers_of(error: Agent0Error) -> Mapping[str, str]:
     return {"Retry-After": str(ceil(error.after_s))} if isinstance(error, RateError) else {}
 
 
-def response_of(found: Problem, headers: Mapping[str, str] = {}) -> Response:
-    """Make the response that carries the problem document ``found``."""
-    more = {"Retry-After": str(RETRY_S)} if found.status == 503 else {}
-    if found.status == 401:
+def response_of(problem: Problem, headers: Mapping[str, str] = {}) -> Response:
+    """Make the response that carries the problem document ``problem``."""
+    more = {"Retry-After": str(RETRY_S)} if problem.status == 503 else {}
+    if problem.status == 401:
         more["WWW-Authenticate"] = "Bearer"
-    body = json.dumps(found.model_dump(exclude_none=True), ensure_ascii=True)
-    return Response(body, found.status, {**more, **headers}, MEDIA)
+    body = json.dumps(problem.model_dump(exclude_none=True), ensure_ascii=True)
+    return Response(body, problem.status, {**more, **headers}, MEDIA)
 
 
 def is_page(request: Request) -> bool:
@@ -124,5 +124,5 @@ def is_page(request: Request) -> bool:
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route documents, besides those that any may give."""
     schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    known = sorted({400, 401, 403, 404, 409, 413, 422, 500, 503, *statuses})
-    return {one: {"description": HTTPStatus(one).phrase, "content": {MEDIA: schema}} for one in known}
+    codes = sorted({400, 401, 403, 404, 409, 413, 422, 500, 503, *statuses})
+    return {code: {"description": HTTPStatus(code).phrase, "content": {MEDIA: schema}} for code in codes}

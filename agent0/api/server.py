@@ -68,7 +68,7 @@ async def up(settings: Settings, say: Say, *, handlers: bool = True) -> None:
                 lambda stands: serve(context, sock, stands),
             ]
             standing = _Standing(services, lambda: say(address_of(sock)))
-            others = [one.run() for one in exporters]
+            others = [exporter.run() for exporter in exporters]
             await until_cancelled(*standing.works, *others, watch_lag(context))
 
 
@@ -136,14 +136,14 @@ async def archived(settings: Settings, archive: Path) -> AsyncIterator[Settings]
     from agent0.infra.integrity.archive_place import open_archive
 
     with tempfile.TemporaryDirectory(prefix="agent0-view-") as folder:
-        own = settings.model_copy(update={"home": Path(folder)})
-        live_path(own).parent.mkdir(mode=PRIVATE)
-        place = open_archive(archive)
-        manifest = manifest_of(place)
-        require_whole(place, manifest)
-        await build(settings, Build(live_path(own), archive=archive))
-        bring_artifacts(own, place, manifest)
-        yield own
+        archive_settings = settings.model_copy(update={"home": Path(folder)})
+        live_path(archive_settings).parent.mkdir(mode=PRIVATE)
+        storage = open_archive(archive)
+        manifest = manifest_of(storage)
+        require_whole(storage, manifest)
+        await build(settings, Build(live_path(archive_settings), archive=archive))
+        bring_artifacts(archive_settings, storage, manifest)
+        yield archive_settings
 
 
 def is_data_folder(path: Path) -> bool:

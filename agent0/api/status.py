@@ -28,17 +28,17 @@ async def status(settings: Settings, log: "Log | None" = None) -> Row:
     where the log is at rest or does not answer), processes that execute runs, runs and attempts under way, failures,
     alarms and what runs wait for. No server is started for it.
     """
-    held, said = _tables(settings), await _log(settings, log)
-    end = said.get("last")
-    found = carriers(settings)
+    tables, log_state = _tables(settings), await _log(settings, log)
+    end = log_state.get("last")
+    processes = carriers(settings)
     return {
         "version": installed_version(),
         "home": str(settings.home),
-        "log": said,
-        "tables": held["seq"],
-        "lag": None if end is None or held["seq"] is None else max(0, end - held["seq"]),
-        "processes": None if found is None else [vars(one) for one in found],
-        **{name: value for name, value in held.items() if name != "seq"},
+        "log": log_state,
+        "tables": tables["seq"],
+        "lag": None if end is None or tables["seq"] is None else max(0, end - tables["seq"]),
+        "processes": None if processes is None else [vars(process) for process in processes],
+        **{name: value for name, value in tables.items() if name != "seq"},
     }
 
 

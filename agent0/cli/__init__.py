@@ -34,9 +34,9 @@ def build(first: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
-    found = dict(sorted(_found(__path__, f"{__name__}.")))
-    if not (first in found and _add(root, first, found[first])):
-        for name, module in found.items():
+    commands = dict(sorted(_modules(__path__, f"{__name__}.")))
+    if not (first in commands and _add(root, first, commands[first])):
+        for name, module in commands.items():
             _add(root, name, module)
     return root
 
@@ -51,13 +51,13 @@ def _add(root: typer.Typer, name: str, module_name: str) -> bool:
     return hasattr(module, "register") or hasattr(module, "app")
 
 
-def _found(path: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
+def _modules(path: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
     """The last and the whole name of every module below ``path``, packages of commands searched in turn."""
-    for found in pkgutil.iter_modules(path, prefix):
-        if found.ispkg:
-            yield from _found(importlib.import_module(found.name).__path__, f"{found.name}.")
+    for module in pkgutil.iter_modules(path, prefix):
+        if module.ispkg:
+            yield from _modules(importlib.import_module(module.name).__path__, f"{module.name}.")
         else:
-            yield found.name.rpartition(".")[2], found.name
+            yield module.name.rpartition(".")[2], module.name
 
 
 def main() -> None:
@@ -80,21 +80,21 @@ def main() -> None:
         from agent0.cli.console import complain
         from agent0.cli.defects import defect
 
-        reported = known(error) or defect(error)
+        reported = user_error(error) or defect(error)
         complain(reported)
         sys.exit(reported.kind.exit_code)
 
 
-def _call(words: list[str]) -> None:
-    if words in ([], ["-h"], ["--help"]):
+def _call(arguments: list[str]) -> None:
+    if arguments in ([], ["-h"], ["--help"]):
         from agent0.cli.first_page import first_page
 
-        added = [name for name, _ in _found(__path__[1:], f"{__name__}.")]
+        added = [name for name, _ in _modules(__path__[1:], f"{__name__}.")]
         typer.echo(first_page(added))
         return
-    made = build(*words[:1])
-    command = typer.main.get_command(made) if isinstance(made, typer.Typer) else made
-    if {"-h", "--help"} & set(words):
+    group = build(*arguments[:1])
+    command = typer.main.get_command(group) if isinstance(group, typer.Typer) else group
+    if {"-h", "--help"} & set(arguments):
         _add_examples(command, ())
     command(prog_name="agent0")
 
@@ -131,13 +131,13 @@ def _leave_pipe() -> NoReturn:
     sys.exit(128 + signal.SIGPIPE)
 
 
-def known(error: BaseException) -> Agent0Error | None:
+def user_error(error: BaseException) -> Agent0Error | None:
     """``error`` as one for people; None where it is a mistake of ours. Groups are looked into."""
     if isinstance(error, Agent0Error):
         return error
     if isinstance(error, BaseExceptionGroup):
-        found = [reported for reported in map(known, error.exceptions) if reported]
-        return next((one for one in found if isinstance(one, RunFailedError)), found[0] if found else None)
+        errors = [reported for reported in map(user_error, error.exceptions) if reported]
+        return next((error for error in errors if isinstance(error, RunFailedError)), errors[0] if errors else None)
     no_room = isinstance(error, OSError) and error.errno == errno.ENOSPC
     if no_room or (isinstance(error, sqlite3.OperationalError) and "full" in str(error)):
         return DependencyError("disk space", "The device is full.", "Free some space, then go on: nothing is lost.")

@@ -70,20 +70,20 @@ def settings(
     return settings_of(profile, overrides(pairs, plugins=plugin_paths(plugins), **named))
 
 
-def settings_of(profile: str | None, given: Mapping[str, str]) -> Settings:
-    """The settings for ``given`` ones by dotted key; the files of the setting ``plugins`` are loaded.
+def settings_of(profile: str | None, values: Mapping[str, str]) -> Settings:
+    """The settings for ``values`` ones by dotted key; the files of the setting ``plugins`` are loaded.
 
     Raises:
         ConfigError: as ``settings``.
     """
     from agent0.config.loading import load
 
-    held = load(profile, given)
-    if not held.plugins:
-        return held
+    settings = load(profile, values)
+    if not settings.plugins:
+        return settings
     from agent0.assembly.runtime.plugins import with_plugin_files
 
-    return with_plugin_files(held)
+    return with_plugin_files(settings)
 
 
 def plugin_paths(plugins: Sequence[Path] | None) -> str | None:
@@ -97,13 +97,13 @@ def overrides(pairs: Sequence[str] | None, **named: object) -> dict[str, str]:
     Raises:
         ConfigError: a pair without ``=``.
     """
-    given = {key.replace("__", "."): str(value) for key, value in named.items() if value is not None}
+    values = {key.replace("__", "."): str(value) for key, value in named.items() if value is not None}
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"--set {pair!r} has no '='.", "Write --set key=value.", "Keys: agent0 config docs.")
-        given[key.strip()] = value
-    return given
+        values[key.strip()] = value
+    return values
 
 
 def clean(text: object) -> str:
@@ -128,16 +128,16 @@ def console(stderr: bool = False) -> "Console":
 
 def screen(stderr: bool = False) -> Screen | None:
     """The terminal that is written to, as wide as COLUMNS says where that is set; None where a program reads."""
-    from agent0.assembly.runtime.stamping import now
+    from agent0.assembly.runtime.stamping import utc_now
 
-    stream, said = (sys.stderr if stderr else sys.stdout), os.environ.get("COLUMNS", "")
-    if not stream.isatty() and (stderr or not said):
+    stream, columns = (sys.stderr if stderr else sys.stdout), os.environ.get("COLUMNS", "")
+    if not stream.isatty() and (stderr or not columns):
         return None
-    if said.isdigit() and int(said):
-        return Screen(int(said), now())
+    if columns.isdigit() and int(columns):
+        return Screen(int(columns), utc_now())
     with suppress(OSError, ValueError):
-        return Screen(os.get_terminal_size(stream.fileno()).columns or USUAL, now())
-    return Screen(USUAL, now())
+        return Screen(os.get_terminal_size(stream.fileno()).columns or USUAL, utc_now())
+    return Screen(USUAL, utc_now())
 
 
 def styled(text: str, style: str, stderr: bool = False) -> str:
@@ -155,8 +155,12 @@ def say(text: str = "", style: str = "") -> None:
 
 def prose(text: str, stderr: bool = False) -> str:
     """``text`` with lines that end between words where a terminal reads it."""
-    seen = screen(stderr)
-    return text if seen is None else "\n".join(part for line in text.split("\n") for part in wrapped(line, seen.width))
+    terminal = screen(stderr)
+    return (
+        text
+        if terminal is None
+        else "\n".join(part for line in text.split("\n") for part in wrapped(line, terminal.width))
+    )
 
 
 def document(text: str) -> None:
@@ -198,7 +202,7 @@ def in_folder(path: File) -> File:
 
 def _nearest(folder: Path) -> Path:
     """``folder``, or the nearest of its parents that exists."""
-    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    return next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -234,8 +238,8 @@ def text(value: object) -> None:
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines of prose on stdout, cut between words where a terminal reads them."""
-    for one in lines:
-        typer.echo(prose(clean(one)))
+    for line in lines:
+        typer.echo(prose(clean(line)))
 
 
 def table(
@@ -253,11 +257,11 @@ def table(
     if as_json:
         data([dict(row) for row in rows])
         return
-    held = [row if stored else _with_untrained(row) for row in rows]
-    names = list(columns) or (list(held[0]) if held else [])
-    if held:
+    shown = [row if stored else _with_untrained(row) for row in rows]
+    names = list(columns) or (list(shown[0]) if shown else [])
+    if shown:
         heads = {} if columns else {name: name for name in names}  # a query's own names are kept
-        lines = table_lines(held, names, screen(), keep, heads)
+        lines = table_lines(shown, names, screen(), keep, heads)
         text("\n".join([*(prose(line) for line in title.splitlines()), *lines]))
     else:
         say("Nothing.")
@@ -284,19 +288,19 @@ class Limited(list[Mapping[str, Any]]):
 
     def like(self, rows: Iterable[Mapping[str, Any]]) -> "Limited":
         """``rows`` in place of these."""
-        found = Limited(rows)
-        found.more = self.more
-        return found
+        copied = Limited(rows)
+        copied.more = self.more
+        return copied
 
 
 def limited(fetch: Callable[[int], Sequence[Mapping[str, Any]]], limit: int) -> Limited:
     """The first ``limit`` rows of ``fetch``, which takes a number of rows, and a line about the rows left out."""
     rows = fetch(limit)
-    found = Limited(rows[:limit])
+    shown = Limited(rows[:limit])
     if len(rows) >= limit and (count := len(fetch(max(COUNTED, limit) + 1))) > limit:
-        known = f"{count:,}" if count <= max(COUNTED, limit) else f"more than {max(COUNTED, limit):,}"
-        found.more = f"{limit:,} of {known}; --limit shows more."
-    return found
+        total = f"{count:,}" if count <= max(COUNTED, limit) else f"more than {max(COUNTED, limit):,}"
+        shown.more = f"{limit:,} of {total}; --limit shows more."
+    return shown
 
 
 def record(values: Mapping[str, Any], as_json: bool) -> None:
@@ -308,8 +312,8 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
 
 
 @contextmanager
-def tables(held: Settings | None = None) -> "Iterator[sqlite3.Connection]":
-    """The read models of ``held`` (None: the command's own settings), caught up with the log where it can be reached;
+def tables(chosen: Settings | None = None) -> "Iterator[sqlite3.Connection]":
+    """The read models of ``chosen`` (None: the command's own settings), caught up with the log where it can be reached;
     says so where it cannot.
 
     Raises:
@@ -317,15 +321,15 @@ def tables(held: Settings | None = None) -> "Iterator[sqlite3.Connection]":
     """
     from agent0.assembly.runtime.read_models import reading, refresh
 
-    held = held or settings()
-    warning = run_async(lambda: refresh(held))
+    chosen = chosen or settings()
+    warning = run_async(lambda: refresh(chosen))
     if warning:
         say(warning, "yellow")
-    with reading(held) as db:
+    with reading(chosen) as db:
         yield db
 
 
-def run_id(run: str, held: Settings | None = None) -> str:
+def run_id(run: str, chosen: Settings | None = None) -> str:
     """The id of the run that a user named: by id, unique beginning, name, LAST or LAST~1.
 
     Raises:
@@ -333,7 +337,7 @@ def run_id(run: str, held: Settings | None = None) -> str:
     """
     from agent0.projections.runs import resolve
 
-    with tables(held) as db:
+    with tables(chosen) as db:
         return resolve(db, run)
 
 
@@ -368,9 +372,9 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]], stopping: str = "", le
 
         def stop(number: int) -> None:
             caught.append(number)
-            words = (stopping, leaving)[len(caught) > 1]
-            if words:
-                say(words, "yellow")
+            message = (stopping, leaving)[len(caught) > 1]
+            if message:
+                say(message, "yellow")
             if len(caught) > 1:
                 os._exit(128 + number)
             task.cancel()

@@ -165,5 +165,5 @@ def examples_of(path: str) -> list[str]:
 
 def epilog(path: str) -> str:
     """What stands below the help of the command ``path``; empty where it is none that has examples."""
-    found = examples_of(path)
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in found) if found else ""
+    examples = examples_of(path)
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples) if examples else ""

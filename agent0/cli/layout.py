@@ -32,7 +32,7 @@ class Screen:
     """Where a table is read: ``width`` columns, and the moment that "ago" counts from."""
 
     width: int
-    now: datetime
+    moment: datetime
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Column:
     head: str
     cells: tuple[str, ...]
     numeric: bool
-    words: bool
+    is_text: bool
     """Whether its cells are text that may be cut between words; ids, states and numbers are not."""
 
     @property
@@ -53,7 +53,7 @@ class _Column:
     def least(self) -> int:
         """Columns of the screen without which it is left out."""
         head = max(map(columns_of, self.head.split(" ")))
-        return max(min(self.natural, LEAST), head) if self.words else self.natural
+        return max(min(self.natural, LEAST), head) if self.is_text else self.natural
 
 
 def table_lines(
@@ -78,7 +78,7 @@ def table_lines(
     columns = [_column(rows, name, heads.get(name, name.replace("_", " ")), screen) for name in names]
     shown = _fitting(columns, screen.width, keep)
     out = _drawn(shown, _widths(shown, screen.width))
-    missing = ", ".join(one.head for one in columns if one not in shown)
+    missing = ", ".join(column.head for column in columns if column not in shown)
     note = f"Left out at {screen.width} columns: {missing}. A wider terminal, a pipe and --json have them."
     return [*out, *(textwrap.wrap(note, screen.width) if missing else [])]
 
@@ -95,11 +95,11 @@ def record_lines(values: Mapping[str, Any], screen: Screen | None) -> list[str]:
             out += [f"{names[name]}\t{lines[0]}", *(f"\t{line}" for line in lines[1:])]
             continue
         if isinstance(value, str) and _TIME.fullmatch(value):
-            lines = [f"{clock(value, screen.now)}, {ago(value, screen.now)}"]
+            lines = [f"{clock(value, screen.moment)}, {ago(value, screen.moment)}"]
         room = max(screen.width - wide - len(GAP), LEAST)
         lines = [short(line) if _DIGEST.fullmatch(line) and len(line) > room else line for line in lines]
         cut = [part for line in lines for part in wrapped(line, room)]
-        out += [f"{names[name] if place == 0 else '':<{wide}}{GAP}{part}".rstrip() for place, part in enumerate(cut)]
+        out += [f"{names[name] if index == 0 else '':<{wide}}{GAP}{part}".rstrip() for index, part in enumerate(cut)]
     return out
 
 
@@ -119,7 +119,7 @@ def json_lines(value: Any, screen: Screen | None) -> list[str]:
     if screen is None:
         return lines
     fitting = [
-        line if columns_of(line) <= screen.width else _DIGEST.sub(lambda one: short(one[0]), line) for line in lines
+        line if columns_of(line) <= screen.width else _DIGEST.sub(lambda match: short(match[0]), line) for line in lines
     ]
     return [part for line in fitting for part in wrapped(line, screen.width)]
 
@@ -139,19 +139,19 @@ def plain(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
-def ago(time: str, now: datetime) -> str:
-    """How long before ``now`` the moment ``time`` (ISO 8601) was: ``36 min ago``, ``2 d ago``."""
-    seconds = max(0.0, (now - datetime.fromisoformat(time)).total_seconds())
-    for size, word in ((86400, "d"), (3600, "h"), (60, "min")):
+def ago(time: str, present: datetime) -> str:
+    """How long before ``present`` the moment ``time`` (ISO 8601) was: ``36 min ago``, ``2 d ago``."""
+    seconds = max(0.0, (present - datetime.fromisoformat(time)).total_seconds())
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{int(seconds // size)} {word} ago"
+            return f"{int(seconds // size)} {unit} ago"
     return f"{int(seconds)} s ago"
 
 
-def clock(time: str, now: datetime) -> str:
+def clock(time: str, present: datetime) -> str:
     """The moment ``time`` (ISO 8601) as a clock shows it, with its date where that is not today's: both in UTC."""
     moment = datetime.fromisoformat(time)
-    return f"{moment:%H:%M:%S}" if moment.date() == now.date() else f"{moment:%m-%d} {moment:%H:%M:%S}"
+    return f"{moment:%H:%M:%S}" if moment.date() == present.date() else f"{moment:%m-%d} {moment:%H:%M:%S}"
 
 
 def columns_of(text: str) -> int:
@@ -180,14 +180,14 @@ def _plain(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list
 def _column(rows: Sequence[Mapping[str, Any]], name: str, head: str, screen: Screen) -> _Column:
     values = [row.get(name) for row in rows]
     shown = tuple(_cell(name, value, screen) for value in values)
-    words = any(" " in one or len(one) > _ONE_WORD for one in shown)
-    numeric = not words and any(isinstance(value, (int, float)) for value in values)
-    return _Column(name, head, shown, numeric, words)
+    is_text = any(" " in cell or len(cell) > _ONE_WORD for cell in shown)
+    numeric = not is_text and any(isinstance(value, (int, float)) for value in values)
+    return _Column(name, head, shown, numeric, is_text)
 
 
 def _cell(name: str, value: Any, screen: Screen) -> str:
     if isinstance(value, str) and _TIME.fullmatch(value):
-        return (clock if name in _MOMENTS else ago)(value, screen.now)
+        return (clock if name in _MOMENTS else ago)(value, screen.moment)
     return short(value) if isinstance(value, str) and _DIGEST.fullmatch(value) else format_value(value)
 
 
@@ -200,25 +200,25 @@ def _fitting(columns: Sequence[_Column], width: int, keep: Sequence[str]) -> lis
     """Those that fit: the last ones go first, those of ``keep`` behind all others, the first one never."""
     shown = list(columns)
     for stays in (keep, ()):
-        for one in reversed(columns[1:]):
+        for column in reversed(columns[1:]):
             if sum(c.least for c in shown) + len(GAP) * (len(shown) - 1) <= width:
                 return shown
-            if one in shown and one.name not in stays:
-                shown.remove(one)
+            if column in shown and column.name not in stays:
+                shown.remove(column)
     return shown
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     """What is left over goes to columns of text, the narrowest first."""
-    widths = [one.least for one in columns]
+    widths = [column.least for column in columns]
     left = width - sum(widths) - len(GAP) * (len(columns) - 1)
-    waiting = sorted((min(one.natural, LONGEST) - one.least, place) for place, one in enumerate(columns))
-    waiting = [(more, place) for more, place in waiting if more > 0]
-    for number, (more, place) in enumerate(waiting):
-        given = max(0, min(more, left // (len(waiting) - number)))
-        widths[place] += given
-        left -= given
-    if columns and widths[0] > width and columns[0].words:
+    waiting = sorted((min(column.natural, LONGEST) - column.least, index) for index, column in enumerate(columns))
+    waiting = [(more, index) for more, index in waiting if more > 0]
+    for number, (more, index) in enumerate(waiting):
+        extra = max(0, min(more, left // (len(waiting) - number)))
+        widths[index] += extra
+        left -= extra
+    if columns and widths[0] > width and columns[0].is_text:
         widths[0] = width
     return widths
 
@@ -226,20 +226,21 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
 def _drawn(columns: Sequence[_Column], widths: Sequence[int]) -> list[str]:
     pairs = zip(columns, widths, strict=True)
     heads = [
-        textwrap.wrap(one.head, width, break_long_words=False, break_on_hyphens=False) or [""] for one, width in pairs
+        textwrap.wrap(column.head, width, break_long_words=False, break_on_hyphens=False) or [""]
+        for column, width in pairs
     ]
     tall = max(map(len, heads), default=0)
     lines = [[""] * (tall - len(head)) + head for head in heads]
-    out = [_line(columns, widths, [head[place] for head in lines]) for place in range(tall)]
+    out = [_line(columns, widths, [head[index] for head in lines]) for index in range(tall)]
     out.append(GAP.join("─" * width for width in widths))
     number = len(columns[0].cells) if columns else 0
-    return [*out, *(_line(columns, widths, [one.cells[place] for one in columns]) for place in range(number))]
+    return [*out, *(_line(columns, widths, [column.cells[index] for column in columns]) for index in range(number))]
 
 
 def _line(columns: Sequence[_Column], widths: Sequence[int], parts: Sequence[str]) -> str:
     shown = []
-    for one, width, part in zip(columns, widths, parts, strict=True):
-        text = cut(part, width) if one.words else part
+    for column, width, part in zip(columns, widths, parts, strict=True):
+        text = cut(part, width) if column.is_text else part
         space = " " * (width - columns_of(text))
-        shown.append(space + text if one.numeric else text + space)
+        shown.append(space + text if column.numeric else text + space)
     return GAP.join(shown).rstrip()

@@ -87,8 +87,8 @@ def tutorial(
     if folder:
         walk(folder, execute, waits=waits)
         return
-    with tempfile.TemporaryDirectory(prefix="agent0-tutorial-") as made:
-        walk(Path(made), execute, waits=waits)
+    with tempfile.TemporaryDirectory(prefix="agent0-tutorial-") as folder_name:
+        walk(Path(folder_name), execute, waits=waits)
 
 
 def walk(home: Path, run: Execute, *, waits: bool) -> None:
@@ -101,7 +101,7 @@ def walk(home: Path, run: Execute, *, waits: bool) -> None:
 
     for number, step in enumerate(STEPS, 1):
         console.print_lines(["", f"{number}/{len(STEPS)}  {step.text}", ""])
-        shown = " ".join(f'"{word}"' if " " in word else word for word in step.command)
+        shown = " ".join(f'"{part}"' if " " in part else part for part in step.command)
         if waits and typer.prompt(f"$ agent0 {shown}   [Enter, or q]", "", show_default=False).strip() == "q":
             return
         if not waits:
@@ -114,5 +114,5 @@ def walk(home: Path, run: Execute, *, waits: bool) -> None:
 def execute(command: Sequence[str], home: Path) -> int:
     """Carry a command out in a process of its own, and return its exit code."""
     sys.stdout.flush()
-    words = [sys.executable, "-m", "agent0", *command]
-    return subprocess.run(words, env=console.environment(home)).returncode  # noqa: S603 - words of this file
+    arguments = [sys.executable, "-m", "agent0", *command]
+    return subprocess.run(arguments, env=console.environment(home)).returncode  # noqa: S603 - words of this file

@@ -17,19 +17,19 @@ def grouped(alarms: Iterable[Mapping[str, Any]], iterations: Sequence[Iteration]
     ``raised``, ``evidence`` in words; the worst first.
     """
     groups: dict[str, list[tuple[Mapping[str, Any], Observation | None]]] = {}
-    for one in alarms:
-        kind, example = kind_of(str(one["alarm"]), str(one["message"]), iterations)
-        groups.setdefault(kind, []).append((one, example))
+    for alarm in alarms:
+        kind, example = kind_of(str(alarm["alarm"]), str(alarm["message"]), iterations)
+        groups.setdefault(kind, []).append((alarm, example))
     rows = [
         {
             "alarm": kind,
-            "severity": min((str(one["severity"]) for one, _ in held), key=_rank),
-            "times": sum(one["times"] or 1 for one, _ in held),
-            "message": held[0][0]["message"],
-            "raised": held[0][0]["raised"],
-            "evidence": shown_by(*held[0]),
+            "severity": min((str(alarm["severity"]) for alarm, _ in members), key=_rank),
+            "times": sum(alarm["times"] or 1 for alarm, _ in members),
+            "message": members[0][0]["message"],
+            "raised": members[0][0]["raised"],
+            "evidence": shown_by(*members[0]),
         }
-        for kind, held in groups.items()
+        for kind, members in groups.items()
     ]
     return sorted(rows, key=lambda row: _rank(row["severity"]))
 
@@ -45,9 +45,9 @@ def shown_by(alarm: Mapping[str, Any], example: Observation | None = None) -> st
 def alarm_lines(groups: Iterable[Mapping[str, Any]]) -> list[str]:
     """A line each kind of alarm, of what ``grouped`` returns."""
     return [
-        f"{one['alarm']} ({one['severity']}{_times(one['times'])}): {one['message']}"
-        + (f" [{one['evidence']}]" if one["evidence"] else "")
-        for one in groups
+        f"{group['alarm']} ({group['severity']}{_times(group['times'])}): {group['message']}"
+        + (f" [{group['evidence']}]" if group["evidence"] else "")
+        for group in groups
     ]
 
 

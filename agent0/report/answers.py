@@ -24,32 +24,35 @@ Counted = tuple[str, int, int]
 """What was scored, its replies that met the limit, and all of its replies."""
 
 
-def run_answer(found: Row) -> list[str]:
-    """Sum a run up, from its overview; ``found["gain"]`` is what ``held_out_gain`` made of its test scores."""
-    if found["status"] == "finished" and climbs(found):
+def run_answer(summary: Row) -> list[str]:
+    """Sum a run up, from its overview; ``summary["gain"]`` is what ``held_out_gain`` made of its test scores."""
+    if summary["status"] == "finished" and climbs(summary):
         from agent0.report.climb_summary import run_lines
 
-        if told := run_lines(found):
-            return told
-    return [_state(found), *filter(None, [_truncation(found)]), *_scores(found)]
+        if lines := run_lines(summary):
+            return lines
+    return [_state(summary), *filter(None, [_truncation(summary)]), *_scores(summary)]
 
 
-def _truncation(found: Row) -> str:
-    counts = [(one["evaluation"], one["truncated"], one["n"]) for one in found.get("truncated", ())]
-    most = found["config"].get("evaluation", {}).get("max_truncated", MAX_TRUNCATED)
-    return truncation_line(counts, found["config"].get("student", {}).get("max_tokens"), most)
+def _truncation(summary: Row) -> str:
+    counts = [
+        (evaluation["evaluation"], evaluation["truncated"], evaluation["n"])
+        for evaluation in summary.get("truncated", ())
+    ]
+    most = summary["config"].get("evaluation", {}).get("max_truncated", MAX_TRUNCATED)
+    return truncation_line(counts, summary["config"].get("student", {}).get("max_tokens"), most)
 
 
-def climbs(found: Row) -> bool:
+def climbs(summary: Row) -> bool:
     """Whether a run's tasks are those of a ladder, from its overview."""
     from agent0.settings import RunConfig
 
-    if not found["config"].get("curriculum", {}).get("families"):  # then all of a domain, which are no ladder
+    if not summary["config"].get("curriculum", {}).get("families"):  # then all of a domain, which are no ladder
         return False
     from agent0.tasks.curriculum.ladder_height import on_ladder
 
     try:
-        return on_ladder(RunConfig.recorded(found["config"]))
+        return on_ladder(RunConfig.recorded(summary["config"]))
     except ValueError:  # settings that this version does not know
         return False
 
@@ -60,12 +63,12 @@ def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
     last = tests[-1] if tests and tests[-1]["iteration"] >= 0 and not tests[-1]["forced_tool"] else None
     if last is None:
         return []
-    scored = [(one, Scored(one["checkpoint"], one["outcomes"] or "")) for one in tests[:-1]]
+    scored = [(score, Scored(score["checkpoint"], score["outcomes"] or "")) for score in tests[:-1]]
     tested = claims([(before, Scored(last["checkpoint"], last["outcomes"] or "")) for _, before in scored])
     return [
         {
-            "control": bool(one["forced_tool"]),
-            "before": one["accuracy"],
+            "control": bool(score["forced_tool"]),
+            "before": score["accuracy"],
             "after": last["accuracy"],
             "student": last["checkpoint"],
             "n": last["n"],
@@ -73,16 +76,16 @@ def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
             "adjusted_p": claim.adjusted if claim else None,
             **(asdict(claim.difference) if claim else {}),
         }
-        for (one, _), claim in zip(scored, tested, strict=True)
+        for (score, _), claim in zip(scored, tested, strict=True)
     ]
 
 
 def truncation_line(counts: Sequence[Counted], max_tokens: int | None, most: float) -> str:
     """Say which replies met ``max_tokens`` (None: not known); empty where none did. Where they are a larger share than
     ``most``, say that this is no score of the model, and how to give it more."""
-    cut = [one for one in counts if one[1]]
-    many = [one for one in cut if one[1] > most * one[2]]
-    few = [one for one in cut if one not in many]
+    cut = [count for count in counts if count[1]]
+    many = [count for count in cut if count[1] > most * count[2]]
+    few = [count for count in cut if count not in many]
     limit = f" ({max_tokens})" if max_tokens else ""
     if not many:
         return f"{_replies(few)} met max_tokens{limit}: {_listed(few)}." if few else ""
@@ -94,8 +97,8 @@ def truncation_line(counts: Sequence[Counted], max_tokens: int | None, most: flo
 
 
 def _replies(cut: Sequence[Counted]) -> str:
-    n = sum(one[2] for one in cut)
-    return f"{sum(one[1] for one in cut)} of {n} repl{'ies' if n != 1 else 'y'}"
+    n = sum(count[2] for count in cut)
+    return f"{sum(count[1] for count in cut)} of {n} repl{'ies' if n != 1 else 'y'}"
 
 
 def _listed(cut: Sequence[Counted]) -> str:
@@ -111,41 +114,41 @@ def claim_words(row: Row) -> str:
     test."""
     if row.get("word") is None:
         return "not scored on the same items"
-    word = conclusion(row["word"], row["adjusted_p"], row["detectable"])
-    word = word if "(" in word else f"{word} (adjusted p {row['adjusted_p']:.2g})"
-    return f"{100 * row['mean']:+.1f} points ({100 * row['lower95']:+.1f} to {100 * row['upper95']:+.1f}): {word}"
+    verdict = conclusion(row["word"], row["adjusted_p"], row["detectable"])
+    verdict = verdict if "(" in verdict else f"{verdict} (adjusted p {row['adjusted_p']:.2g})"
+    return f"{100 * row['mean']:+.1f} points ({100 * row['lower95']:+.1f} to {100 * row['upper95']:+.1f}): {verdict}"
 
 
-def _state(found: Row) -> str:
-    of = f"{found['tasks'] or 0:,} tasks, {found['attempts'] or 0:,} attempts"
-    rounds = f"{found['iterations']} iteration{'s' if found['iterations'] != 1 else ''}"
-    head = f"Run {found['run']} (profile {found['profile']}, seed {found['seed']})"
-    if found["status"] == "finished":
-        return f"{head} finished: {rounds}, {of}, {found['wall_s'] or 0:.0f} s."
-    if found["status"] == "failed":
-        return f"{head} failed: {sentence(str(found['failed']))} So far {of}."
-    at = f"iteration {iteration_of(found['iteration'], found['iterations'])}" if found["tasks"] else "not begun"
-    if found["waits_for"]:
-        return f"{head} waits: {sentence(str(found['waits_for']))} It is at {at}."
-    if found.get("carried") is False:
-        return f"{head} is stopped, no process executes it: {at}, {of}. Go on: agent0 run resume {found['run']}"
-    return f"{head} is {found['status']}: {at}, {of}."
+def _state(summary: Row) -> str:
+    of = f"{summary['tasks'] or 0:,} tasks, {summary['attempts'] or 0:,} attempts"
+    rounds = f"{summary['iterations']} iteration{'s' if summary['iterations'] != 1 else ''}"
+    head = f"Run {summary['run']} (profile {summary['profile']}, seed {summary['seed']})"
+    if summary["status"] == "finished":
+        return f"{head} finished: {rounds}, {of}, {summary['wall_s'] or 0:.0f} s."
+    if summary["status"] == "failed":
+        return f"{head} failed: {sentence(str(summary['failed']))} So far {of}."
+    at = f"iteration {iteration_of(summary['iteration'], summary['iterations'])}" if summary["tasks"] else "not begun"
+    if summary["waits_for"]:
+        return f"{head} waits: {sentence(str(summary['waits_for']))} It is at {at}."
+    if summary.get("carried") is False:
+        return f"{head} is stopped, no process executes it: {at}, {of}. Go on: agent0 run resume {summary['run']}"
+    return f"{head} is {summary['status']}: {at}, {of}."
 
 
-def _scores(found: Row) -> list[str]:
-    first = next((one for one in found["gain"] if not one["control"]), None)
+def _scores(summary: Row) -> list[str]:
+    first = next((gain for gain in summary["gain"] if not gain["control"]), None)
     if first is None:
-        return [line for line in (_validation(found),) if line]
-    control = next((one for one in found["gain"] if one["control"]), None)
+        return [line for line in (_validation(summary),) if line]
+    control = next((gain for gain in summary["gain"] if gain["control"]), None)
     found_out = "Learned" if first["word"] == "improved" else "Measured"
     learned = (
         f"{found_out}: {first['student']} solves {first['after']:.1%} of {first['n']} fresh test tasks, untrained "
         f"{first['before']:.1%}: {claim_words(first)}."
     )
-    return [learned, _limits(found, first, control)]
+    return [learned, _limits(summary, first, control)]
 
 
-def _limits(found: Row, first: Row, control: Row | None) -> str:
+def _limits(summary: Row, first: Row, control: Row | None) -> str:
     beside = NONE_RAN
     limits = ["anything of other seeds, from one run"]
     if control is not None:
@@ -159,11 +162,11 @@ def _limits(found: Row, first: Row, control: Row | None) -> str:
     return f"Control: {beside}. Not to be claimed: {', '.join(limits)}{few}."
 
 
-def _validation(found: Row) -> str:
-    scored = [one for one in found["validation"] if one["validation"] is not None]
+def _validation(summary: Row) -> str:
+    scored = [score for score in summary["validation"] if score["validation"] is not None]
     if not scored:
-        shared = f"; what {found['parent']} scored up to event {found['parent_seq']} is its past"
-        return f"Nothing is scored yet{shared if found.get('parent') else ''}."
+        shared = f"; what {summary['parent']} scored up to event {summary['parent_seq']} is its past"
+        return f"Nothing is scored yet{shared if summary.get('parent') else ''}."
     last = scored[-1]
     if last["iteration"] < 0:
         return f"Validation so far: untrained {last['validation']:.1%}."
@@ -172,51 +175,51 @@ def _validation(found: Row) -> str:
     return f"Validation so far: {untrained}{after}. Not to be claimed: anything, before the last test."
 
 
-def rescore_answer(found: Row) -> list[str]:
+def rescore_answer(results: Row) -> list[str]:
     """Sum other rules for a run's rewards up: how many receipts change, and by how much."""
     parts = [
-        f"{role} {found[role]['mean_before']:.3f} -> {found[role]['mean_after']:.3f}"
+        f"{role} {results[role]['mean_before']:.3f} -> {results[role]['mean_after']:.3f}"
         for role in ("student", "teacher")
-        if role in found and found[role]["mean_before"] is not None and found[role]["mean_after"] is not None
+        if role in results and results[role]["mean_before"] is not None and results[role]["mean_after"] is not None
     ]
-    sides = found["changed_sides"]
+    sides = results["changed_sides"]
     crossed = f"; {len(sides)} tasks change sides" if sides else ""
     means = f" Mean reward: {', '.join(parts)}." if parts else ""
-    return [f"{found['changed']} of {found['receipts']} receipts change{crossed}.{means}"]
+    return [f"{results['changed']} of {results['receipts']} receipts change{crossed}.{means}"]
 
 
-def compare_answer(found: Row) -> list[str]:
+def compare_answer(results: Row) -> list[str]:
     """Sum a comparison of runs up: each against the first, two lines at most."""
-    first, rows = found["names"][0], found["against"]
-    told = [
+    first, rows = results["names"][0], results["against"]
+    lines = [
         f"{row['name']} less {first} on validation: "
         f"{claim_words(row['held_out']) if row['held_out'] else 'not scored on the same items'}."
         for row in rows[:2]
     ]
     more = [f"{len(rows) - 2} more below."] if len(rows) > 2 else ["Not to be claimed: anything of other seeds."]
-    return [*told, *more]
+    return [*lines, *more]
 
 
-def study_answer(found: Row) -> list[str]:
+def study_answer(results: Row) -> list[str]:
     """Sum a study up: one on a ladder by what was learned beside its controls, another by a line for each variant but
     the first; and what could not be finished."""
     from agent0.report.climb_summary import study_lines
     from agent0.report.markdown.ablation import answers
 
-    if "ladder" in found and (told := study_lines(found, "below")):
-        return list(told)
-    failures = [f"{one['cell']} failed: {one['why']}" for one in found["failed"]]
-    return [one.replace("**", "") for one in answers(found)] + failures
+    if "ladder" in results and (lines := study_lines(results, "below")):
+        return list(lines)
+    failures = [f"{line['cell']} failed: {line['why']}" for line in results["failed"]]
+    return [failure.replace("**", "") for failure in answers(results)] + failures
 
 
-def search_answer(found: Row) -> list[str]:
+def search_answer(results: Row) -> list[str]:
     """Sum a search of recipes up: the best trial beside the run's own recipe."""
-    rows = found["trials"]
+    rows = results["trials"]
     if not rows:
         return ["Nothing was scored."]
     best = rows[0]
-    told = [f"Best on validation: {best['trial']} with {best['validation']:.1%} of {best['n']} tasks."]
+    lines = [f"Best on validation: {best['trial']} with {best['validation']:.1%} of {best['n']} tasks."]
     if best.get("word"):
         bounds = {"lower95": best["difference_low"], "upper95": best["difference_high"]}
-        told.append(f"Against the run's own recipe: {claim_words({**best, **bounds, 'mean': best['difference']})}.")
-    return [*told, "Not to be claimed: anything of fresh tasks; validation chose it, and the test set was not scored."]
+        lines.append(f"Against the run's own recipe: {claim_words({**best, **bounds, 'mean': best['difference']})}.")
+    return [*lines, "Not to be claimed: anything of fresh tasks; validation chose it, and the test set was not scored."]

@@ -34,7 +34,7 @@ LONG = 1500
 
 
 def bench_findings(
-    db: sqlite3.Connection, artifacts: Artifacts, run: str, asked: Asked, max_truncated: float = MAX_TRUNCATED
+    db: sqlite3.Connection, artifacts: Artifacts, run: str, questions: Asked, max_truncated: float = MAX_TRUNCATED
 ) -> Row:
     """Everything about ``run``, or about the newest, as JSON would have it. Where more than the share ``max_truncated``
     of replies were cut off, an accuracy is no score of the model.
@@ -42,29 +42,29 @@ def bench_findings(
     Raises:
         NotFoundError: there is no such run.
     """
-    held = show_benchmark_run(db, run)
-    rows = scored_items(db, held["run"])
+    benchmark_run = show_benchmark_run(db, run)
+    rows = scored_items(db, benchmark_run["run"])
     items = [_item(row) for row in rows]
-    price = held["settings"]["actor"].get("price") or (0, 0)
+    price = benchmark_run["settings"]["actor"].get("price") or (0, 0)
     return {
-        **{name: held[name] for name in ("run", "status", "time", "checkpoint", "samples")},
-        "settings": held["settings"],
-        "provider": held["settings"]["actor"].get("provider", ""),
-        "max_tokens": held["settings"]["actor"].get("max_tokens"),
+        **{name: benchmark_run[name] for name in ("run", "status", "time", "checkpoint", "samples")},
+        "settings": benchmark_run["settings"],
+        "provider": benchmark_run["settings"]["actor"].get("provider", ""),
+        "max_tokens": benchmark_run["settings"]["actor"].get("max_tokens"),
         "max_truncated": max_truncated,
         "scores": [_score(tally(part), price) for part in grouped(items).values()],
         "domains": _domains(items),
         "tools_against_plain": tool_effects(items),
         "failures": [_failures(mode, part) for mode, part in _by_mode(items)],
         "calibration": [rows for mode, part in _by_mode(items) for rows in _calibration(mode, part)],
-        "wrong": _wrong(db, artifacts, rows, asked),
+        "wrong": _wrong(db, artifacts, rows, questions),
     }
 
 
 def _item(row: Row) -> ItemScored:
-    known = {name: row[name] for name in ItemScored.model_fields if name in row}
+    columns = {name: row[name] for name in ItemScored.model_fields if name in row}
     tokens = Usage(prompt_tokens=row["prompt_tokens"] or 0, completion_tokens=row["completion_tokens"] or 0)
-    return ItemScored(**{**known, "correct": _truth(row["correct"]), "usage": tokens})
+    return ItemScored(**{**columns, "correct": _truth(row["correct"]), "usage": tokens})
 
 
 def _truth(stored: int | None) -> bool | None:
@@ -86,8 +86,8 @@ def _domains(items: Sequence[ItemScored]) -> list[Row]:
         for item in items
     ]
     names = ("mode", "n", "accuracy", "lower95", "upper95", "undecided")
-    found = [tally(part) for part in grouped(items).values()]
-    return [{"domain": one.benchmark, **{name: getattr(one, name) for name in names}} for one in found]
+    tallies = [tally(part) for part in grouped(items).values()]
+    return [{"domain": score.benchmark, **{name: getattr(score, name) for name in names}} for score in tallies]
 
 
 def _domain(name: str) -> str:
@@ -98,25 +98,32 @@ def _domain(name: str) -> str:
 
 def tool_effects(items: Sequence[ItemScored]) -> list[Row]:
     """The same student with tools against without, one row a benchmark."""
-    return [{**difference_row(one), "without": one.before, "with": one.after} for one in modes_compared(items)]
+    return [
+        {**difference_row(comparison), "without": comparison.before, "with": comparison.after}
+        for comparison in modes_compared(items)
+    ]
 
 
-def difference_row(one: Compared) -> Row:
+def difference_row(comparison: Compared) -> Row:
     """A comparison as a row: the difference with its interval, the adjusted p and the verdict."""
-    named = {"benchmark": one.benchmark, "mode": one.mode}
-    return {**named, **asdict(one.difference), "adjusted_p": one.adjusted, "word": one.verdict}
+    named = {"benchmark": comparison.benchmark, "mode": comparison.mode}
+    return {**named, **asdict(comparison.difference), "adjusted_p": comparison.adjusted, "word": comparison.verdict}
 
 
 def _by_mode(items: Sequence[ItemScored]) -> list[tuple[str, list[ItemScored]]]:
-    found: dict[str, list[ItemScored]] = defaultdict(list)
+    by_mode: dict[str, list[ItemScored]] = defaultdict(list)
     for item in items:
-        found[item.mode].append(item)
-    return sorted(found.items(), reverse=True)
+        by_mode[item.mode].append(item)
+    return sorted(by_mode.items(), reverse=True)
 
 
 def _failures(mode: str, items: Sequence[ItemScored]) -> Row:
     outcomes = [_outcome(item) for item in items]
-    return {"mode": mode, **failure_counts(outcomes), "modes": [asdict(one) for one in failure_modes(outcomes)[:MODES]]}
+    return {
+        "mode": mode,
+        **failure_counts(outcomes),
+        "modes": [asdict(mode) for mode in failure_modes(outcomes)[:MODES]],
+    }
 
 
 def _outcome(item: ItemScored) -> Outcome:
@@ -133,13 +140,13 @@ def _outcome(item: ItemScored) -> Outcome:
 
 def _calibration(mode: str, items: Sequence[ItemScored]) -> Iterator[Row]:
     """Each signal that says how sure the student was, as it is, on items that were decided."""
-    held: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    by_signal: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for item in items:
         signals = {"token_confidence": item.confidence, **item.signals}
         for name, value in signals.items():
             if value is not None and item.correct is not None:
-                held[name].append((min(max(value, 0.0), 1.0), item.correct))
-    for name, pairs in sorted(held.items()):
+                by_signal[name].append((min(max(value, 0.0), 1.0), item.correct))
+    for name, pairs in sorted(by_signal.items()):
         if len(pairs) >= FEWEST:
             yield {"mode": mode, "signal": name, **_worth([c for c, _ in pairs], [o for _, o in pairs])}
 
@@ -158,34 +165,34 @@ def _worth(confidences: list[float], outcomes: list[bool]) -> Row:
     }
 
 
-def _wrong(db: sqlite3.Connection, artifacts: Artifacts, rows: Sequence[Row], asked: Asked) -> list[Row]:
+def _wrong(db: sqlite3.Connection, artifacts: Artifacts, rows: Sequence[Row], questions: Asked) -> list[Row]:
     """Some wrong items of each benchmark and mode: of different mistakes first."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         if row["correct"] != 1:
             groups[row["benchmark"], row["mode"]].append(row)
     return [
-        {**_answered_row(row, asked), "reply": _reply(db, artifacts, row["scored_seq"])}
-        for held in groups.values()
-        for row in _various(held)
+        {**_answered_row(row, questions), "reply": _reply(db, artifacts, row["scored_seq"])}
+        for group in groups.values()
+        for row in _various(group)
     ]
 
 
 def _various(rows: Sequence[Row]) -> list[Row]:
     kinds: dict[tuple[str, str], int] = defaultdict(int)
     ordered = []
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         kind = (row["error"] or "", row["reason"] or "")
-        ordered.append((kinds[kind], place, row))
+        ordered.append((kinds[kind], index, row))
         kinds[kind] += 1
-    return [row for *_, row in sorted(ordered, key=lambda held: held[:2])[:SAMPLES]]
+    return [row for *_, row in sorted(ordered, key=lambda item: item[:2])[:SAMPLES]]
 
 
-def _answered_row(row: Row, asked: Asked) -> Row:
+def _answered_row(row: Row, questions: Asked) -> Row:
     names = ("benchmark", "mode", "item", "sample", "answer", "reason", "error", "end", "tool_calls", "tool_ok")
-    item = asked.get(row["benchmark"], {}).get(row["item"])
-    known = {"reason": row["reason"] or "", "end": row["end"] or "", "right": item.gold if item else ""}
-    error = row["error"] or error_class(row["answer"], _truth(row["correct"]), **known)
+    item = questions.get(row["benchmark"], {}).get(row["item"])
+    context = {"reason": row["reason"] or "", "end": row["end"] or "", "right": item.gold if item else ""}
+    error = row["error"] or error_class(row["answer"], _truth(row["correct"]), **context)
     return {
         **{name: row[name] for name in names},
         "error": error,

@@ -25,8 +25,8 @@ def model_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     is said to be so."""
     from agent0.routing.budgets import dollars  # slow to import, and most tables have no cost
 
-    known = row["unpriced"] < row["calls"] or not row["calls"]
-    cost = dollars(row["cost"]) if known else "unknown"
+    is_priced = row["unpriced"] < row["calls"] or not row["calls"]
+    cost = dollars(row["cost"]) if is_priced else "unknown"
     whole = {name: None if row[name] is None else round(row[name]) for name in ("mean_ms", "p50_ms", "p95_ms")}
-    more = " and more" if known and row["unpriced"] else ""
+    more = " and more" if is_priced and row["unpriced"] else ""
     return {**row, **whole, "cost": cost + more, "saved": dollars(row["saved"])}

@@ -19,8 +19,8 @@ FREQUENT = 12
 
 def solutions_of(db: sqlite3.Connection, run: str) -> Row:
     """How varied the solutions of ``run`` are: solved ``tasks``, different ``patterns`` and these ``per_1000``."""
-    found: Row = diversity(db, run, list_traces(db, run))["solutions"]
-    return found
+    solutions: Row = diversity(db, run, list_traces(db, run))["solutions"]
+    return solutions
 
 
 def diversity(db: sqlite3.Connection, run: str, traces: Sequence[Row]) -> Row:
@@ -37,7 +37,7 @@ def diversity(db: sqlite3.Connection, run: str, traces: Sequence[Row]) -> Row:
         "forms": patterns(db, run),
         "solutions": asdict(variety([pattern for _, pattern, _ in solved.values()])),
         "by_iteration": [
-            {"iteration": iteration, **asdict(variety(found))} for iteration, found in sorted(by_iteration.items())
+            {"iteration": iteration, **asdict(variety(solved))} for iteration, solved in sorted(by_iteration.items())
         ],
         "frequent": _frequent(solved),
     }
@@ -51,7 +51,7 @@ def _frequent(solved: Mapping[str, tuple[int, str, Row]]) -> list[Row]:
         example.setdefault(pattern, row)
     return [
         {"tasks": n, "tools": used(trace_of(example[p]).calls), "attempt": example[p]["attempt"], "pattern": p[:300]}
-        for p, n in sorted(times.items(), key=lambda held: (-held[1], held[0]))[:FREQUENT]
+        for p, n in sorted(times.items(), key=lambda item: (-item[1], item[0]))[:FREQUENT]
     ]
 
 

@@ -34,7 +34,7 @@ def _rows(text: str) -> Iterator[Row]:
 def outcome_of(item: Row) -> Outcome:
     """An item with its marks; family and right answer are those its question says."""
     correct, answer = item.get("correct"), item.get("answer")
-    task, right = _asked(str(item.get("domain", "")), str(item.get("question", "")))
+    task, right = _question_of(str(item.get("domain", "")), str(item.get("question", "")))
     marks = {
         "domain": str(item.get("domain", "")),
         "level": str(item.get("level", "")),
@@ -45,7 +45,7 @@ def outcome_of(item: Row) -> Outcome:
     return Outcome(correct, marks, item["task"])
 
 
-def _asked(domain: str, question: str) -> tuple[Task | None, str]:
+def _question_of(domain: str, question: str) -> tuple[Task | None, str]:
     """The task that a question asks, and its answer where there is only one."""
     for family in families(domain, None).values():
         if (task := task_of(family, question)) is not None:

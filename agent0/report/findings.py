@@ -27,13 +27,13 @@ MODES = 15
 def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
     """Everything, as JSON would have it. ``run`` is an id."""
     scores = scores_with_shared(db, run)
-    held = [e for e in scores if e["split"] == "validation" and not e["forced_tool"]]
+    validations = [e for e in scores if e["split"] == "validation" and not e["forced_tool"]]
     traces = list_traces(db, run)
     return {
-        "iterations": _iterations(held),
+        "iterations": _iterations(validations),
         "test": _tests([e for e in scores if e["split"] == "test"]),
-        "curves": {part: _curves(held, part) for part in ("by_domain", "by_level")},
-        "failures": [f for f in (_held_failures(artifacts, held), _tried_failures(traces)) if f],
+        "curves": {part: _curves(validations, part) for part in ("by_domain", "by_level")},
+        "failures": [f for f in (_held_failures(artifacts, validations), _tried_failures(traces)) if f],
         "tools": _tools([trace_of(row) for row in traces]),
         "diversity": diversity(db, run, traces),
         "self_critique": _self_critique(traces),
@@ -42,12 +42,12 @@ def findings(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> Row:
     }
 
 
-def _iterations(held: Sequence[Row]) -> list[Row]:
+def _iterations(validations: Sequence[Row]) -> list[Row]:
     """One row a score on validation, in the order in which they were made."""
-    differences = step_by_step([_scored(e) for e in held])
+    differences = step_by_step([_scored(e) for e in validations])
     return [
         {**_score(e), "against_before": _claim(before), "against_base": _claim(base)}
-        for e, (before, base) in zip(held, differences, strict=True)
+        for e, (before, base) in zip(validations, differences, strict=True)
     ]
 
 
@@ -75,15 +75,15 @@ def _claim(claim: Claim | None) -> Row | None:
     return {"against": claim.against, "word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
 
 
-def _curves(held: Sequence[Row], part: str) -> dict[str, list[float | None]]:
+def _curves(validations: Sequence[Row], part: str) -> dict[str, list[float | None]]:
     """Accuracy by score, in order, of each domain or level."""
-    keys = sorted({key for e in held for key in e[part] or {}})
-    return {key: [(e[part] or {}).get(key) for e in held] for key in keys}
+    keys = sorted({key for e in validations for key in e[part] or {}})
+    return {key: [(e[part] or {}).get(key) for e in validations] for key in keys}
 
 
-def _held_failures(artifacts: Artifacts, held: Sequence[Row]) -> Row | None:
+def _held_failures(artifacts: Artifacts, validations: Sequence[Row]) -> Row | None:
     """Of the last score on validation. Test items are not looked into: what is mended by them is tested no more."""
-    last = held[-1] if held else None
+    last = validations[-1] if validations else None
     items = held_items(artifacts, last["items"]) if last else None
     if last is None or items is None:
         return None
@@ -114,8 +114,8 @@ def _outcome(row: Row) -> Outcome:
 
 
 def _error(row: Row) -> str:
-    known = {"reason": row["reason"] or "", "end": row["end"], "right": row["expected"] or ""}
-    return error_class(row["answer"], row["correct"], **known)
+    context = {"reason": row["reason"] or "", "end": row["end"], "right": row["expected"] or ""}
+    return error_class(row["answer"], row["correct"], **context)
 
 
 def _tools(traces: Sequence[Trace]) -> Row:
@@ -131,10 +131,10 @@ def _self_critique(traces: Sequence[Row]) -> Row | None:
     """What the student's judgements of its own answers are worth, over the run; None where none was asked for.
     ``asked`` answers with a judgement and a verdict of whether it is right; attempts at one task are one cluster."""
     critiqued = [row for row in traces if row["self_critique"] is not None and row["correct"] is not None]
-    found = worth(
+    critique = worth(
         [r["self_critique"] for r in critiqued], [r["correct"] for r in critiqued], [r["task"] for r in critiqued]
     )
-    return asdict(found) if found else None
+    return asdict(critique) if critique else None
 
 
 def decontamination(index: Row | None) -> str:

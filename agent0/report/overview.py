@@ -32,7 +32,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     scores = list_evaluations(db, row["run"])
     done = [e for e in scores if e["status"] == "evaluated"]
     tests = [e for e in scores_with_shared(db, row["run"]) if e["split"] == "test"]
-    found = {
+    summary = {
         **row,
         "why": deep["why"],
         "iterations": config["iterations"],
@@ -48,7 +48,7 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
         "config": config,
         "gain": held_out_gain(tests),
     }
-    return {**found, "answer": run_answer(found)}
+    return {**summary, "answer": run_answer(summary)}
 
 
 def _carried(row: dict[str, Any], here: Here) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> dict[s
     from agent0.report.diagnosis.findings import diagnosis
     from agent0.report.run_benchmarks import benchmark_scores, target_rows
 
-    done = [one for one in list_evaluations(db, run) if one["status"] == "evaluated"]
+    done = [evaluation for evaluation in list_evaluations(db, run) if evaluation["status"] == "evaluated"]
     benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]
     why = diagnosis(db, run, here)
     return {"why": why, "targets": target_rows(db, run, done, benchmarks, config)}
@@ -92,11 +92,11 @@ def _measured(evaluation: dict[str, Any]) -> dict[str, Any]:
     return {name: evaluation[name] for name in (*names, "by_domain", "by_level", "latency_p50_s", "latency_p95_s")}
 
 
-def rows_for_people(found: dict[str, Any]) -> list[dict[str, Any]]:
+def rows_for_people(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """The three held-out scores as a table: untrained, trained, and the control whose tool was forced."""
     kinds = {True: "untrained, tool forced (control)", False: "untrained"}
     rows = []
-    for test in found["test"]:
+    for test in summary["test"]:
         trained = not test["forced_tool"] and test["evaluation"].endswith("-final")
         rows.append(
             {
@@ -105,23 +105,25 @@ def rows_for_people(found: dict[str, Any]) -> list[dict[str, Any]]:
                 "95_%": f"{test['lower95']:.3f} to {test['upper95']:.3f}",
                 "tool_use": test["tool_use"],
                 "n": test["n"],
-                **(_within(test) if any(one["checked"] for one in found["test"]) else {}),
+                **(_within(test) if any(test["checked"] for test in summary["test"]) else {}),
             }
         )
     return rows
 
 
-def failures_for_people(found: dict[str, Any]) -> list[str]:
+def failures_for_people(summary: dict[str, Any]) -> list[str]:
     """A line a reaction that was given up, and what a person can do about it."""
     lines = []
-    for one in found["failures"]:
-        about = one["cause_attempt"] if one["cause_attempt"] != "-" else one["cause_task"]
+    for failure in summary["failures"]:
+        about = failure["cause_attempt"] if failure["cause_attempt"] != "-" else failure["cause_task"]
         where = f" of {about}" if about != "-" else ""
-        what = f"{one['failed_handler']} at {one['cause_type']}{where}: {one['error']}: {one['message']}"
-        done = f"retry or drop it: agent0 failures retry {one['failure']}"
-        if one["status"] == "dropped":
-            done = f"the run went on without it ({one['reason']})"
-        lines.append(f"{one['failure']} ({one['status']}): {what.rstrip('.')}; {done}")
+        what = (
+            f"{failure['failed_handler']} at {failure['cause_type']}{where}: {failure['error']}: {failure['message']}"
+        )
+        done = f"retry or drop it: agent0 failures retry {failure['failure']}"
+        if failure["status"] == "dropped":
+            done = f"the run went on without it ({failure['reason']})"
+        lines.append(f"{failure['failure']} ({failure['status']}): {what.rstrip('.')}; {done}")
     return lines
 
 

@@ -19,32 +19,36 @@ Row = dict[str, Any]
 def benchmark_scores(db: sqlite3.Connection, run: str, scores: Sequence[Row]) -> list[Row]:
     """List the benchmark scores among the evaluations ``scores`` of ``run``, in order: each against the last promoted
     checkpoint that was scored before it, and against the base, with Holm's correction over each of the two columns."""
-    held = [one for one in scores if one["split"] == "benchmark" and one["status"] == "evaluated"]
-    promoted = {one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"} | {BASE}
-    students = _claims(held, [_last(held[:place], one, promoted) for place, one in enumerate(held)])
-    bases = _claims(held, [_last(held[:place], one, {BASE}) for place, one in enumerate(held)])
+    scored = [score for score in scores if score["split"] == "benchmark" and score["status"] == "evaluated"]
+    promoted = {
+        checkpoint["checkpoint"] for checkpoint in list_checkpoints(db, run) if checkpoint["status"] == "promoted"
+    } | {BASE}
+    students = _claims(scored, [_last(scored[:index], score, promoted) for index, score in enumerate(scored)])
+    bases = _claims(scored, [_last(scored[:index], score, {BASE}) for index, score in enumerate(scored)])
     names = ("benchmark", "iteration", "checkpoint", "n", "correct", "undecided", "accuracy", "lower95", "upper95")
     return [
-        {**{name: one[name] for name in (*names, "tool_use")}, "against_promoted": student, "against_base": base}
-        for one, student, base in zip(held, students, bases, strict=True)
+        {**{name: score[name] for name in (*names, "tool_use")}, "against_promoted": student, "against_base": base}
+        for score, student, base in zip(scored, students, bases, strict=True)
     ]
 
 
-def _last(earlier: Sequence[Row], one: Row, among: set[str]) -> Row | None:
-    same = [e for e in earlier if e["benchmark"] == one["benchmark"] and e["checkpoint"] in among - {one["checkpoint"]}]
+def _last(earlier: Sequence[Row], score: Row, among: set[str]) -> Row | None:
+    same = [
+        e for e in earlier if e["benchmark"] == score["benchmark"] and e["checkpoint"] in among - {score["checkpoint"]}
+    ]
     return same[-1] if same else None
 
 
-def _claims(held: Sequence[Row], rivals: Sequence[Row | None]) -> list[Row | None]:
-    found = iter(claims([(_scored(old), _scored(new)) for old, new in zip(rivals, held, strict=True) if old]))
-    return [_told(next(found)) if old else None for old in rivals]
+def _claims(scored: Sequence[Row], rivals: Sequence[Row | None]) -> list[Row | None]:
+    tested = iter(claims([(_scored(old), _scored(new)) for old, new in zip(rivals, scored, strict=True) if old]))
+    return [_claim_row(next(tested)) if old else None for old in rivals]
 
 
-def _scored(one: Row) -> Scored:
-    return Scored(one["checkpoint"], one["outcomes"] or "")
+def _scored(score: Row) -> Scored:
+    return Scored(score["checkpoint"], score["outcomes"] or "")
 
 
-def _told(claim: Claim | None) -> Row | None:
+def _claim_row(claim: Claim | None) -> Row | None:
     if claim is None:
         return None
     return {"against": claim.against, "word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
@@ -60,13 +64,13 @@ def target_rows(
     from agent0.report.diversity import solutions_of
 
     free = [e for e in scores if not e["forced_tool"] and e["split"] != "benchmark"]
-    held = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
+    tests = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
     validation = [e for e in free if e["split"] == "validation"]
-    promoted = {one["checkpoint"] for one in list_checkpoints(db, run) if one["status"] == "promoted"} | {BASE}
+    promoted = {c["checkpoint"] for c in list_checkpoints(db, run) if c["status"] == "promoted"} | {BASE}
     (simple, many), solved = attempt_seconds(db, run), solutions_of(db, run)
-    found = Measured(
+    measured = Measured(
         gains=_gains(benchmarks),
-        tool_use=held[-1]["tool_use"] if held else None,
+        tool_use=tests[-1]["tool_use"] if tests else None,
         simple_s=quantile(simple, 0.95) if simple else None,
         complex_s=quantile(many, 0.95) if many else None,
         validation=[e["accuracy"] for e in validation],
@@ -74,8 +78,8 @@ def target_rows(
         spent=_spent(iterations_used(db, run)),
         patterns=solved["per_1000"] if solved["tasks"] else None,
         counts={
-            **{one["benchmark"]: one["against_base"]["items"] for one in benchmarks if one["against_base"]},
-            **({"tool_use": held[-1]["n"]} if held else {}),
+            **{row["benchmark"]: row["against_base"]["items"] for row in benchmarks if row["against_base"]},
+            **({"tool_use": tests[-1]["n"]} if tests else {}),
             "simple_s": len(simple),
             "complex_s": len(many),
             **({"validation": min(e["n"] for e in validation)} if validation else {}),
@@ -86,20 +90,20 @@ def target_rows(
         settings = RunConfig.recorded(config)
     except ValueError:  # recorded with settings that this version does not know
         return []
-    return target_table(found, settings)
+    return target_table(measured, settings)
 
 
 def _spent(used: Sequence[Row]) -> Spent:
     tokens = {
-        role: (sum(one[f"{role}_read"] for one in used), sum(one[f"{role}_written"] for one in used))
+        role: (sum(usage[f"{role}_read"] for usage in used), sum(usage[f"{role}_written"] for usage in used))
         for role in ("student", "teacher")
     }
-    return Spent(len(used), tokens, sum(one["hours"] for one in used))
+    return Spent(len(used), tokens, sum(usage["hours"] for usage in used))
 
 
 def _gains(scores: Sequence[Row]) -> dict[str, float]:
     """Of the last score of each benchmark that is paired with the base's."""
-    return {one["benchmark"]: one["against_base"]["mean"] for one in scores if one["against_base"]}
+    return {score["benchmark"]: score["against_base"]["mean"] for score in scores if score["against_base"]}
 
 
 def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
@@ -117,15 +121,15 @@ def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
 
     return [
         {
-            "benchmark": one["benchmark"],
-            "iteration": shown_iteration(one["iteration"]),
-            "checkpoint": one["checkpoint"],
-            "right": f"{one['correct']}/{one['n']}",
-            "accuracy": share(one["accuracy"]),
-            "95 %": f"{share(one['lower95'])} to {share(one['upper95'])}",
-            "undecided": one["undecided"],
-            "against the last promoted": worded(one["against_promoted"]),
-            "against the base": worded(one["against_base"]),
+            "benchmark": score["benchmark"],
+            "iteration": shown_iteration(score["iteration"]),
+            "checkpoint": score["checkpoint"],
+            "right": f"{score['correct']}/{score['n']}",
+            "accuracy": share(score["accuracy"]),
+            "95 %": f"{share(score['lower95'])} to {share(score['upper95'])}",
+            "undecided": score["undecided"],
+            "against the last promoted": worded(score["against_promoted"]),
+            "against the base": worded(score["against_base"]),
         }
-        for one in scores
+        for score in scores
     ]

@@ -15,41 +15,51 @@ NAMES = {"tools": "with tools", "plain": "without tools"}
 PUBLISHED = "a comparison with published numbers made under other prompts or item sets"
 
 
-def benchmark_answer(found: Row) -> list[str]:
-    """Sum a benchmark run up: which replies were cut off, its scores, and what tools change; ``found["provider"]`` made
-    the replies."""
-    cut = cut_off_line(found)
-    scored = [one for one in found["scores"] if one["accuracy"] is not None]
+def benchmark_answer(results: Row) -> list[str]:
+    """Sum a benchmark run up: which replies were cut off, its scores, and what tools change; ``results["provider"]``
+    made the replies."""
+    cut = cut_off_line(results)
+    scored = [score for score in results["scores"] if score["accuracy"] is not None]
     shown = [
-        f"{one['benchmark']} {NAMES[one['mode']]} {one['accuracy']:.1%} "
-        f"({one['lower95']:.1%} to {one['upper95']:.1%}) of {one['n']}"
-        for one in scored[:MOST]
+        f"{score['benchmark']} {NAMES[score['mode']]} {score['accuracy']:.1%} "
+        f"({score['lower95']:.1%} to {score['upper95']:.1%}) of {score['n']}"
+        for score in scored[:MOST]
     ]
     more = f"; {len(scored) - MOST} more below" if len(scored) > MOST else ""
-    told = [f"Right: {'; '.join(shown) or 'nothing is scored'}{more}."]
-    tools = found["tools_against_plain"]
-    told += [f"With tools less without: {_differences([(one['benchmark'], one) for one in tools])}."] if tools else []
-    limits = [PUBLISHED, *_few([one["n"] for one in scored])]
-    if found["provider"] == "scripted":
+    lines = [f"Right: {'; '.join(shown) or 'nothing is scored'}{more}."]
+    tools = results["tools_against_plain"]
+    lines += (
+        [f"With tools less without: {_differences([(difference['benchmark'], difference) for difference in tools])}."]
+        if tools
+        else []
+    )
+    limits = [PUBLISHED, *_few([score["n"] for score in scored])]
+    if results["provider"] == "scripted":
         limits = ["anything of a model: the scripted student replays references"]
-    return [*filter(None, [cut]), *told, f"Not to be claimed: {'; '.join(limits)}."]
+    return [*filter(None, [cut]), *lines, f"Not to be claimed: {'; '.join(limits)}."]
 
 
-def cut_off_line(found: Row) -> str:
+def cut_off_line(results: Row) -> str:
     """Say which replies of a benchmark run met its ``max_tokens``, which the share ``max_truncated`` of them may; empty
     where none did."""
     counts = [
         (f"{score['benchmark']} {NAMES[score['mode']]}", score["truncated"] or 0, score["n"] * score["samples"])
-        for score in found["scores"]
+        for score in results["scores"]
     ]
-    return truncation_line(counts, found["max_tokens"], found["max_truncated"])
+    return truncation_line(counts, results["max_tokens"], results["max_truncated"])
 
 
 def compared_answer(rows: Sequence[Row], before: str, after: str) -> list[str]:
     """Sum up a comparison of two benchmark runs, or of one run with tools and without."""
     what = f"{after} less {before}" if before != after else f"{after}, with tools less without"
-    named = [(f"{one['benchmark']} {NAMES[one['mode']]}" if before != after else one["benchmark"], one) for one in rows]
-    limits = ["anything of other benchmarks", *_few([one["items"] for one in rows])]
+    named = [
+        (
+            f"{comparison['benchmark']} {NAMES[comparison['mode']]}" if before != after else comparison["benchmark"],
+            comparison,
+        )
+        for comparison in rows
+    ]
+    limits = ["anything of other benchmarks", *_few([comparison["items"] for comparison in rows])]
     return [f"{what}: {_differences(named)}.", f"Not to be claimed: {'; '.join(limits)}."]
 
 
@@ -57,16 +67,16 @@ def _differences(named: Sequence[tuple[str, Row]]) -> str:
     """Up to two differences with interval and p, more of them by what was concluded."""
     if len(named) <= 2:
         return "; ".join(f"{name} {claim_words(row)}" for name, row in named)
-    words = Counter(conclusion(row["word"]) for _, row in named)
-    said = "; ".join(
-        f"{word} on {count}" + ("" if word == "not significant" else f" ({_named(named, word)})")
-        for word, count in words.most_common()
+    conclusions = Counter(conclusion(row["word"]) for _, row in named)
+    text = "; ".join(
+        f"{verdict} on {count}" + ("" if verdict == "not significant" else f" ({_named(named, verdict)})")
+        for verdict, count in conclusions.most_common()
     )
-    return f"of {len(named)} comparisons, p adjusted: {said}"
+    return f"of {len(named)} comparisons, p adjusted: {text}"
 
 
-def _named(named: Sequence[tuple[str, Row]], word: str) -> str:
-    names = [name for name, row in named if conclusion(row["word"]) == word]
+def _named(named: Sequence[tuple[str, Row]], verdict: str) -> str:
+    names = [name for name, row in named if conclusion(row["word"]) == verdict]
     return ", ".join(names[:MOST]) + (" …" if len(names) > MOST else "")
 
 
@@ -82,8 +92,8 @@ def models_answer(event: Row) -> list[str]:
         return ["No task was answered by both, so nothing is concluded."]
     low, high = always_valid_interval(gained, lost, n)
     better = {"": "not significant", "second": "improved", "first": "decreased"}[winner(gained, lost)]
-    found = e_value(gained, lost)
-    p = f"p {min(1.0, 1 / found):.2g} at any time; e-value {found:.3g}, {ENOUGH:g} decides"
+    evidence = e_value(gained, lost)
+    p = f"p {min(1.0, 1 / evidence):.2g} at any time; e-value {evidence:.3g}, {ENOUGH:g} decides"
     return [
         f"{event['second']} less {event['first']}: {100 * (gained - lost) / n:+.1f} points ({100 * low:+.1f} to "
         f"{100 * high:+.1f}): {better} ({p}).",
@@ -98,30 +108,32 @@ def _share(right: int, n: int) -> str:
     return f"{right / n:.1%} ({low:.1%} to {high:.1%})"
 
 
-def reverify_answer(found: Row) -> list[str]:
+def reverify_answer(results: Row) -> list[str]:
     """Sum verdicts made again up: how many differ from the run's own, and how many attempts count as right."""
-    flips = "; ".join(f"{word}: {count}" for word, count in found["flips"].items())
-    labels = f", {found['flipped']} of them the label ({flips})" if flips else ""
-    rules = "its own settings" if found["own_settings"] else "other settings"
-    told = [f"{found['changed']} of {found['verdicts']} verdicts of {found['run']} change under {rules}{labels}."]
-    before, after = (sum(row[f"right_{when}"] for row in found["by_verifier"]) for when in ("before", "after"))
-    failed = f"; {found['failed']} could not be judged" if found["failed"] else ""
-    return [*told, f"Right: {before} attempts as the run judged them, {after} now{failed}."]
+    flips = "; ".join(f"{kind}: {count}" for kind, count in results["flips"].items())
+    labels = f", {results['flipped']} of them the label ({flips})" if flips else ""
+    rules = "its own settings" if results["own_settings"] else "other settings"
+    lines = [
+        f"{results['changed']} of {results['verdicts']} verdicts of {results['run']} change under {rules}{labels}."
+    ]
+    before, after = (sum(row[f"right_{when}"] for row in results["by_verifier"]) for when in ("before", "after"))
+    failed = f"; {results['failed']} could not be judged" if results["failed"] else ""
+    return [*lines, f"Right: {before} attempts as the run judged them, {after} now{failed}."]
 
 
-def retrain_answer(found: Row, purged: Sequence[str] = ()) -> list[str]:
+def retrain_answer(results: Row, purged: Sequence[str] = ()) -> list[str]:
     """Sum a training from what is stored up: what was made, and the last student's score beside the run's own;
-    ``found["held_out"]`` is None where no student of both was scored on the same items."""
-    made, held = len(found["checkpoints"]), found["held_out"]
+    ``results["held_out"]`` is None where no student of both was scored on the same items."""
+    trained, held_out = len(results["checkpoints"]), results["held_out"]
     without = f" without {', '.join(purged)}" if purged else ""
-    counted = f"{made} checkpoint{'s' * (made != 1)} of {found['run']} trained again{without}"
-    told = [f"{counted}, written down as {found['experiment']}. {found['sameness']}"]
-    if held is None:
-        return [*told, "Not scored on the items of the run's own students, so nothing is concluded."]
+    counted = f"{trained} checkpoint{'s' * (trained != 1)} of {results['run']} trained again{without}"
+    lines = [f"{counted}, written down as {results['experiment']}. {results['sameness']}"]
+    if held_out is None:
+        return [*lines, "Not scored on the items of the run's own students, so nothing is concluded."]
     limits = "anything of fresh tasks or other seeds"
-    few = "" if held["items"] >= FEW else f" ({held['items']} tasks are few)"
+    few = "" if held_out["items"] >= FEW else f" ({held_out['items']} tasks are few)"
     return [
-        *told,
-        f"{held['checkpoint']} trained again less the run's own, on validation: {claim_words(held)}.",
+        *lines,
+        f"{held_out['checkpoint']} trained again less the run's own, on validation: {claim_words(held_out)}.",
         f"Not to be claimed: {limits}{few}.",
     ]

@@ -11,25 +11,28 @@ Row = dict[str, Any]
 TitledTable = tuple[str, list[Row]]
 
 
-def run_tables(found: Mapping[str, Any]) -> Iterator[TitledTable]:
+def run_tables(results: Mapping[str, Any]) -> Iterator[TitledTable]:
     """Yield the tables of a run's findings as (title, rows); empty ones are left out."""
-    yield from ((title, rows) for title, rows in _tables(found) if rows)
+    yield from ((title, rows) for title, rows in _tables(results) if rows)
 
 
-def _tables(found: Mapping[str, Any]) -> Iterator[TitledTable]:
-    yield "Iteration over iteration, on validation", [_score(score) for score in found["iterations"]]
-    yield "Conclusions on validation", list(_claims(found["iterations"]))
-    yield "Held-out test", [_score(score) for score in found["test"]]
-    yield "Conclusions on the last test", [_claim("last", c) for c in _held(found["test"], "last_against_this")]
-    for one in found["failures"]:
-        yield f"Where it fails: {one['of']}, {one['wrong']} of {one['items']} wrong", failure_mode_rows(one["modes"])
-    tools = found["tools"]
+def _tables(results: Mapping[str, Any]) -> Iterator[TitledTable]:
+    yield "Iteration over iteration, on validation", [_score(score) for score in results["iterations"]]
+    yield "Conclusions on validation", list(_claims(results["iterations"]))
+    yield "Held-out test", [_score(score) for score in results["test"]]
+    yield "Conclusions on the last test", [_claim("last", c) for c in _compared(results["test"], "last_against_this")]
+    for failure in results["failures"]:
+        yield (
+            f"Where it fails: {failure['of']}, {failure['wrong']} of {failure['items']} wrong",
+            failure_mode_rows(failure["modes"]),
+        )
+    tools = results["tools"]
     yield "Attempts by successful tools", [_fared(row) for row in tools["with_and_without"]]
     yield "Tool transitions", [_shares(row, "correct") for row in tools["transitions"]]
     yield "Tools", [_shares(row, "success", "share_of_attempts") for row in tools["used"]]
-    yield "Self-critique: its own answers, judged by the student", self_critique_rows(found["self_critique"])
-    yield "Diversity of tasks and solutions", _varied(found["diversity"])
-    yield "Rejected tasks", _rejected(found["rejected"], found["decontamination"])
+    yield "Self-critique: its own answers, judged by the student", self_critique_rows(results["self_critique"])
+    yield "Diversity of tasks and solutions", _varied(results["diversity"])
+    yield "Rejected tasks", _rejected(results["rejected"], results["decontamination"])
 
 
 def _score(score: Row) -> Row:
@@ -59,11 +62,11 @@ def pass_at_k_columns(score: Row) -> Row:
 def _claims(scores: Sequence[Row]) -> Iterator[Row]:
     """Each iteration against the one before and against the untrained; once where both are the same."""
     for score in scores:
-        against = {claim["against"]: claim for claim in _held([score], "against_before", "against_base")}
+        against = {claim["against"]: claim for claim in _compared([score], "against_before", "against_base")}
         yield from (_claim(shown_iteration(score["iteration"]), claim) for claim in against.values())
 
 
-def _held(scores: Sequence[Row], *names: str) -> list[Row]:
+def _compared(scores: Sequence[Row], *names: str) -> list[Row]:
     return [score[name] for score in scores for name in names if score[name]]
 
 
@@ -100,18 +103,18 @@ def _fared(row: Row) -> Row:
     return {"tools": row["tools"], "attempts": row["attempts"], "correct": share(row["correct"]), "95 %": spread}
 
 
-def self_critique_rows(found: Row | None) -> list[Row]:
+def self_critique_rows(results: Row | None) -> list[Row]:
     """ECE, Brier score and AUROC with their intervals over tasks."""
-    if found is None:
+    if results is None:
         return []
     measures = (("ECE", "ece"), ("Brier", "brier"), ("AUROC", "auroc"))
     return [
         {
-            "answers": found["items"],
-            "tasks": found["clusters"],
-            "right": share(found["right"] / found["items"]),
-            "said": share(found["said"]),
-            **{name: _spread(found[key], found[f"{key}95"]) for name, key in measures},
+            "answers": results["items"],
+            "tasks": results["clusters"],
+            "right": share(results["right"] / results["items"]),
+            "said": share(results["said"]),
+            **{name: _spread(results[key], results[f"{key}95"]) for name, key in measures},
         }
     ]
 
@@ -130,10 +133,12 @@ def _varied(diversity: Mapping[str, Any]) -> list[Row]:
     """Canonical forms of tasks, then patterns of solutions, over the run and by iteration."""
     forms = diversity["forms"]
     rows = [{"of": "tasks accepted, by canonical form", "tasks": forms["accepted"], "different": forms["patterns"]}]
-    found = [("solutions, by pattern", diversity["solutions"])]
-    found += [(f"solutions of iteration {shown_iteration(one['iteration'])}", one) for one in diversity["by_iteration"]]
-    rows += [{"of": of, "tasks": one["tasks"], "different": one["patterns"]} for of, one in found]
-    per = [forms["per_1000"], *(one["per_1000"] for _, one in found)]
+    results = [("solutions, by pattern", diversity["solutions"])]
+    results += [
+        (f"solutions of iteration {shown_iteration(row['iteration'])}", row) for row in diversity["by_iteration"]
+    ]
+    rows += [{"of": of, "tasks": row["tasks"], "different": row["patterns"]} for of, row in results]
+    per = [forms["per_1000"], *(row["per_1000"] for _, row in results)]
     return (
         [{**row, "per 1,000": None if value is None else f"{value:,.0f}"} for row, value in zip(rows, per, strict=True)]
         if forms["accepted"]
@@ -143,8 +148,10 @@ def _varied(diversity: Mapping[str, Any]) -> list[Row]:
 
 def _rejected(rows: Sequence[Row], compared: str) -> list[Row]:
     """By reason; how many were contaminated, and by what, is always said."""
-    held = {"contaminated": 0} | {str(row["reason"]): row["tasks"] for row in rows}
-    return [{"reason": r, "tasks": n, "measured": compared if r == "contaminated" else ""} for r, n in held.items()]
+    by_reason = {"contaminated": 0} | {str(row["reason"]): row["tasks"] for row in rows}
+    return [
+        {"reason": r, "tasks": n, "measured": compared if r == "contaminated" else ""} for r, n in by_reason.items()
+    ]
 
 
 def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
@@ -169,13 +176,13 @@ def tool_effect_rows(compared: Sequence[Row]) -> list[Row]:
     """Make the rows that compare a benchmark with and without tools, with the paired test behind the conclusion."""
     return [
         {
-            "benchmark": one["benchmark"],
-            "without": share(one["without"]),
-            "with": share(one["with"]),
-            **{name: value for name, value in _claim("", {**one, "against": ""}).items() if name in _TESTED},
-            "tools are": conclusion(one["word"]),
+            "benchmark": row["benchmark"],
+            "without": share(row["without"]),
+            "with": share(row["with"]),
+            **{name: value for name, value in _claim("", {**row, "against": ""}).items() if name in _TESTED},
+            "tools are": conclusion(row["word"]),
         }
-        for one in compared
+        for row in compared
     ]
 
 

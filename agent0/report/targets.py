@@ -55,7 +55,7 @@ class Measured:
     """Tasks that a value rests on, by its name above or by benchmark; attempts, for seconds."""
 
 
-def target_table(found: Measured, config: RunConfig) -> list[dict[str, Any]]:
+def target_table(results: Measured, config: RunConfig) -> list[dict[str, Any]]:
     """Make one row a target: ``target``, ``wanted``, ``value``, ``met`` (None: not measured), and then ``measure``:
     the command or setting that would measure it, empty where it is measured. ``n`` tasks or attempts stand behind the
     value, and ``rests_on`` says so in words, also that they are few.
@@ -63,18 +63,18 @@ def target_table(found: Measured, config: RunConfig) -> list[dict[str, Any]]:
     A student without tools has no target of tool use.
     """
     longer = f"agent0 run start --set run.iterations={max(config.iterations + 2, SPREAD_LEAST)}"
-    spread, falls, (cost, lacking) = _spread(found.validation), _falls(found.promoted), _cost(found.spent, config)
+    spread, falls, (cost, lacking) = _spread(results.validation), _falls(results.promoted), _cost(results.spent, config)
     used = _row(
-        "tasks solved with a tool", f"> {TOOL_USE:.0%}", found.tool_use, TOOL_USE, "agent0 run start", most=False
+        "tasks solved with a tool", f"> {TOOL_USE:.0%}", results.tool_use, TOOL_USE, "agent0 run start", most=False
     )
     rows = [
-        *(_gain(name, wanted, found.gains.get(name)) for name, wanted in GAINS.items()),
+        *(_gain(name, wanted, results.gains.get(name)) for name, wanted in GAINS.items()),
         *([used] if config.student.tools else []),
-        _row("latency of simple tasks, p95 (s)", f"< {SIMPLE_S:g}", found.simple_s, SIMPLE_S, "agent0 run start"),
+        _row("latency of simple tasks, p95 (s)", f"< {SIMPLE_S:g}", results.simple_s, SIMPLE_S, "agent0 run start"),
         _row(
             "latency of complex tasks, p95 (s)",
             f"< {COMPLEX_S:g}",
-            found.complex_s,
+            results.complex_s,
             COMPLEX_S,
             "agent0 run start --set run.student.max_calls=4",
         ),
@@ -84,13 +84,13 @@ def target_table(found: Measured, config: RunConfig) -> list[dict[str, Any]]:
         _row(
             "solution patterns per 1,000 tasks",
             f"> {PATTERNS:g}",
-            found.patterns,
+            results.patterns,
             PATTERNS,
             "agent0 run start",
             most=False,
         ),
     ]
-    return [{**row, **_behind(found, row)} for row in rows]
+    return [{**row, **_behind(results, row)} for row in rows]
 
 
 _NAMES = {
@@ -104,8 +104,8 @@ _NAMES = {
 """The field of ``Measured`` behind a target that is no benchmark's."""
 
 
-def _behind(found: Measured, row: Mapping[str, Any]) -> dict[str, Any]:
-    n = found.counts.get(_NAMES.get(row["target"], row["target"].partition(",")[0]))
+def _behind(results: Measured, row: Mapping[str, Any]) -> dict[str, Any]:
+    n = results.counts.get(_NAMES.get(row["target"], row["target"].partition(",")[0]))
     if row["value"] is None or n is None:
         return {"n": None, "rests_on": ""}
     what = "attempt" if row["target"].startswith("latency") else "task"
@@ -140,7 +140,7 @@ def _falls(accuracies: Sequence[float]) -> float | None:
 def _cost(spent: Spent | None, config: RunConfig) -> tuple[float | None, str]:
     """Dollars an iteration, and which setting is missing where they cannot be known."""
     actors = {"student": config.student, "teacher": config.teacher}
-    unpriced = [f"run.{role}.price" for role, one in actors.items() if one.provider in SERVED and not any(one.price)]
+    unpriced = [f"run.{role}.price" for role, row in actors.items() if row.provider in SERVED and not any(row.price)]
     energy = config.energy
     unset = [name for name in ("power_w", "price_kwh") if getattr(energy, name) is None]
     if lacking := [*unpriced, *(f"run.energy.{name}" for name in unset)]:
@@ -149,8 +149,8 @@ def _cost(spent: Spent | None, config: RunConfig) -> tuple[float | None, str]:
         return None, ""
     tokens = sum(
         price * used
-        for role, one in actors.items()
-        for price, used in zip(one.price, spent.tokens.get(role, (0, 0)), strict=True)
+        for role, row in actors.items()
+        for price, used in zip(row.price, spent.tokens.get(role, (0, 0)), strict=True)
     )
     power = (energy.power_w or 0.0) / 1000 * spent.hours * (energy.price_kwh or 0.0)
     return (tokens / 1_000_000 + power) / spent.iterations, ""

@@ -27,24 +27,24 @@ class Canary:
     family: str
     answer: str
     right: bool
-    said: tuple[bool, bool]
+    verdicts: tuple[bool, bool]
 
     @property
     def fault(self) -> bool:
         """Whether the verifier is wrong about it, or says otherwise when it is asked again."""
-        return self.said != (self.right, self.right)
+        return self.verdicts != (self.right, self.right)
 
 
 def canaries(entries: Iterable[Family], highest: int, n: int, key: str) -> Iterator[Canary]:
     """Draw ``n`` tasks of ladders from the upper half of levels 1 to ``highest`` (0: the lowest ones), and have both
     answers verified. ``key`` decides the draw."""
-    asked, rng = [entry for entry in entries if entry.ladder], random.Random(f"canaries {key}")
+    ladders, rng = [entry for entry in entries if entry.ladder], random.Random(f"canaries {key}")
     top = highest or LOWEST
-    for number in range(n if asked else 0):
-        entry = asked[number % len(asked)]
+    for number in range(n if ladders else 0):
+        entry = ladders[number % len(ladders)]
         params = entry.sample(rng.randint((top + 1) // 2, top), rng)
         answer = entry.solve(params)
-        for right, text in ((True, answer), (False, _spoilt(answer, number // len(asked), rng))):
+        for right, text in ((True, answer), (False, _spoilt(answer, number // len(ladders), rng))):
             yield Canary(entry.name, text, right, (_accepts(entry, params, text), _accepts(entry, params, text)))
 
 
@@ -55,15 +55,15 @@ def _accepts(entry: Family, params: Params, answer: str) -> bool:
 def _spoilt(answer: str, turn: int, rng: random.Random) -> str:
     """The answer with one of its digits (of its letters where it has no digit) replaced by another; every third time
     with one more after its last, or without its last where it has several."""
-    signs = string.digits if any(one in string.digits for one in answer) else string.ascii_lowercase
-    places = [place for place, one in enumerate(answer) if one in signs]
+    signs = string.digits if any(sign in string.digits for sign in answer) else string.ascii_lowercase
+    places = [index for index, sign in enumerate(answer) if sign in signs]
     if turn % 3 == 1:
         return f"{answer[: places[-1] + 1]}{rng.choice(signs[1:])}{answer[places[-1] + 1 :]}"
     if turn % 3 == 2 and len(places) > 1:
         return f"{answer[: places[-1]]}{answer[places[-1] + 1 :]}"
-    place = rng.choice(places)
-    other = rng.choice([one for one in signs if one != answer[place]])
-    return f"{answer[:place]}{other}{answer[place + 1 :]}"
+    index = rng.choice(places)
+    other = rng.choice([sign for sign in signs if sign != answer[index]])
+    return f"{answer[:index]}{other}{answer[index + 1 :]}"
 
 
 def canary_measures(state: RunState) -> dict[str, float]:
@@ -74,17 +74,19 @@ def canary_measures(state: RunState) -> dict[str, float]:
     entries = [
         entry for domain in plan.domains for entry in requested_families(domain, plan.families).values() if entry.ladder
     ]
-    found = list(canaries(entries, plan.mastered, TASKS, f"{state.config.seed} {state.iteration}"))
-    if not found:
+    drawn = list(canaries(entries, plan.mastered, TASKS, f"{state.config.seed} {state.iteration}"))
+    if not drawn:
         return {}
-    known = [_scored(f"canary {state.iteration} {n}", one.said[0], state.iteration) for n, one in enumerate(found)]
-    judged = gated([*known, *_attempts(state)], state.config)[: len(known)]
+    scored = [
+        _scored(f"canary {state.iteration} {n}", canary.verdicts[0], state.iteration) for n, canary in enumerate(drawn)
+    ]
+    judged = gated([*scored, *_attempts(state)], state.config)[: len(scored)]
     accepted = {
-        right: [s.success for s, one in zip(judged, found, strict=True) if one.right is right]
+        right: [s.success for s, canary in zip(judged, drawn, strict=True) if canary.right is right]
         for right in (True, False)
     }
     return {
-        "verifier_faults": sum(one.fault for one in found) / len(found),
+        "verifier_faults": sum(canary.fault for canary in drawn) / len(drawn),
         "gate_right": sum(accepted[True]) / len(accepted[True]),
         "gate_wrong": sum(accepted[False]) / len(accepted[False]),
     }

@@ -13,9 +13,9 @@ from agent0.state.run_state import Checkpoint, RunState
 def has_another_base(state: RunState, config: RunConfig) -> bool:
     """Whether a fork of ``state`` with ``config`` has another student model, and no checkpoint of the one before."""
     before, after = state.config.student, config.student
-    held = (*state.promoted, *([state.candidate] if state.candidate else []))
+    checkpoints = (*state.promoted, *([state.candidate] if state.candidate else []))
     renamed = (before.provider, before.model) != (after.provider, after.model)
-    return renamed and all(one.adapter is None for one in held)
+    return renamed and all(checkpoint.adapter is None for checkpoint in checkpoints)
 
 
 def redone(state: RunState, config: RunConfig, *, another_base: bool = False) -> tuple[str, ...]:

@@ -48,18 +48,18 @@ def decide(state: RunState, event: Event) -> list[Event]:
         # without its own requests a run would wait for ever: those are for a person to retry
         given_up = state.config.on_failure == "drop" and event.failed_handler != "advance_run"
         return [drop(event)] if given_up and not event.waits else []
-    wanted: list[Event] = []
+    requested: list[Event] = []
     if isinstance(event, tasks.TaskAccepted) and event.iteration == state.iteration:
-        wanted += attempt_requests(state, event)
+        requested += attempt_requests(state, event)
     if state.entered == state.seq:
-        wanted += run_failed(state) or REQUESTS[state.phase](state)
-    return wanted
+        requested += run_failed(state) or REQUESTS[state.phase](state)
+    return requested
 
 
 def _may_complete(state: RunState, task: str) -> bool:
     """False where this event's own task is not done: the most common case, told without a look at all others."""
-    held = state.tasks.get(task)
-    return state.phase != "tasks" or held is None or _is_done(state, held)
+    task_state = state.tasks.get(task)
+    return state.phase != "tasks" or task_state is None or _is_done(state, task_state)
 
 
 def _initial(recorded: Recorded) -> RunState:
@@ -107,10 +107,10 @@ def _advance(state: RunState) -> RunState:
 def _open_task(state: RunState) -> str:
     """A task that is not done, empty where all are. That of the state before is looked at first, then those of higher
     slots: while tasks are done in about the order of their slots, each is passed over about once."""
-    held = state.tasks.get(state.open_task)
-    if held is not None and not _is_done(state, held):
+    task_state = state.tasks.get(state.open_task)
+    if task_state is not None and not _is_done(state, task_state):
         return state.open_task
-    following = islice(state.tasks.items(), held.slot if held else 0, None)
+    following = islice(state.tasks.items(), task_state.slot if task_state else 0, None)
     for name, task in chain(following, state.tasks.items()):
         if not _is_done(state, task):
             return name

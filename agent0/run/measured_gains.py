@@ -13,15 +13,15 @@ def gain_requested(state: RunState, event: GainRequested) -> RunState:
 
 def gain_measured(state: RunState, event: ProbeSelected | SubsetMeasured) -> RunState:
     """Take in a result; the phase waits no longer once every subset has one."""
-    held = state.gain
-    if held is None or event.measurement not in state.pending:
+    gain = state.gain
+    if gain is None or event.measurement not in state.pending:
         return state
     if isinstance(event, ProbeSelected):
-        held = changed(held, probe=event)
+        gain = changed(gain, probe=event)
     else:
-        held = changed(held, gains=(*held.gains, event.gain))
-    pending = state.pending - {event.measurement} if held.complete else state.pending
-    return changed(state, gain=held, pending=pending)
+        gain = changed(gain, gains=(*gain.gains, event.gain))
+    pending = state.pending - {event.measurement} if gain.complete else state.pending
+    return changed(state, gain=gain, pending=pending)
 
 
 def unmeasured(state: RunState, event: ReactionDropped) -> RunState:

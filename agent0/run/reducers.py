@@ -60,35 +60,44 @@ def _requested(state: RunState, event: tasks.TaskRequested) -> RunState:
 
 
 def _on_task(state: RunState, task: str, change: Callable[[TaskState], TaskState]) -> RunState:
-    held = state.tasks.get(task)
-    if held is None:
+    task_state = state.tasks.get(task)
+    if task_state is None:
         return state
-    new = change(held)
-    resolved = task if new.resolved and not held.resolved else ""
+    new = change(task_state)
+    resolved = task if new.resolved and not task_state.resolved else ""
     return changed(state, tasks={**state.tasks, task: new}, just_settled=resolved)
 
 
 def _on_attempt(state: RunState, task: str, attempt: str, **changes: Any) -> RunState:
-    def change(held: TaskState) -> TaskState:
-        known = held.attempts.get(attempt)
-        return held if known is None else changed(held, attempts={**held.attempts, attempt: changed(known, **changes)})
+    def change(task_state: TaskState) -> TaskState:
+        record = task_state.attempts.get(attempt)
+        return (
+            task_state
+            if record is None
+            else changed(task_state, attempts={**task_state.attempts, attempt: changed(record, **changes)})
+        )
 
     return _on_task(state, task, change)
 
 
 def _proposed(state: RunState, event: tasks.TaskProposed) -> RunState:
-    told: dict[str, Any] = {"proposed": True, "proposal": event.proposal, "problem": event.problem, "text": event.text}
-    return _on_task(state, event.task, lambda t: changed(t, **told))
+    changes: dict[str, Any] = {
+        "proposed": True,
+        "proposal": event.proposal,
+        "problem": event.problem,
+        "text": event.text,
+    }
+    return _on_task(state, event.task, lambda t: changed(t, **changes))
 
 
 def _accepted(state: RunState, event: tasks.TaskAccepted) -> RunState:
     number = state.config.attempts
     attempts = {attempt_id(event.task, n): AttemptState(n) for n in range(number)}
 
-    def change(held: TaskState) -> TaskState:
-        if held.accepted:
-            return held
-        return changed(held, accepted=True, proposal=event.proposal, novelty=event.novelty, attempts=attempts)
+    def change(task_state: TaskState) -> TaskState:
+        if task_state.accepted:
+            return task_state
+        return changed(task_state, accepted=True, proposal=event.proposal, novelty=event.novelty, attempts=attempts)
 
     fresh = event.task in state.tasks and not state.tasks[event.task].accepted
     after = _on_task(state, event.task, change)
@@ -100,14 +109,14 @@ def _rejected(state: RunState, event: tasks.TaskRejected) -> RunState:
 
 
 def _called(state: RunState, event: tasks.ToolCalled) -> RunState:
-    held = state.tasks.get(event.task)
-    attempt = held.attempts.get(event.attempt) if held else None
+    task_state = state.tasks.get(event.task)
+    attempt = task_state.attempts.get(event.attempt) if task_state else None
     if attempt is None:
         return state
-    made = ToolCallRecord(
+    call = ToolCallRecord(
         event.call.name, event.call.arguments, event.result.state is ToolState.OK, event.result.output
     )
-    return _on_attempt(state, event.task, event.attempt, calls=(*attempt.calls, made))
+    return _on_attempt(state, event.task, event.attempt, calls=(*attempt.calls, call))
 
 
 def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
@@ -131,20 +140,20 @@ def _attempted(state: RunState, event: tasks.TaskAttempted) -> RunState:
 
 def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
     """The first verdict counts; one that is undecided does not, where the run asks a person then."""
-    held = state.tasks.get(event.task)
-    attempt = held.attempts.get(event.attempt) if held else None
+    task_state = state.tasks.get(event.task)
+    attempt = task_state.attempts.get(event.attempt) if task_state else None
     if attempt is None or attempt.verified:
         return state
     doubt = {"disputed": attempt.disputed or disputed(event.votes)}
     if awaits_person(event, state.config):
         return _on_attempt(state, event.task, event.attempt, asked=True, **doubt)
-    told: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "correct": event.correct,
         "credit": event.credit,
         "judge": event.verifier,
         "votes": event.votes,
     }
-    return _on_attempt(state, event.task, event.attempt, verified=True, **told, **doubt)
+    return _on_attempt(state, event.task, event.attempt, verified=True, **changes, **doubt)
 
 
 def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:
@@ -152,8 +161,8 @@ def _rewarded(state: RunState, event: tasks.RewardAssigned) -> RunState:
     state = state if ledger is state.ledger else changed(state, ledger=ledger)
     if event.role == "student":
         return _on_attempt(state, event.task, event.attempt, reward=event.total)
-    held = state.tasks.get(event.task)
-    if held is None or held.closed:
+    task_state = state.tasks.get(event.task)
+    if task_state is None or task_state.closed:
         return state
     rate = event.facts.get("solve_rate")
     return _on_task(state, event.task, lambda t: changed(t, closed=True, paid=True, solve_rate=rate))
@@ -166,8 +175,8 @@ def _trained(state: RunState, event: checkpoints.CheckpointTrained) -> RunState:
     if event.adapter is None:
         return changed(after, trouble=f"{event.checkpoint} had nothing to learn from ({left_out(event.skipped)})")
     after = changed(after, untrained=0)
-    made = Checkpoint(event.checkpoint, event.adapter)
-    return changed(after, teacher=made) if event.role == "teacher" else changed(after, candidate=made)
+    checkpoint = Checkpoint(event.checkpoint, event.adapter)
+    return changed(after, teacher=checkpoint) if event.role == "teacher" else changed(after, candidate=checkpoint)
 
 
 def _evaluation_requested(state: RunState, event: checkpoints.EvaluationRequested) -> RunState:
@@ -178,24 +187,26 @@ def _evaluation_requested(state: RunState, event: checkpoints.EvaluationRequeste
 
 def _item_requested(state: RunState, event: checkpoints.EvaluationItemRequested) -> RunState:
     """What a benchmark's items are is known from the first request on."""
-    held = state.evaluations.get(event.evaluation)
-    if held is None or not event.rows:
+    evaluation = state.evaluations.get(event.evaluation)
+    if evaluation is None or not event.rows:
         return state
-    key = suite_key(held.request.benchmark, held.request.n, held.request.seed)
-    evaluations = {**state.evaluations, event.evaluation: changed(held, size=event.of)}
+    key = suite_key(evaluation.request.benchmark, evaluation.request.n, evaluation.request.seed)
+    evaluations = {**state.evaluations, event.evaluation: changed(evaluation, size=event.of)}
     return changed(state, evaluations=evaluations, benchmark_rows={key: event.rows, **state.benchmark_rows})
 
 
 def _item_scored(state: RunState, event: checkpoints.EvaluationItemScored) -> RunState:
-    held = state.evaluations.get(event.evaluation)
-    if held is None:
+    evaluation = state.evaluations.get(event.evaluation)
+    if evaluation is None:
         return state
-    return changed(state, evaluations={**state.evaluations, event.evaluation: changed(held, scored=held.scored + 1)})
+    return changed(
+        state, evaluations={**state.evaluations, event.evaluation: changed(evaluation, scored=evaluation.scored + 1)}
+    )
 
 
 def _without_evaluation(state: RunState, evaluation: str) -> RunState:
     """Wait for it no longer, and take in no more of its items."""
-    left = {name: held for name, held in state.evaluations.items() if name != evaluation}
+    left = {name: waiting for name, waiting in state.evaluations.items() if name != evaluation}
     return changed(state, pending=state.pending - {evaluation}, evaluations=left)
 
 
@@ -214,16 +225,20 @@ def _evaluated(state: RunState, event: checkpoints.CheckpointEvaluated) -> RunSt
 
 
 def _benchmark_scored(
-    state: RunState, held: EvaluationState | None, event: checkpoints.CheckpointEvaluated
+    state: RunState, evaluation: EvaluationState | None, event: checkpoints.CheckpointEvaluated
 ) -> RunState:
     """Keep the score with the checkpoint, to compare later ones with."""
-    if held is None:
+    if evaluation is None:
         return state
-    key = suite_key(event.benchmark, held.request.n, held.request.seed)
+    key = suite_key(event.benchmark, evaluation.request.n, evaluation.request.seed)
     score = Score(event.accuracy, event.outcomes)
 
-    def scored(one: Checkpoint) -> Checkpoint:
-        return changed(one, benchmarks={**one.benchmarks, key: score}) if one.id == event.checkpoint else one
+    def scored(checkpoint: Checkpoint) -> Checkpoint:
+        return (
+            changed(checkpoint, benchmarks={**checkpoint.benchmarks, key: score})
+            if checkpoint.id == event.checkpoint
+            else checkpoint
+        )
 
     candidate = scored(state.candidate) if state.candidate else None
     return changed(state, candidate=candidate, promoted=tuple(map(scored, state.promoted)))
@@ -231,8 +246,8 @@ def _benchmark_scored(
 
 def _judged(state: RunState, event: checkpoints.CheckpointPromoted | checkpoints.CheckpointRejected) -> RunState:
     if isinstance(event, checkpoints.CheckpointPromoted) and event.by == "person":
-        wanted = Checkpoint(event.checkpoint, event.adapter, Score(event.accuracy))
-        return changed(state, promoted=(*state.promoted, wanted))
+        promoted = Checkpoint(event.checkpoint, event.adapter, Score(event.accuracy))
+        return changed(state, promoted=(*state.promoted, promoted))
     if state.phase != "judging" or event.iteration != state.iteration:
         return state
     after = changed(state, candidate=None, pending=frozenset())
@@ -253,7 +268,7 @@ def _teacher_stays(state: RunState) -> RunState:
 
 def _rolled_back(state: RunState, event: checkpoints.CheckpointRolledBack) -> RunState:
     """What was promoted after the checkpoint that a person wants back is no longer compared with either."""
-    places = [place for place, one in enumerate(state.promoted, 1) if one.id == event.to]
+    places = [position for position, checkpoint in enumerate(state.promoted, 1) if checkpoint.id == event.to]
     return changed(state, promoted=state.promoted[: places[0]]) if places else state
 
 
@@ -266,8 +281,8 @@ def _measured(state: RunState, event: runs.IterationMeasured) -> RunState:
 
 
 def _failed(state: RunState, event: alarms.ReactionFailed) -> RunState:
-    said = f"{event.failed_handler}: {event.error}: {event.message}"
-    return changed(state, failures=state.failures | {event.failure}, trouble=said)
+    trouble = f"{event.failed_handler}: {event.error}: {event.message}"
+    return changed(state, failures=state.failures | {event.failure}, trouble=trouble)
 
 
 def _retried(state: RunState, event: alarms.ReactionRetried) -> RunState:
@@ -318,25 +333,27 @@ def _unjudged_checkpoint(state: RunState, gate: str) -> RunState:
     return changed(state, pending=frozenset()) if state.phase == "judging" else state
 
 
-def _unjudged(held: TaskState) -> TaskState:
+def _unjudged(task_state: TaskState) -> TaskState:
     """A verdict over all attempts was given up."""
     return changed(
-        held, attempts={n: changed(a, dropped=a.dropped or not a.verified) for n, a in held.attempts.items()}
+        task_state,
+        attempts={n: changed(a, dropped=a.dropped or not a.verified) for n, a in task_state.attempts.items()},
     )
 
 
-def _unpaid(held: TaskState) -> TaskState:
+def _unpaid(task_state: TaskState) -> TaskState:
     """Receipts of all attempts were given up together with that of the last one."""
-    if not held.resolved:
-        return held
+    if not task_state.resolved:
+        return task_state
     return changed(
-        held, attempts={n: changed(a, dropped=a.dropped or a.reward is None) for n, a in held.attempts.items()}
+        task_state,
+        attempts={n: changed(a, dropped=a.dropped or a.reward is None) for n, a in task_state.attempts.items()},
     )
 
 
-def _last_word(held: TaskState, event: alarms.ReactionDropped) -> bool:
+def _last_word(task_state: TaskState, event: alarms.ReactionDropped) -> bool:
     """Whether the teacher's reward was given up, as far as no attempt's reward tells (see ``TaskState.done``)."""
-    return held.rejected or (held.resolved and event.cause_type == "ReactionDropped")
+    return task_state.rejected or (task_state.resolved and event.cause_type == "ReactionDropped")
 
 
 FOLDS: dict[type[Event], Callable[[RunState, Any], RunState]] = {

@@ -17,7 +17,7 @@ def pending_ids(state: RunState) -> list[str]:
     """Ids of the evaluations, measurements or trainings that the state's phase waits for."""
     match state.phase:
         case "baseline" | "evaluating" | "final":
-            return [evaluation_id(state, *wanted) for wanted in _evaluations(state)]
+            return [evaluation_id(state, *evaluation) for evaluation in _evaluations(state)]
         case "measuring":
             return [gain_id(state.iteration)]
         case "training":
@@ -50,7 +50,9 @@ def _evaluations(state: RunState) -> list[_Wanted]:
         "final": [_Wanted("test")],
     }
     allowed = (False, True) if state.config.evaluation.forced_tool else (False,)
-    ours = [one for one in wanted_in[state.phase] if _size(state, one) and one.forced in allowed]
+    ours = [
+        evaluation for evaluation in wanted_in[state.phase] if _size(state, evaluation) and evaluation.forced in allowed
+    ]
     return [*ours, *(_Wanted("benchmark", False, name) for name in _benchmarks(state))]
 
 
@@ -60,17 +62,17 @@ def _benchmarks(state: RunState) -> tuple[str, ...]:
     if state.phase == "evaluating":
         return plan.benchmarks if (state.iteration + 1) % plan.benchmark_every == 0 else ()
     if state.phase == "final":
-        known = state.student.benchmarks
-        return tuple(n for n in plan.benchmarks if suite_key(n, plan.benchmark_items, plan.seed) not in known)
+        scored = state.student.benchmarks
+        return tuple(n for n in plan.benchmarks if suite_key(n, plan.benchmark_items, plan.seed) not in scored)
     return plan.benchmarks
 
 
 def evaluation_id(state: RunState, split: str, forced: bool, benchmark: str = "") -> str:
     """The id of an evaluation, such as ``student-3-validation``, ``base-test-forced`` or ``base-benchmark-gsm8k``."""
-    held = _examined(state)
+    examined = _examined(state)
     where = "-final" if state.phase == "final" else ""
     of = f"-{benchmark.replace(':', '-')}" if benchmark else ""
-    return f"{held.id}-{split}{of}{where}{'-forced' if forced else ''}"
+    return f"{examined.id}-{split}{of}{where}{'-forced' if forced else ''}"
 
 
 def _examined(state: RunState) -> Checkpoint:
@@ -82,36 +84,36 @@ def evaluation_progress(state: RunState) -> tuple[int, int]:
     without any."""
     if state.phase not in ("baseline", "evaluating", "final"):
         return 0, 0
-    sizes = {evaluation_id(state, *wanted): _size(state, wanted) for wanted in _evaluations(state)}
-    sizes |= {name: held.size for name, held in state.evaluations.items() if name in sizes}
+    sizes = {evaluation_id(state, *evaluation): _size(state, evaluation) for evaluation in _evaluations(state)}
+    sizes |= {name: evaluation.size for name, evaluation in state.evaluations.items() if name in sizes}
     waiting = {name: n for name, n in sizes.items() if name in state.pending}
     left = sum(n - state.evaluations[name].scored if name in state.evaluations else n for name, n in waiting.items())
     return sum(sizes.values()) - left, sum(sizes.values())
 
 
-def _size(state: RunState, wanted: _Wanted) -> int:
+def _size(state: RunState, evaluation: _Wanted) -> int:
     plan = state.config.evaluation
     sizes: dict[Scored, int] = {"test": plan.test, "validation": plan.validation, "benchmark": plan.benchmark_items}
-    return sizes[wanted.split]
+    return sizes[evaluation.split]
 
 
 def _ask_evaluations(state: RunState) -> list[Event]:
-    held = _examined(state)
+    examined = _examined(state)
     return [
         checkpoints.EvaluationRequested(
-            evaluation=evaluation_id(state, *wanted),
-            checkpoint=held.id,
-            adapter=held.adapter,
+            evaluation=evaluation_id(state, *evaluation),
+            checkpoint=examined.id,
+            adapter=examined.adapter,
             iteration=state.iteration,
-            split=wanted.split,
-            n=_size(state, wanted),
+            split=evaluation.split,
+            n=_size(state, evaluation),
             seed=state.config.evaluation.seed,
-            forced_tool=wanted.forced,
+            forced_tool=evaluation.forced,
             state_sha=state.digest,
-            benchmark=wanted.benchmark,
+            benchmark=evaluation.benchmark,
         )
-        for wanted in _evaluations(state)
-        if evaluation_id(state, *wanted) in state.pending
+        for evaluation in _evaluations(state)
+        if evaluation_id(state, *evaluation) in state.pending
     ]
 
 
@@ -173,7 +175,7 @@ def _ask_gain(state: RunState) -> list[Event]:
 
 def _ask_trainings(state: RunState) -> list[Event]:
     back = max(0, state.iteration - state.config.training.student.replay_iterations)
-    held: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.promoted_teacher}
+    parents: dict[Role, Checkpoint] = {"student": state.student, "teacher": state.promoted_teacher}
     plan = state.config.training
     windows: dict[Role, int] = {"student": plan.student.window, "teacher": plan.teacher.window}
     return [
@@ -181,8 +183,8 @@ def _ask_trainings(state: RunState) -> list[Event]:
             checkpoint=checkpoint_id(role, state.iteration),
             role=role,
             iteration=state.iteration,
-            parent=held[role].id,
-            parent_adapter=held[role].adapter,
+            parent=parents[role].id,
+            parent_adapter=parents[role].adapter,
             after=state.starts[max(0, state.iteration + 1 - windows[role])],
             until=state.seq,
             replay_after=state.starts[back],

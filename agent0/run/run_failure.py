@@ -20,8 +20,8 @@ def lost_attempts(state: RunState) -> tuple[int, ...]:
     """
     tasks = state.tasks.values()
     never = state.config.attempts * sum(task.closed and not (task.accepted or task.rejected) for task in tasks)
-    made = [attempt.dropped for task in tasks for attempt in task.attempts.values()]
-    lost, of = never + sum(made), never + len(made)
+    dropped = [attempt.dropped for task in tasks for attempt in task.attempts.values()]
+    lost, of = never + sum(dropped), never + len(dropped)
     return (lost, of) if lost > state.config.max_given_up * of else ()
 
 
@@ -62,6 +62,6 @@ def dependency_failed(state: RunState, event: DependencyLost) -> list[Event]:
 def _failed(
     state: RunState, kind: Literal["given_up", "untrained", "dependency"], iteration: int, cause: str, trouble: str
 ) -> Event:
-    told = f"{cause}: {trouble}" if trouble else cause
-    reason = " ".join(told.split())[:LONGEST]
+    text = f"{cause}: {trouble}" if trouble else cause
+    reason = " ".join(text.split())[:LONGEST]
     return RunFailed(reason=reason, cause_kind=kind, iteration=iteration, state_sha=state.digest)

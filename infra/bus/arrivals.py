@@ -63,17 +63,17 @@ class RunConsumer:
             async with asyncio.timeout(CLOSE_S):
                 await (subscription.drain() if self._link.client.is_connected else subscription.unsubscribe())
 
-    async def ask(self, wanted: int, timeout: float) -> None:
-        """Have ``wanted`` messages asked for, where fewer than half of them are."""
-        now = monotonic()
+    async def ask(self, count: int, timeout: float) -> None:
+        """Have ``count`` messages asked for, where fewer than half of them are."""
+        at = monotonic()
         if self._generation != self._link.generation:  # a request over an earlier connection is gone
             self._generation, self.requested = self._link.generation, 0
-        if now > self._expires + CLOSE_S:
+        if at > self._expires + CLOSE_S:
             self.requested = 0
-        if self.requested > wanted // 2 or now < self._patient_until:
+        if self.requested > count // 2 or at < self._patient_until:
             return
-        body = {"batch": wanted - self.requested, "expires": int(timeout * 10**9) - 10**5}
-        self.requested, self._expires = wanted, now + timeout
+        body = {"batch": count - self.requested, "expires": int(timeout * 10**9) - 10**5}
+        self.requested, self._expires = count, at + timeout
         await self._link.client.publish(self._next, json.dumps(body).encode(), reply=self._inbox)
 
     async def _receive(self, message: Msg) -> None:

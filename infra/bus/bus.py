@@ -35,7 +35,7 @@ from agent0.infra.bus.run_views import Views
 from agent0.infra.log.connection import Link, die, reconnecting
 from agent0.infra.log.event_log import Log
 from agent0.infra.log.folding import Evolve
-from agent0.infra.log.set_aside import advice, seen
+from agent0.infra.log.set_aside import advice, visible_body
 from agent0.infra.log.state_snapshots import Snapshots
 from agent0.infra.log.streams import ADVISORIES, EVENTS, GIVEN_UP, Topology, check, check_durables
 from agent0.settings import Settings
@@ -78,8 +78,8 @@ class Bus:
         self._reactions = Reactions(
             log, self._views, self.committer, ports, settings, code_rev, clock, fatal, self._lacks_for
         )
-        told = self._reactions.report
-        self.run_consumers = RunConsumers(log, self._views, self._topology, self._handlers, lacks, told, clock, fatal)
+        report = self._reactions.report
+        self.run_consumers = RunConsumers(log, self._views, self._topology, self._handlers, lacks, report, clock, fatal)
         self._link = Link(log.server)
         self._broker: _Broker | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -149,7 +149,7 @@ class Bus:
             if not await self.run_consumers.resolved():
                 return False
             for handler in self._handlers:
-                for name in (handler.name, *(f"{handler.name}-{one}" for one in self.run_consumers.runs())):
+                for name in (handler.name, *(f"{handler.name}-{run_id}" for run_id in self.run_consumers.runs())):
                     info = await self._log.client.jsm().consumer_info(EVENTS, name)
                     if info.num_pending or info.num_ack_pending:
                         return False
@@ -220,7 +220,7 @@ class Bus:
         try:
             return self._log.decode(seq, message.data)
         except ValueError as error:
-            if seen(self._log.asides, seq, message.data) != message.data:
+            if visible_body(self._log.asides, seq, message.data) != message.data:
                 await message.ack()
             else:
                 self._fatal(f"{message.subject} cannot be read ({error}). {advice(seq)}")
@@ -257,8 +257,8 @@ class _Broker(NatsBroker):
     """FastStream's, over a client of ours, which asks who answers before it sends the password; messages are taken as
     they arrive, as many of a durable as it has ``slots``."""
 
-    def __init__(self, link: Link, slots: dict[str, int], *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, link: Link, slots: dict[str, int], *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self._link, self._pulling = link, Pulling(link, slots)
 
     @property
@@ -337,10 +337,12 @@ class _Pulse:
             stood = monotonic() - self._seen
             if stood <= STARVED_S / 6:
                 continue
-            place, over = user_code.running(self._thread), stood > STARVED_S
-            user_code.write(self._home, place, stood, ended=over)
+            location, over = user_code.running(self._thread), stood > STARVED_S
+            user_code.write(self._home, location, stood, ended=over)
             if over:
-                self._fatal(f"the event loop has not turned for {STARVED_S:.0f} s" + (f", in {place}" if place else ""))
+                self._fatal(
+                    f"the event loop has not turned for {STARVED_S:.0f} s" + (f", in {location}" if location else "")
+                )
                 return
 
 

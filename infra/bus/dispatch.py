@@ -347,9 +347,9 @@ async def _then_cancelled(stored: Coroutine[Any, Any, list[int]]) -> list[int]:
 def _what(error: Exception) -> tuple[str, str]:
     """Its class and what it says, as it may be recorded: without user and password in an address. Where the code of a
     user's file raised it, which."""
-    said, whose = clean_text(bare_url(str(error))), raised_in(error)
-    said = f"{said.rstrip('.')} ({whose})".lstrip() if whose else said
-    return type(error).__name__, said[:TRACE_CHARS]
+    message, whose = clean_text(bare_url(str(error))), raised_in(error)
+    message = f"{message.rstrip('.')} ({whose})".lstrip() if whose else message
+    return type(error).__name__, message[:TRACE_CHARS]
 
 
 def _trace(error: Exception) -> str:

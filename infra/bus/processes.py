@@ -49,7 +49,7 @@ class Processes:
         if self._subscription and not self._log.client.is_closed:
             await self._subscription.unsubscribe()
 
-    def own(self) -> Reply:
+    def own_reply(self) -> Reply:
         """What this process answers."""
         missing = {
             run: {name: str(error.dependency) for name, error in of.items()} for run, of in self._missing.items()
@@ -73,4 +73,4 @@ class Processes:
 
     async def _answer(self, message: Msg) -> None:
         if message.reply:
-            await self._log.client.publish(message.reply, json.dumps(asdict(self.own())).encode())
+            await self._log.client.publish(message.reply, json.dumps(asdict(self.own_reply())).encode())

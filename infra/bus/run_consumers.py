@@ -217,9 +217,11 @@ class RunConsumers:
         """Where no process has what a run needs, say so in its log: one of them does."""
         replies = await self._processes.ask()
         for handler, lacking in sorted(self._missing.get(run, {}).items()):
-            having = [one for one in replies if handler in one.handlers and handler not in one.missing.get(run, {})]
-            lackers = [one for one in replies if handler in one.missing.get(run, {})]
-            if not having and lackers[:1] == [self._processes.own()] and await self._waits(handler, run):
+            having = [
+                reply for reply in replies if handler in reply.handlers and handler not in reply.missing.get(run, {})
+            ]
+            lackers = [reply for reply in replies if handler in reply.missing.get(run, {})]
+            if not having and lackers[:1] == [self._processes.own_reply()] and await self._waits(handler, run):
                 await self._say(run, handler, lacking, replies)
                 return
 
@@ -241,7 +243,7 @@ class RunConsumers:
         if late:
             self._late.add((run, key[0]))
         if fresh or late:
-            there = ", ".join(str(one) for one in replies)
+            there = ", ".join(str(reply) for reply in replies)
             message = f"No process has {lacking.dependency}. {lacking.why} {lacking.fix} Processes: {there}."
             lost = DependencyLost(
                 dependency=key[0], waiting=handler, message=bare_url(message)[:500], waited_s=waited if late else 0

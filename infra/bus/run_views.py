@@ -123,8 +123,8 @@ class RunView:
     async def _mark_before(self, seq: int) -> None:
         """Keep states from before the snapshot that this view began with, from an older one or the beginning on."""
         first = self._marks[0][0]
-        found = await self._snapshots.newest(self.run, seq) if self._snapshots else None
-        start, state = (found.seq, found.state) if found else (0, await self._began_with())
+        snapshot = await self._snapshots.newest(self.run, seq) if self._snapshots else None
+        start, state = (snapshot.seq, snapshot.state) if snapshot else (0, await self._began_with())
         marks, count = [(start, state)], 0
         async with aclosing(self._log.read(self.run, after=start, until=first - 1)) as events:  # type: ignore[type-var]
             async for recorded in events:
@@ -150,14 +150,14 @@ class RunView:
 
     async def _follow(self) -> None:
         try:
-            found = await self._snapshots.newest(self.run) if self._snapshots else None
-            if found:
-                self._restore(found)
+            snapshot = await self._snapshots.newest(self.run) if self._snapshots else None
+            if snapshot:
+                self._restore(snapshot)
             else:
                 self._base = await self._began_with()
                 self._marks.append((0, self._base))
             if self._snapshots and self._snapshots.every:
-                self._writer = SnapshotWriter(self._snapshots, found, RECENT)
+                self._writer = SnapshotWriter(self._snapshots, snapshot, RECENT)
             async for recorded in self._log.tail(self.seq, self.run):
                 self._fold(recorded)
                 self._moved.set()
@@ -170,14 +170,14 @@ class RunView:
         """What the run began with: a fork's is the state of its parent there."""
         return await state_before(self._log, self.run, self._evolve, self._snapshots)
 
-    def _restore(self, found: Snapshot) -> None:
+    def _restore(self, snapshot: Snapshot) -> None:
         """Know what folding up to the snapshot would have left."""
-        for part in found.parts:
+        for part in snapshot.parts:
             for seq, body in part.notes:
                 self._note(decode(body, seq))
             for handler, causes in part.done.items():
                 self.done.update((cause, handler) for cause in causes)
-        self.seq, self.state = found.seq, found.state
+        self.seq, self.state = snapshot.seq, snapshot.state
         self._recent[self.seq] = self.state
         self._marks.append((self.seq, self.state))
         self._tell_status()

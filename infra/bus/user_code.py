@@ -29,13 +29,13 @@ def awaited() -> tuple[str, float]:
     many seconds; empty where none has for ``SHOWN_S``. Times count from the first call that saw it there."""
     if not LOADED:
         return "", 0.0
-    now = time.monotonic()
-    found = {(one.get_name(), standing_in(_frames(one.get_coro()))) for one in asyncio.all_tasks()}
-    held = {key: _since.get(key, now) for key in found if key[1]}
+    moment = time.monotonic()
+    lines = {(task.get_name(), standing_in(_frames(task.get_coro()))) for task in asyncio.all_tasks()}
+    times = {key: _since.get(key, moment) for key in lines if key[1]}
     _since.clear()
-    _since.update(held)
-    (_, place), began = min(held.items(), key=lambda one: one[1], default=(("", ""), now))
-    return (place, now - began) if now - began >= SHOWN_S else ("", 0.0)
+    _since.update(times)
+    (_, location), began = min(times.items(), key=lambda item: item[1], default=(("", ""), moment))
+    return (location, moment - began) if moment - began >= SHOWN_S else ("", 0.0)
 
 
 def running(thread: int) -> str:
@@ -44,15 +44,15 @@ def running(thread: int) -> str:
     return standing_in(reversed([*_callers(frame)]))
 
 
-def write(home: Path, place: str, seconds: float, *, ended: bool = False) -> None:
+def write(home: Path, location: str, seconds: float, *, ended: bool = False) -> None:
     """Write down where this process stands, or that it stands nowhere. ``ended``: it ends for that reason."""
     path = home / FOLDER / f"{os.getpid()}{ENDING}"
     with suppress(OSError):
-        if not place:
+        if not location:
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_text(json.dumps({"place": place, "seconds": seconds, "ended": ended}))
+        path.write_text(json.dumps({"place": location, "seconds": seconds, "ended": ended}))
 
 
 def read(home: Path) -> dict[str, Any]:
@@ -60,9 +60,13 @@ def read(home: Path) -> dict[str, Any]:
     where none does."""
     for path in sorted((home / FOLDER).glob(f"*{ENDING}")):
         with suppress(OSError, ValueError, TypeError, KeyError):
-            found = json.loads(path.read_text())
-            if found["ended"] or time.time() - path.stat().st_mtime < FRESH_S:
-                return {"place": str(found["place"]), "seconds": float(found["seconds"]), "ended": bool(found["ended"])}
+            record = json.loads(path.read_text())
+            if record["ended"] or time.time() - path.stat().st_mtime < FRESH_S:
+                return {
+                    "place": str(record["place"]),
+                    "seconds": float(record["seconds"]),
+                    "ended": bool(record["ended"]),
+                }
     return {}
 
 
@@ -73,19 +77,19 @@ def forget(home: Path) -> None:
             path.unlink()
 
 
-def text(found: dict[str, Any]) -> str:
+def text(record: dict[str, Any]) -> str:
     """What ``read`` gave, in words; empty where it gave nothing, or a process that has ended."""
-    return f"{found['place']}, {found['seconds']:.0f} s" if found and not found["ended"] else ""
+    return f"{record['place']}, {record['seconds']:.0f} s" if record and not record["ended"] else ""
 
 
-def _frames(held: Any) -> Iterator[tuple[FrameType, int]]:
+def _frames(awaitable: Any) -> Iterator[tuple[FrameType, int]]:
     """The frames of a coroutine and of what it awaits, from the outermost on, each with its line."""
-    while held is not None:
-        frame, inner = next(((getattr(held, f), a) for f, a in AWAITED if hasattr(held, f)), (None, ""))
+    while awaitable is not None:
+        frame, inner = next(((getattr(awaitable, f), a) for f, a in AWAITED if hasattr(awaitable, f)), (None, ""))
         if frame is None:
             return
         yield frame, frame.f_lineno
-        held = getattr(held, inner)
+        awaitable = getattr(awaitable, inner)
 
 
 def _callers(frame: FrameType | None) -> Iterable[tuple[FrameType, int]]:

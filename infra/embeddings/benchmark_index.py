@@ -47,18 +47,18 @@ class BenchmarkRows(Contamination):
             self._read(folder)
 
     async def facts(
-        self, plan: CurriculumConfig, embedder: Embedder, made: Sequence[tuple[str, int, int]] = ()
+        self, plan: CurriculumConfig, embedder: Embedder, generated: Sequence[tuple[str, int, int]] = ()
     ) -> BenchmarksIndexed | None:
         """As ``Contamination.facts``."""
-        if not self.references and not made:
+        if not self.references and not generated:
             return None
-        await self._index(plan.overlap_ngram, embedder, tuple(made))
-        suites = [_made(one) for one in made]
-        references = [*self.references, *(one for suite in suites for one in suite[0])]
+        await self._index(plan.overlap_ngram, embedder, tuple(generated))
+        suites = [_suite_items(spec) for spec in generated]
+        references = [*self.references, *(reference for suite in suites for reference in suite[0])]
         return BenchmarksIndexed(
-            benchmarks=tuple(sorted({one.benchmark for one in references})),
+            benchmarks=tuple(sorted({reference.benchmark for reference in references})),
             files=self._files
-            | {f"{name} from seed {seed}": suite[1] for (name, _, seed), suite in zip(made, suites, strict=True)},
+            | {f"{name} from seed {seed}": suite[1] for (name, _, seed), suite in zip(generated, suites, strict=True)},
             items=len(references),
             ngram=plan.overlap_ngram,
             limit=plan.overlap_limit,
@@ -71,12 +71,12 @@ class BenchmarkRows(Contamination):
         vectors: Sequence[Sequence[float]],
         plan: CurriculumConfig,
         embedder: Embedder,
-        made: Sequence[tuple[str, int, int]] = (),
+        generated: Sequence[tuple[str, int, int]] = (),
     ) -> list[str]:
         """As ``Contamination.overlaps``, in a thread of its own."""
-        if not (self.references or made) or not tasks:
+        if not (self.references or generated) or not tasks:
             return [""] * len(tasks)
-        index = await self._index(plan.overlap_ngram, embedder, tuple(made))
+        index = await self._index(plan.overlap_ngram, embedder, tuple(generated))
         pairs = list(zip(tasks, vectors, strict=True))
         return await asyncio.to_thread(lambda: [index.overlap(task, v, plan.overlap_limit) for task, v in pairs])
 
@@ -94,32 +94,32 @@ class BenchmarkRows(Contamination):
                 "benchmarks.folder is of no use.", why, "Name another folder, or none. See: agent0 bench list"
             )
 
-    async def _index(self, n: int, embedder: Embedder, made: Made) -> Index:
+    async def _index(self, n: int, embedder: Embedder, generated: Made) -> Index:
         async with self._building:
-            key = embedder.version, n, made
+            key = embedder.version, n, generated
             if key not in self._held:
-                groups = [group for group in (self.references, *(_made(one)[0] for one in made)) if group]
+                groups = [group for group in (self.references, *(_suite_items(spec)[0] for spec in generated)) if group]
                 vectors = np.concatenate([await self._vectors(embedder, group) for group in groups])
-                references = [one for group in groups for one in group]
+                references = [reference for group in groups for reference in group]
                 self._held[key] = await asyncio.to_thread(Index, references, vectors, n)
             return self._held[key]
 
     async def _vectors(self, embedder: Embedder, references: Sequence[Reference]) -> "np.ndarray":
         """Of every reference's barest question, in order."""
-        stems = [one.stems[-1] for one in references]
+        stems = [reference.stems[-1] for reference in references]
         whole = hashlib.sha256("\0".join((embedder.version, *stems)).encode(errors="replace"))
         path = self._cache / f"{whole.hexdigest()}.npy" if self._cache else None
-        held = await asyncio.to_thread(_load, path, len(stems)) if path else None
-        if held is None:
+        vectors = await asyncio.to_thread(_load, path, len(stems)) if path else None
+        if vectors is None:
             parts = [await embedder.embed(stems[at : at + _AT_ONCE]) for at in range(0, len(stems), _AT_ONCE)]
-            held = np.asarray([vector for part in parts for vector in part], dtype=np.float32)
+            vectors = np.asarray([vector for part in parts for vector in part], dtype=np.float32)
             if path:
-                await asyncio.to_thread(_store, path, held)
-        return held
+                await asyncio.to_thread(_store, path, vectors)
+        return vectors
 
 
 @lru_cache(maxsize=16)
-def _made(suite: tuple[str, int, int]) -> tuple[list[Reference], str]:
+def _suite_items(suite: tuple[str, int, int]) -> tuple[list[Reference], str]:
     """The items of a suite that is made from a seed, and their digest."""
     name, n, seed = suite
     items, digest = make_items(benchmarks()[name], n, seed)
@@ -135,10 +135,10 @@ def _reference(benchmark: str, item: Item) -> Reference:
 def _load(path: Path, rows: int) -> "np.ndarray | None":
     """None where nothing whole lies there."""
     try:
-        held: np.ndarray = np.load(path, allow_pickle=False)
+        vectors: np.ndarray = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return held if held.ndim == 2 and len(held) == rows and held.dtype == np.float32 else None
+    return vectors if vectors.ndim == 2 and len(vectors) == rows and vectors.dtype == np.float32 else None
 
 
 def _store(path: Path, vectors: "np.ndarray") -> None:

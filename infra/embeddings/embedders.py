@@ -77,16 +77,16 @@ class Ngram:
         self, archive: str, size: int, fresh: Sequence[Sequence[float]], queries: Sequence[Sequence[float]]
     ) -> list[float] | None:
         """As ``Embedder.search``, exactly."""
-        held = self._held.pop(archive, np.empty((0, DIMENSIONS))) if size else np.empty((0, DIMENSIONS))
-        if len(held) != size:
+        vectors = self._held.pop(archive, np.empty((0, DIMENSIONS))) if size else np.empty((0, DIMENSIONS))
+        if len(vectors) != size:
             return None
-        held = np.concatenate([held, np.asarray(fresh).reshape(-1, DIMENSIONS)])
-        self._held[archive] = held
+        vectors = np.concatenate([vectors, np.asarray(fresh).reshape(-1, DIMENSIONS)])
+        self._held[archive] = vectors
         while len(self._held) > KEPT:
             del self._held[next(iter(self._held))]
-        if not len(held):
+        if not len(vectors):
             return [0.0] * len(queries)
-        return [float((held @ np.asarray(query)).max()) for query in queries]
+        return [float((vectors @ np.asarray(query)).max()) for query in queries]
 
     async def close(self) -> None:
         """There is nothing to give back."""

@@ -55,8 +55,8 @@ class Index:
     def nearest(self, queries: Vectors) -> list[float]:
         """The highest inner product of each, 0.0 where nothing is held."""
         if self._lists is not None:
-            found: list[float] = self._lists.search(queries, 1)[0][:, 0].tolist()
-            return found
+            products: list[float] = self._lists.search(queries, 1)[0][:, 0].tolist()
+            return products
         if not self.size:
             return [0.0] * len(queries)
         # one at a time, since products of a batch are rounded otherwise

@@ -85,6 +85,6 @@ def check(folder: Path, sha256: str) -> None:
     if not file.is_file():
         raise DependencyError("The embedding model", f"There is no {file}.", FIX)
     with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != sha256:
-        raise DependencyError("The embedding model", f"{file} has sha256 {found[:12]}, not {sha256[:12]}.", FIX)
+        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    if actual != sha256:
+        raise DependencyError("The embedding model", f"{file} has sha256 {actual[:12]}, not {sha256[:12]}.", FIX)

@@ -92,9 +92,9 @@ def unpack(data: bytes) -> Adapter:
     from safetensors.torch import load
 
     try:
-        found = files(data)
-        note = {key: value for key, value in json.loads(found.get(NOTE, b"{}")).items() if key != DIGEST}
-        return _checked(Adapter(_settings(json.loads(found[CONFIG])), load(found[WEIGHTS]), note))
+        members = files(data)
+        note = {key: value for key, value in json.loads(members.get(NOTE, b"{}")).items() if key != DIGEST}
+        return _checked(Adapter(_settings(json.loads(members[CONFIG])), load(members[WEIGHTS]), note))
     except (KeyError, ValueError, TypeError, AttributeError, SafetensorError) as error:
         raise OperationError("This artifact is no adapter.", f"{type(error).__name__}: {error}"[:200]) from error
 
@@ -105,9 +105,9 @@ def same_weights(data: bytes) -> bool | None:
     Raises:
         OperationError: it is no tar of these files.
     """
-    found = files(data)
-    recorded = json.loads(found.get(NOTE, b"{}")).get(DIGEST)
-    return sha256(found[WEIGHTS]) == recorded if recorded else None
+    members = files(data)
+    recorded = json.loads(members.get(NOTE, b"{}")).get(DIGEST)
+    return sha256(members[WEIGHTS]) == recorded if recorded else None
 
 
 def check_base(data: bytes, digest: str) -> None:
@@ -132,28 +132,28 @@ def files(data: bytes) -> dict[str, bytes]:
 
 
 def _entries(data: bytes) -> dict[str, bytes]:
-    found = {}
+    members = {}
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
         for entry in archive:
             if not entry.isreg() or entry.name not in (CONFIG, WEIGHTS, NOTE) or entry.size > LARGEST:
                 raise ValueError(f"unexpected entry {entry.name[:80]!r}")
             content = archive.extractfile(entry)
-            found[entry.name] = content.read() if content else b""
-    return found
+            members[entry.name] = content.read() if content else b""
+    return members
 
 
-def _settings(found: Mapping[str, Any]) -> dict[str, Any]:
-    kind = found.get("peft_type")
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    kind = config.get("peft_type")
     if kind not in (LORA, FULL):
         raise ValueError(f"peft_type is {kind!r}, not {LORA} or {FULL}")
-    settings = {key: found[key] for key in SETTINGS if key in found}
+    settings = {key: config[key] for key in SETTINGS if key in config}
     if (settings == WHOLE) != (kind == FULL):
         raise ValueError(f"r is {settings.get('r')!r} and peft_type {kind}")
     return settings
 
 
 def _checked(adapter: Adapter) -> Adapter:
-    odd = {str(one.dtype) for one in adapter.weights.values()} - {"torch.float32"} if adapter.full else ()
+    odd = {str(tensor.dtype) for tensor in adapter.weights.values()} - {"torch.float32"} if adapter.full else ()
     if odd:
         raise ValueError(f"whole weights are {sorted(odd)[0]}, not torch.float32")
     return adapter

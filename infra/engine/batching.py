@@ -15,7 +15,7 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class _Waiting(Generic[Asked, Answer]):
-    asked: Asked
+    request: Asked
     key: Hashable
     size: int
     answer: "asyncio.Future[Answer]"
@@ -39,9 +39,9 @@ class Batcher(Generic[Asked, Answer]):
         self._groups: dict[str, deque[_Waiting[Asked, Answer]]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def ask(self, asked: Asked, *, key: Hashable, group: str, size: int) -> Answer:
+    async def ask(self, request: Asked, *, key: Hashable, group: str, size: int) -> Answer:
         """The answer to one request."""
-        waiting = _Waiting[Asked, Answer](asked, key, size, asyncio.get_running_loop().create_future())
+        waiting = _Waiting[Asked, Answer](request, key, size, asyncio.get_running_loop().create_future())
         self._groups.setdefault(group, deque()).append(waiting)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work())
@@ -68,12 +68,12 @@ class Batcher(Generic[Asked, Answer]):
 
     async def _gather(self) -> None:
         """Until nobody has come for ``wait_s``, a batch is full, or it has been long enough."""
-        known = -1
+        before = -1
         for _ in range(ROUNDS):
             count = sum(map(len, self._groups.values()))
-            if not known < count < self._max:
+            if not before < count < self._max:
                 return
-            known = count
+            before = count
             await asyncio.sleep(self._wait_s)
 
     def _next(self) -> "list[_Waiting[Asked, Answer]]":
@@ -82,9 +82,9 @@ class Batcher(Generic[Asked, Answer]):
         first = turn[0]
         while turn and len(batch) < self._max:
             name = turn.popleft()
-            found = self._take(self._groups[name], batch[0].key if batch else None, any_key=not batch)
-            if found:
-                batch.append(found)
+            waiting = self._take(self._groups[name], batch[0].key if batch else None, any_key=not batch)
+            if waiting:
+                batch.append(waiting)
                 turn.append(name)
         self._groups[first] = self._groups.pop(first)  # the next batch begins with another group
         self._groups = {name: group for name, group in self._groups.items() if group}
@@ -94,11 +94,11 @@ class Batcher(Generic[Asked, Answer]):
     def _take(
         group: "deque[_Waiting[Asked, Answer]]", key: Hashable, *, any_key: bool
     ) -> "_Waiting[Asked, Answer] | None":
-        for place, waiting in enumerate(group):
+        for index, waiting in enumerate(group):
             if waiting.answer.done():
                 continue
             if any_key or waiting.key == key:
-                del group[place]
+                del group[index]
                 return waiting
         if all(waiting.answer.done() for waiting in group):
             group.clear()
@@ -106,7 +106,9 @@ class Batcher(Generic[Asked, Answer]):
 
     async def _answer(self, batch: "list[_Waiting[Asked, Answer]]") -> None:
         try:
-            answers: Sequence[Answer | Exception] = await self._run(batch[0].key, [waiting.asked for waiting in batch])
+            answers: Sequence[Answer | Exception] = await self._run(
+                batch[0].key, [waiting.request for waiting in batch]
+            )
         except asyncio.CancelledError:
             for waiting in batch:
                 waiting.answer.cancel()

@@ -34,7 +34,9 @@ class Chat:
         self._plain = Tokenizer.from_str(json.dumps({**json.loads(saved), "added_tokens": [], "post_processor": None}))
         self._form = form_of(self._render)
         self._pieces = lru_cache(maxsize=256)(self._cut)
-        self._piece = lru_cache(maxsize=4096)(lambda one: str(self._trusted.decode([one], skip_special_tokens=False)))
+        self._piece = lru_cache(maxsize=4096)(
+            lambda token: str(self._trusted.decode([token], skip_special_tokens=False))
+        )
         end = int(tokenizer.eos_token_id)
         closing, _ = self._pieces(("user", "assistant"), "", False)[-1]
         self.stop = closing[0] if closing else end
@@ -49,8 +51,8 @@ class Chat:
         token, with what it was sampled after, so that every context begins with the one before it.
         """
         ids: list[int] = []
-        for own, _ in self._laid(turns, _described(tools), True):
-            ids += own
+        for part, _ in self._laid(turns, _described(tools), True):
+            ids += part
         return ids + (self._ids(self._trusted, prefill) if prefill else [])
 
     def written(self, text: str) -> list[int]:
@@ -75,11 +77,11 @@ class Chat:
         ids: list[int] = []
         mask: list[int] = []
         laid = list(self._laid(turns, "", False))
-        for place, (part, own) in enumerate(laid):
-            ends = place > 0 and laid[place - 1][1]  # the token that ends an assistant's turn
-            part = part[:1] if ends and place == len(laid) - 1 else part
+        for index, (part, is_assistant) in enumerate(laid):
+            ends = index > 0 and laid[index - 1][1]  # the token that ends an assistant's turn
+            part = part[:1] if ends and index == len(laid) - 1 else part
             ids += part
-            mask += [int(own or (ends and n == 0)) for n in range(len(part))]
+            mask += [int(is_assistant or (ends and n == 0)) for n in range(len(part))]
         return ids, mask
 
     def _laid(self, turns: Sequence[Turn], tools: str, opened: bool) -> Iterator[tuple[list[int], bool]]:
@@ -104,7 +106,7 @@ class Chat:
         newest = self._piece(ids[-1])
         if not any(text[-1] in newest for text in texts):
             return False
-        tail = "".join(self._piece(one) for one in ids[-max(map(len, texts)) :])
+        tail = "".join(self._piece(token) for token in ids[-max(map(len, texts)) :])
         return any(text in tail for text in texts)
 
     def ends(self, ids: Sequence[int], start: int = 0) -> list[int]:
@@ -113,7 +115,7 @@ class Chat:
         A token that ends within a character ends before it, or with it: what a decoder shows of halves is its own.
         """
         whole = self.decode(ids)
-        pieces = [self._piece(one) for one in ids]
+        pieces = [self._piece(token) for token in ids]
         if ids and ids[-1] in self.stops:
             pieces[-1] = ""
         if "".join(pieces) == whole:
@@ -133,7 +135,7 @@ class Chat:
         return ids[:-1] if ids[-1] == self.stop and after[:1] == (self.stop,) else ids
 
     def _cut(self, roles: tuple[str, ...], tools: str, opened: bool) -> Pieces:
-        specs = [ToolSpec(**one) for one in json.loads(tools or "[]")]
+        specs = [ToolSpec(**spec) for spec in json.loads(tools or "[]")]
         gaps = self._form.gaps(self._render, roles, specs, opened)
         return tuple((tuple(self._ids(self._trusted, gap.text)), gap) for gap in gaps)
 

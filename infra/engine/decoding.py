@@ -23,12 +23,12 @@ class Cache:
     def __init__(self, shape: Shape, kept: Sequence[Tensor], lengths: Tensor) -> None:
         """``kept`` is [rows, 2 groups, T, width] a layer."""
         self._shape, self._room = shape, kept[0].shape[2]
-        self._held = [torch.stack(torch.split(one, shape.groups, 1)).flatten(1, 2) for one in kept]
+        self._held = [torch.stack(torch.split(tensor, shape.groups, 1)).flatten(1, 2) for tensor in kept]
         self.lengths, self.longest = lengths, int(lengths.max())
         self._hidden = self._mask = self._next = torch.empty(0)
         self._widen()
 
-    def place(self) -> None:
+    def grow(self) -> None:
         """Make room for another token a row, which is seen from now on."""
         if self.longest == self._room:
             self._widen()
@@ -43,24 +43,24 @@ class Cache:
     def attend(self, layer: int, heads: Tensor) -> Tensor:
         """Put the keys and values of ``heads`` [rows, heads + 2 groups, width] into their place; what the queries
         find, [rows, heads x width]."""
-        shape, held = self._shape, self._held[layer]
+        shape, stored = self._shape, self._held[layer]
         new = heads[:, shape.heads :].reshape(-1, shape.width)
-        held.view(-1, shape.width).index_copy_(0, self._next, new)
-        k, v = held[:, :, : self.longest].unbind()
+        stored.view(-1, shape.width).index_copy_(0, self._next, new)
+        k, v = stored[:, :, : self.longest].unbind()
         q = heads[:, : shape.heads].reshape(len(k), -1, shape.width)
-        found = torch.baddbmm(self._mask, q, k.mT, alpha=shape.width**-0.5)
-        return torch.bmm(torch.softmax(found, -1), v).view(len(heads), -1)
+        scores = torch.baddbmm(self._mask, q, k.mT, alpha=shape.width**-0.5)
+        return torch.bmm(torch.softmax(scores, -1), v).view(len(heads), -1)
 
     def keep(self, places: Tensor) -> None:
         """Hold on to these rows only."""
         rows, groups = len(self.lengths), self._shape.groups
-        self._held = [one.view(2, rows, groups, *one.shape[2:])[:, places].flatten(1, 2) for one in self._held]
+        self._held = [tensor.view(2, rows, groups, *tensor.shape[2:])[:, places].flatten(1, 2) for tensor in self._held]
         self._hidden, self.lengths = self._hidden[places], self.lengths[places]
         self.longest = int(self.lengths.max())
 
     def _widen(self) -> None:
         more = self.longest + ROOM - self._room
-        self._held = [pad(one, (0, 0, 0, more)) for one in self._held]
+        self._held = [pad(tensor, (0, 0, 0, more)) for tensor in self._held]
         self._room += more
         beyond = torch.arange(self._room, device=self.lengths.device) >= self.lengths[:, None]
         self._hidden = torch.zeros(beyond.shape, device=beyond.device).masked_fill_(beyond, -torch.inf)
@@ -76,17 +76,17 @@ def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Rows in parts whose prompts, in order of length, are not much longer than the first: a row costs what the longest
     beside it does."""
     start = 0
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if len(row.written.prompt) > 2 * len(rows[start].written.prompt) + APART:
-            yield rows[start:place]
-            start = place
+            yield rows[start:index]
+            start = index
     yield rows[start:]
 
 
 def _write(weights: Weights, prompts: Sequence[Sequence[int]], batch: Batch) -> None:
-    cache, found = read(weights, prompts)
+    cache, states = read(weights, prompts)
     while True:
-        chosen, alive = batch.take(found @ weights.head)
+        chosen, alive = batch.take(states @ weights.head)
         if not alive:
             return
         if len(alive) < CROWDED * len(batch):
@@ -94,12 +94,12 @@ def _write(weights: Weights, prompts: Sequence[Sequence[int]], batch: Batch) -> 
             batch.keep(places)
             cache.keep(places)
             chosen = chosen[places]
-        found = step(weights, chosen, cache)
+        states = step(weights, chosen, cache)
 
 
 def read(weights: Weights, prompts: Sequence[Sequence[int]]) -> tuple[Cache, Tensor]:
     """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]."""
-    places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
+    places = {prompt: index for index, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
     unique, longest = list(places), max(map(len, places))
     few = max(1, READ // longest)
     parts = [_read(weights, unique[at : at + few], longest) for at in range(0, len(unique), few)]
@@ -114,16 +114,16 @@ def _read(weights: Weights, prompts: Sequence[Sequence[int]], longest: int) -> t
     device, kept = weights.embed.device, list[Tensor]()
     ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], device=device)
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-    found = hidden(weights, packed(ids, (torch.arange(longest, device=device) < lengths[:, None]).long()), kept)
-    wide = [pad(one, (0, 0, 0, longest - one.shape[2])) for one in kept]
-    return wide, found[lengths.cumsum(0) - 1]
+    states = hidden(weights, packed(ids, (torch.arange(longest, device=device) < lengths[:, None]).long()), kept)
+    wide = [pad(tensor, (0, 0, 0, longest - tensor.shape[2])) for tensor in kept]
+    return wide, states[lengths.cumsum(0) - 1]
 
 
 def step(weights: Weights, ids: Tensor, cache: Cache) -> Tensor:
     """Go on by one token a row, ``ids`` [rows]: what the head reads then, [rows, hidden]."""
     shape = weights.shape
     x, by = embedding(ids, weights.embed), turns(shape, cache.longest + 1, ids.device)[cache.lengths]
-    cache.place()
+    cache.grow()
     for number, layer in enumerate(weights.layers):
         x = gone_on(shape, layer, x, cache.attend(number, heads_of(shape, layer, x, by)))
     return normed(x, shape.eps)

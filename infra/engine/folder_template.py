@@ -40,7 +40,7 @@ def renderer(template: str, specials: Mapping[str, str]) -> Render:
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
     environment.filters["tojson"] = _as_json
-    environment.globals |= {"raise_exception": _refuse, "strftime_now": _now}
+    environment.globals |= {"raise_exception": _refuse, "strftime_now": _current_time}
     try:
         compiled = environment.from_string(template)
     except TemplateError as error:
@@ -55,12 +55,12 @@ def renderer(template: str, specials: Mapping[str, str]) -> Render:
 
 def special_tokens(folder: Path) -> dict[str, str]:
     """Texts of the special tokens that the files of ``folder`` name."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         if (folder / name).is_file():
-            held = json.loads((folder / name).read_text(encoding="utf-8"))
-            found |= {key: _text(held[key]) for key in SPECIAL if held.get(key)}
-    return found
+            content = json.loads((folder / name).read_text(encoding="utf-8"))
+            texts |= {key: _text(content[key]) for key in SPECIAL if content.get(key)}
+    return texts
 
 
 def _text(token: Any) -> str:
@@ -85,7 +85,7 @@ def _refuse(message: str) -> None:
     raise TemplateError(message)
 
 
-def _now(form: str) -> str:
+def _current_time(form: str) -> str:
     return datetime.now().astimezone().strftime(form)
 
 
@@ -96,7 +96,7 @@ def token_texts(folder: Path, ids: Sequence[int]) -> list[str]:
         OSError: the folder has no readable tokenizer.
     """
     tokenizer = _loaded(folder / "tokenizer.json")
-    return [tokenizer.decode([one], skip_special_tokens=False) for one in ids]  # type: ignore[attr-defined]
+    return [tokenizer.decode([token], skip_special_tokens=False) for token in ids]  # type: ignore[attr-defined]
 
 
 @lru_cache(KEPT)

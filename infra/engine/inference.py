@@ -138,7 +138,9 @@ class Engine:
         assert self._shape and parts  # noqa: S101 - so it was checked
         check_names(adapter.weights, parts[0])
         with torch.no_grad():
-            return weights_of(self._shape, {name: one.to(self._device) for name, one in adapter.weights.items()}, {})
+            return weights_of(
+                self._shape, {name: tensor.to(self._device) for name, tensor in adapter.weights.items()}, {}
+            )
 
     def _add(self, name: str, adapter: Adapter) -> None:
         from peft import get_peft_model, set_peft_model_state_dict
@@ -158,7 +160,7 @@ class Engine:
 
     def _drop(self, name: str, paired: bool) -> None:
         self._weights.pop(name, None)
-        left = [other for other, held in self._adapters.items() if held]
+        left = [other for other, is_paired in self._adapters.items() if is_paired]
         if paired and left:
             self._model.set_adapter(left[-1])  # the one that goes must not be the one in use
             self._model.delete_adapter(name)
@@ -175,7 +177,8 @@ class Engine:
         start = time.monotonic()
         written = [self._encoded(request) for request in batch]
         rooms = [
-            min(one.sampling.max_tokens, self._context - len(w.prompt)) for w, one in zip(written, batch, strict=True)
+            min(request.sampling.max_tokens, self._context - len(w.prompt))
+            for w, request in zip(written, batch, strict=True)
         ]
         rows = [
             Row(
@@ -193,9 +196,9 @@ class Engine:
             if rows:
                 self._decode(rows, adapter)
         seconds = time.monotonic() - start
-        for found, request in zip(written, batch, strict=True):
-            found.text, found.wall_s = request.prefill + self._chat.decode(found.ids), seconds
-            found.ends = self._chat.ends(found.ids, len(request.prefill))
+        for turn, request in zip(written, batch, strict=True):
+            turn.text, turn.wall_s = request.prefill + self._chat.decode(turn.ids), seconds
+            turn.ends = self._chat.ends(turn.ids, len(request.prefill))
         return written
 
     def likelihood(self, turns: Sequence[Turn], texts: Sequence[str], adapter: str = "") -> list[Likely]:
@@ -229,13 +232,13 @@ class Engine:
 
     def _score(self, adapter: str) -> Score:
         if weights := self._function(adapter):
-            return lambda ids, seen, last: logprobs(weights, ids, seen, seen)[:, -last:]
+            return lambda ids, attention, last: logprobs(weights, ids, attention, attention)[:, -last:]
 
-        def score(ids: torch.Tensor, seen: torch.Tensor, last: int) -> torch.Tensor:
+        def score(ids: torch.Tensor, attention: torch.Tensor, last: int) -> torch.Tensor:
             kept = {"use_cache": False, "logits_to_keep": last + 1}
             with self._using(adapter):
-                found = self._model(input_ids=ids, attention_mask=seen, **kept).logits
-            return token_logprobs(found, ids[:, -last - 1 :])[:, 1:]
+                logits = self._model(input_ids=ids, attention_mask=attention, **kept).logits
+            return token_logprobs(logits, ids[:, -last - 1 :])[:, 1:]
 
         return score
 
@@ -250,13 +253,13 @@ class Engine:
         import transformers
 
         batch = Batch(rows, self._chat.stops, self._device)
-        ids, seen = _left_padded([row.written.prompt for row in rows], self._chat.pad, self._device)
-        positions = (seen.cumsum(-1) - 1).clamp(min=0)
+        ids, attention = _left_padded([row.written.prompt for row in rows], self._chat.pad, self._device)
+        positions = (attention.cumsum(-1) - 1).clamp(min=0)
         cache: Any = transformers.DynamicCache(config=self._model.config)
         while True:
             logits = self._model(
                 input_ids=ids,
-                attention_mask=seen,
+                attention_mask=attention,
                 position_ids=positions,
                 past_key_values=cache,
                 use_cache=True,
@@ -268,14 +271,14 @@ class Engine:
             if len(alive) < len(batch):
                 keep = torch.tensor(alive, device=self._device)
                 batch.keep(keep)
-                chosen, seen, positions = chosen[keep], seen[keep], positions[keep]
+                chosen, attention, positions = chosen[keep], attention[keep], positions[keep]
                 cache.batch_select_indices(keep)
             ids, positions = chosen[:, None], positions[:, -1:] + 1
-            seen = torch.cat([seen, seen.new_ones(len(batch), 1)], dim=1)
+            attention = torch.cat([attention, attention.new_ones(len(batch), 1)], dim=1)
 
 
 def _left_padded(prompts: Sequence[list[int]], pad: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     longest = max(map(len, prompts))
     ids = torch.tensor([[pad] * (longest - len(p)) + p for p in prompts], device=device)
-    seen = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=device)
-    return ids, seen
+    attention = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=device)
+    return ids, attention

@@ -42,6 +42,6 @@ def _sums(score: Score, prompt: list[int], batch: list[list[int]], pad: int, dev
     """Padded on the right, so every position is that of its text alone."""
     longest = max(map(len, batch))
     rows = [prompt + ids + [pad] * (longest - len(ids)) for ids in batch]
-    seen = [[1] * (len(prompt) + len(ids)) + [0] * (longest - len(ids)) for ids in batch]
-    found = score(torch.tensor(rows, device=device), torch.tensor(seen, device=device), longest).tolist()
-    return [sum(each[: len(ids)]) for each, ids in zip(found, batch, strict=True)]
+    attention = [[1] * (len(prompt) + len(ids)) + [0] * (longest - len(ids)) for ids in batch]
+    logprobs = score(torch.tensor(rows, device=device), torch.tensor(attention, device=device), longest).tolist()
+    return [sum(each[: len(ids)]) for each, ids in zip(logprobs, batch, strict=True)]

@@ -67,14 +67,14 @@ class LlamaProcess:
         await _end(self._child)
 
 
-async def start(options: LlamaOptions, said: Path) -> LlamaProcess:
-    """Start a server; what it writes to stderr is added to the file ``said``.
+async def start(options: LlamaOptions, log_file: Path) -> LlamaProcess:
+    """Start a server; what it writes to stderr is added to the file ``log_file``.
 
     Raises:
         DependencyError: it does not start.
     """
     pipe = asyncio.subprocess.PIPE
-    with said.open("ab") as errors:
+    with log_file.open("ab") as errors:
         before = errors.tell()
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", __name__, stdin=pipe, stdout=pipe, stderr=errors, env=environment_of(options.threads)
@@ -88,9 +88,9 @@ async def start(options: LlamaOptions, said: Path) -> LlamaProcess:
         raise
     if not url:
         await _end(child)
-        words = said.read_bytes()[before:].decode(errors="replace").strip()[-LAST_WORDS:]
-        why = f"It did not start with {options.model}. Last words: {words or 'none'}"
-        raise DependencyError("llama.cpp's server", why, f"See {said}.")
+        output = log_file.read_bytes()[before:].decode(errors="replace").strip()[-LAST_WORDS:]
+        why = f"It did not start with {options.model}. Last words: {output or 'none'}"
+        raise DependencyError("llama.cpp's server", why, f"See {log_file}.")
     return LlamaProcess(child, url)
 
 
@@ -140,8 +140,8 @@ def main() -> None:
     """Serve what the first line of standard input asks for."""
     for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C and a closed terminal are the parent's to handle
         signal.signal(number, signal.SIG_IGN)
-    given = json.loads(sys.stdin.buffer.readline())
-    serve(LlamaOptions(**{**given, "adapters": tuple(given["adapters"])}))
+    options = json.loads(sys.stdin.buffer.readline())
+    serve(LlamaOptions(**{**options, "adapters": tuple(options["adapters"])}))
 
 
 if __name__ == "__main__":

@@ -95,13 +95,13 @@ def need(
     rank: int,
     rows: int,
     tokens: int,
-    own: int,
+    learned: int,
     precision: str,
     quantized: bool,
     checkpointing: bool,
     function: bool = False,
 ) -> MemoryNeed:
-    """Estimate the bytes of one step on ``rows`` trajectories of ``tokens`` tokens, ``own`` of them the model's. With b
+    """The bytes of one step on ``rows`` trajectories of ``tokens`` tokens, ``learned`` of them the model's. With b
     bytes a number (2 in half precision, 4 else), N = rows x tokens, h hidden, i intermediate, V vocabulary, L layers:
 
         weights      b x all weights; in 4 bits 0.516 a weight of the linear layers
@@ -121,16 +121,16 @@ def need(
     Settings that change it: rows ``micro_batch``, tokens ``max_tokens`` and ``max_turns``, b ``precision``.
     """
     size, trained = BYTES[precision], 8.0 * (rank * shape.ways or shape.weights)
-    kept, logits = _kept(shape, rows * tokens, rows * own, size, checkpointing)
+    kept, logits = _kept(shape, rows * tokens, rows * learned, size, checkpointing)
     weights = _frozen(shape, size, quantized) + (_copied(shape, shape.linear) if function else 0.0)
     return MemoryNeed(weights, trained, trained, kept, logits)
 
 
-def _kept(shape: Shape, count: int, own: int, size: float, checkpointing: bool) -> tuple[float, float]:
-    """(activations, logits) of ``need`` for ``count`` tokens, ``own`` of them the model's."""
+def _kept(shape: Shape, count: int, learned: int, size: float, checkpointing: bool) -> tuple[float, float]:
+    """(activations, logits) of ``need`` for ``count`` tokens, ``learned`` of them the model's."""
     layer, widest = _layer(shape, size), count * shape.intermediate * (4.0 + size)
-    held = min(own, at_once(shape.vocabulary))
-    logits = held * shape.vocabulary * (12.0 + (size if size < 4 else 0.0))
+    computed = min(learned, at_once(shape.vocabulary))
+    logits = computed * shape.vocabulary * (12.0 + (size if size < 4 else 0.0))
     if checkpointing:
         again = count * layer + widest
         return count * size * shape.hidden * shape.layers + again, max(0.0, logits - again)
@@ -187,9 +187,9 @@ def _copied(shape: Shape, layers: int) -> float:
     return 4.0 * (layers + shape.vocabulary * shape.hidden)
 
 
-def precision_of(device: str, asked: str) -> str:
-    """What weights and activations are kept in: ``asked``, or single precision on a CPU and bfloat16 on a GPU."""
-    return asked if asked != "auto" else "fp32" if device == "cpu" else "bf16"
+def precision_of(device: str, setting: str) -> str:
+    """What weights and activations are kept in: ``setting``, or single precision on a CPU and bfloat16 on a GPU."""
+    return setting if setting != "auto" else "fp32" if device == "cpu" else "bf16"
 
 
 def as_function(shape: Shape, precision: str, quantized: bool) -> bool:

@@ -68,9 +68,9 @@ def shape_of(model: Any) -> Shape | None:
         and rope.get("rope_type") == "default"
         and set(config.layer_types) == {"full_attention"}
         and not config.attention_dropout
-        and sum(one.numel() for one in parameters) <= LARGEST
-        and len({one.device for one in parameters}) == 1
-        and {one.dtype for one in parameters} == {torch.float32}
+        and sum(parameter.numel() for parameter in parameters) <= LARGEST
+        and len({parameter.device for parameter in parameters}) == 1
+        and {parameter.dtype for parameter in parameters} == {torch.float32}
     )
     if not plain:
         return None
@@ -94,8 +94,11 @@ def parts_of(model: Any, adapter: str = "") -> tuple[dict[str, Tensor], Pairs] |
                 return None
             a, b = module.lora_A[adapter].weight, module.lora_B[adapter].weight
             pairs[f"{name.removeprefix(prefix)}.weight"] = (a, b, float(module.scaling[adapter]))
-    named = ((name.removeprefix(prefix).replace(".base_layer.", "."), one) for name, one in model.named_parameters())
-    return {name: one for name, one in named if ".lora_" not in name}, pairs
+    named = (
+        (name.removeprefix(prefix).replace(".base_layer.", "."), parameter)
+        for name, parameter in model.named_parameters()
+    )
+    return {name: parameter for name, parameter in named if ".lora_" not in name}, pairs
 
 
 def weights_of(shape: Shape, parameters: Mapping[str, Tensor], pairs: Pairs) -> Weights:
@@ -105,8 +108,8 @@ def weights_of(shape: Shape, parameters: Mapping[str, Tensor], pairs: Pairs) -> 
         if name not in pairs:
             return parameters[name]
         a, b, scale = pairs[name]
-        found: Tensor = torch.addmm(parameters[name], b, a, alpha=scale)
-        return found
+        weight: Tensor = torch.addmm(parameters[name], b, a, alpha=scale)
+        return weight
 
     def layer(at: str) -> Layer:
         q, k, v, out = (changed(f"{at}self_attn.{name}.weight") for name in _INNER[:4])
@@ -128,8 +131,8 @@ def weights_of(shape: Shape, parameters: Mapping[str, Tensor], pairs: Pairs) -> 
 
 def _normed(matrix: Tensor, norm: Tensor) -> Tensor:
     """``matrix`` [out, in] as [in, out] for inputs of length 1, after which ``norm`` [in] would have been applied."""
-    found: Tensor = (matrix * (norm * len(norm) ** 0.5)).T
-    return found
+    scaled: Tensor = (matrix * (norm * len(norm) ** 0.5)).T
+    return scaled
 
 
 def _paired(shape: Shape, rows: Tensor) -> Tensor:
@@ -160,10 +163,10 @@ class Packed:
         return values.flatten(0, 1).index_select(0, self.places)
 
 
-def packed(ids: Tensor, seen: Tensor) -> Packed:
-    """``ids`` and ``seen`` are [rows, T]; where ``seen`` is 0 is padding, on whichever side."""
-    real = seen.bool()
-    positions, longest = (seen.cumsum(-1) - 1)[real], int(seen.sum(-1).max())
+def packed(ids: Tensor, attention: Tensor) -> Packed:
+    """``ids`` and ``attention`` are [rows, T]; where ``attention`` is 0 is padding, on whichever side."""
+    real = attention.bool()
+    positions, longest = (attention.cumsum(-1) - 1)[real], int(attention.sum(-1).max())
     return Packed(len(ids), longest, ids[real], positions, real.nonzero()[:, 0] * longest + positions)
 
 
@@ -207,9 +210,9 @@ def normed(x: Tensor, eps: float) -> Tensor:
 def heads_of(shape: Shape, layer: Layer, x: Tensor, by: Tensor) -> Tensor:
     """Queries, keys and values of ``x`` [N, hidden], the first two turned ``by`` [N, 1, width / 2]:
     [N, heads + 2 groups, width]."""
-    found = torch.addmm(layer.bias, normed(x, shape.eps), layer.qkv).view(len(x), -1, shape.width // 2, 2)
-    torch.view_as_complex(found)[:, : shape.heads + shape.groups].mul_(by)
-    return found.flatten(2)
+    projected = torch.addmm(layer.bias, normed(x, shape.eps), layer.qkv).view(len(x), -1, shape.width // 2, 2)
+    torch.view_as_complex(projected)[:, : shape.heads + shape.groups].mul_(by)
+    return projected.flatten(2)
 
 
 def gone_on(shape: Shape, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
@@ -237,8 +240,8 @@ def hidden(
         if keep is not None:
             keep.append(wide[:, shape.heads :])
         q, k, v = torch.split(wide, [shape.heads, shape.groups, shape.groups], 1)
-        found = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shape.heads > shape.groups)
-        return gone_on(shape, layer, x, text.gather(found.transpose(1, 2)).flatten(1))
+        attended = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shape.heads > shape.groups)
+        return gone_on(shape, layer, x, text.gather(attended.transpose(1, 2)).flatten(1))
 
     x, by = embedding(text.ids, weights.embed), _turned_text(shape, text, stretch)
     for layer in weights.layers:
@@ -246,33 +249,33 @@ def hidden(
     return normed(x, shape.eps)
 
 
-def logits(weights: Weights, ids: Tensor, seen: Tensor) -> Tensor:
+def logits(weights: Weights, ids: Tensor, attention: Tensor) -> Tensor:
     """[rows, T, vocabulary] for ``ids`` [rows, T]; zeros at padding."""
-    found = hidden(weights, packed(ids, seen)) @ weights.head
-    wide = found.new_zeros(seen.numel(), found.shape[-1])
-    return wide.index_copy(0, seen.flatten().nonzero()[:, 0], found).view(*seen.shape, -1)
+    scores = hidden(weights, packed(ids, attention)) @ weights.head
+    wide = scores.new_zeros(attention.numel(), scores.shape[-1])
+    return wide.index_copy(0, attention.flatten().nonzero()[:, 0], scores).view(*attention.shape, -1)
 
 
 def logprobs(
     weights: Weights,
     ids: Tensor,
-    seen: Tensor,
-    wanted: Tensor,
+    attention: Tensor,
+    mask: Tensor,
     heat: float = 1.0,
     *,
     twice: bool = False,
     stretch: Tensor | None = None,
 ) -> Tensor:
-    """[rows, T]: how likely each token is after those before it, at temperature ``heat``, where it is ``wanted``; zeros
+    """[rows, T]: how likely each token is after those before it, at temperature ``heat``, where it is ``mask``; zeros
     elsewhere, and at a row's first token, which nothing predicts. ``stretch`` as for ``hidden``."""
-    return chances(weights, ids, seen, wanted, heat, twice=twice, stretch=stretch)[0]
+    return chances(weights, ids, attention, mask, heat, twice=twice, stretch=stretch)[0]
 
 
 def chances(
     weights: Weights,
     ids: Tensor,
-    seen: Tensor,
-    wanted: Tensor,
+    attention: Tensor,
+    mask: Tensor,
     heat: float = 1.0,
     *,
     twice: bool = False,
@@ -281,18 +284,18 @@ def chances(
 ) -> tuple[Tensor, Tensor | None]:
     """(``logprobs``, entropies): the latter, [rows, T] in nats at the same places, are those of choosing among the
     tokens ``among`` [n] alone; None where there are none."""
-    found = hidden(weights, packed(ids, seen), twice=twice, stretch=stretch)
-    chosen = wanted.bool() & seen.bool() & (seen.cumsum(-1) > 1)
-    before = (seen.flatten().cumsum(0) - 2)[chosen.flatten()]
-    logits = found[before] @ weights.head / heat
+    states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch)
+    chosen = mask.bool() & attention.bool() & (attention.cumsum(-1) > 1)
+    before = (attention.flatten().cumsum(0) - 2)[chosen.flatten()]
+    logits = states[before] @ weights.head / heat
     each = torch.log_softmax(logits, dim=-1).gather(-1, ids[chosen][:, None])[:, 0]
     spread = [each] if among is None else [each, _entropy(logits[:, among])]
-    wide = [found.new_zeros(seen.shape).masked_scatter(chosen, one) for one in spread]
+    wide = [states.new_zeros(attention.shape).masked_scatter(chosen, column) for column in spread]
     return wide[0], None if among is None else wide[1]
 
 
 def _entropy(logits: Tensor) -> Tensor:
     """Of choosing by ``logits`` [N, n]: [N], nats."""
     logs = torch.log_softmax(logits, dim=-1)
-    found: Tensor = -(logs.exp() * logs).sum(-1)
-    return found
+    entropy: Tensor = -(logs.exp() * logs).sum(-1)
+    return entropy

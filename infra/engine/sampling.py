@@ -46,8 +46,8 @@ class Batch:
         self._rows: list[Row | None] = list(rows)
         self._stops, self._step = stops, 0
         draws = np.zeros((max(row.left for row in rows), len(rows)), np.float32)
-        for place, row in enumerate(rows):
-            draws[: row.left, place] = row.draws
+        for index, row in enumerate(rows):
+            draws[: row.left, index] = row.draws
         heat = [row.sampling.temperature for row in rows]
         self._draws, self._heat = torch.from_numpy(draws).to(device), torch.tensor(heat, device=device)
         self._cut = torch.tensor([row.sampling.top_p for row in rows], device=device)
@@ -67,27 +67,27 @@ class Batch:
             self._keep_margins(logs)
         self._step += 1
         alive = []
-        for place, (row, token, logprob) in enumerate(zip(self._rows, chosen.tolist(), logprobs.tolist(), strict=True)):
+        for index, (row, token, logprob) in enumerate(zip(self._rows, chosen.tolist(), logprobs.tolist(), strict=True)):
             if row is None:
                 continue
             if row.add(token, logprob, self._stops):
-                alive.append(place)
+                alive.append(index)
             else:
-                self._rows[place] = None
+                self._rows[index] = None
         return chosen, alive
 
     def keep(self, places: Tensor) -> None:
         """Hold on to these only; whoever ended and is held gets tokens that nobody reads."""
-        self._rows = [self._rows[place] for place in places.tolist()]
+        self._rows = [self._rows[index] for index in places.tolist()]
         self._draws, self._heat, self._cut = self._draws[:, places], self._heat[places], self._cut[places]
         self._bias = self._biases()
 
     def _biases(self) -> tuple[Tensor, Tensor, Tensor] | None:
         """(rows, tokens, what is added) of the rows that have any; None where no row has."""
-        found = [(place, *one) for place, row in enumerate(self._rows) if row for one in row.bias]
-        if not found:
+        entries = [(index, *bias) for index, row in enumerate(self._rows) if row for bias in row.bias]
+        if not entries:
             return None
-        rows, tokens, values = zip(*found, strict=True)
+        rows, tokens, values = zip(*entries, strict=True)
         device = self._draws.device
         return (
             torch.tensor(rows, device=device),

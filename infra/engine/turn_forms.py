@@ -171,8 +171,8 @@ def _cut(text: str, roles: Sequence[str]) -> list[Gap]:
     """``text`` at its sentinels."""
     pieces = []
     for n, role in enumerate(roles):
-        before, found, text = text.partition(SENTINEL.format(n))
-        if not found:
+        before, sentinel, text = text.partition(SENTINEL.format(n))
+        if not sentinel:
             raise OperationError(f"The chat template drops turn {n} ({role}).", f"Roles: {', '.join(roles)}.", FIX)
         pieces.append(before)
     pieces.append(text)

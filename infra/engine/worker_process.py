@@ -137,11 +137,11 @@ def whole_environment(threads: int) -> dict[str, str]:
 
 
 def _revived(name: str, fields: tuple[str, ...]) -> errors.Agent0Error:
-    found: type[errors.Agent0Error] = getattr(errors, name)
-    return found(*fields)
+    error_type: type[errors.Agent0Error] = getattr(errors, name)
+    return error_type(*fields)
 
 
-def _told(error: Exception) -> tuple[str, tuple[str, ...]]:
+def _error_fields(error: Exception) -> tuple[str, tuple[str, ...]]:
     if isinstance(error, errors.DependencyError):
         return type(error).__name__, (error.dependency, error.why, error.fix)
     if isinstance(error, errors.Agent0Error):
@@ -165,7 +165,7 @@ def serve(connection: Connection) -> None:
                     built.report = lambda news: connection.send(("news", news))
             answer = ("ok", getattr(built, method)(*arguments))
         except Exception as error:  # told to the parent, which raises it
-            answer = ("error", _told(error))
+            answer = ("error", _error_fields(error))
         try:
             connection.send(answer)
         except OSError:

@@ -14,7 +14,7 @@ from typing import Any
 from agent0.errors import NotFoundError
 from agent0.events.base import Recorded, sha256
 from agent0.events.models import BatchEnded, BatchSubmitted, ModelCalled
-from agent0.infra.gateway.billed import FREE, Billed, Books, Remote, Try, said
+from agent0.infra.gateway.billed import FREE, Billed, Books, Remote, Try, answer_fields
 from agent0.infra.gateway.cache import AnswerCache
 from agent0.infra.gateway.ledger import Reservation, accounts_of
 from agent0.infra.gateway.records import request_json
@@ -70,63 +70,63 @@ class Batches(Billed):
         Raises:
             BudgetExhaustedError: a budget has not enough left; nothing more was handed in. What the vendor raises.
         """
-        known, total = {id_of(one): one for one in requests}, Collected()
+        by_id, total = {id_of(request): request for request in requests}, Collected()
         run = self._run(requests[0]) if requests else self.remote.outside
         for stored in await self._pending(run):
-            total += await self._collect(run, stored, known, look_s, report)
-        missing = {name: one for name, one in known.items() if not self._kept(one)}
+            total += await self._collect(run, stored, by_id, look_s, report)
+        missing = {name: request for name, request in by_id.items() if not self._kept(request)}
         names = list(missing)
         for at in range(0, len(names), MOST):
             part = {name: missing[name] for name in names[at : at + MOST]}
-            total += await self._collect(run, await self._submit(run, part), known, look_s, report)
+            total += await self._collect(run, await self._submit(run, part), by_id, look_s, report)
         return total
 
     def _kept(self, request: GenerateRequest) -> bool:
-        now = self._books.clock().timestamp()
-        return self._cache.get(self.remote.owner, self.remote.model, request, now) is not None
+        moment = self._books.clock().timestamp()
+        return self._cache.get(self.remote.owner, self.remote.model, request, moment) is not None
 
     async def _pending(self, run: str) -> list[Recorded]:
         """Batches of this model in ``run`` that were handed in and not collected."""
-        held: dict[str, Recorded] = {}
+        pending: dict[str, Recorded] = {}
         names = (BatchSubmitted.__name__, BatchEnded.__name__)
         try:
             async with aclosing(self._books.log.read(run, names)) as events:  # type: ignore[type-var]
-                async for one in events:
-                    match one.event:
+                async for stored in events:
+                    match stored.event:
                         case BatchSubmitted() as event if self._is_mine(event):
-                            held[event.batch] = one
+                            pending[event.batch] = stored
                         case BatchEnded(batch=batch):
-                            held.pop(batch, None)
+                            pending.pop(batch, None)
         except NotFoundError:
             pass
-        return list(held.values())
+        return list(pending.values())
 
     def _is_mine(self, event: BatchSubmitted) -> bool:
         remote = self.remote
-        return (event.provider, event.model, event.place) == (remote.vendor, remote.model, remote.place)
+        return (event.provider, event.model, event.place) == (remote.vendor, remote.model, remote.location)
 
     async def _submit(self, run: str, part: Mapping[str, GenerateRequest]) -> Recorded:
         """Reserve for all of ``part``, hand it in, and store that it was."""
         books, remote, at = self._books, self.remote, self._books.clock()
-        most = [self.most(one, batch=True) for one in part.values()]
-        amount = None if None in most else sum(one or 0 for one in most)
+        most = [self.most(request, batch=True) for request in part.values()]
+        amount = None if None in most else sum(cost or 0 for cost in most)
         accounts = accounts_of(run, at, remote.vendor, remote.user, remote.caps)
         purpose = Purpose(remote.vendor, remote.model, reason=f"a batch of {len(part)} requests")
-        held = await books.ledger.reserve(accounts, amount, purpose, expiry_s=EXPIRY_S)
+        reservation = await books.ledger.reserve(accounts, amount, purpose, expiry_s=EXPIRY_S)
         try:
             batch = await self._api.submit(part)  # once: a second one might be a second bill
         except BaseException as error:
-            await self._given_up(held, purpose, error)
+            await self._given_up(reservation, purpose, error)
             raise
         event = BatchSubmitted(
             provider=remote.vendor,
             model=remote.model,
             role=remote.role,
             batch=batch,
-            call=held.call,
+            call=reservation.call,
             amount=amount,
             requests=len(part),
-            place=remote.place,
+            place=remote.location,
             day=f"{at:%Y-%m-%d}",
             user=remote.user,
         )
@@ -134,13 +134,13 @@ class Batches(Billed):
         await books.log.append([stored])
         return stored
 
-    async def _given_up(self, held: Reservation, purpose: Purpose, error: BaseException) -> None:
+    async def _given_up(self, reservation: Reservation, purpose: Purpose, error: BaseException) -> None:
         """Free what was held where nothing was taken; where that is not known, it stays held until it expires."""
         if isinstance(error, FREE):
-            await self._books.ledger.refund(held, replace(purpose, reason=type(error).__name__))
+            await self._books.ledger.refund(reservation, replace(purpose, reason=type(error).__name__))
 
     async def _collect(
-        self, run: str, stored: Recorded, known: Mapping[str, GenerateRequest], look_s: float, report: Report
+        self, run: str, stored: Recorded, requests: Mapping[str, GenerateRequest], look_s: float, report: Report
     ) -> Collected:
         """Wait for a batch, keep its answers, then charge it and store that it has ended."""
         event = stored.event
@@ -148,13 +148,13 @@ class Batches(Billed):
         report(event.batch, event.requests)
         while not await self._retries.call(lambda _: self._api.ended(event.batch)):
             await asyncio.sleep(look_s)
-        held = self._reserved(run, event, stored.time)
+        reservation = self._reserved(run, event, stored.time)
         try:
-            notes, total = await self._results(run, event, held, known)
+            notes, total = await self._results(run, event, reservation, requests)
         except BatchRefusedError:
-            await self._end(run, event, held, Collected(failed=event.requests), [])
+            await self._end(run, event, reservation, Collected(failed=event.requests), [])
             raise
-        await self._end(run, event, held, total, notes)
+        await self._end(run, event, reservation, total, notes)
         return total
 
     def _reserved(self, run: str, event: BatchSubmitted, stored: datetime) -> Reservation:
@@ -164,20 +164,20 @@ class Batches(Billed):
         return Reservation(event.call, event.amount, accounts)
 
     async def _results(
-        self, run: str, event: BatchSubmitted, held: Reservation, known: Mapping[str, GenerateRequest]
+        self, run: str, event: BatchSubmitted, reservation: Reservation, requests: Mapping[str, GenerateRequest]
     ) -> tuple[list[Recorded], Collected]:
         """Keep the answers of a batch that has ended: a note on each, and what they come to."""
         total, notes = Collected(), list[Recorded]()
         async with aclosing(self._api.results(event.batch)) as results:
             async for name, came in results:
-                note = await self._note_of(event, held, known.get(name, PLACEHOLDER), came)
+                note = await self._note_of(event, reservation, requests.get(name, PLACEHOLDER), came)
                 notes.append(self._books.stamp(run, note))
                 answered = isinstance(came, Generation)
                 total += Collected(int(answered), int(not answered), note.cost or 0)
         return notes, replace(total, failed=event.requests - total.answered)
 
     async def _end(
-        self, run: str, event: BatchSubmitted, held: Reservation, total: Collected, notes: Sequence[Recorded]
+        self, run: str, event: BatchSubmitted, reservation: Reservation, total: Collected, notes: Sequence[Recorded]
     ) -> None:
         """Charge a batch, and store that it has ended."""
         ended = BatchEnded(
@@ -185,7 +185,7 @@ class Batches(Billed):
         )
         purpose = Purpose(self.remote.vendor, self.remote.model, reason=f"batch {event.batch}")
         stamped = [*notes, self._books.stamp(run, ended)]
-        await self._store(lambda: self._books.ledger.settle(held, total.cost, purpose, stamped))
+        await self._store(lambda: self._books.ledger.settle(reservation, total.cost, purpose, stamped))
 
     async def _store(self, write: Callable[[], Any]) -> None:
         """By the log's queue, and not before it is stored."""
@@ -193,25 +193,25 @@ class Batches(Billed):
         await self._books.log.queue.join()
 
     async def _note_of(
-        self, event: BatchSubmitted, held: Reservation, request: GenerateRequest, came: Generation | Failure
+        self, event: BatchSubmitted, reservation: Reservation, request: GenerateRequest, came: Generation | Failure
     ) -> ModelCalled:
         """Keep an answer, and say what came of its request."""
         fields: dict[str, Any] = {"batch": event.batch, "call": event.call}
-        asked = request is not PLACEHOLDER
+        has_request = request is not PLACEHOLDER
         files = await asyncio.to_thread(self._keep, request, came if isinstance(came, Generation) else None)
-        prompt, output = (files[0] if asked else None), files[1]
+        prompt, output = (files[0] if has_request else None), files[1]
         if isinstance(came, Failure):
             fields |= {"cost": 0, "error": f"{came.kind} {came.why}".strip()}
             return self._note(request, Try(event.call), prompt, output, fields)
-        share = None if held.amount is None else -(-held.amount // event.requests)
-        own = replace(held, amount=self.most(request, batch=True) if asked else share)
-        tokens, price, _, error = self._cost(request if asked else None, own, came, batch=True)
-        fields |= {**said(came, self.remote), "tokens": tokens}
+        share = None if reservation.amount is None else -(-reservation.amount // event.requests)
+        single = replace(reservation, amount=self.most(request, batch=True) if has_request else share)
+        tokens, price, _, error = self._cost(request if has_request else None, single, came, batch=True)
+        fields |= {**answer_fields(came, self.remote), "tokens": tokens}
         fields |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
-        if asked:
+        if has_request:
             fields |= await self._pinned(request, came, error)
-            now, remote = self._books.clock().timestamp(), self.remote
-            self._cache.put(remote.owner, remote.model, request, came, fields["cost"], now)
+            moment, remote = self._books.clock().timestamp(), self.remote
+            self._cache.put(remote.owner, remote.model, request, came, fields["cost"], moment)
         return self._note(request, Try(event.call), prompt, output, {**fields, "error": fields.get("error", error)})
 
 

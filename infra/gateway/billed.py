@@ -48,7 +48,7 @@ class Remote:
     outside: str = "outside"
     """Whose budget a call is charged to that belongs to no run."""
     usage: tuple[str, str] = ("openai", "chat")
-    place: str = ""
+    location: str = ""
     """Address of its server, where that is not the vendor's own."""
     setup: str = ""
     """How its thinking and its template are set, where they are."""
@@ -61,7 +61,7 @@ class Remote:
     @property
     def owner(self) -> str:
         """Whose answers they are in the cache: the vendor, at an address, and how it was set."""
-        return " ".join(filter(None, (self.vendor, self.place, self.setup)))
+        return " ".join(filter(None, (self.vendor, self.location, self.setup)))
 
 
 @dataclass(frozen=True)
@@ -127,48 +127,55 @@ class Billed:
         await self._require(request)
         accounts = accounts_of(self._run(request), at, remote.vendor, remote.user, remote.caps)
         purpose = Purpose(remote.vendor, remote.model)
-        held = await books.ledger.reserve(accounts, self.most(request), purpose)
+        reservation = await books.ledger.reserve(accounts, self.most(request), purpose)
         try:
             alone = replace(heard(self.inner, request), joint=1)  # turns drawn together share one count
             written = await self.inner.generate(alone)
         except BaseException as error:
-            await self._failed(request, of, held, error)
+            await self._failed(request, of, reservation, error)
             raise
-        return await self._charge(request, of, held, written)
+        return await self._charge(request, of, reservation, written)
 
     async def note_hit(self, request: GenerateRequest, of: Try, kept: Priced) -> None:
         """Note an answer that came from the cache: it cost nothing, and saved what it had cost."""
-        told = {**said(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
-        fields = {**told, "cost": 0, "cache": "hit", "saved": kept.cost or 0}
+        noted = {**answer_fields(kept.answer, self.remote), "usage": Usage(), "tokens": TokenCounts()}
+        fields = {**noted, "cost": 0, "cache": "hit", "saved": kept.cost or 0}
 
         async def stored(notes: Sequence[Recorded]) -> None:
             await self._books.log.append(notes, queued=True)
 
         await self._write_later(request, of, stored, kept.answer, fields)
 
-    async def _failed(self, request: GenerateRequest, of: Try, held: Reservation, error: BaseException) -> None:
+    async def _failed(self, request: GenerateRequest, of: Try, reservation: Reservation, error: BaseException) -> None:
         ledger, kind, free = self._books.ledger, type(error).__name__, isinstance(error, FREE)
         purpose = Purpose(self.remote.vendor, self.remote.model, reason=kind)
-        fields = {"cost": 0 if free else held.amount, "call": held.call, "error": kind, "health": of.ended(error)}
-        full = held.amount or 0
-        end = partial(ledger.refund, held, purpose) if free else partial(ledger.settle, held, full, purpose)
+        fields = {
+            "cost": 0 if free else reservation.amount,
+            "call": reservation.call,
+            "error": kind,
+            "health": of.ended(error),
+        }
+        full = reservation.amount or 0
+        end = (
+            partial(ledger.refund, reservation, purpose) if free else partial(ledger.settle, reservation, full, purpose)
+        )
         await self._write_later(request, of, end, None, fields)
 
-    async def _charge(self, request: GenerateRequest, of: Try, held: Reservation, written: Generation) -> Priced:
+    async def _charge(self, request: GenerateRequest, of: Try, reservation: Reservation, written: Generation) -> Priced:
         remote, ledger = self.remote, self._books.ledger
-        tokens, price, purpose, error = self._cost(request, held, written)
+        tokens, price, purpose, error = self._cost(request, reservation, written)
         health = of.ended(None) or ("miscounts" if error and not self._miscounts else "")
         self._miscounts = self._miscounts or bool(error)
-        told = {**said(written, remote), "tokens": tokens, "call": held.call, "health": health}
-        told |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
-        told |= await self._pinned(request, written, error)
-        amount = (held.amount or 0) if price is None else price.amount
-        await self._write_later(request, of, partial(ledger.settle, held, amount, purpose), written, told)
+        noted = {**answer_fields(written, remote), "tokens": tokens, "call": reservation.call, "health": health}
+        noted |= {"cost": None, "prices": ""} if price is None else {"cost": price.amount, "prices": price.table}
+        noted |= await self._pinned(request, written, error)
+        amount = (reservation.amount or 0) if price is None else price.amount
+        await self._write_later(request, of, partial(ledger.settle, reservation, amount, purpose), written, noted)
         await self._require(request)
-        return Priced(written, told["cost"])
+        return Priced(written, noted["cost"])
 
     def _cost(
-        self, request: GenerateRequest | None, held: Reservation, written: Generation, batch: bool = False
+        self, request: GenerateRequest | None, reservation: Reservation, written: Generation, batch: bool = False
     ) -> tuple[TokenCounts | None, Price | None, Purpose, str]:
         """Tokens by the vendor's count, None where it cannot be read or true; the price, None where nobody knows it;
         what the charge says; the error. ``request`` None: nobody knows any more what was asked."""
@@ -180,9 +187,9 @@ class Billed:
             price = books.prices.of(remote.vendor, remote.model, tokens, books.clock(), batch)
         except UsageError as wrong:
             error = type(wrong).__name__
-            return None, _full(held), replace(purpose, reason=f"{error}: {wrong.why}"), error
-        said = {"reason": "nobody knows the price"} if price is None else {"prices": price.table}
-        return tokens, price, replace(purpose, **said), ""
+            return None, _full(reservation), replace(purpose, reason=f"{error}: {wrong.why}"), error
+        details = {"reason": "nobody knows the price"} if price is None else {"prices": price.table}
+        return tokens, price, replace(purpose, **details), ""
 
     async def _pinned(self, request: GenerateRequest, written: Generation, error: str) -> dict[str, Any]:
         """Fields of the note on what was served; where that is refused, whoever asks next is told so."""
@@ -231,7 +238,7 @@ class Billed:
         fields: Mapping[str, Any],
     ) -> ModelCalled:
         remote = self.remote
-        known = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache, **fields}
+        event_fields = {"model": remote.model, "finish": "error", "usage": Usage(), "cache": of.cache, **fields}
         return ModelCalled(
             task=request.task or "-",
             attempt=request.attempt or "-",
@@ -247,7 +254,7 @@ class Billed:
             summary_calls=0 if of.number else of.shortened.calls,
             prompt=prompt,
             output=output,
-            **known,
+            **event_fields,
         )
 
     def _keep(self, request: GenerateRequest, answer: Generation | None) -> tuple[Artifact, Artifact | None]:
@@ -260,7 +267,7 @@ class Billed:
         return request.group or self.remote.outside
 
 
-def said(written: Generation, remote: Remote) -> dict[str, Any]:
+def answer_fields(written: Generation, remote: Remote) -> dict[str, Any]:
     """Fields of the note on ``written`` that every answer has."""
     served = written.served
     return {
@@ -298,6 +305,6 @@ def prompt_bytes(request: GenerateRequest) -> int:
     return sum(len(part.encode()) for part in parts) + TEMPLATE_BYTES
 
 
-def _full(held: Reservation) -> Price | None:
+def _full(reservation: Reservation) -> Price | None:
     """All that was reserved; None where nobody knew what to reserve."""
-    return None if held.amount is None else Price(held.amount, "")
+    return None if reservation.amount is None else Price(reservation.amount, "")

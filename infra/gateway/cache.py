@@ -38,39 +38,39 @@ class AnswerCache:
         self._path, self._days, self._most = path, days, int(mib * (1 << 20))
         self._db: sqlite3.Connection | None = None
 
-    def get(self, provider: str, model: str, request: GenerateRequest, now: float) -> Cached | None:
-        """The answer to exactly this request; None where there is none that is young enough at ``now`` (Unix time)."""
-        key, oldest = _key(provider, model, request), now - self._days * _DAY_S
+    def get(self, provider: str, model: str, request: GenerateRequest, at: float) -> Cached | None:
+        """The answer to exactly this request; None where there is none that is young enough at ``at`` (Unix time)."""
+        key, oldest = _key(provider, model, request), at - self._days * _DAY_S
         with suppress(sqlite3.Error, ValueError, TypeError, KeyError):  # it can be asked for again
             db = self._opened()
             row = db.execute("SELECT body, cost FROM answers WHERE key = ? AND made >= ?", (key, oldest)).fetchone()
             if row is None:
                 return None
-            found = Cached(read_answer(row[0]), row[1])
-            db.execute("UPDATE answers SET used = ?, hits = hits + 1 WHERE key = ?", (now, key))
-            return found
+            cached = Cached(read_answer(row[0]), row[1])
+            db.execute("UPDATE answers SET used = ?, hits = hits + 1 WHERE key = ?", (at, key))
+            return cached
         return None
 
     def put(
-        self, provider: str, model: str, request: GenerateRequest, answer: Generation, cost: int | None, now: float
+        self, provider: str, model: str, request: GenerateRequest, answer: Generation, cost: int | None, at: float
     ) -> None:
         """Keep an answer, and drop what is too old or too much."""
         body = answer_json(answer)
-        row = (_key(provider, model, request), provider, model, cost, body, len(body.encode()), now, now)
+        row = (_key(provider, model, request), provider, model, cost, body, len(body.encode()), at, at)
         with suppress(sqlite3.Error), self._opened() as db:
             db.execute("BEGIN IMMEDIATE")
             db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", row)
-            db.execute("DELETE FROM answers WHERE made < ?", (now - self._days * _DAY_S,))
+            db.execute("DELETE FROM answers WHERE made < ?", (at - self._days * _DAY_S,))
             self._shrink(db)
 
     def models(self) -> list[dict[str, Any]]:
         """What is kept of each model: answers, bytes, hits, and what they saved in nano-dollars."""
         names = ("provider", "model", "answers", "bytes", "hits", "saved")
-        found = self._opened().execute(
+        rows = self._opened().execute(
             "SELECT provider, model, count(*), sum(bytes), sum(hits), sum(hits * coalesce(cost, 0)) FROM answers "
             "GROUP BY provider, model ORDER BY provider, model"
         )
-        return [dict(zip(names, row, strict=True)) for row in found]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def clear(self) -> int:
         """Drop everything; how many answers that were."""
@@ -85,15 +85,15 @@ class AnswerCache:
 
     def _shrink(self, db: sqlite3.Connection) -> None:
         """Drop what was used longest ago, as far as the rest fits."""
-        [held] = db.execute("SELECT coalesce(sum(bytes), 0) FROM answers").fetchone()
-        if held <= self._most:
+        [total] = db.execute("SELECT coalesce(sum(bytes), 0) FROM answers").fetchone()
+        if total <= self._most:
             return
         oldest = db.execute("SELECT key, bytes FROM answers ORDER BY used, key").fetchall()
         for key, size in oldest:
-            if held <= self._most:
+            if total <= self._most:
                 return
             db.execute("DELETE FROM answers WHERE key = ?", (key,))
-            held -= size
+            total -= size
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:

@@ -21,7 +21,7 @@ from agent0.infra.gateway.cache import AnswerCache
 from agent0.infra.gateway.compression.shortening import AS_IT_WAS, Shortened, Shortening
 from agent0.infra.gateway.rates import RateLimits
 from agent0.infra.gateway.retries import Retries
-from agent0.infra.gateway.streaming import BYTES_A_TOKEN, heard, held, require_held
+from agent0.infra.gateway.streaming import BYTES_A_TOKEN, heard, require_held, with_held_text
 from agent0.ports.models import GenerateRequest, Generation, Likelihood, Model, Resting
 from agent0.routing.breaker import Breaker
 
@@ -79,10 +79,10 @@ class RemoteLink:
 
     async def ask(self, request: GenerateRequest, route: str, reason: str) -> Priced:
         """Answer out of the cache, or ask, as often as the guards have it; raises what the last try raised."""
-        remote, now = self._billed.remote, self._books.clock().timestamp()
+        remote, at = self._billed.remote, self._books.clock().timestamp()
         request, done = await self._sent(request)
         owner = remote.owner
-        if self._cache and (kept := self._cache.get(owner, remote.model, request, now)):
+        if self._cache and (kept := self._cache.get(owner, remote.model, request, at)):
             await self._billed.note_hit(request, Try(route, 0, reason, shortened=done), Priced(kept.answer, kept.cost))
             return Priced(kept.answer, 0)
         missed: Literal["", "miss"] = "miss" if self._cache else ""
@@ -91,7 +91,7 @@ class RemoteLink:
         )
         self._guards.limits.learn(priced.answer.served.limits, self._books.clock())
         if self._cache:
-            self._cache.put(owner, remote.model, request, priced.answer, priced.cost, now)
+            self._cache.put(owner, remote.model, request, priced.answer, priced.cost, at)
         return priced
 
     async def _try(self, request: GenerateRequest, of: Try) -> Priced:
@@ -130,7 +130,7 @@ class TriedModel:
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """Write one turn; raises what the last try raised. StreamBrokenError: one that was passed on broke off."""
-        request, text = held(heard(self._inner, request), self._hold)
+        request, text = with_held_text(heard(self._inner, request), self._hold)
         written = await self._retries.call(lambda _: self._try(request))
         if text:
             text.require_whole(written.text)
@@ -208,13 +208,13 @@ class Gateway:
             UnknownPriceError: nobody knows the price, and a budget is capped. What the model that is meant raises.
             StreamBrokenError: a turn broke off after it was passed on to who listens.
         """
-        request, text = held(request, self._hold)
+        request, text = with_held_text(request, self._hold)
         route, reasons = uuid4().hex, list[str]()
         first: Agent0Error | None = None
         for number, link in enumerate(self._links):
-            asked = replace(request, adapter=None) if number else request
+            sent = replace(request, adapter=None) if number else request
             try:
-                priced = await link.ask(asked, route, "; ".join(reasons))
+                priced = await link.ask(sent, route, "; ".join(reasons))
             except ELSEWHERE as error:
                 first = first or error
                 reasons.append(f"{link.name}: {type(error).__name__}")

@@ -113,25 +113,25 @@ class Ledger:
             UnknownPriceError: nobody knows the price, and one of them is capped.
             DependencyError: the log does not answer. What may be reserved then expires.
         """
-        wanted = Reservation(call or uuid4().hex, amount, tuple(sorted(accounts, key=lambda one: one.token)))
+        reservation = Reservation(call or uuid4().hex, amount, tuple(sorted(accounts, key=lambda a: a.token)))
         try:
-            await self._reserve(wanted, purpose, expiry_s)
+            await self._reserve(reservation, purpose, expiry_s)
         except asyncio.CancelledError:  # nothing is sent; the entry may be stored all the same
             unsent = replace(purpose, reason="cancelled before it was sent")
-            await self._log.queue.put(lambda: self._drop(wanted, unsent))
+            await self._log.queue.put(lambda: self._drop(reservation, unsent))
             raise
-        return wanted
+        return reservation
 
-    async def _reserve(self, wanted: Reservation, purpose: Purpose, expiry_s: float) -> None:
+    async def _reserve(self, reservation: Reservation, purpose: Purpose, expiry_s: float) -> None:
         with suppress(BudgetExhaustedError, UnknownPriceError):
-            async with self._alone(wanted.accounts):
-                await self._bring_all_up_to_date(wanted.accounts)
-                return await self._hold(wanted, purpose, expiry_s)
+            async with self._alone(reservation.accounts):
+                await self._bring_all_up_to_date(reservation.accounts)
+                return await self._hold(reservation, purpose, expiry_s)
         await self._log.queue.join()  # charges that nobody waited for may leave room, and so may other processes
-        async with self._alone(wanted.accounts):
+        async with self._alone(reservation.accounts):
             await self._catch_up()
-            await self._bring_all_up_to_date(wanted.accounts)
-            await self._hold_or_note(wanted, purpose, expiry_s)
+            await self._bring_all_up_to_date(reservation.accounts)
+            await self._hold_or_note(reservation, purpose, expiry_s)
 
     async def settle(
         self, reservation: Reservation, cost: int, purpose: Purpose = NOTHING, notes: Sequence[Recorded] = ()
@@ -157,31 +157,31 @@ class Ledger:
 
     # --- one call -------------------------------------------------------------------------------------------------
 
-    async def _hold(self, wanted: Reservation, purpose: Purpose, expiry_s: float) -> None:
+    async def _hold(self, reservation: Reservation, purpose: Purpose, expiry_s: float) -> None:
         expires = self._clock() + timedelta(seconds=expiry_s or self._expiry_s)
 
-        def held(balance: Balance) -> BudgetChanged | None:
-            if balance.held(wanted.call):
+        def reserved(balance: Balance) -> BudgetChanged | None:
+            if balance.held(reservation.call):
                 return None  # stored by a try whose answer was lost
-            return budgets.reserve(balance, wanted.call, wanted.amount, expires, purpose)
+            return budgets.reserve(balance, reservation.call, reservation.amount, expires, purpose)
 
-        await self._change(wanted.accounts, held)
+        await self._change(reservation.accounts, reserved)
 
-    async def _hold_or_note(self, wanted: Reservation, purpose: Purpose, expiry_s: float) -> None:
+    async def _hold_or_note(self, reservation: Reservation, purpose: Purpose, expiry_s: float) -> None:
         try:
-            await self._hold(wanted, purpose, expiry_s)
+            await self._hold(reservation, purpose, expiry_s)
         except BudgetExhaustedError:
-            call, amount = wanted.call, wanted.amount or 0
-            for account in wanted.accounts:
+            call, amount = reservation.call, reservation.amount or 0
+            for account in reservation.accounts:
                 await self._change((account,), lambda b: budgets.refuse(b, call, amount, purpose))
             raise
 
-    async def _drop(self, one: Reservation, purpose: Purpose) -> None:
+    async def _drop(self, hold: Reservation, purpose: Purpose) -> None:
         """Free what is held for a call of a moment ago, if anything is."""
-        async with self._alone(one.accounts):
-            await self._know(one)
+        async with self._alone(hold.accounts):
+            await self._know(hold)
             await self._change(
-                one.accounts, lambda b: budgets.refund(b, one.call, purpose) if b.held(one.call) else None
+                hold.accounts, lambda b: budgets.refund(b, hold.call, purpose) if b.held(hold.call) else None
             )
 
     async def _end(
@@ -217,11 +217,11 @@ class Ledger:
 
         async def corrected() -> bool:
             await self._head(account)
-            seen = self._seen  # an entry that is stored after the entries are read makes the correction void
+            last_seq = self._seen  # an entry that is stored after the entries are read makes the correction void
             charged = await self._expired(account, call)
             if charged is None or charged == cost:
                 return True
-            return await self._try((account,), lambda b: budgets.correct(b, call, charged, cost, purpose), seen=seen)
+            return await self._try((account,), lambda b: budgets.correct(b, call, charged, cost, purpose), seq=last_seq)
 
         await self._repeat(corrected)
 
@@ -248,8 +248,8 @@ class Ledger:
             await self._change((account,), lambda b: budgets.configure(b, account.configured))
             self._configured.add(account.token)
         head = await self._head(account)
-        for one in head.balance.overdue(self._clock()):
-            call = one.call
+        for reservation in head.balance.overdue(self._clock()):
+            call = reservation.call
 
             def expired(balance: Balance, call: str = call) -> BudgetChanged | None:
                 why = Purpose(reason="nobody settled it in time")
@@ -262,10 +262,10 @@ class Ledger:
             if self._seen < 0:
                 seq, _ = await self._log.newest(ALL)
                 self._seen = seq if self._seen < 0 else self._seen  # heads of another caller may be as of it
-            seen, found = self._seen, await newest_entry(self._log, account.token)
-            if self._seen == seen:  # else another caller learned meanwhile that there is more
+            last_seq, entry = self._seen, await newest_entry(self._log, account.token)
+            if self._seen == last_seq:  # else another caller learned meanwhile that there is more
                 fresh = Balance(account.scope, account.name)
-                self._heads[account.token] = _Head(balance_of(found) if found else fresh, found is not None)
+                self._heads[account.token] = _Head(balance_of(entry) if entry else fresh, entry is not None)
         return head
 
     async def _catch_up(self) -> None:
@@ -303,13 +303,13 @@ class Ledger:
         """Try until it is done: again where another process came first, or where an answer was lost."""
         pause, deadline = PAUSE_S, monotonic() + PATIENCE_S
         while True:
-            seen = self._seen
+            last_seq = self._seen
             try:
                 if await tried():
                     return
                 await asyncio.sleep(random.random() * pause)  # before the look: what is seen is as new as can be
                 await self._catch_up()
-                if self._seen == seen:  # no other process appended: the entry to follow is gone
+                if self._seen == last_seq:  # no other process appended: the entry to follow is gone
                     self._forget()
             except BudgetExhaustedError:
                 raise
@@ -321,22 +321,22 @@ class Ledger:
             pause = min(pause * 2, PAUSE_S * 4)
 
     async def _try(
-        self, accounts: Sequence[Account], change: Change, notes: Sequence[Recorded] = (), seen: int = -1
+        self, accounts: Sequence[Account], change: Change, notes: Sequence[Recorded] = (), seq: int = -1
     ) -> bool:
-        """Whether the entries were stored, right behind all that they follow from, or there is none to make. ``seen``:
-        where the newest of all entries must have stood."""
-        for one in accounts:
-            await self._head(one)
-        if any(one.token not in self._heads for one in accounts):
+        """Whether the entries were stored, right behind all that they follow from, or there is none to make.
+        ``seq``: where the newest of all entries must have stood."""
+        for account in accounts:
+            await self._head(account)
+        if any(account.token not in self._heads for account in accounts):
             return False  # another caller forgot them meanwhile
-        at, heads = self._seen, {one: self._heads[one.token] for one in accounts}
-        if seen not in (-1, at):
+        at, heads = self._seen, {account: self._heads[account.token] for account in accounts}
+        if seq not in (-1, at):
             return False
-        entries = {one: entry for one, head in heads.items() if (entry := change(head.balance))}
+        entries = {account: entry for account, head in heads.items() if (entry := change(head.balance))}
         if not entries:
             return True
         self._log.wrote, began = True, monotonic()
-        sent = [self._stamp(*one) for one in _messages(entries, all(heads[one].begun for one in entries))]
+        sent = [self._stamp(*message) for message in _messages(entries, all(heads[a].begun for a in entries))]
         last = await self._log.append_behind([*sent, *notes], at, ALL)
         if last and self._seen == at:
             self._take(entries.values(), last - len(notes))
@@ -347,13 +347,13 @@ class Ledger:
         return bool(last)
 
     def _alone(self, accounts: Iterable[Account]) -> AbstractAsyncContextManager[None]:
-        return self._turns.alone(one.token for one in accounts)
+        return self._turns.alone(account.token for account in accounts)
 
 
 def _messages(entries: Mapping[Account, BudgetChanged], begun: bool) -> list[tuple[str, BudgetChanged]]:
     """What is appended, each with its run token: an entry a message, or one that stands for all where they reserve the
     same. An atomic batch is six syncs of the server's disk, one message is one."""
-    first, *others = sorted(entries.items(), key=lambda one: one[0].scope != "run")
+    first, *others = sorted(entries.items(), key=lambda item: item[0].scope != "run")
     size = sum(len(entry.open) for entry in entries.values())
     if not (others and begun and first[1].kind == "reserve" and size <= budgets.MOST_OPEN):
         return [(account.token, entry) for account, entry in entries.items()]
@@ -365,13 +365,13 @@ async def newest_entry(log: Log, token: str) -> BudgetChanged | None:
     """The newest entry of the budget under the run token ``token``; None where there is none. Its first one is always a
     message of its own; of later ones another budget's message may stand for it."""
     seq, body = await log.newest(subject_of(token))
-    found = decode(body, seq).event if seq else None
-    if not isinstance(found, BudgetChanged) or found.scope == "run":
-        return found if isinstance(found, BudgetChanged) else None
+    newest = decode(body, seq).event if seq else None
+    if not isinstance(newest, BudgetChanged) or newest.scope == "run":
+        return newest if isinstance(newest, BudgetChanged) else None
     async with aclosing(_entries_after(log, seq)) as later:
         async for entry in later:
-            found = entry if token_of(entry.scope, entry.name) == token else found
-    return found
+            newest = entry if token_of(entry.scope, entry.name) == token else newest
+    return newest
 
 
 async def _entries_after(log: Log, seq: int) -> AsyncGenerator[BudgetChanged]:

@@ -34,23 +34,23 @@ class Measure:
 
     async def of(self, model: Model | None, request: GenerateRequest, written: Generation) -> dict[str, float]:
         """Measure ``written``, the answer to ``request`` by ``model``; None: it costs money."""
-        found = self.features(request, written)
+        signals = self.features(request, written)
         if model is None:
-            return found
+            return signals
         alike, sure = await asyncio.gather(
             self._agreement(model, request, written), self._judgement(model, request, written)
         )
-        found |= {} if alike is None else {AGREEMENT: alike}
-        return found | ({} if sure is None else {SELF_CRITIQUE: sure})
+        signals |= {} if alike is None else {AGREEMENT: alike}
+        return signals | ({} if sure is None else {SELF_CRITIQUE: sure})
 
     async def _agreement(self, model: Model, request: GenerateRequest, written: Generation) -> float | None:
         """The share of further samples with the same answer; None where none was drawn."""
-        asked = [further(request, number) for number in range(self.samples)]
-        came = await asyncio.gather(*(model.generate(one) for one in asked), return_exceptions=True)
-        for one in came:
-            if isinstance(one, BaseException) and not isinstance(one, DependencyError | TransientError):
-                raise one
-        keys = [self.key(one.text) for one in came if isinstance(one, Generation)]
+        requests = [further(request, number) for number in range(self.samples)]
+        came = await asyncio.gather(*(model.generate(sample) for sample in requests), return_exceptions=True)
+        for answer in came:
+            if isinstance(answer, BaseException) and not isinstance(answer, DependencyError | TransientError):
+                raise answer
+        keys = [self.key(answer.text) for answer in came if isinstance(answer, Generation)]
         return keys.count(self.key(written.text)) / len(keys) if keys else None
 
     async def _judgement(self, model: Model, request: GenerateRequest, written: Generation) -> float | None:

@@ -29,50 +29,50 @@ class Pins:
         self._log, self._on_change = log, on_change
         self._held: dict[tuple[str, str], Pinned | None] = {}
 
-    async def require(self, run: str, asked: str) -> None:
-        """Raises ModelChangedError where the model ``asked`` for was refused in ``run``: nothing is sent."""
-        held = await self._last(run, asked)
-        if held and held.refused:
-            raise _changed(asked, held.served, held.refused)
+    async def require(self, run: str, model: str) -> None:
+        """Raises ModelChangedError where the model ``model`` for was refused in ``run``: nothing is sent."""
+        pinned = await self._last(run, model)
+        if pinned and pinned.refused:
+            raise _changed(model, pinned.served, pinned.refused)
 
-    async def follow(self, run: str, asked: str, vendor: str, served: Served) -> tuple[int, str]:
-        """Note what ``vendor`` served for ``asked``; returns its segment, and what was served before where that is
+    async def follow(self, run: str, model: str, vendor: str, served: Served) -> tuple[int, str]:
+        """Note what ``vendor`` served for ``model``; returns its segment, and what was served before where that is
         another model.
 
         Raises:
             ModelChangedError: it is something else, and changes are refused.
         """
-        now = name_of(served.host or vendor, served.model, served.quantization)
-        held = await self._last(run, asked)
-        if held is None or held.served == now:
-            self._held[run, asked] = held or Pinned(now, 0)
-            return (held.segment if held else 0), ""
+        name = name_of(served.host or vendor, served.model, served.quantization)
+        pinned = await self._last(run, model)
+        if pinned is None or pinned.served == name:
+            self._held[run, model] = pinned or Pinned(name, 0)
+            return (pinned.segment if pinned else 0), ""
         if self._on_change == "refuse":
-            self._held[run, asked] = Pinned(held.served, held.segment, refused=now)
-            raise _changed(asked, held.served, now)
-        self._held[run, asked] = Pinned(now, held.segment + 1)
-        return held.segment + 1, held.served
+            self._held[run, model] = Pinned(pinned.served, pinned.segment, refused=name)
+            raise _changed(model, pinned.served, name)
+        self._held[run, model] = Pinned(name, pinned.segment + 1)
+        return pinned.segment + 1, pinned.served
 
-    async def _last(self, run: str, asked: str) -> Pinned | None:
-        if (run, asked) not in self._held:
+    async def _last(self, run: str, model: str) -> Pinned | None:
+        if (run, model) not in self._held:
             for name, pinned in (await self._logged(run)).items():
                 self._held.setdefault((run, name), pinned)
-            self._held.setdefault((run, asked), None)
-        return self._held[run, asked]
+            self._held.setdefault((run, model), None)
+        return self._held[run, model]
 
     async def _logged(self, run: str) -> dict[str, Pinned]:
         """What the log has of ``run``, by the model asked for."""
-        found: dict[str, Pinned] = {}
+        pins: dict[str, Pinned] = {}
         try:
             async with aclosing(self._log.read(run, (ModelCalled.__name__,))) as calls:  # type: ignore[type-var]
                 async for recorded in calls:
                     event = recorded.event
                     if isinstance(event, ModelCalled) and event.finish != "error" and event.cache != "hit":
                         name = name_of(event.host or event.provider, event.model, event.quantization)
-                        found[f"{event.provider}/{event.asked}"] = Pinned(name, event.segment)
+                        pins[f"{event.provider}/{event.asked}"] = Pinned(name, event.segment)
         except NotFoundError:  # in an archive: it begins anew
             pass
-        return found
+        return pins
 
 
 def name_of(host: str, model: str, quantization: str) -> str:
@@ -80,7 +80,7 @@ def name_of(host: str, model: str, quantization: str) -> str:
     return f"{host}/{model}" + (f" ({quantization})" if quantization else "")
 
 
-def _changed(asked: str, before: str, now: str) -> ModelChangedError:
-    why = f"{asked} was {before} in this run, and is {now} now."
+def _changed(model: str, before: str, after: str) -> ModelChangedError:
+    why = f"{model} was {before} in this run, and is {after} now."
     fix = "Set router.pin = segment to go on with it; each change is then recorded."
     return ModelChangedError("The model that this run began with", why, fix)

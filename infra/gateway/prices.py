@@ -76,31 +76,31 @@ class Prices:
             UsageError: the counts contradict each other.
         """
         _check(tokens)
-        if own := self._own.get(f"{provider}/{model}"):
-            return Price(nano(_by_setting(own, tokens) * (Decimal(str(own.batch)) if batch else 1)), SETTING)
-        found = _priced(provider, model, _usage(tokens), at, batch)
-        if found is None:
+        if setting := self._own.get(f"{provider}/{model}"):
+            return Price(nano(_by_setting(setting, tokens) * (Decimal(str(setting.batch)) if batch else 1)), SETTING)
+        priced = _priced(provider, model, _usage(tokens), at, batch)
+        if priced is None:
             return None
-        return Price(nano(found.total_price * DOLLAR), f"{_version()}, {at.astimezone(UTC):%Y-%m-%d}")
+        return Price(nano(priced.total_price * DOLLAR), f"{_version()}, {at.astimezone(UTC):%Y-%m-%d}")
 
     def rates(self, provider: str, model: str, at: datetime, batch: bool = False) -> Rates | None:
         """The dearest rates of ``model`` at ``at``, of a batched call or of one of its own, priority aside; None where
         nobody knows them."""
-        if own := self._own.get(f"{provider}/{model}"):
-            read = max(own.input, own.cache_read or 0, own.cache_write or 0)
-            share = Decimal(str(own.batch)) if batch else Decimal(1)
-            return Rates(_nano_a_token(read) * share, _nano_a_token(own.output) * share)
+        if setting := self._own.get(f"{provider}/{model}"):
+            read = max(setting.input, setting.cache_read or 0, setting.cache_write or 0)
+            share = Decimal(str(setting.batch)) if batch else Decimal(1)
+            return Rates(_nano_a_token(read) * share, _nano_a_token(setting.output) * share)
         return _rates(provider, model, at.replace(second=0, microsecond=0), batch)
 
 
 @lru_cache(maxsize=256)
 def _rates(provider: str, model: str, minute: datetime, batch: bool) -> Rates | None:
     """By the table, whose prices change on whole minutes at most; asked for before every call."""
-    found = _priced(provider, model, _usage(TokenCounts()), minute, batch)
-    if found is None:
+    priced = _priced(provider, model, _usage(TokenCounts()), minute, batch)
+    if priced is None:
         return None
-    held = vars(found.model_price)
-    return Rates(_dearest(held, _READ), _dearest(held, _WRITTEN), found.total_price * DOLLAR)
+    prices = vars(priced.model_price)
+    return Rates(_dearest(prices, _READ), _dearest(prices, _WRITTEN), priced.total_price * DOLLAR)
 
 
 def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCounts:
@@ -117,10 +117,10 @@ def read_usage(provider: str, body: Mapping[str, Any], flavor: str) -> TokenCoun
     import genai_prices
 
     try:
-        found = genai_prices.extract_usage({**body, "model": None}, provider_id=provider, api_flavor=flavor).usage
+        usage = genai_prices.extract_usage({**body, "model": None}, provider_id=provider, api_flavor=flavor).usage
     except (ValueError, LookupError) as error:
         raise _unusable(provider, str(error)) from error
-    counts = {name: found.reported_value(key) for name, key in _KEYS.items()}
+    counts = {name: usage.reported_value(key) for name, key in _KEYS.items()}
     if any(not -MOST <= value <= MOST or value != int(value) for value in counts.values()):
         raise _unusable(provider, f"A count is no whole number, or more than {MOST:,}.")
     tokens = TokenCounts(**{name: int(value) for name, value in counts.items()})
@@ -172,25 +172,25 @@ def _priced(provider: str, model: str, usage: Any, at: datetime, batch: bool) ->
 
     context = {"processing": "batch"} if batch else None
     try:
-        found = genai_prices.calc_price(
+        priced = genai_prices.calc_price(
             usage, model, provider_id=provider, genai_request_timestamp=at, price_context=context
         )
     except LookupError:
         return None
     except ValueError as error:
         raise _unusable(provider, str(error)) from error
-    held = vars(found.model_price)
-    return found if held.get("input_mtok") is not None and held.get("output_mtok") is not None else None
+    prices = vars(priced.model_price)
+    return priced if prices.get("input_mtok") is not None and prices.get("output_mtok") is not None else None
 
 
-def _by_setting(own: PriceSettings, tokens: TokenCounts) -> Decimal:
+def _by_setting(setting: PriceSettings, tokens: TokenCounts) -> Decimal:
     """Nano-dollars by prices of the settings."""
     plain = tokens.read - tokens.cache_read - tokens.cache_write
     priced = (
-        (plain, own.input),
-        (tokens.cache_read, own.input if own.cache_read is None else own.cache_read),
-        (tokens.cache_write, own.input if own.cache_write is None else own.cache_write),
-        (tokens.written, own.output),
+        (plain, setting.input),
+        (tokens.cache_read, setting.input if setting.cache_read is None else setting.cache_read),
+        (tokens.cache_write, setting.input if setting.cache_write is None else setting.cache_write),
+        (tokens.written, setting.output),
     )
     return sum((count * _nano_a_token(price) for count, price in priced), Decimal(0))
 
@@ -200,10 +200,10 @@ def _nano_a_token(price: float | Decimal) -> Decimal:
     return Decimal(str(price)) * DOLLAR / _MILLION
 
 
-def _dearest(held: Mapping[str, Any], kinds: tuple[str, ...]) -> Decimal:
+def _dearest(table: Mapping[str, Any], kinds: tuple[str, ...]) -> Decimal:
     """Nano-dollars of a token: the highest of the prices of ``kinds``, each with all its tiers."""
-    prices = [held[kind] for kind in kinds if held.get(kind) is not None]
-    flat = [one for price in prices for one in _tiers(price)]
+    prices = [table[kind] for kind in kinds if table.get(kind) is not None]
+    flat = [tier for price in prices for tier in _tiers(price)]
     return _nano_a_token(max(flat))
 
 

@@ -59,13 +59,13 @@ class RateLimits:
             if limiter := self._limiters.get(kind):
                 await limiter.acquire(min(amount, limiter.max_rate))
 
-    def learn(self, headers: Mapping[str, str], now: datetime) -> None:
+    def learn(self, headers: Mapping[str, str], at: datetime) -> None:
         """Read the headers of an answer; what is no number is no limit."""
         for kind, names in KINDS.items():
             for limit, remaining, reset in names:
                 self._resize(kind, _number(headers.get(limit)))
                 if _number(headers.get(remaining)) == 0:
-                    left = min(LONGEST_S, _span(headers.get(reset, ""), now))
+                    left = min(LONGEST_S, _span(headers.get(reset, ""), at))
                     self._closed_until = max(self._closed_until, self._clock() + left)
 
     def _resize(self, kind: str, limit: float | None) -> None:
@@ -75,13 +75,13 @@ class RateLimits:
 
 def _number(text: str | None) -> float | None:
     try:
-        found = float(text or "")
+        number = float(text or "")
     except ValueError:
         return None
-    return found if 0 <= found < float("inf") else None
+    return number if 0 <= number < float("inf") else None
 
 
-def _span(text: str, now: datetime) -> float:
+def _span(text: str, at: datetime) -> float:
     """Seconds until a reset: ``6m0s`` as OpenAI writes it, a moment (RFC 3339) as Anthropic does; else 0."""
     if parts := _SPAN.findall(text) if _SPAN.match(text) else []:
         return sum(float(count) * _SECONDS[unit] for count, unit in parts)
@@ -90,4 +90,4 @@ def _span(text: str, now: datetime) -> float:
     except ValueError:
         return 0.0
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    return max(0.0, (moment - at).total_seconds())

@@ -13,7 +13,7 @@ TUPLES = ("token_ids", "logprobs", "prompt_ids", "ends", "margins")
 def request_json(request: GenerateRequest) -> str:
     """Everything of ``request`` that an answer depends on, its seed and adapter included, in one canonical form: not
     what it is for."""
-    held: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "turns": [turn.model_dump(exclude_defaults=True, exclude={"thinking"}) for turn in request.turns],
         "tools": [asdict(tool) for tool in request.tools],
         "sampling": asdict(request.sampling),
@@ -21,14 +21,14 @@ def request_json(request: GenerateRequest) -> str:
         "prefill": request.prefill,
         "schema": request.schema,
     }
-    return json.dumps(held, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def answer_json(written: Generation) -> str:
     """An answer as it can be read again, without the rate limits of its moment."""
     served = {key: value for key, value in vars(written.served).items() if key != "limits"}
-    held = {**vars(written), "usage": written.usage.model_dump(), "served": served}
-    return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+    fields = {**vars(written), "usage": written.usage.model_dump(), "served": served}
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_answer(text: str) -> Generation:
@@ -37,6 +37,6 @@ def read_answer(text: str) -> Generation:
     Raises:
         ValueError, TypeError, KeyError: it did not.
     """
-    held = json.loads(text)
-    lists = {name: tuple(held.get(name, ())) for name in TUPLES}
-    return Generation(**{**held, **lists, "usage": Usage(**held["usage"]), "served": Served(**held["served"])})
+    fields = json.loads(text)
+    lists = {name: tuple(fields.get(name, ())) for name in TUPLES}
+    return Generation(**{**fields, **lists, "usage": Usage(**fields["usage"]), "served": Served(**fields["served"])})

@@ -13,7 +13,7 @@ from agent0.infra.gateway.billed import Books, Priced
 from agent0.infra.gateway.gateway import ELSEWHERE, Gateway, Link, LocalLink, labelled
 from agent0.infra.gateway.measure import Measure
 from agent0.infra.gateway.records import request_json
-from agent0.infra.gateway.streaming import heard, held
+from agent0.infra.gateway.streaming import heard, with_held_text
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.routing.confidence import probability
 from agent0.routing.strategies import Answer, Entry, Option, Question, Rules, Step
@@ -50,14 +50,14 @@ class StrategyGateway(Gateway):
         Raises:
             RefusedError: the strategy finds nothing to ask. Otherwise as ``Gateway.generate``.
         """
-        request, text = held(heard(self, request), self._hold)
+        request, text = with_held_text(heard(self, request), self._hold)
         talk = await _Conversation.begun(self, replace(request, margins=True))
         while len(talk.steps) < MOST_STEPS:
             talk.question = replace(talk.question, spent=self._spent[request.group] - talk.cost)
             step = self.plan.entry.decide(talk.question)
             talk.steps.append(step)
             if not step.ask:
-                written = await self._given(talk, step)
+                written = await self._finish(talk, step)
                 if text:
                     text.require_whole(written.text)
                 return written
@@ -65,13 +65,13 @@ class StrategyGateway(Gateway):
         raise RefusedError(f"The strategy {self.plan.entry.name} does not end.", f"It took {MOST_STEPS} steps.")
 
     async def _ask(self, talk: "_Conversation", step: Step) -> None:
-        link = next(one for one in self._links if one.id == step.ask)
-        asked = talk.request if link is self._links[0] else replace(talk.request, adapter=None)
-        asked = replace(asked, listen=None) if step.aside else asked
-        run, most = asked.group, link.most(asked) or 0
+        link = next(candidate for candidate in self._links if candidate.id == step.ask)
+        sent = talk.request if link is self._links[0] else replace(talk.request, adapter=None)
+        sent = replace(sent, listen=None) if step.aside else sent
+        run, most = sent.group, link.most(sent) or 0
         self._spent[run] += most  # questions at once see what the others may still cost
         try:
-            priced = await link.ask(asked, talk.route, step.reason)
+            priced = await link.ask(sent, talk.route, step.reason)
         except ELSEWHERE as error:
             talk.refuse(step, error)
             return
@@ -81,9 +81,9 @@ class StrategyGateway(Gateway):
         free = link.model if isinstance(link, LocalLink) else None
         measure, written = self.plan.measure, priced.answer
         calls = free is not None and measure.calls(written.text)
-        talk.take(link.id, priced, await measure.of(None if calls else free, asked, written), calls)
+        talk.take(link.id, priced, await measure.of(None if calls else free, sent, written), calls)
 
-    async def _given(self, talk: "_Conversation", step: Step) -> Generation:
+    async def _finish(self, talk: "_Conversation", step: Step) -> Generation:
         if step.give not in talk.written:
             raise RefusedError(f"The strategy {self.plan.entry.name} finds no model to ask.", step.reason)
         await self._note(talk, step)
@@ -100,11 +100,13 @@ class StrategyGateway(Gateway):
             strategy=plan.entry.name,
             rules={name: getattr(plan.rules, name) for name in plan.entry.reads},
             options=tuple(
-                RouteOption(model=one.model, cost=one.cost, right=one.right, refused=talk.refused.get(one.model, ""))
-                for one in talk.options
+                RouteOption(
+                    model=option.model, cost=option.cost, right=option.right, refused=talk.refused.get(option.model, "")
+                )
+                for option in talk.options
             ),
-            answers=tuple(talk.told(one) for one in talk.question.answers),
-            steps=tuple(RouteStep(ask=one.ask, give=one.give, reason=one.reason) for one in talk.steps),
+            answers=tuple(talk.route_answer(answer) for answer in talk.question.answers),
+            steps=tuple(RouteStep(ask=step.ask, give=step.give, reason=step.reason) for step in talk.steps),
             given=last.give,
             draw=talk.question.draw,
         )
@@ -117,7 +119,7 @@ class StrategyGateway(Gateway):
 
     def options(self, request: GenerateRequest) -> tuple[Option, ...]:
         """The models that ``request`` may be asked of, each with the most that it may cost."""
-        return tuple(Option(one.id, one.most(request), self.plan.right.get(one.id)) for one in self._links)
+        return tuple(Option(link.id, link.most(request), self.plan.right.get(link.id)) for link in self._links)
 
     async def question(self, request: GenerateRequest) -> Question:
         """The question as it stands before anybody was asked."""
@@ -139,7 +141,7 @@ class StrategyGateway(Gateway):
                 async for recorded in routed:
                     event = recorded.event
                     if isinstance(event, CallRouted) and event.role == self.plan.role:
-                        spent += sum(one.cost or 0 for one in event.answers)
+                        spent += sum(answer.cost or 0 for answer in event.answers)
         except NotFoundError:  # in an archive
             pass
         return spent
@@ -164,13 +166,13 @@ class _Conversation:
     @property
     def cost(self) -> int:
         """What its answers cost so far, in nano-dollars."""
-        return sum(one.cost or 0 for one in self.question.answers)
+        return sum(answer.cost or 0 for answer in self.question.answers)
 
-    def take(self, model: str, priced: Priced, found: dict[str, float], calls: bool) -> None:
+    def take(self, model: str, priced: Priced, features: dict[str, float], calls: bool) -> None:
         """Take an answer in, with its features, and whether it ``calls`` a tool at no cost."""
-        self.written[model], self.features[model] = priced.answer, found
+        self.written[model], self.features[model] = priced.answer, features
         key = self._plan.measure.key(priced.answer.text)
-        sure = probability(found, self._plan.calibrators.get(model))
+        sure = probability(features, self._plan.calibrators.get(model))
         answer = Answer(model, sha256(key)[:16], sure, priced.cost, calls)
         self.question = self.question.answered(answer)
 
@@ -182,7 +184,7 @@ class _Conversation:
         if not self.question.options and not self.question.answers:
             raise self._first
 
-    def told(self, answer: Answer) -> RouteAnswer:
+    def route_answer(self, answer: Answer) -> RouteAnswer:
         """An answer as the event has it."""
         plan = self._plan.calibrators.get(answer.model)
         return RouteAnswer(

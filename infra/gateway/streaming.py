@@ -43,7 +43,7 @@ class HeldText:
             raise StreamBrokenError("A turn is not what was passed on of it.", "Its server took some of it back.")
 
 
-def held(request: GenerateRequest, tokens: int) -> tuple[GenerateRequest, HeldText | None]:
+def with_held_text(request: GenerateRequest, tokens: int) -> tuple[GenerateRequest, HeldText | None]:
     """``request`` with what hears its tries; None where nobody listens."""
     if request.listen is None:
         return request, None
@@ -73,14 +73,14 @@ async def streamed(model: Model, request: GenerateRequest) -> AsyncGenerator[str
     grown: asyncio.Queue[str | None] = asyncio.Queue()
     writing = asyncio.ensure_future(model.generate(heard(model, replace(request, listen=grown.put_nowait))))
     writing.add_done_callback(lambda _: grown.put_nowait(None))
-    given = ""
+    passed = ""
     try:
         while (text := await grown.get()) is not None:
-            piece, given = text[len(given) :], text
+            piece, passed = text[len(passed) :], text
             if piece:
                 yield piece
         written = await writing
-        if rest := written.text[len(given) :]:
+        if rest := written.text[len(passed) :]:
             yield rest
         yield written
     finally:

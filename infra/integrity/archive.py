@@ -89,36 +89,36 @@ class Manifest:
 _FORM = TypeAdapter(Manifest)
 
 
-def manifest_of(place: Place) -> Manifest:
-    """What ``place`` says it holds.
+def manifest_of(storage: Place) -> Manifest:
+    """What ``storage`` says it holds.
 
     Raises:
         NotFoundError: it is no archive. DamagedError: the manifest does not vouch for itself.
     """
     try:
-        data = read(place, MANIFEST, LARGEST_MANIFEST)
+        data = read(storage, MANIFEST, LARGEST_MANIFEST)
         if wrong := crowded(marks(data)):
-            raise DamagedError(place.path, [f"manifest.json has {wrong}"])
+            raise DamagedError(storage.path, [f"manifest.json has {wrong}"])
         raw = json.loads(data)
         stated = raw.pop("sha256")
         if raw.get("format") != FORMAT:
             why = f"It is of format {str(raw.get('format'))[:40]!r}; this Agent0 reads {FORMAT}."
             raise LogError(
-                f"The archive {place.path} cannot be read.", why, "Use the Agent0 that wrote it, or a newer one."
+                f"The archive {storage.path} cannot be read.", why, "Use the Agent0 that wrote it, or a newer one."
             )
         if stated != _digest(raw):
-            raise DamagedError(place.path, ["manifest.json does not have the digest that it states"])
+            raise DamagedError(storage.path, ["manifest.json does not have the digest that it states"])
         return _possible(_FORM.validate_json(json.dumps(raw), strict=True))
     except FileNotFoundError:
-        raise NotFoundError(f"{place.path} is no archive.", "It has no manifest.json.") from None
+        raise NotFoundError(f"{storage.path} is no archive.", "It has no manifest.json.") from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])[:200]
-        raise DamagedError(place.path, [f"manifest.json cannot be read: {where}: {first['msg']}"]) from error
+        raise DamagedError(storage.path, [f"manifest.json cannot be read: {where}: {first['msg']}"]) from error
     except RecursionError as error:
-        raise DamagedError(place.path, ["manifest.json cannot be read: it is nested too deeply"]) from error
+        raise DamagedError(storage.path, ["manifest.json cannot be read: it is nested too deeply"]) from error
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise DamagedError(place.path, [f"manifest.json cannot be read: {str(error)[:300]}"]) from error
+        raise DamagedError(storage.path, [f"manifest.json cannot be read: {str(error)[:300]}"]) from error
 
 
 def _possible(manifest: Manifest) -> Manifest:
@@ -137,26 +137,28 @@ def _possible(manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _require_segments(held: Manifest) -> None:
-    due = held.first
-    for one in held.segments:
-        if not due <= one.first <= one.last <= min(held.last, one.first + MOST - 1):
-            raise ValueError(f"no segment holds events {one.first} to {one.last}")
-        if not 0 < one.bytes <= LARGEST_SEGMENT:
-            raise ValueError(f"events {one.first} to {one.last} cannot take {one.bytes} bytes")
-        if one.file != _segment_name(one.first, one.last):
-            raise ValueError(f"{one.file[:80]!r} is no name of events {one.first} to {one.last}")
-        due = one.last + 1
+def _require_segments(manifest: Manifest) -> None:
+    due = manifest.first
+    for segment in manifest.segments:
+        if not due <= segment.first <= segment.last <= min(manifest.last, segment.first + MOST - 1):
+            raise ValueError(f"no segment holds events {segment.first} to {segment.last}")
+        if not 0 < segment.bytes <= LARGEST_SEGMENT:
+            raise ValueError(f"events {segment.first} to {segment.last} cannot take {segment.bytes} bytes")
+        if segment.file != _segment_name(segment.first, segment.last):
+            raise ValueError(f"{segment.file[:80]!r} is no name of events {segment.first} to {segment.last}")
+        due = segment.last + 1
 
 
-def _require_artifacts(held: tuple[Artifact, ...]) -> None:
-    seen: set[str] = set()
-    for one in held:
-        if one.sha256 in seen:
-            raise ValueError(f"artifact {one.sha256[:12]!r} is listed twice")
-        if not 0 <= one.size <= most_of(one):
-            raise ValueError(f"artifact {one.sha256[:12]!r} of {one.size} bytes; at most {most_of(one)} are read")
-        seen.add(one.sha256)
+def _require_artifacts(artifacts: tuple[Artifact, ...]) -> None:
+    digests: set[str] = set()
+    for artifact in artifacts:
+        if artifact.sha256 in digests:
+            raise ValueError(f"artifact {artifact.sha256[:12]!r} is listed twice")
+        if not 0 <= artifact.size <= most_of(artifact):
+            raise ValueError(
+                f"artifact {artifact.sha256[:12]!r} of {artifact.size} bytes; at most {most_of(artifact)} are read"
+            )
+        digests.add(artifact.sha256)
 
 
 def most_of(artifact: Artifact) -> int:
@@ -164,9 +166,9 @@ def most_of(artifact: Artifact) -> int:
     return LARGEST_JSON if may_name(artifact) else LARGEST_ARTIFACT
 
 
-def crowded(found: int) -> str:
-    """What is wrong with JSON of ``found`` brackets and commas; empty where it is read."""
-    return f"{found:,} brackets and commas, and at most {MOST_MARKS:,} are read" if found > MOST_MARKS else ""
+def crowded(count: int) -> str:
+    """What is wrong with JSON of ``count`` brackets and commas; empty where it is read."""
+    return f"{count:,} brackets and commas, and at most {MOST_MARKS:,} are read" if count > MOST_MARKS else ""
 
 
 def _segment_name(first: int, last: int) -> str:
@@ -191,11 +193,11 @@ def stretches(seqs: list[int]) -> tuple[int, ...]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def bodies_of(place: Place, segment: Segment) -> tuple[Bodies, list[str]]:
+def bodies_of(storage: Place, segment: Segment) -> tuple[Bodies, list[str]]:
     """The events of ``segment``, and what is wrong with it: they are what could be read of it."""
     where = f"{segment.file} (events {segment.first} to {segment.last})"
     try:
-        packed = read(place, segment.file, segment.bytes + (segment.bytes >> 7) + 1024)
+        packed = read(storage, segment.file, segment.bytes + (segment.bytes >> 7) + 1024)
     except FileNotFoundError:
         return [], [f"{where} is missing"]
     except DamagedError as error:
@@ -207,28 +209,28 @@ def bodies_of(place: Place, segment: Segment) -> tuple[Bodies, list[str]]:
         data = zstandard.ZstdDecompressor().decompress(packed)
     except zstandard.ZstdError as error:
         return [], [*wrong, f"{where} cannot be unpacked: {error}"]
-    held, more = _lines(data, segment, where)
-    return held, wrong + more
+    bodies, more = _lines(data, segment, where)
+    return bodies, wrong + more
 
 
 def _lines(data: bytes, segment: Segment, where: str) -> tuple[Bodies, list[str]]:
-    held: Bodies = []
+    bodies: Bodies = []
     for number, line in enumerate(data.split(b"\n")[:-1]):
-        found = _LINE.match(line)
-        if not found or not line.endswith(b"}"):
-            return held, [f"{where}: line {number + 1} is no event"]
-        seq, due = int(found[1]), segment.first + number
+        match = _LINE.match(line)
+        if not match or not line.endswith(b"}"):
+            return bodies, [f"{where}: line {number + 1} is no event"]
+        seq, due = int(match[1]), segment.first + number
         if seq != due:
-            return held, [f"{where}: event {seq} stands where {due} should"]
+            return bodies, [f"{where}: event {seq} stands where {due} should"]
         if wrong := crowded(marks(line)):
-            return held, [f"{where}: event {seq} has {wrong}"]
-        held.append((seq, line[found.end() : -1]))
-    if len(held) != segment.last - segment.first + 1:
-        return held, [f"{where} ends at event {held[-1][0] if held else segment.first - 1}"]
-    return held, []
+            return bodies, [f"{where}: event {seq} has {wrong}"]
+        bodies.append((seq, line[match.end() : -1]))
+    if len(bodies) != segment.last - segment.first + 1:
+        return bodies, [f"{where} ends at event {bodies[-1][0] if bodies else segment.first - 1}"]
+    return bodies, []
 
 
-def events_of(place: Place, manifest: Manifest, after: int = 0, until: int = 0) -> Iterator[Bodies]:
+def events_of(storage: Place, manifest: Manifest, after: int = 0, until: int = 0) -> Iterator[Bodies]:
     """Segment by segment what has after < seq <= until (0: to the end).
 
     Raises:
@@ -237,10 +239,10 @@ def events_of(place: Place, manifest: Manifest, after: int = 0, until: int = 0) 
     for segment in manifest.segments:
         if segment.last <= after or (until and segment.first > until):
             continue
-        held, wrong = bodies_of(place, segment)
+        bodies, wrong = bodies_of(storage, segment)
         if wrong:
-            raise DamagedError(place.path, wrong)
-        yield [(seq, body) for seq, body in held if seq > after and not (until and seq > until)]
+            raise DamagedError(storage.path, wrong)
+        yield [(seq, body) for seq, body in bodies if seq > after and not (until and seq > until)]
 
 
 def artifact_name(artifact: Artifact) -> str:
@@ -257,7 +259,7 @@ class Writer:
 
     path: Path
     segments: list[Segment] = field(default_factory=list)
-    _held: Bodies = field(default_factory=list)
+    _bodies: Bodies = field(default_factory=list)
     _size: int = 0
 
     def __enter__(self) -> "Writer":
@@ -277,9 +279,9 @@ class Writer:
         """One more event, right behind the last one."""
         if b"\n" in body:
             raise LogError(f"Event {seq} cannot be put into an archive.", "Its body has more than one line.")
-        if self._held and (len(self._held) == EVENTS or self._size + len(body) > BYTES):
+        if self._bodies and (len(self._bodies) == EVENTS or self._size + len(body) > BYTES):
             self._cut()
-        self._held.append((seq, body))
+        self._bodies.append((seq, body))
         self._size += len(body)
 
     def add_artifact(self, artifact: Artifact, data: bytes) -> None:
@@ -294,7 +296,7 @@ class Writer:
 
     def close(self) -> tuple[Segment, ...]:
         """All events are there."""
-        if self._held:
+        if self._bodies:
             self._cut()
         return tuple(self.segments)
 
@@ -312,20 +314,20 @@ class Writer:
         return text
 
     def _cut(self) -> None:
-        first, last = self._held[0][0], self._held[-1][0]
-        data = b"".join(b'{"seq":%d,"body":%b}\n' % one for one in self._held)
+        first, last = self._bodies[0][0], self._bodies[-1][0]
+        data = b"".join(b'{"seq":%d,"body":%b}\n' % entry for entry in self._bodies)
         packed = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(data)
         name = _segment_name(first, last)
         _write(self._made / name, packed)
         self.segments.append(Segment(name, first, last, len(data), hashlib.sha256(packed).hexdigest()))
-        self._held, self._size = [], 0
+        self._bodies, self._size = [], 0
 
     def _pack(self) -> None:
         packed = self._made / "packed"
         with packed.open("wb") as file:
             with tarfile.open(fileobj=file, mode="w") as tar:
-                for one in sorted(p for p in self._made.rglob("*") if p.is_file() and p != packed):
-                    tar.add(one, str(one.relative_to(self._made)))
+                for path in sorted(p for p in self._made.rglob("*") if p.is_file() and p != packed):
+                    tar.add(path, str(path.relative_to(self._made)))
             file.flush()
             os.fsync(file.fileno())
         packed.rename(self.path)
@@ -337,8 +339,8 @@ def _require_readable(what: str, size: int, most: int) -> None:
         raise LogError("The archive could not be read again.", why, "Export one run at a time: --run RUN")
 
 
-def _require_parsed(what: str, found: int) -> None:
-    if why := crowded(found):
+def _require_parsed(what: str, count: int) -> None:
+    if why := crowded(count):
         fix = "Export one run at a time: --run RUN"
         raise LogError("The archive could not be read again.", f"{what} has {why} of an archive.", fix)
 

@@ -28,42 +28,44 @@ class _Found:
     """Digests of artifacts that events name, and artifacts that these name."""
 
 
-def examine(place: Place, manifest: Manifest) -> list[str]:
-    """Everything that is wrong with the events and artifacts of ``place``; nothing, where all is as it was."""
-    found = _Found(Chain(last=manifest.first - 1, digest=manifest.before), manifest.first)
-    _events(found, place, manifest)
-    if not found.wrong:
-        found.wrong += _against(found.chain, manifest)
+def examine(storage: Place, manifest: Manifest) -> list[str]:
+    """Everything that is wrong with the events and artifacts of ``storage``; nothing, where all is as it was."""
+    findings = _Found(Chain(last=manifest.first - 1, digest=manifest.before), manifest.first)
+    _events(findings, storage, manifest)
+    if not findings.wrong:
+        findings.wrong += _against(findings.chain, manifest)
     for artifact in manifest.artifacts:
-        _artifact(found, place, artifact)
-    return found.wrong or _unaccounted(found.named, manifest)
+        _artifact(findings, storage, artifact)
+    return findings.wrong or _unaccounted(findings.named, manifest)
 
 
-def _events(found: _Found, place: Place, manifest: Manifest) -> None:
+def _events(findings: _Found, storage: Place, manifest: Manifest) -> None:
     failed = 0
     for segment in manifest.segments:
         if failed == MOST_WRONG:
-            found.wrong.append(f"{failed} segments cannot be read; those after event {found.due - 1} were not tried")
+            findings.wrong.append(
+                f"{failed} segments cannot be read; those after event {findings.due - 1} were not tried"
+            )
             return
-        if segment.first != found.due:
-            found.wrong.append(f"events {found.due} to {segment.first - 1} are in no segment")
-        held, wrong = bodies_of(place, segment)
-        if any(is_earlier(body) for _, body in held):
-            raise EarlierLogError.of(f"The archive {place.path}")
-        found.wrong += wrong or [str(one) for seq, body in held for one in found.chain.feed(seq, body)]
+        if segment.first != findings.due:
+            findings.wrong.append(f"events {findings.due} to {segment.first - 1} are in no segment")
+        bodies, wrong = bodies_of(storage, segment)
+        if any(is_earlier(body) for _, body in bodies):
+            raise EarlierLogError.of(f"The archive {storage.path}")
+        findings.wrong += wrong or [str(problem) for seq, body in bodies for problem in findings.chain.feed(seq, body)]
         failed += bool(wrong)
         if wrong:
-            found.chain.skip(max(segment.last, found.chain.last), "unreadable", "")
-        found.named |= _named(held)
-        found.due = segment.last + 1
-    if found.due != manifest.last + 1:
-        found.wrong.append(f"events {found.due} to {manifest.last} are in no segment")
+            findings.chain.skip(max(segment.last, findings.chain.last), "unreadable", "")
+        findings.named |= _named(bodies)
+        findings.due = segment.last + 1
+    if findings.due != manifest.last + 1:
+        findings.wrong.append(f"events {findings.due} to {manifest.last} are in no segment")
 
 
-def _named(held: Bodies) -> set[str]:
+def _named(bodies: Bodies) -> set[str]:
     """Artifacts that these events name. A body that cannot be read names none: its seal says that it was changed."""
     out: set[str] = set()
-    for _, body in held:
+    for _, body in bodies:
         if b'"media"' in body:
             try:
                 out |= {artifact.sha256 for artifact in named(json.loads(body)["data"])}
@@ -85,34 +87,34 @@ def _spread(manifest: Manifest) -> list[int]:
     return sorted(seq for first, last in pairs for seq in range(first, last + 1))
 
 
-def _artifact(found: _Found, place: Place, artifact: Artifact) -> None:
+def _artifact(findings: _Found, storage: Place, artifact: Artifact) -> None:
     if not re.fullmatch("[0-9a-f]{64}", artifact.sha256):
-        found.wrong.append(f"{artifact.sha256[:64]!r} is no digest of an artifact")
+        findings.wrong.append(f"{artifact.sha256[:64]!r} is no digest of an artifact")
         return
     name, rolling, kept = artifact_name(artifact), hashlib.sha256(), bytearray()
     try:
-        for part in place.parts(name, artifact.size):
+        for part in storage.parts(name, artifact.size):
             rolling.update(part)
             if may_name(artifact):
                 kept += part
     except FileNotFoundError:
-        found.wrong.append(f"artifact {artifact.sha256[:12]} is missing")
+        findings.wrong.append(f"artifact {artifact.sha256[:12]} is missing")
         return
     except DamagedError as error:
-        found.wrong += error.found
+        findings.wrong += error.found
         return
     if rolling.hexdigest() != artifact.sha256:
-        found.wrong.append(f"artifact {artifact.sha256[:12]} does not have its digest")
+        findings.wrong.append(f"artifact {artifact.sha256[:12]} does not have its digest")
     elif may_name(artifact):
-        _within(found, artifact, bytes(kept))
+        _within(findings, artifact, bytes(kept))
 
 
-def _within(found: _Found, artifact: Artifact, content: bytes) -> None:
+def _within(findings: _Found, artifact: Artifact, content: bytes) -> None:
     """What ``artifact`` names in turn."""
     if wrong := crowded(marks_at_once(artifact, content)):
-        found.wrong.append(f"artifact {artifact.sha256[:12]} has {wrong}")
+        findings.wrong.append(f"artifact {artifact.sha256[:12]} has {wrong}")
     else:
-        found.named |= {other.sha256 for other in named_within(artifact, content)}
+        findings.named |= {other.sha256 for other in named_within(artifact, content)}
 
 
 def _unaccounted(named: set[str], manifest: Manifest) -> list[str]:

@@ -36,11 +36,11 @@ class DamagedError(LogError):
     """An archive is not what it was, or is none that Agent0 writes. ``found`` has everything that is wrong, with its
     place."""
 
-    def __init__(self, path: Path, found: list[str]) -> None:
-        self.found = tuple(found)
-        more = f" And {len(found) - 1} more." if len(found) > 1 else ""
+    def __init__(self, path: Path, problems: list[str]) -> None:
+        self.found = tuple(problems)
+        more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
         super().__init__(
-            f"The archive {path} is damaged.", f"{found[0]}.{more}", "Nothing was changed. Use a whole copy."
+            f"The archive {path} is damaged.", f"{problems[0]}.{more}", "Nothing was changed. Use a whole copy."
         )
 
 
@@ -58,9 +58,9 @@ class Place(Protocol):
         ...
 
 
-def read(place: Place, name: str, most: int) -> bytes:
-    """One file of ``place``, whole; raises what ``parts`` does."""
-    return b"".join(place.parts(name, most))
+def read(storage: Place, name: str, most: int) -> bytes:
+    """One file of ``storage``, whole; raises what ``parts`` does."""
+    return b"".join(storage.parts(name, most))
 
 
 class _Folder:

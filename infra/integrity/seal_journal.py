@@ -85,8 +85,8 @@ class Known:
     @property
     def newest(self) -> Seal | None:
         """The newest seal of the present stream."""
-        held = [seal for seal in self.seals[-1:] if self.stream and seal.seq >= self.stream.first]
-        return held[0] if held else None
+        seals = [seal for seal in self.seals[-1:] if self.stream and seal.seq >= self.stream.first]
+        return seals[0] if seals else None
 
     @property
     def runs(self) -> dict[str, str]:
@@ -143,8 +143,8 @@ class SealFile:
 
     def _note(self, facts: Sequence[Stream | Seal | Archived]) -> None:
         with self._locked():
-            known = self.read()
-            new = [fact for fact in facts if _is_new(fact, known)]
+            recorded = self.read()
+            new = [fact for fact in facts if _is_new(fact, recorded)]
             if not new:
                 return
             self._cut_torn()
@@ -186,10 +186,10 @@ class SealFile:
 
 def _typed(fact: Any) -> Stream | Seal | Archived:
     """``fact``; raises TypeError where a field is of another type than it is declared with."""
-    for one in fields(fact):
-        value, within = getattr(fact, one.name), get_args(one.type)[:1]
-        if not all(type(each) in within for each in value) if within else type(value) is not one.type:
-            raise TypeError(f"{one.name} is {value!r}")
+    for member in fields(fact):
+        value, within = getattr(fact, member.name), get_args(member.type)[:1]
+        if not all(type(each) in within for each in value) if within else type(value) is not member.type:
+            raise TypeError(f"{member.name} is {value!r}")
     return fact  # type: ignore[no-any-return]
 
 
@@ -197,12 +197,12 @@ def write_facts(path: Path, facts: Sequence[Stream | Seal | Archived]) -> None:
     """Add lines to a file of seals; on disk when this returns."""
     names = {kind: name for name, kind in _KINDS.items()}
     lines = [json.dumps({"what": names[type(fact)], **asdict(fact)}, separators=(",", ":")) + "\n" for fact in facts]
-    made = not path.exists()
+    is_new = not path.exists()
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:  # noqa: PTH123 - 0600 from birth
         file.write("".join(lines).encode())
         file.flush()
         os.fsync(file.fileno())
-    if made:
+    if is_new:
         sync_folder(path.parent)
 
 
@@ -215,7 +215,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _is_new(fact: Stream | Seal | Archived, known: Known) -> bool:
+def _is_new(fact: Stream | Seal | Archived, recorded: Known) -> bool:
     if isinstance(fact, Seal):
-        return not known.seals or fact.seq > known.seals[-1].seq
-    return fact not in (known.streams if isinstance(fact, Stream) else known.archives)
+        return not recorded.seals or fact.seq > recorded.seals[-1].seq
+    return fact not in (recorded.streams if isinstance(fact, Stream) else recorded.archives)

@@ -31,12 +31,12 @@ Copy = Callable[[int, int], Mapping[int, bytes]]
 class BrokenLogError(LogError):
     """The log is not what it was. ``found`` has every difference."""
 
-    def __init__(self, found: Sequence[Difference]) -> None:
-        self.found = tuple(found)
-        rest = f" And {len(found) - 1} more." if len(found) > 1 else ""
+    def __init__(self, differences: Sequence[Difference]) -> None:
+        self.found = tuple(differences)
+        rest = f" And {len(differences) - 1} more." if len(differences) > 1 else ""
         super().__init__(
             "The log was altered or damaged.",
-            f"{str(found[0])[:1].upper()}{str(found[0])[1:]}.{rest}",
+            f"{str(differences[0])[:1].upper()}{str(differences[0])[1:]}.{rest}",
             "Nothing was written. `agent0 events verify` says all that is wrong. Put the store back from a copy, or "
             "bring an archive into an empty data folder: AGENT0_HOME=… agent0 events import ARCHIVE",
         )
@@ -71,21 +71,21 @@ async def check(log: Log, file: SealFile, reached: int = 0, copy: Copy = _nothin
     Raises:
         BrokenLogError: the log is not what it was.
     """
-    known = file.read()
+    recorded = file.read()
     folder = log.server.folder
     if folder and (folder / UNCLEAN).exists():
         async with provisioning(folder, "verify.lock"):
             if (folder / UNCLEAN).exists():
-                require((await verify(log, known, (), reached, copy)).differences)
+                require((await verify(log, recorded, (), reached, copy)).differences)
                 (folder / UNCLEAN).unlink()
     info = await log.info()
-    require(extent(info, known, reached))
+    require(extent(info, recorded, reached))
     if info.lost:
-        require((await verify(log, known, (), reached, copy)).differences)
-    chain = begin(known)
-    require([d async for d in _newest_differs(log, known)])
-    async for found in through(log, chain, info.last_seq):
-        require([found])
+        require((await verify(log, recorded, (), reached, copy)).differences)
+    chain = begin(recorded)
+    require([d async for d in _newest_differs(log, recorded)])
+    async for difference in through(log, chain, info.last_seq):
+        require([difference])
     file.note(*chain.met)
 
 
@@ -95,48 +95,48 @@ async def first_sight(log: Log) -> Known:
     return Known(streams=(Stream(info.created, max(1, info.first_seq)),))
 
 
-def extent(info: LogInfo, known: Known, reached: int) -> list[Difference]:
+def extent(info: LogInfo, recorded: Known, reached: int) -> list[Difference]:
     """Whether the stream is the one that is known, and as long as it was."""
-    stream = known.stream
+    stream = recorded.stream
     if stream is None:
         return []
     first, last = max(1, info.first_seq), info.last_seq
     if info.created != stream.created:
         why = f"it is another stream: made at {info.created}, not at {stream.created}"
         return [Difference("replaced", first, last, why)]
-    found = []
+    differences = []
     if first > stream.first:
-        found.append(Difference("missing", stream.first, first - 1, "the log begins behind them"))
-    highest = max(known.newest.seq if known.newest else 0, stream.last, reached)
+        differences.append(Difference("missing", stream.first, first - 1, "the log begins behind them"))
+    highest = max(recorded.newest.seq if recorded.newest else 0, stream.last, reached)
     if last < highest:
         who = "the tables have seen" if reached == highest else "the data folder has noted"
-        found.append(Difference("truncated", last + 1, highest, f"the log ends before them; {who} {highest:,}"))
-    return found
+        differences.append(Difference("truncated", last + 1, highest, f"the log ends before them; {who} {highest:,}"))
+    return differences
 
 
-async def _newest_differs(log: Log, known: Known) -> AsyncIterator[Difference]:
-    if seal := known.newest:
+async def _newest_differs(log: Log, recorded: Known) -> AsyncIterator[Difference]:
+    if seal := recorded.newest:
         with contextlib.suppress(NotFoundError):
             if seal_of(seal.seq, await log.body(seal.seq)) == seal:
                 return
         yield Difference("seal", seal.seq, seal.seq, "the seal that was noted in the data folder is not here")
 
 
-def require(found: Sequence[Difference]) -> None:
+def require(differences: Sequence[Difference]) -> None:
     """Require that verification found no difference.
 
     Raises:
         BrokenLogError: there is one.
     """
-    if found:
-        raise BrokenLogError(found)
+    if differences:
+        raise BrokenLogError(differences)
 
 
-def begin(known: Known, whole: bool = False) -> Chain:
+def begin(recorded: Known, whole: bool = False) -> Chain:
     """Right behind the newest seal that is known; at the beginning where there is none, or where ``whole``."""
-    if known.newest and not whole:
-        return Chain.after(known.newest)
-    stream = known.stream or Stream("")
+    if recorded.newest and not whole:
+        return Chain.after(recorded.newest)
+    stream = recorded.stream or Stream("")
     return Chain(last=stream.first - 1, digest=stream.digest)
 
 
@@ -146,13 +146,13 @@ async def through(log: Log, chain: Chain, until: int) -> AsyncIterator[Differenc
         try:
             async with aclosing(log.read_bodies(chain.last, until)) as chunks:  # type: ignore[type-var]
                 async for chunk in chunks:
-                    for one in (d for seq, body in chunk for d in chain.feed(seq, body)):
-                        yield one
+                    for difference in (d for seq, body in chunk for d in chain.feed(seq, body)):
+                        yield difference
             if chain.last < until:
                 raise GapError(chain.last)
         except GapError as gap:
-            for one in await _behind(log, chain, gap, until):
-                yield one
+            for difference in await _behind(log, chain, gap, until):
+                yield difference
 
 
 async def _behind(log: Log, chain: Chain, gap: GapError, until: int) -> list[Difference]:
@@ -188,41 +188,43 @@ async def _is_readable(log: Log, seq: int) -> bool:
 
 
 async def verify(
-    log: Log, known: Known, kept: Sequence[Seal] = (), reached: int = 0, copy: Copy = _nothing
+    log: Log, recorded: Known, kept: Sequence[Seal] = (), reached: int = 0, copy: Copy = _nothing
 ) -> Verified:
-    """Read the whole log and compare it with its own seals, with those noted outside it (``known``, and ``kept`` with
-    the tables), and where a segment differs with a ``copy`` of its events, to say which."""
+    """Read the whole log and compare it with its own seals, with those noted outside it (``recorded``, and ``kept``
+    with the tables), and where a segment differs with a ``copy`` of its events, to say which."""
     info = await log.info()
-    chain, found = begin(known, whole=True), extent(info, known, reached)
-    async for one in through(log, chain, info.last_seq):
-        found += await _localised(log, one, copy) if one.problem == "changed" else [one]
-    if known.stream is not None:
+    chain, differences = begin(recorded, whole=True), extent(info, recorded, reached)
+    async for difference in through(log, chain, info.last_seq):
+        differences += await _localised(log, difference, copy) if difference.problem == "changed" else [difference]
+    if recorded.stream is not None:
         why = "it was taken out, and no archive that was imported here says so"
-        found += [
+        differences += [
             Difference("hidden", s, s, why)
             for s in chain.redacted
-            if not known.stream.admits(s) and s not in log.asides
+            if not recorded.stream.admits(s) and s not in log.asides
         ]
     met, begins = {seal.seq: seal for seal in chain.met}, max(1, info.first_seq)
-    for seals in (known.seals, kept):
+    for seals in (recorded.seals, kept):
         new = compare_seals(seals, met, begins, info.last_seq)
-        found += [one for one in new if not any(_same_place(one, other) for other in found)]
+        differences += [
+            difference for difference in new if not any(_same_place(difference, other) for other in differences)
+        ]
     sealed = chain.met[-1].last if chain.met else 0
-    told_all = tuple(sorted(found, key=lambda one: one.first))
+    told_all = tuple(sorted(differences, key=lambda difference: difference.first))
     return Verified(begins, info.last_seq, info.created, len(met), sealed, len(chain.redacted), told_all)
 
 
-def _same_place(one: Difference, other: Difference) -> bool:
-    return other.first <= one.first and one.last <= other.last
+def _same_place(difference: Difference, other: Difference) -> bool:
+    return other.first <= difference.first and difference.last <= other.last
 
 
 async def _localised(log: Log, segment: Difference, copy: Copy) -> list[Difference]:
-    known = copy(segment.first, segment.last)
-    held: dict[int, bytes] = {}
+    copied = copy(segment.first, segment.last)
+    digests: dict[int, bytes] = {}
     async with aclosing(log.read_bodies(segment.first - 1, segment.last)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks:
-            held |= {seq: digest_of(body) for seq, body in chunk}
-    return localise(segment, held, known)
+            digests |= {seq: digest_of(body) for seq, body in chunk}
+    return localise(segment, digests, copied)
 
 
 # --- sealing ----------------------------------------------------------------------------------------------------------
@@ -304,9 +306,9 @@ class Sealer:
         """Behind the newest seal that is in the log, whoever wrote it."""
         self._newest, body = await self._log.newest(SUBJECT)
         self._created = (await self._log.info()).created
-        seal, known = seal_of(self._newest, body) if self._newest else None, self._file.read()
+        seal, recorded = seal_of(self._newest, body) if self._newest else None, self._file.read()
         if seal is None:
-            return begin(replace(known, seals=()))
+            return begin(replace(recorded, seals=()))
         await asyncio.to_thread(self._file.note, seal)
         return Chain.after(seal)
 

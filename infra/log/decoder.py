@@ -25,9 +25,9 @@ class Decoder:
         Raises:
             ValueError: there is none, see ``agent0.events.base.decode``.
         """
-        held = self._held.get(seq)
-        if held is not None and held[0] == body:
-            return held[1]
+        cached = self._held.get(seq)
+        if cached is not None and cached[0] == body:
+            return cached[1]
         recorded = decode(body, seq)
         if keep:
             self._keep(seq, body, recorded)

@@ -25,7 +25,7 @@ from agent0.infra.log.nats_server import Role, Server
 from agent0.infra.log.publishing import NO_STREAM, AgainError, DuplicateError, body_of, marks, stored_at
 from agent0.infra.log.reader import Query, Stored, pull
 from agent0.infra.log.set_aside import SUBJECT as ASIDES
-from agent0.infra.log.set_aside import Asides, decoded_body, read_asides, seen
+from agent0.infra.log.set_aside import Asides, decoded_body, read_asides, visible_body
 from agent0.infra.log.streams import EVENTS
 
 BATCH = 1000
@@ -121,10 +121,10 @@ class Log:
             raise LogError("An id occurs twice in one append.", "Ids name facts.", "Give each event its own id.")
         if not queued:
             await self.queue.join()
-        found: list[int] = []
+        sequences: list[int] = []
         for start in range(0, len(recorded), BATCH):
-            found += await self._append_part(recorded[start : start + BATCH])
-        return found
+            sequences += await self._append_part(recorded[start : start + BATCH])
+        return sequences
 
     async def append_behind(self, events: Sequence[Recorded], last: int, among: str) -> int:
         """Store ``events``, all or none, where the newest event of the subjects ``among``, to which the first of them
@@ -150,20 +150,20 @@ class Log:
         bodies = {r.id: body_of(r) for r in part}
         self.wrote = True
         floor, deadline = self._floor, monotonic() + self.patience_s
-        known: dict[str, int] = {}
-        while missing := [r for r in part if r.id not in known]:
+        stored: dict[str, int] = {}
+        while missing := [r for r in part if r.id not in stored]:
             try:
-                known |= await self._send(missing, bodies)
+                stored |= await self._send(missing, bodies)
             except DuplicateError:
                 # Within the server's window, so stored by us, by another process or by an earlier life of this one.
-                known |= await self._require_stored(missing)
+                stored |= await self._require_stored(missing)
             except (Error, TimeoutError, AgainError) as error:
                 if self._link.denied or monotonic() > deadline:
                     raise self._link.away("append") from error
                 await asyncio.sleep(0.2)
-                known |= await self._landed(missing, floor)
-        self._floor = max(floor, *known.values())
-        return [known[r.id] for r in part]
+                stored |= await self._landed(missing, floor)
+        self._floor = max(floor, *stored.values())
+        return [stored[r.id] for r in part]
 
     async def _send(
         self,
@@ -177,8 +177,8 @@ class Log:
         async with asyncio.timeout(ANSWER_S):
             await self._link.ready()
         for n, r in enumerate(events[:-1], 1):
-            place = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
-            await client.publish(r.subject, bodies[r.id], headers=marks(r, newest, among) | place)
+            position = {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(n)}
+            await client.publish(r.subject, bodies[r.id], headers=marks(r, newest, among) | position)
         last = events[-1]
         headers = {**marks(last, newest, among), "Nats-Expected-Stream": EVENTS}
         if len(events) > 1:
@@ -200,22 +200,22 @@ class Log:
             return {}
 
     async def _require_stored(self, events: Sequence[Recorded]) -> dict[str, int]:
-        if known := await self._stored(events, 0):
-            return known
+        if stored := await self._stored(events, 0):
+            return stored
         why = "The server calls an id a duplicate that the log does not hold."
         raise LogError("An append was refused.", why, "Was the store altered? Run `agent0 doctor`.")
 
     async def _stored(self, events: Sequence[Recorded], after: int) -> dict[str, int]:
         """Which of ``events`` the log holds after ``after``: id -> sequence. Reads headers only."""
-        wanted, known = {r.id for r in events}, dict[str, int]()
+        missing, stored = {r.id for r in events}, dict[str, int]()
         subjects = tuple(sorted({f"a0.ev.{r.run}.>" for r in events}))
         async with aclosing(pull(self._link, Query(subjects, after, headers_only=True))) as chunks:
             async for chunk in chunks:
                 ids = (((s.message.headers or {}).get("Nats-Msg-Id", ""), s.seq) for s in chunk)
-                known |= {id: seq for id, seq in ids if id in wanted}
-                if len(known) == len(wanted):
+                stored |= {id: seq for id, seq in ids if id in missing}
+                if len(stored) == len(missing):
                     break
-        return known
+        return stored
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class Log:
         """
         async with aclosing(pull(self._link, Query((), after, until, follow))) as chunks:
             async for chunk in chunks:
-                yield [(s.seq, seen(self.asides, s.seq, s.message.data)) for s in chunk]
+                yield [(s.seq, visible_body(self.asides, s.seq, s.message.data)) for s in chunk]
 
     async def message(self, seq: int) -> Recorded:
         """The event at ``seq``.
@@ -283,7 +283,7 @@ class Log:
             raise NotFoundError(f"The log has no event {seq}.", fix=fix) from error
         except (Error, TimeoutError) as error:
             raise self._link.away("read an event") from error
-        return seen(self.asides, seq, raw.data or b"")
+        return visible_body(self.asides, seq, raw.data or b"")
 
     async def newest(self, subject: str) -> tuple[int, bytes]:
         """Sequence and body of the newest event of ``subject``; (0, nothing) where there is none."""
@@ -294,9 +294,9 @@ class Log:
         there is none."""
         return await self._of(subject, seq=after + 1, next=True)
 
-    async def _of(self, subject: str, **place: Any) -> tuple[int, bytes]:
+    async def _of(self, subject: str, **options: Any) -> tuple[int, bytes]:
         try:
-            raw = await apart(self._link.client.jsm().get_msg(EVENTS, subject=subject, **place))
+            raw = await apart(self._link.client.jsm().get_msg(EVENTS, subject=subject, **options))
         except NoSuchMessageError:
             return 0, b""
         except (Error, TimeoutError) as error:
@@ -353,8 +353,8 @@ class Log:
 
 
 def _lost(state: Mapping[str, Any]) -> int:
-    first, last, held = state["first_seq"], state["last_seq"], state["messages"]
-    return int(last - first + 1 - held) if last >= first else 0
+    first, last, messages = state["first_seq"], state["last_seq"], state["messages"]
+    return int(last - first + 1 - messages) if last >= first else 0
 
 
 def _subjects(run: str, types: Iterable[str]) -> tuple[str, ...]:

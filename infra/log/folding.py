@@ -16,22 +16,22 @@ Evolve = Callable[[Any, Recorded], Any]
 async def state_before(log: Log, run: str, evolve: Evolve, snapshots: Snapshots | None = None) -> Any:
     """What ``run`` began with: of a fork the state of its parent there, of any other run None."""
     path = (await ancestry(log, run))[:-1]
-    found, place = None, 0
+    snapshot, index = None, 0
     for number, stretch in enumerate(path):
         if snapshots and (newer := await snapshots.newest(stretch.run, stretch.until)):
-            found, place = newer, number
-    held: Any = found.state if found else None
-    for number, stretch in enumerate(path[place:]):
-        after = found.seq if found and number == 0 else 0
-        held = await _folded(log, stretch.run, held, after, stretch.until, evolve)
-    return held
+            snapshot, index = newer, number
+    state: Any = snapshot.state if snapshot else None
+    for number, stretch in enumerate(path[index:]):
+        after = snapshot.seq if snapshot and number == 0 else 0
+        state = await _folded(log, stretch.run, state, after, stretch.until, evolve)
+    return state
 
 
 async def state_until(log: Log, run: str, until: int, evolve: Evolve, snapshots: Snapshots | None = None) -> Any:
     """The state of ``run`` after its last event up to ``until`` (0: its present end); its parent's before its start."""
-    found = await snapshots.newest(run, until) if snapshots else None
-    if found:
-        return await _folded(log, run, found.state, found.seq, until, evolve)
+    snapshot = await snapshots.newest(run, until) if snapshots else None
+    if snapshot:
+        return await _folded(log, run, snapshot.state, snapshot.seq, until, evolve)
     return await _folded(log, run, await state_before(log, run, evolve, snapshots), 0, until, evolve)
 
 

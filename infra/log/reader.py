@@ -159,16 +159,16 @@ class _Consumer:
         )
         if self._link.sent_only:
             config.deliver_subject, config.flow_control, config.idle_heartbeat = self._inbox, True, HEARTBEAT_S
-        made = await self._made(config)
-        self._name = made["name"]
+        created = await self._create_named(config)
+        self._name = created["name"]
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{query.stream}.{self._name}"
-        self._quota = made["num_pending"]
-        if query.follow or "cluster" not in made:
+        self._quota = created["num_pending"]
+        if query.follow or "cluster" not in created:
             return bool(query.follow or self._quota)
         self._last = await self._newest()  # the consumer's server may be behind: only the leader knows where the end is
         return self._last > query.after
 
-    async def _made(self, config: ConsumerConfig) -> dict[str, Any]:
+    async def _create_named(self, config: ConsumerConfig) -> dict[str, Any]:
         """The server's answer to a new consumer. Whoever may make one under any name may also change a handler's, so
         readers have names of their own, and take one that is free."""
         stream, answer = self._query.stream, dict[str, Any]()
@@ -277,7 +277,7 @@ class _Consumer:
             if not message.reply.startswith("$JS.ACK"):
                 self._status(message)
                 continue
-            stored = _place(message)
+            stored = _positioned(message)
             if stored.count != self._count + 1:
                 raise _LostConsumerError("a message was lost on the way")
             if self._gapless and stored.seq != position + 1:
@@ -318,7 +318,7 @@ def _is_beat(message: Msg) -> bool:
     return (message.headers or {}).get("Status") == "100"
 
 
-def _place(message: Msg) -> Stored:
+def _positioned(message: Msg) -> Stored:
     """Positions from the reply subject ``$JS.ACK.[domain.account.]stream.consumer.delivered.seq.count.time.left``."""
     tokens = message.reply.split(".")
     if len(tokens) > 9:

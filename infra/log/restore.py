@@ -71,12 +71,12 @@ async def restore(server: Server, chunks: Iterable[Bodies]) -> int:
 def _parts(chunk: Bodies) -> Iterator[Bodies]:
     part: Bodies = []
     size = 0
-    for one in chunk:
-        if part and (len(part) == EVENTS_AT_ONCE or size + len(one[1]) > BYTES_AT_ONCE):
+    for stored in chunk:
+        if part and (len(part) == EVENTS_AT_ONCE or size + len(stored[1]) > BYTES_AT_ONCE):
             yield part
             part, size = [], 0
-        part.append(one)
-        size += len(one[1])
+        part.append(stored)
+        size += len(stored[1])
     if part:
         yield part
 
@@ -133,4 +133,4 @@ async def renew(server: Server, topology: Topology, handlers: Iterable[Reactor])
         raise link.away("renew the log") from error
     finally:
         await link.close()
-    await init(server, replace(topology, known=False), handlers)
+    await init(server, replace(topology, has_events=False), handlers)

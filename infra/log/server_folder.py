@@ -28,8 +28,8 @@ def prepare(folder: Path, roles: Iterable[str]) -> None:
     """
     try:
         if not folder.exists():
-            for made in (folder.parent, folder):
-                made.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for directory in (folder.parent, folder):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_private(folder)
         with locked(folder):
             for path in (folder / f"{role}.password" for role in roles):
@@ -97,7 +97,7 @@ def at_rest(folder: Path) -> str:
 
 def event_files(folder: Path) -> dict[str, list[int]]:
     """Size and time of change of the files that grow with every event."""
-    return {name: held for name, held in _store(folder).items() if name.endswith(".blk")}
+    return {name: status for name, status in _store(folder).items() if name.endswith(".blk")}
 
 
 def _touched(folder: Path) -> bool:

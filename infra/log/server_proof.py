@@ -58,10 +58,10 @@ def greets(folder: Path) -> bool:
 def foreign_listener(folder: Path, ours: Address, theirs: Address) -> str:
     """Name the program at the other end of the connection from ``ours`` to ``theirs``; empty where it is the server
     of ``folder``. That end must have been accepted: call this after its greeting has come."""
-    pid, found = running_pid(folder), _connected(theirs, ours)
-    if found and pid and _is_server(pid, folder, found.inode):
+    pid, peer = running_pid(folder), _connected(theirs, ours)
+    if peer and pid and _is_server(pid, folder, peer.inode):
         return ""
-    return _holder(found or next((one for one in _sockets(_LISTENS) if _listens(one, theirs[1])), None))
+    return _holder(peer or next((entry for entry in _sockets(_LISTENS) if _listens(entry, theirs[1])), None))
 
 
 def running_pid(folder: Path) -> int:
@@ -89,34 +89,36 @@ def alive(pid: int) -> bool:
 def _is_server(pid: int, folder: Path, inode: int) -> bool:
     """Whether ``pid`` holds both the socket and the lock that the server of ``folder`` gets from its starter."""
     lock = (folder / "life.lock").stat()
-    held = list(_held(pid))
-    return any(_is_socket(one, inode) for one in held) and any(os.path.samestat(lock, one) for one in held)
+    open_files = list(_open_files(pid))
+    return any(_is_socket(entry, inode) for entry in open_files) and any(
+        os.path.samestat(lock, entry) for entry in open_files
+    )
 
 
-def _held(pid: int) -> Iterator[os.stat_result]:
+def _open_files(pid: int) -> Iterator[os.stat_result]:
     """What the process has open; nothing where that may not be seen."""
     with contextlib.suppress(OSError):
-        for one in Path(f"/proc/{pid}/fd").iterdir():
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
-                yield one.stat()
+                yield entry.stat()
 
 
-def _is_socket(held: os.stat_result, inode: int) -> bool:
-    return held.st_ino == inode and stat.S_ISSOCK(held.st_mode)
+def _is_socket(status: os.stat_result, inode: int) -> bool:
+    return status.st_ino == inode and stat.S_ISSOCK(status.st_mode)
 
 
-def _holder(found: _Socket | None) -> str:
-    if found is None:
+def _holder(peer: _Socket | None) -> str:
+    if peer is None:
         return "a process that is gone"
-    for one in Path("/proc").glob("[0-9]*"):
-        if any(_is_socket(held, found.inode) for held in _held(int(one.name))):
+    for process in Path("/proc").glob("[0-9]*"):
+        if any(_is_socket(status, peer.inode) for status in _open_files(int(process.name))):
             with contextlib.suppress(OSError):
-                return f"process {one.name} ({(one / 'comm').read_text().strip()[:40]})"
-    return f"a process of the user with number {found.uid}"
+                return f"process {process.name} ({(process / 'comm').read_text().strip()[:40]})"
+    return f"a process of the user with number {peer.uid}"
 
 
-def _listens(one: _Socket, port: int) -> bool:
-    return one.state == _LISTENS and one.local.endswith(f":{port:04X}")
+def _listens(entry: _Socket, port: int) -> bool:
+    return entry.state == _LISTENS and entry.local.endswith(f":{port:04X}")
 
 
 def _connected(local: Address, remote: Address) -> _Socket | None:
@@ -126,7 +128,7 @@ def _connected(local: Address, remote: Address) -> _Socket | None:
         return _diagnosed(local, remote)
     except OSError:
         ends = (_coded(local), _coded(remote))
-        return next((one for one in _sockets(ends[1]) if (one.local, one.remote) == ends and one.inode), None)
+        return next((entry for entry in _sockets(ends[1]) if (entry.local, entry.remote) == ends and entry.inode), None)
 
 
 def _diagnosed(local: Address, remote: Address) -> _Socket | None:

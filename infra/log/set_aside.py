@@ -20,22 +20,22 @@ Asides = Mapping[int, Recorded]
 
 async def read_asides(link: Link) -> Asides:
     """What was set aside so far; of several that name one message the first counts."""
-    found: dict[int, Recorded] = {}
+    asides: dict[int, Recorded] = {}
     async with aclosing(pull(link, Query((SUBJECT,)))) as chunks:
         async for chunk in chunks:
             for stored in chunk:
-                said = decoded(stored, {})
-                if isinstance(said.event, MessageExcluded):
-                    found.setdefault(said.event.at, said)
-    return found
+                exclusion = decoded(stored, {})
+                if isinstance(exclusion.event, MessageExcluded):
+                    asides.setdefault(exclusion.event.at, exclusion)
+    return asides
 
 
-def seen(asides: Asides, seq: int, body: bytes) -> bytes:
+def visible_body(asides: Asides, seq: int, body: bytes) -> bytes:
     """The stored ``body``, or the tombstone of what was set aside."""
-    said = asides.get(seq)
-    if said is None or not unreadable(body):
+    exclusion = asides.get(seq)
+    if exclusion is None or not unreadable(body):
         return body
-    return set_aside(seq, body, said) or body
+    return set_aside(seq, body, exclusion) or body
 
 
 def unreadable(body: bytes) -> str:
@@ -67,8 +67,8 @@ def decoded_body(body: bytes, seq: int, asides: Asides, read: Read | None = None
         LogError: as ``decoded``.
     """
     try:
-        held = seen(asides, seq, body)
-        return read(seq, held) if read else decode(held, seq)
+        visible = visible_body(asides, seq, body)
+        return read(seq, visible) if read else decode(visible, seq)
     except ValueError as error:
         raise LogError(f"Event {seq} cannot be read.", str(error)[:500], advice(seq)) from error
 

@@ -65,7 +65,7 @@ class Snapshots:
         """
         positions = await asyncio.to_thread(self._files.positions, run)
         created = (await self._log.info()).created if positions else ""
-        for seq in (one for one in positions if one <= (until or one)):
+        for seq in (position for position in positions if position <= (until or position)):
             try:
                 parts, sha = await asyncio.to_thread(self._chain, run, seq, created)
                 return Snapshot(await self._proven(parts[-1]), parts, sha)
@@ -106,7 +106,7 @@ class Snapshots:
             state_sha=recorded,
             state=to_text(state),
             done=kept.done,
-            notes=[(one.seq, one.to_json().decode()) for one in kept.notes],
+            notes=[(note.seq, note.to_json().decode()) for note in kept.notes],
             after=kept.after,
             before=kept.before,
         )
@@ -125,14 +125,14 @@ class Snapshots:
                 return tuple(reversed(parts)), digest
             if not part.after < part.seq:
                 raise BadPartError("its parts are out of order")
-            wanted = part.before
-            part, found = self._files.load(run, part.after)
-            if found != wanted:
+            expected = part.before
+            part, actual = self._files.load(run, part.after)
+            if actual != expected:
                 raise BadPartError(f"the part before it, at event {part.seq}, is another one")
             parts.append(replace(part, state=""))
 
     def _origin(self, created: str, seq: int) -> str:
-        aside = [f"{at}={said.id}" for at, said in sorted(self._log.asides.items()) if at <= seq]
+        aside = [f"{at}={exclusion.id}" for at, exclusion in sorted(self._log.asides.items()) if at <= seq]
         return sha256("\n".join([created, *aside]))
 
     # --- against the log ------------------------------------------------------------------------------------------
@@ -156,9 +156,9 @@ class Snapshots:
 
 
 async def _start(log: Log, run: str) -> RunStarted:
-    async for one in log.read(run, ["RunStarted"]):
-        if isinstance(one.event, RunStarted):
-            return one.event
+    async for stored in log.read(run, ["RunStarted"]):
+        if isinstance(stored.event, RunStarted):
+            return stored.event
     raise LogError(f"Run {run} has no beginning.", fix="Run `agent0 events verify`.")
 
 
@@ -168,9 +168,9 @@ class SnapshotWriter:
     Which events they stand at follows from the log alone, so that processes that follow one run write the same files.
     """
 
-    def __init__(self, snapshots: Snapshots, found: Snapshot | None, recent: int) -> None:
+    def __init__(self, snapshots: Snapshots, snapshot: Snapshot | None, recent: int) -> None:
         self._snapshots, self._recent = snapshots, recent
-        self._after, self._before = (found.seq, found.sha) if found else (0, "")
+        self._after, self._before = (snapshot.seq, snapshot.sha) if snapshot else (0, "")
         self._count = 0
         self._done: dict[tuple[str, str], int] = {}
         self._notes: list[Recorded] = []
@@ -200,7 +200,7 @@ class SnapshotWriter:
         for (cause, handler), seq in self._done.items():
             if seq <= state.seq:
                 done.setdefault(handler, []).append(cause)
-        notes = [one for one in self._notes if one.seq <= state.seq]
+        notes = [note for note in self._notes if note.seq <= state.seq]
         self._count = sum(seq > state.seq for seq in self._causes.values())
         self._causes.clear()
         try:
@@ -210,7 +210,7 @@ class SnapshotWriter:
             return
         self._after, self._before = state.seq, sha
         self._done = {key: seq for key, seq in self._done.items() if seq > state.seq}
-        self._notes = [one for one in self._notes if one.seq > state.seq]
+        self._notes = [note for note in self._notes if note.seq > state.seq]
 
 
 def _warn(text: str) -> None:

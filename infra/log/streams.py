@@ -76,7 +76,7 @@ class Topology:
     handlers: HandlerSettings
     first_seq: int = 1
     """Of the event stream, where it is made: one that goes on from an archive keeps its numbering."""
-    known: bool = False
+    has_events: bool = False
     """Whether there was an event stream before: then it is not made anew in silence."""
 
     def streams(self) -> list[StreamConfig]:
@@ -204,7 +204,7 @@ async def _make(client: Client, topology: Topology, handlers: Iterable[Reactor],
     for stream in topology.streams():
         drift = await _stream_drift(client, stream)
         if drift is None:
-            if topology.known and stream.name == EVENTS:
+            if topology.has_events and stream.name == EVENTS:
                 raise GoneError
             await manager.add_stream(stream)
         elif change and drift:
@@ -246,16 +246,16 @@ async def stream_rows(client: Client, topology: Topology) -> list[dict[str, Any]
     Raises:
         DependencyError: no answer.
     """
-    found = []
-    for one in topology.streams():
+    rows = []
+    for stream in topology.streams():
         row: dict[str, Any] = dict.fromkeys(("first", "last", "messages", "bytes", "consumers"))
         with _answered(), suppress(NotFoundError):
-            info = await apart(client.jsm().stream_info(one.name or ""))
-            held = info.state
-            row = {"first": held.first_seq, "last": held.last_seq, "messages": held.messages, "bytes": held.bytes}
-            row["consumers"] = held.consumer_count
-        found.append({"stream": one.name, **row})
-    return found
+            info = await apart(client.jsm().stream_info(stream.name or ""))
+            state = info.state
+            row = {"first": state.first_seq, "last": state.last_seq, "messages": state.messages, "bytes": state.bytes}
+            row["consumers"] = state.consumer_count
+        rows.append({"stream": stream.name, **row})
+    return rows
 
 
 async def standing(client: Client, topology: Topology, handlers: Iterable[Reactor]) -> list[dict[str, Any]]:
@@ -265,7 +265,7 @@ async def standing(client: Client, topology: Topology, handlers: Iterable[Reacto
     Raises:
         DependencyError: no answer.
     """
-    rows, known = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
+    rows, consumers = [], {stream: await _consumers(client, stream) for stream in (EVENTS, ADVISORIES)}
     for on, durable in topology.durables(handlers):
         row: dict[str, Any] = {
             "consumer": durable.name,
@@ -275,11 +275,11 @@ async def standing(client: Client, topology: Topology, handlers: Iterable[Reacto
             "again": None,
             "acked": None,
         }
-        if own := [one for one in known[on] if one.name.partition("-")[0] == durable.name]:
-            row["wait"] = sum(one.num_pending or 0 for one in own)
-            row["in_hand"] = sum(one.num_ack_pending or 0 for one in own)
-            row["again"] = sum(one.num_redelivered or 0 for one in own)
-            row["acked"] = max(one.ack_floor.stream_seq if one.ack_floor else 0 for one in own)
+        if group := [consumer for consumer in consumers[on] if consumer.name.partition("-")[0] == durable.name]:
+            row["wait"] = sum(consumer.num_pending or 0 for consumer in group)
+            row["in_hand"] = sum(consumer.num_ack_pending or 0 for consumer in group)
+            row["again"] = sum(consumer.num_redelivered or 0 for consumer in group)
+            row["acked"] = max(consumer.ack_floor.stream_seq if consumer.ack_floor else 0 for consumer in group)
         rows.append(row)
     return rows
 
@@ -315,27 +315,27 @@ def _fixed(drift: Drift) -> Drift:
 async def _stream_drift(client: Client, expected: StreamConfig) -> Drift | None:
     """Field -> (wanted, found); None where there is no such stream."""
     try:
-        found = (await apart(client.jsm().stream_info(expected.name or ""))).config
+        actual = (await apart(client.jsm().stream_info(expected.name or ""))).config
     except NotFoundError:
         return None
-    return _difference(expected, found)
+    return _difference(expected, actual)
 
 
 async def _durable_drift(client: Client, stream: str, expected: ConsumerConfig) -> Drift | None:
     try:
-        found = (await apart(client.jsm().consumer_info(stream, expected.name or ""))).config
+        actual = (await apart(client.jsm().consumer_info(stream, expected.name or ""))).config
     except NotFoundError:
         return None
-    if found is None:
+    if actual is None:
         return None
-    if not found.filter_subjects and found.filter_subject:
-        found.filter_subjects = [found.filter_subject]
-    return _difference(expected, found)
+    if not actual.filter_subjects and actual.filter_subject:
+        actual.filter_subjects = [actual.filter_subject]
+    return _difference(expected, actual)
 
 
-def _difference(expected: StreamConfig | ConsumerConfig, found: StreamConfig | ConsumerConfig) -> Drift:
+def _difference(expected: StreamConfig | ConsumerConfig, actual: StreamConfig | ConsumerConfig) -> Drift:
     """Fields left unset here are the server's own business, except those that would let history be lost."""
-    pairs = {name: (_plain(value), _plain(getattr(found, name))) for name, value in expected.__dict__.items()}
+    pairs = {name: (_plain(value), _plain(getattr(actual, name))) for name, value in expected.__dict__.items()}
     watched = {"allow_msg_ttl", "allow_rollup_hdrs", "sealed", "no_ack", "mirror", "sources", "subject_transform"}
     watched |= {"deliver_subject", "headers_only", "backoff", "opt_start_seq", "opt_start_time"}
     return {k: (w, f) for k, (w, f) in pairs.items() if (w or f) and w != f and (w is not None or k in watched)}
@@ -355,7 +355,9 @@ def _require(what: str, drift: Drift | None) -> None:
 def _refuse(what: str, drift: Drift) -> None:
     if not drift:
         return
-    field, (expected, found) = next(iter(drift.items()))
+    field, (expected, actual) = next(iter(drift.items()))
     fixable = field in _MUTABLE
     fix = "Run `agent0 log init` to apply your settings." if fixable else "Restore that field as the administrator."
-    raise LogError(f"The log's {what} has drifted in {field}.", f"It is {found!r} where {expected!r} is required.", fix)
+    raise LogError(
+        f"The log's {what} has drifted in {field}.", f"It is {actual!r} where {expected!r} is required.", fix
+    )

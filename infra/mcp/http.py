@@ -65,12 +65,14 @@ async def ask(url: str, timeout_s: float, tool: str = "", arguments: Any = None,
     """
     try:
         async with asyncio.timeout(timeout_s), _conversation(url) as client:
-            found = await _tools(client)
-            if not tool or found.digest != trust:
-                return found, None
+            listing = await _tools(client)
+            if not tool or listing.digest != trust:
+                return listing, None
             params = types.CallToolRequestParams(name=tool, arguments=arguments)
             # not client.call_tool: it would run the server's own output schema, regular expressions included
-            return found, await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
+            return listing, await client.session.send_request(
+                types.CallToolRequest(params=params), types.CallToolResult
+            )
     except TimeoutError:
         raise WireError(f"it did not answer within {timeout_s:g} s") from None
     except (WireError, MCPError, OSError, httpx2.HTTPError, ValueError, RuntimeError, ExceptionGroup) as error:

@@ -23,10 +23,10 @@ class WireError(Exception):
 
 @dataclass(frozen=True)
 class Listed:
-    """One tool of a server; ``words`` and ``schema`` are cleaned and cut."""
+    """One tool of a server; ``description`` and ``schema`` are cleaned and cut."""
 
     name: str
-    words: str
+    description: str
     schema: Mapping[str, Any]
 
 
@@ -49,16 +49,16 @@ def listing(pages: Sequence[Any]) -> Listing:
     Raises:
         WireError: one is none, or there are too many tools, two of a name, or a tool nobody should be shown.
     """
-    found = [tool for page in pages for tool in _validated(types.ListToolsResult, page).tools]
-    found.sort(key=lambda tool: tool.name)
-    names = [tool.name for tool in found]
-    if len(found) > MOST_TOOLS or len(set(names)) < len(names):
+    tools = [tool for page in pages for tool in _validated(types.ListToolsResult, page).tools]
+    tools.sort(key=lambda tool: tool.name)
+    names = [tool.name for tool in tools]
+    if len(tools) > MOST_TOOLS or len(set(names)) < len(names):
         raise WireError(f"it has more than {MOST_TOOLS} tools, or two of one name")
-    return Listing(tuple(_listed(tool) for tool in found), _digest(found))
+    return Listing(tuple(_listed(tool) for tool in tools), _digest(tools))
 
 
-def _digest(found: Sequence[types.Tool]) -> str:
-    plain = [[tool.name, tool.description, tool.input_schema, tool.output_schema] for tool in found]
+def _digest(tools: Sequence[types.Tool]) -> str:
+    plain = [[tool.name, tool.description, tool.input_schema, tool.output_schema] for tool in tools]
     return sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")))
 
 
@@ -72,7 +72,7 @@ def _listed(tool: types.Tool) -> Listed:
     return Listed(tool.name, " ".join(visible(tool.description or "").split())[:LONGEST_WORDS], schema)
 
 
-def said(raw: Any) -> tuple[str, bool]:
+def result_text(raw: Any) -> tuple[str, bool]:
     """(text, whether the tool failed) of the result of ``tools/call``.
 
     Raises:
@@ -99,6 +99,6 @@ def _validated(kind: Any, raw: Any) -> Any:
     try:
         return raw if isinstance(raw, kind) else kind.model_validate(raw)
     except (ValidationError, RecursionError) as error:
-        found = error.errors(include_url=False, include_input=False)[:1] if isinstance(error, ValidationError) else []
-        problems = [f"{'.'.join(map(str, one['loc']))[:100]} {one['msg']}" for one in found]
+        errors = error.errors(include_url=False, include_input=False)[:1] if isinstance(error, ValidationError) else []
+        problems = [f"{'.'.join(map(str, item['loc']))[:100]} {item['msg']}" for item in errors]
         raise WireError(visible(f"its {kind.__name__} is none: {'; '.join(problems)}")) from None

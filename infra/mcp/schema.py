@@ -52,13 +52,13 @@ def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], list[str
     validator = Draft202012Validator(schema)
 
     def check(arguments: Mapping[str, Any]) -> list[str]:
-        found = itertools.islice(validator.iter_errors(arguments), MOST_PROBLEMS)
-        return [visible(_told(error))[:LONGEST_WORDS] for error in found]
+        errors = itertools.islice(validator.iter_errors(arguments), MOST_PROBLEMS)
+        return [visible(_problem(error))[:LONGEST_WORDS] for error in errors]
 
     return check
 
 
-def _told(error: Any) -> str:
+def _problem(error: Any) -> str:
     return f"{'.'.join(str(part)[:LONGEST_NAME] for part in error.absolute_path) or 'arguments'}: {error.message}"
 
 
@@ -78,7 +78,7 @@ class _Copier:
         self._left -= 1
         if not isinstance(part, Mapping) or depth > DEEPEST or self._left < 0:
             return {}
-        out = self.copy(self._found(part["$ref"]), depth + 1) if "$ref" in part else {}
+        out = self.copy(self._resolved(part["$ref"]), depth + 1) if "$ref" in part else {}
         for name, value in self._kept(part, depth):
             out[name] = value
         return out
@@ -94,7 +94,7 @@ class _Copier:
                 yield name, self.copy(part[name], depth + 1)
         for name in _MANY:
             if isinstance(part.get(name), list) and part[name]:
-                yield name, [self.copy(one, depth + 1) for one in part[name]]
+                yield name, [self.copy(item, depth + 1) for item in part[name]]
 
     def _values(self, part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for name in _VALUES:
@@ -107,21 +107,21 @@ class _Copier:
         self._left -= isinstance(value, list | dict)
         if depth > DEEPEST or self._left < 0:
             raise SchemaRefused(f"{name} has too many values")
-        for one in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
-            self._check(name, one, depth + 1)
+        for item in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+            self._check(name, item, depth + 1)
         if isinstance(value, str) and not (_writable(value) and len(value) <= LONGEST_WORDS):
             raise SchemaRefused(f"{name} has a value that nobody could write")
 
-    def _properties(self, given: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        for name in given:
+    def _properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        for name in properties:
             if not (0 < len(name) <= LONGEST_NAME and _writable(name)):
                 raise SchemaRefused("an argument has a name that nobody could write")
-        return {name: self.copy(part, depth + 1) for name, part in given.items()}
+        return {name: self.copy(part, depth + 1) for name, part in properties.items()}
 
-    def _found(self, reference: Any) -> Any:
+    def _resolved(self, reference: Any) -> Any:
         """What a reference inside the schema names; anything for all others."""
-        words = str(reference).split("/")
-        part: Any = self._root if words[0] == "#" else None
-        for word in words[1:]:
-            part = part.get(word.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
+        segments = str(reference).split("/")
+        part: Any = self._root if segments[0] == "#" else None
+        for segment in segments[1:]:
+            part = part.get(segment.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
         return part

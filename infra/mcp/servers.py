@@ -64,7 +64,9 @@ class Stdio:
     async def list(self) -> Listing:
         """Its tools, asked for in a conversation of its own."""
         program = self._program("", {})
-        answer = _told(await self._sandbox.call(SandboxCall("python", program, self._files, WALL_S, root=self._root)))
+        answer = _driver_answer(
+            await self._sandbox.call(SandboxCall("python", program, self._files, WALL_S, root=self._root))
+        )
         messages.introduced(answer.get("initialize"))
         return messages.listing(answer.get("pages") or [None])
 
@@ -74,7 +76,7 @@ class Stdio:
         if result.state is not ToolState.OK:
             return answer(result)
         try:
-            text, failed = messages.said(_told(result).get("call"))
+            text, failed = messages.result_text(_driver_answer(result).get("call"))
         except WireError as error:
             text, failed = str(error), True
         shown = answer(result, marked(f"MCP server {self._name}", text))
@@ -85,7 +87,7 @@ class Stdio:
         return f"{_INSIDE.read_text(encoding='utf-8')}\n\nmain({request!r})\n"
 
 
-def _told(result: SandboxResult) -> dict[str, Any]:
+def _driver_answer(result: SandboxResult) -> dict[str, Any]:
     """What the driver printed."""
     try:
         answer = json.loads(result.stdout)
@@ -107,8 +109,8 @@ class Http:
 
     async def list(self) -> Listing:
         """Its tools, through the official client."""
-        found, _ = await http.ask(self._url, WALL_S)
-        return found
+        listing, _ = await http.ask(self._url, WALL_S)
+        return listing
 
     async def call(self, work: Workspace, tool: str, arguments: Mapping[str, Any], trust: str) -> ToolResult:
         """Only where its list is still the trusted one."""
@@ -116,10 +118,10 @@ class Http:
             return refused(SPENT)
         start = time.monotonic()
         try:
-            found, raw = await http.ask(self._url, min(WALL_S, work.seconds), tool, dict(arguments), trust)
-            if found.digest != trust:
-                return refused(changed(self._name, trust, found.digest))
-            text, failed = messages.said(raw)
+            listing, raw = await http.ask(self._url, min(WALL_S, work.seconds), tool, dict(arguments), trust)
+            if listing.digest != trust:
+                return refused(changed(self._name, trust, listing.digest))
+            text, failed = messages.result_text(raw)
         except WireError as error:
             text, failed = str(error), True
         return ToolResult(
@@ -130,9 +132,9 @@ class Http:
         )
 
 
-def changed(name: str, trusted: str, found: str) -> str:
+def changed(name: str, trusted: str, current: str) -> str:
     """What is said of a server whose tools are not those that were trusted."""
-    return f"the tools of MCP server {name} are not the trusted ones: sha256 {trusted} was trusted, now it is {found}"
+    return f"the tools of MCP server {name} are not the trusted ones: sha256 {trusted} was trusted, now it is {current}"
 
 
 def open_source(name: str, server: McpServer, sandbox: Sandbox, policy: PolicyConfig) -> Source:
@@ -172,10 +174,10 @@ def tools_of(name: str, source: Source, listing: Listing) -> list[Tool]:
     Raises:
         ConfigError: two would have one name.
     """
-    found = {tool.name: tool for tool in (_tool(name, source, listed, listing.digest) for listed in listing.tools)}
-    if len(found) < len(listing.tools):
+    tools = {tool.name: tool for tool in (_tool(name, source, listed, listing.digest) for listed in listing.tools)}
+    if len(tools) < len(listing.tools):
         raise ConfigError(f"Two tools of MCP server {name} cannot be told apart.", "Their names differ in signs only.")
-    return list(found.values())
+    return list(tools.values())
 
 
 def _tool(server: str, source: Source, listed: Listed, digest: str) -> Tool:
@@ -183,8 +185,8 @@ def _tool(server: str, source: Source, listed: Listed, digest: str) -> Tool:
         return await source.call(work, listed.name, arguments, digest)
 
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"mcp_{server}_{listed.name}")[:LONGEST_TOOL_NAME]
-    words = f"[untrusted] {listed.words or listed.name} (tool of MCP server {server})"
-    foreign = ExternalTool(words, listed.schema, checker(listed.schema))
+    description = f"[untrusted] {listed.description or listed.name} (tool of MCP server {server})"
+    foreign = ExternalTool(description, listed.schema, checker(listed.schema))
     return Tool(name, run, Arguments, pure=False, untrusted=True, foreign=foreign)
 
 
@@ -196,13 +198,13 @@ def read_files(name: str, folder: Path) -> dict[str, bytes]:
     """
     if not folder.is_dir():
         raise ConfigError(f"mcp.servers.{name}.files: there is no folder {folder}.")
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).as_posix()
         linked = any(part.is_symlink() for part in (path, *path.parents) if folder in part.parents)
         if path.is_file() and not linked and "__pycache__" not in path.parts and is_inside(inside):
-            found[inside] = path.read_bytes()
-        if len(found) > MOST_FILES or sum(map(len, found.values())) > MOST_BYTES:
+            contents[inside] = path.read_bytes()
+        if len(contents) > MOST_FILES or sum(map(len, contents.values())) > MOST_BYTES:
             why = f"A folder may hold {MOST_FILES} files and {MOST_BYTES >> 20} MiB."
             raise ConfigError(f"mcp.servers.{name}.files: {folder} is too large.", why)
-    return found
+    return contents

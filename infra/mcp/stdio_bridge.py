@@ -20,27 +20,27 @@ class Server:
     """A server as a child process, asked one thing at a time."""
 
     def __init__(self, command: list[str]) -> None:
-        words = [sys.executable if command[0] in ("python", "python3") else command[0], *command[1:]]
-        self._child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the purpose
+        argv = [sys.executable if command[0] in ("python", "python3") else command[0], *command[1:]]
+        self._child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the purpose
         self._number = self._seen = 0
 
     def begin(self) -> dict[str, Any]:
         """Shake hands; what the server says of itself."""
         client = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": {"name": "agent0", "version": "1"}}
-        found = self.ask("initialize", client)
-        if found.get("protocolVersion") not in VERSIONS:
-            raise ServerError(f"it speaks version {str(found.get('protocolVersion'))[:40]!r}, which nobody here does")
+        answer = self.ask("initialize", client)
+        if answer.get("protocolVersion") not in VERSIONS:
+            raise ServerError(f"it speaks version {str(answer.get('protocolVersion'))[:40]!r}, which nobody here does")
         self._send({"method": "notifications/initialized"})
-        return found
+        return answer
 
     def pages(self) -> list[dict[str, Any]]:
         """Every page of its tools."""
-        found = [self.ask("tools/list", {})]
-        while (cursor := found[-1].get("nextCursor")) is not None:
-            if len(found) == MOST_PAGES:
+        pages = [self.ask("tools/list", {})]
+        while (cursor := pages[-1].get("nextCursor")) is not None:
+            if len(pages) == MOST_PAGES:
                 raise ServerError(f"it has more than {MOST_PAGES} pages of tools")
-            found.append(self.ask("tools/list", {"cursor": cursor}))
-        return found
+            pages.append(self.ask("tools/list", {"cursor": cursor}))
+        return pages
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return its result. Requests of the server meanwhile are refused, its notifications
@@ -57,8 +57,8 @@ class Server:
     def _result(self, method: str, message: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(message.get("result"), dict):
             raise ServerError(f"{method}: {json.dumps(message.get('error'))[:500]}")
-        found: dict[str, Any] = message["result"]
-        return found
+        result: dict[str, Any] = message["result"]
+        return result
 
     def _reply(self, message: dict[str, Any]) -> None:
         if message["method"] == "ping":
@@ -76,10 +76,10 @@ class Server:
         if self._seen > MOST_MESSAGES or (len(line) == LONGEST_LINE and line[-1:] != b"\n"):
             raise ServerError("it says far too much")
         try:
-            found = json.loads(line)
+            parsed = json.loads(line)
         except (ValueError, RecursionError):
             return []
-        return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
+        return [message for message in (parsed if isinstance(parsed, list) else [parsed]) if isinstance(message, dict)]
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._child.stdin  # noqa: S101 - a pipe
@@ -94,16 +94,16 @@ def converse(command: list[str], tool: str, arguments: dict[str, Any]) -> dict[s
     """One conversation: list the tools where ``tool`` is empty, else call it."""
     try:
         server = Server(command)
-        said: dict[str, Any] = {"initialize": server.begin()}
+        conversation: dict[str, Any] = {"initialize": server.begin()}
         if tool:
-            said["call"] = server.ask("tools/call", {"name": tool, "arguments": arguments})
+            conversation["call"] = server.ask("tools/call", {"name": tool, "arguments": arguments})
         else:
-            said["pages"] = server.pages()
+            conversation["pages"] = server.pages()
     except ServerError as error:
         return {"problem": str(error)}
     except OSError as error:
         return {"problem": f"its command cannot be run: {error}"}
-    return said if len(json.dumps(said)) <= LONGEST_ANSWER else {"problem": "its answer is too long"}
+    return conversation if len(json.dumps(conversation)) <= LONGEST_ANSWER else {"problem": "its answer is too long"}
 
 
 def main(request: str) -> None:

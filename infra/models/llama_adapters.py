@@ -59,19 +59,19 @@ class LlamaAdapters:
         return self._found[adapter]
 
     async def _scales(self, adapter: Artifact | None) -> Scales:
-        there = {int(one["id"]): Path(str(one["path"])) for one in await self._loaded()}
+        there = {int(entry["id"]): Path(str(entry["path"])) for entry in await self._loaded()}
         if adapter is None:
             return tuple((key, 0.0) for key in there)
-        wanted = await asyncio.to_thread(self._digest, adapter)
-        found = next((key for key, path in there.items() if path.is_file() and _digest(path) == wanted), None)
-        if found is None:
+        digest = await asyncio.to_thread(self._digest, adapter)
+        chosen = next((key for key, path in there.items() if path.is_file() and _digest(path) == digest), None)
+        if chosen is None:
             where = f"The server at {self._url} has {', '.join(map(str, there.values())) or 'no adapter'}."
             fix = (
                 f"agent0 model export {adapter.sha256[:12]} --out FOLDER, then start llama-server again "
                 "with one more --lora FOLDER/adapter.gguf."
             )
             raise DependencyError(f"The adapter {adapter.sha256[:12]} on its server", where, fix)
-        return tuple((key, float(key == found)) for key in there)
+        return tuple((key, float(key == chosen)) for key in there)
 
     def _digest(self, adapter: Artifact) -> str:
         """Of the file that ``agent0 model export`` writes of ``adapter``."""

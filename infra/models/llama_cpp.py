@@ -102,11 +102,11 @@ class LlamaCpp:
             if adapter:
                 self._adapters[adapter.sha256] = self._adapters.pop(adapter.sha256)  # the last used comes last
             assert self._server and self._process  # noqa: S101 - just started
-            held = self._server, self._process
+            pair = self._server, self._process
             self._calls += 1
             self._idle.clear()
         try:
-            yield held
+            yield pair
         finally:
             self._calls -= 1
             if not self._calls:
@@ -127,9 +127,9 @@ class LlamaCpp:
         self._process = await start(options, folder / "server.log")
         url, silent_s = f"{self._process.url}/v1", self._actor.timeout_s
         # an end would be seen; it is silent while it reads the long prompt of another call
-        own = {"base_url": url, "silent_s": silent_s, "model": "", "key_env": ""}
-        own["tokenizer"] = "" if self._is_file else str(self._path)
-        self._server = OpenAIServer(self._actor.model_copy(update=own), self._artifacts, key)
+        overrides = {"base_url": url, "silent_s": silent_s, "model": "", "key_env": ""}
+        overrides["tokenizer"] = "" if self._is_file else str(self._path)
+        self._server = OpenAIServer(self._actor.model_copy(update=overrides), self._artifacts, key)
         self._adapters = adapters
 
     async def _end(self) -> None:
@@ -171,11 +171,11 @@ class LlamaCpp:
 
 def made_of(folder: Path) -> str:
     """Return the sha256 of everything that a GGUF file is made of: weights, configuration, tokenizer and template."""
-    found = hashlib.sha256(digest(folder).encode())
+    sha = hashlib.sha256(digest(folder).encode())
     for name in FILES:
         path = folder / name
-        found.update(f"\n{name} ".encode() + (path.read_bytes() if path.is_file() else b""))
-    return found.hexdigest()
+        sha.update(f"\n{name} ".encode() + (path.read_bytes() if path.is_file() else b""))
+    return sha.hexdigest()
 
 
 @contextmanager

@@ -70,30 +70,30 @@ class LlamaServer:
 
     async def adapters(self) -> list[dict[str, Any]]:
         """Its adapters: id, path and scale."""
-        found: list[dict[str, Any]] = await self._asked("GET", "/lora-adapters")
-        return found
+        listed: list[dict[str, Any]] = await self._request("GET", "/lora-adapters")
+        return listed
 
     async def digest(self) -> tuple[str, str]:
         """Of its one adapter's file, where that is on this machine."""
-        found = await self.adapters()
-        if len(found) != 1:
-            return "", f"it has {len(found)} adapters loaded (a merged model has none)"
-        path = Path(found[0]["path"])
+        adapters = await self.adapters()
+        if len(adapters) != 1:
+            return "", f"it has {len(adapters)} adapters loaded (a merged model has none)"
+        path = Path(adapters[0]["path"])
         return (file_digest(path), str(path)) if path.is_file() else ("", f"{path} is not on this machine")
 
     async def rendered(self, turns: Sequence[Turn]) -> str | None:
         """The text that its chat template makes of ``turns``."""
         body = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
-        return str((await self._asked("POST", "/apply-template", body))["prompt"])
+        return str((await self._request("POST", "/apply-template", body))["prompt"])
 
     async def tokenized(self, text: str) -> list[int]:
         """The ids that it cuts ``text`` into."""
         body = {"content": text, "add_special": False, "parse_special": True}
-        return list((await self._asked("POST", "/tokenize", body))["tokens"])
+        return list((await self._request("POST", "/tokenize", body))["tokens"])
 
     async def write(self, prompt: Sequence[int], text: str, count: int, adapted: bool) -> Said | None:
         """Greedily after the token ids ``prompt``, with its adapters or without."""
-        scales = {int(one["id"]): float(adapted) for one in await self.adapters()}
+        scales = {int(adapter["id"]): float(adapted) for adapter in await self.adapters()}
         return None if not adapted and not scales else await self.go_on(prompt, count, scales)
 
     async def go_on(
@@ -101,7 +101,7 @@ class LlamaServer:
         prompt: Sequence[int],
         count: int,
         scales: Mapping[int, float],
-        seen: int = SEEN,
+        alternatives: int = SEEN,
         forced: int | None = None,
     ) -> Said:
         """What it writes greedily after the token ids ``prompt``, with its adapters at ``scales``; or only ``forced``.
@@ -112,29 +112,29 @@ class LlamaServer:
             "prompt": list(prompt),
             "n_predict": count,
             "temperature": 0,
-            "n_probs": seen,
+            "n_probs": alternatives,
             "post_sampling_probs": False,
             "cache_prompt": False,
             "lora": [{"id": key, "scale": value} for key, value in scales.items()],
             "logit_bias": [] if forced is None else [[forced, FORCED]],
         }
-        reply = await self._asked("POST", "/completion", body)
+        reply = await self._request("POST", "/completion", body)
         steps = tuple(
             Step(int(p["id"]), float(p["logprob"]), {int(o["id"]): float(o["logprob"]) for o in p["top_logprobs"]})
             for p in reply.get("completion_probabilities", ())
         )
         return Said(str(reply["content"]), steps)
 
-    async def _asked(self, method: str, path: str, body: Any = None) -> Any:
+    async def _request(self, method: str, path: str, body: Any = None) -> Any:
         try:
             reply = await self._client.request(method, path, json=body)
-            found = reply.json()
+            answer = reply.json()
         except FAILURES as error:
             raise refused(error, self._url) from error
         if reply.status_code != 200:
-            message = found.get("error", found) if isinstance(found, dict) else found
+            message = answer.get("error", answer) if isinstance(answer, dict) else answer
             raise OperationError(f"The server at {self._url} refused {path}.", f"It said: {message}"[:300])
-        return found
+        return answer
 
 
 @cache
@@ -158,10 +158,10 @@ async def kind_of(url: str) -> str:
         for path, key, kind in (("/api/version", "version", "ollama"), ("/props", "chat_template", "llama.cpp")):
             try:
                 reply = await client.get(path)
-                found = reply.json() if reply.status_code == 200 else None
+                answer = reply.json() if reply.status_code == 200 else None
             except FAILURES as error:
                 raise refused(error, url) from error
-            if isinstance(found, dict) and key in found:
+            if isinstance(answer, dict) and key in answer:
                 return kind
     raise DependencyError(
         "A server of models", f"What answers at {url} is neither Ollama nor llama.cpp's server.", "Name another --url."

@@ -16,9 +16,9 @@ class Replay:
 
     async def generate(self, request: GenerateRequest) -> Generation:
         """The reference of the question that the last user turn ends with."""
-        asked = next((turn.content for turn in reversed(request.turns) if turn.role == "user"), "")
-        reply = self._references.get(asked) or next(
-            (reply for question, reply in self._references.items() if asked.endswith(question)), ""
+        prompt = next((turn.content for turn in reversed(request.turns) if turn.role == "user"), "")
+        reply = self._references.get(prompt) or next(
+            (reply for question, reply in self._references.items() if prompt.endswith(question)), ""
         )
         return Generation(reply, usage=Usage(completion_tokens=len(reply.split())), model=self.name)
 

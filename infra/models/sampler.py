@@ -26,13 +26,13 @@ class Sampler:
         Raises:
             OperationError: the request names no family and level, or the level has no task for training.
         """
-        said = next((turn.content for turn in reversed(request.turns) if turn.role == "user"), "")
-        wanted = requested(said)
-        if wanted is None:
+        prompt = next((turn.content for turn in reversed(request.turns) if turn.role == "user"), "")
+        target = requested(prompt)
+        if target is None:
             raise OperationError(
                 "The sampler only draws tasks.", "This asks for none.", "It can play the teacher only."
             )
-        entry, level = wanted
+        entry, level = target
         rng = random.Random(f"sampler {request.sampling.seed}")
         for _ in range(DRAWS):
             params = entry.sample(level, rng)

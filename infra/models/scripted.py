@@ -55,7 +55,7 @@ def _bytes(ids: Iterable[int]) -> bytes:
 def _ends(ids: Sequence[int], start: int) -> Iterator[int]:
     """Where the text of each prefix of ``ids`` ends, in characters after ``start``; half a character is none."""
     decoder = codecs.getincrementaldecoder("utf-8")("ignore")
-    return accumulate((len(decoder.decode(_bytes((one,)))) for one in ids), initial=start)
+    return accumulate((len(decoder.decode(_bytes((token,)))) for token in ids), initial=start)
 
 
 class Scripted:
@@ -76,8 +76,8 @@ class Scripted:
         greedy = request.sampling.temperature == 0
         key = "greedy" if greedy else f"{request.sampling.seed} {request.sampling.temperature}"
         rng = random.Random(sha256(f"{key} {skill} {[(t.role, t.content) for t in request.turns]}"))
-        said = _as_asked(request, _say(request, skill, rng)).removeprefix(request.prefill)
-        ids, finish = _limited(said, request.sampling.max_tokens)
+        text = _as_asked(request, _say(request, skill, rng)).removeprefix(request.prefill)
+        ids, finish = _limited(text, request.sampling.max_tokens)
         prompt = _context(request)
         return Generation(
             text=request.prefill + decode(ids),
@@ -121,21 +121,21 @@ def latency(actor: ActorConfig | None) -> float:
     Raises:
         ConfigError: it has another name.
     """
-    asked = actor.model if actor else ""
-    found = _option.fullmatch(asked)
-    if asked and not found:
+    variant = actor.model if actor else ""
+    match = _option.fullmatch(variant)
+    if variant and not match:
         fix = "Leave the setting model empty; latency=SECONDS makes it slow."
-        raise ConfigError(f"The scripted model has no variant {asked[:80]!r}.", fix=fix)
-    return float(found[1]) if found else 0.0
+        raise ConfigError(f"The scripted model has no variant {variant[:80]!r}.", fix=fix)
+    return float(match[1]) if match else 0.0
 
 
-def _as_asked(request: GenerateRequest, said: str) -> str:
+def _as_asked(request: GenerateRequest, text: str) -> str:
     """Its calls as actions, where the first turn asks for these."""
-    if request.prefill or not request.turns or ACTION_INPUT not in request.turns[0].content or CLOSE not in said:
-        return said
-    calls = parse_turn(said).calls
+    if request.prefill or not request.turns or ACTION_INPUT not in request.turns[0].content or CLOSE not in text:
+        return text
+    calls = parse_turn(text).calls
     actions = "\n".join(call.raw if call.error else format_action(call.name, call.arguments) for call in calls)
-    return said[: said.index(OPEN)] + actions
+    return text[: text.index(OPEN)] + actions
 
 
 def skill_of(adapter: Artifact | None, artifacts: Artifacts) -> int:
@@ -159,7 +159,7 @@ def _gain(samples: Sequence[Sample]) -> int:
     without: list[float] = []
     for sample in samples:
         path = sample.trajectory
-        sampled = decode([i for i, own in zip(path.token_ids, path.mask, strict=True) if own])
+        sampled = decode([i for i, is_sampled in zip(path.token_ids, path.mask, strict=True) if is_sampled])
         (with_tool if OPEN in sampled or ACTION_INPUT in sampled else without).append(sample.advantage)
     if with_tool and without:
         gap = fmean(with_tool) - fmean(without)
@@ -177,10 +177,10 @@ def _context(request: GenerateRequest) -> tuple[int, ...]:
 
 def _content(turn: Turn) -> tuple[int, ...]:
     """Sampled ids as they were, after whatever text was forced before them."""
-    own = tuple(i for i in turn.token_ids if i != END)
-    text = decode(own)
-    if own and turn.content.endswith(text):
-        return encode(turn.content[: len(turn.content) - len(text)]) + own
+    sampled = tuple(i for i in turn.token_ids if i != END)
+    text = decode(sampled)
+    if sampled and turn.content.endswith(text):
+        return encode(turn.content[: len(turn.content) - len(text)]) + sampled
     return encode(turn.content)
 
 
@@ -192,27 +192,27 @@ def _limited(text: str, limit: int) -> tuple[tuple[int, ...], Literal["stop", "l
 
 
 def _say(request: GenerateRequest, skill: int, rng: random.Random) -> str:
-    asked = [(place, turn.content) for place, turn in enumerate(request.turns) if turn.role == "user"]
-    question = asked[-1][1] if asked else ""
+    user_turns = [(index, turn.content) for index, turn in enumerate(request.turns) if turn.role == "user"]
+    question = user_turns[-1][1] if user_turns else ""
     if judged := _own_answer.search(question):
-        return _critique([text for _, text in asked[:-1]], judged[1], rng)
-    for place, text in reversed(asked):
+        return _critique([text for _, text in user_turns[:-1]], judged[1], rng)
+    for index, text in reversed(user_turns):
         if long := _long_task(text):
-            written = sum(turn.role == "assistant" for turn in request.turns[place:])
+            written = sum(turn.role == "assistant" for turn in request.turns[index:])
             return _act(*long, written, bool(request.prefill), skill, rng)
-    if found := _task(question):
-        return _attempt(request, *found, skill, rng)
-    if wanted := requested(question):
-        return _proposal(*wanted, skill, rng)
+    if task := _task(question):
+        return _attempt(request, *task, skill, rng)
+    if target := requested(question):
+        return _proposal(*target, skill, rng)
     return "I cannot tell."
 
 
-def _critique(asked: Sequence[str], answer: str, rng: random.Random) -> str:
+def _critique(questions: Sequence[str], answer: str, rng: random.Random) -> str:
     """Yes or No of its own answer, right in four of five cases; nothing where no task was asked."""
-    found = next((task for text in reversed(asked) if (task := _long_task(text) or _task(text))), None)
-    if found is None:
+    posed = next((task for text in reversed(questions) if (task := _long_task(text) or _task(text))), None)
+    if posed is None:
         return "I cannot tell."
-    right = answer.strip() == found[0].solve(found[1])
+    right = answer.strip() == posed[0].solve(posed[1])
     return "Yes" if right == (rng.random() < 0.8) else "No"
 
 
@@ -236,20 +236,20 @@ def _task(text: str) -> tuple[Family, Params] | None:
 
 def requested(text: str) -> tuple[Family, int] | None:
     """Family and level that a request for a task names: after these words where they are there, else the last ones."""
-    words = re.findall(r"[a-z_]+|\d+", text[-4000:].lower())
-    known = families(long=None)
-    named = [place for place, word in enumerate(words) if word in known]
-    levels = [place for place, word in enumerate(words) if word.isdigit()]
+    tokens = re.findall(r"[a-z_]+|\d+", text[-4000:].lower())
+    by_name = families(long=None)
+    named = [index for index, token in enumerate(tokens) if token in by_name]
+    levels = [index for index, token in enumerate(tokens) if token.isdigit()]
     if not named or not levels:
         return None
-    entry, level = (_after(words, label, places) for label, places in (("family", named), ("level", levels)))
-    return known[entry], min(max(int(level), 1), known[entry].levels)
+    entry, level = (_after(tokens, label, places) for label, places in (("family", named), ("level", levels)))
+    return by_name[entry], min(max(int(level), 1), by_name[entry].levels)
 
 
-def _after(words: Sequence[str], label: str, places: Sequence[int]) -> str:
+def _after(tokens: Sequence[str], label: str, places: Sequence[int]) -> str:
     """The last word of ``places`` that follows ``label``, else the last at all."""
-    labelled = [place for place in places if place and words[place - 1] == label]
-    return words[(labelled or places)[-1]]
+    labelled = [index for index in places if index and tokens[index - 1] == label]
+    return tokens[(labelled or places)[-1]]
 
 
 def _proposal(entry: Family, level: int, skill: int, rng: random.Random) -> str:
@@ -266,8 +266,8 @@ def _attempt(request: GenerateRequest, entry: Family, params: Params, skill: int
     if entry.check and any(tool.name == "check" for tool in request.tools) and not request.prefill:
         return _tried(request.turns, entry, params, skill, rng)
     if last.role == "tool":
-        seen = last.content.strip() if entry.check else plain_output(last.content)
-        return f"\\boxed{{{seen}}}" if seen and "Error" not in seen else _guess(entry, params, rng)
+        output = last.content.strip() if entry.check else plain_output(last.content)
+        return f"\\boxed{{{output}}}" if output and "Error" not in output else _guess(entry, params, rng)
     if not request.prefill and rng.random() > tool_share(skill):
         return _guess(entry, params, rng)
     call = format_call(*entry.call(params))
@@ -277,13 +277,13 @@ def _attempt(request: GenerateRequest, entry: Family, params: Params, skill: int
 def _tried(turns: Sequence[Turn], entry: Family, params: Params, skill: int, rng: random.Random) -> str:
     """An answer put to the tool ``check``: what another tool printed, or its own, at first often a wrong one; then
     another, and what was right is given."""
-    said = turns[-1].content if turns[-1].role == "tool" else WRONG
-    if said == RIGHT:
-        made = [call for turn in turns if turn.role == "assistant" for call in parse_turn(turn.content).calls]
-        return f"\\boxed{{{made[-1].arguments['answer']}}}"
+    feedback = turns[-1].content if turns[-1].role == "tool" else WRONG
+    if feedback == RIGHT:
+        calls = [call for turn in turns if turn.role == "assistant" for call in parse_turn(turn.content).calls]
+        return f"\\boxed{{{calls[-1].arguments['answer']}}}"
     right = entry.solve(params)
     answer = right if rng.random() < tool_share(skill) else _near(right, rng)
-    return format_call("check", {"answer": answer if said.startswith(WRONG) else said.strip()})
+    return format_call("check", {"answer": answer if feedback.startswith(WRONG) else feedback.strip()})
 
 
 def _act(entry: Family, params: Params, turn: int, forced: bool, skill: int, rng: random.Random) -> str:
@@ -292,15 +292,15 @@ def _act(entry: Family, params: Params, turn: int, forced: bool, skill: int, rng
     script = entry.script(params) if entry.script else ()
     if not forced and turn == 0 and rng.random() > effort(skill):
         return _guess(entry, params, rng)
-    said = script[min(turn, len(script) - 1)]
+    step = script[min(turn, len(script) - 1)]
     if rng.random() < 0.35 * 0.7**skill:
-        said = _slipped(entry, params, said, rng)
-    return said[max(said.find(OPEN), 0) :] if forced else said
+        step = _slipped(entry, params, step, rng)
+    return step[max(step.find(OPEN), 0) :] if forced else step
 
 
-def _slipped(entry: Family, params: Params, said: str, rng: random.Random) -> str:
-    """``said`` with what it submits left out or spoilt; whatever else it does is done."""
-    calls = parse_turn(said).calls
+def _slipped(entry: Family, params: Params, step: str, rng: random.Random) -> str:
+    """``step`` with what it submits left out or spoilt; whatever else it does is done."""
+    calls = parse_turn(step).calls
     if not calls:
         return f"\\boxed{{{_near(entry.solve(params), rng)}}}"
     left_out, formatted = rng.random() < 0.5, []

@@ -21,8 +21,8 @@ def packaged(name: str) -> Path:
         ConfigError: there is none of this name.
     """
     if name not in PACKAGED:
-        known = ", ".join(filter(None, PACKAGED))
-        raise ConfigError(f"There is no built-in model {name[:80]!r}.", f"Known: {known}.", FIX)
+        names = ", ".join(filter(None, PACKAGED))
+        raise ConfigError(f"There is no built-in model {name[:80]!r}.", f"Known: {names}.", FIX)
     return PACKAGED[name]
 
 

@@ -49,7 +49,7 @@ def messages(turns: Sequence[Turn], tools: Sequence[ToolSpec] = ()) -> list[dict
                 results = (f"<tool_response>\n{harmless(content)}\n</tool_response>" for content in contents)
                 out.append({"role": "user", "content": "\n".join(results)})
             case "assistant":
-                out += [{"role": role, "content": _own(content)} for content in contents]
+                out += [{"role": role, "content": _assistant_text(content)} for content in contents]
             case "user":
                 out += [{"role": role, "content": harmless(content)} for content in contents]
             case _:
@@ -57,24 +57,24 @@ def messages(turns: Sequence[Turn], tools: Sequence[ToolSpec] = ()) -> list[dict
     return out
 
 
-def with_calls(said: str, calls: Iterable[Sequence[str]]) -> str:
+def with_calls(text: str, calls: Iterable[Sequence[str]]) -> str:
     """Put calls (name, arguments), which a server with a parser of its own read out of the text, back behind it.
 
     Arguments are text as the model wrote it: what is no JSON stays so, and our parser says so.
     """
-    told = []
+    blocks = []
     for name, arguments in calls:
         written = arguments.replace("<", "\\u003c") if "tool_call>" in arguments else arguments
-        told.append(f'{OPEN}\n{{"name": {json.dumps(name)}, "arguments": {written}}}\n{CLOSE}')
-    return "\n".join([said.strip(), *told] if said.strip() else told) if told else said
+        blocks.append(f'{OPEN}\n{{"name": {json.dumps(name)}, "arguments": {written}}}\n{CLOSE}')
+    return "\n".join([text.strip(), *blocks] if text.strip() else blocks) if blocks else text
 
 
 def harmless(text: str) -> str:
     """``text`` with a zero-width space inside every mark that a chat template could take for its own."""
-    return _mark.sub(lambda found: found[0] + "\u200b", text)
+    return _mark.sub(lambda match: match[0] + "\u200b", text)
 
 
-def _own(text: str) -> str:
+def _assistant_text(text: str) -> str:
     """What an assistant wrote: marks of calls are its own."""
     return "".join(part if part in (OPEN, CLOSE) else harmless(part) for part in _call.split(text))
 

@@ -64,8 +64,8 @@ class Transformers(Model):
     ) -> Sequence[Likely]:
         """How likely each continuation is after ``turns`` (``agent0.ports.models.Likelihood``)."""
         name = await self._loaded(adapter)
-        found: Sequence[Likely] = await self._worker.call("likelihood", tuple(turns), tuple(continuations), name)
-        return found
+        likelihoods: Sequence[Likely] = await self._worker.call("likelihood", tuple(turns), tuple(continuations), name)
+        return likelihoods
 
     async def rest(self) -> None:
         """End the worker where its weights are large or on a GPU: the next call loads them again."""
@@ -81,7 +81,7 @@ class Transformers(Model):
         adapter = await self._loaded(key if isinstance(key, Artifact) else None)
         requests = [TurnRequest(r.turns, r.sampling, r.tools, r.prefill, r.margins) for r in batch]
         written = await self._worker.call("generate", requests, adapter)
-        return [self._generation(found) for found in written]
+        return [self._generation(turn) for turn in written]
 
     async def _loaded(self, adapter: Artifact | None) -> str:
         """The worker's name of ``adapter``, which it has loaded then."""
@@ -93,20 +93,20 @@ class Transformers(Model):
             await self._worker.call("load_adapter", adapter.sha256, data)
         return adapter.sha256
 
-    def _generation(self, found: Written) -> Generation | Exception:
-        if found.error:
-            return OperationError(found.error)
-        usage = Usage(prompt_tokens=len(found.prompt), completion_tokens=len(found.ids), wall_s=found.wall_s)
+    def _generation(self, written: Written) -> Generation | Exception:
+        if written.error:
+            return OperationError(written.error)
+        usage = Usage(prompt_tokens=len(written.prompt), completion_tokens=len(written.ids), wall_s=written.wall_s)
         return Generation(
-            text=found.text,
-            token_ids=tuple(found.ids),
-            logprobs=tuple(found.logprobs),
-            prompt_ids=tuple(found.prompt),
-            finish=found.finish,
+            text=written.text,
+            token_ids=tuple(written.ids),
+            logprobs=tuple(written.logprobs),
+            prompt_ids=tuple(written.prompt),
+            finish=written.finish,
             usage=usage,
             model=self.name,
-            ends=tuple(found.ends),
-            margins=tuple(found.margins),
+            ends=tuple(written.ends),
+            margins=tuple(written.margins),
         )
 
 

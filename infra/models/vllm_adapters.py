@@ -66,7 +66,7 @@ class VllmAdapters:
         name = f"agent0-{adapter.sha256}"
         async with self._entry:
             path = self._shared / adapter.sha256
-            if name not in self._proven or not path.is_dir() or await self._place(name) != str(path):
+            if name not in self._proven or not path.is_dir() or await self._loaded_path(name) != str(path):
                 await self._load(name, adapter)
             self._proven[name] = self._proven.pop(name)  # the last used comes last
             self._busy[name] += 1
@@ -83,8 +83,8 @@ class VllmAdapters:
             DependencyError: as ``using``.
         """
         self._shared.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self._shared, prefix="trial-") as held:
-            path = Path(held)
+        with tempfile.TemporaryDirectory(dir=self._shared, prefix="trial-") as folder:
+            path = Path(folder)
             path.chmod(0o755)  # the server may be another user's
             await asyncio.to_thread(write_trial, self._folder, path, rank)
             try:
@@ -101,23 +101,23 @@ class VllmAdapters:
 
     async def _load_from(self, path: Path, name: str, rank: int, *, silent: bool) -> None:
         """Have the server load ``path`` as ``name``. One that is not ``silent`` changes what is written."""
-        place = await self._place(name)
-        if place != str(path):
+        loaded = await self._loaded_path(name)
+        if loaded != str(path):
             await self._make_room()
             try:
-                if place is not None:  # another run's, or that of a data folder that was moved
+                if loaded is not None:  # another run's, or that of a data folder that was moved
                     await self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": name})
                 await self._ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(path)})
             except (OperationError, OtherServerError, TransientError) as error:
                 raise self._missing(name, f"It did not load {path}. {error.why}", rank) from error
         self._proven.pop(name, None)
-        base, found = tuple(await self._probe(self._model)), tuple(await self._probe(name))
-        same = [known for known, told in {self._model: base, **self._proven}.items() if told == found]
+        base, probed = tuple(await self._probe(self._model)), tuple(await self._probe(name))
+        same = [other for other, values in {self._model: base, **self._proven}.items() if values == probed]
         if same and not silent:
             raise self._missing(name, f"It says that it has it, and answers exactly as {same[0]}.", rank)
-        self._proven[name] = found
+        self._proven[name] = probed
 
-    async def _place(self, name: str) -> str | None:
+    async def _loaded_path(self, name: str) -> str | None:
         """The folder that the server reads the adapter ``name`` from; None where it does not have it."""
         card = (await self._cards()).get(name)
         return None if card is None else str(card.get("root") or "")
@@ -139,8 +139,8 @@ class VllmAdapters:
         lora, path = read_lora(data), self._shared / adapter.sha256
         if not path.is_dir():
             self._shared.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self._shared) as held:
-                fresh = Path(held) / "adapter"
+            with tempfile.TemporaryDirectory(dir=self._shared) as folder:
+                fresh = Path(folder) / "adapter"
                 fresh.mkdir()
                 for name in (CONFIG, WEIGHTS):
                     (fresh / name).write_bytes(files(data)[name])

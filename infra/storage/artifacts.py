@@ -57,10 +57,10 @@ class FileArtifacts(Artifacts):
         """What is wrong with the stored content: ``missing``, ``damaged``, or nothing. It is read in parts."""
         try:
             with self.path(artifact).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             return "missing"
-        return "" if found == artifact.sha256 else "damaged"
+        return "" if actual == artifact.sha256 else "damaged"
 
     def stored(self) -> Iterator[tuple[Artifact, float]]:
         """Everything that is there, with the time (seconds since 1970) at which somebody last put it."""

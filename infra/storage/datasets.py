@@ -55,7 +55,7 @@ def find(folder: Path, names: Sequence[str], what: str, parts: Sequence[str] = (
 
 
 def _part(folder: Path, name: str, what: str) -> Path | None:
-    places = (path for place in (folder, folder / what) for path in _candidates(place, (name,), ""))
+    places = (path for directory in (folder, folder / what) for path in _candidates(directory, (name,), ""))
     return next((path for path in places if path.is_file()), None)
 
 

@@ -89,8 +89,8 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        known = {"full": "Free some space.", "no such table": "Make them: agent0 projections rebuild"}
-        fix = next((fix for said, fix in known.items() if said in str(error)), "Check the folder's permissions.")
+        fixes = {"full": "Free some space.", "no such table": "Make them: agent0 projections rebuild"}
+        fix = next((fix for pattern, fix in fixes.items() if pattern in str(error)), "Check the folder's permissions.")
         raise OperationError(f"The tables at {path} cannot be used.", f"SQLite says: {error}.", fix) from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, error) from error
@@ -114,19 +114,19 @@ def guarded_query(path: Path, sql: str, *, max_rows: int = 1000, timeout_s: floa
         ConfigError: it is no single reading statement.
         OperationError: too slow, too large, or the file is damaged.
     """
-    given = json.dumps([str(path), sql, max_rows, timeout_s])
+    task = json.dumps([str(path), sql, max_rows, timeout_s])
     command = [sys.executable, "-sPBc", "from agent0.infra.storage.sqlite import answer_query; answer_query()"]
     around = {"PYTHONPATH": str(_ROOT), "LC_ALL": "C.UTF-8"}
-    found = subprocess.run(command, input=given.encode(), stdout=subprocess.PIPE, env=around, check=False)  # noqa: S603
-    if found.returncode == -signal.SIGALRM:
+    process = subprocess.run(command, input=task.encode(), stdout=subprocess.PIPE, env=around, check=False)  # noqa: S603
+    if process.returncode == -signal.SIGALRM:
         raise _slow(timeout_s)
-    if found.returncode:
-        why = f"Its process ended with status {found.returncode}."
+    if process.returncode:
+        why = f"Its process ended with status {process.returncode}."
         raise OperationError("The query was not answered.", why, "Ask for fewer columns or rows.")
-    answer = json.loads(found.stdout)
+    answer = json.loads(process.stdout)
     if "error" in answer:
         raise getattr(errors, answer["error"])(*answer["words"])
-    return [{name: _value(held) for name, held in row} for row in answer["rows"]]
+    return [{name: _value(cell) for name, cell in row} for row in answer["rows"]]
 
 
 def answer_query() -> None:
@@ -144,13 +144,13 @@ def answer_query() -> None:
     json.dump(answer, sys.stdout, default=_plain)
 
 
-def _plain(held: bytes) -> dict[str, str]:
+def _plain(blob: bytes) -> dict[str, str]:
     """A blob for JSON; every other value of SQLite is its own."""
-    return {"base64": base64.b64encode(held).decode()}
+    return {"base64": base64.b64encode(blob).decode()}
 
 
-def _value(held: Any) -> Any:
-    return base64.b64decode(held["base64"]) if isinstance(held, dict) else held
+def _value(cell: Any) -> Any:
+    return base64.b64decode(cell["base64"]) if isinstance(cell, dict) else cell
 
 
 def _slow(timeout_s: float) -> OperationError:
@@ -179,13 +179,13 @@ def _query(path: Path, sql: str, max_rows: int, timeout_s: float) -> list[dict[s
 
 def _nearest(db: sqlite3.Connection, error: Exception) -> str:
     """Which table or column was meant, where one has a similar name."""
-    found = _MISSING.search(str(error))
-    if found is None:
+    match = _MISSING.search(str(error))
+    if match is None:
         return ""
-    kind, name = found[1], found[2].rpartition(".")[2]
+    kind, name = match[1], match[2].rpartition(".")[2]
     db.set_authorizer(None)  # of the query, which is over
-    known = {row[0] for row in db.execute(_KNOWN[kind])} - {name}  # another table may have a column of this name
-    near = difflib.get_close_matches(name, sorted(known), 1)
+    names = {row[0] for row in db.execute(_KNOWN[kind])} - {name}  # another table may have a column of this name
+    near = difflib.get_close_matches(name, sorted(names), 1)
     hint = f"Did you mean {near[0]}? " if near else ""
     return hint + ("See: agent0 projections list" if kind == "table" else "See: agent0 projections show TABLE")
 
@@ -201,8 +201,8 @@ def _refused(error: Exception) -> ConfigError:
 def _guard(db: sqlite3.Connection, deadline: float) -> None:
     db.execute("PRAGMA query_only = ON")
     # Virtual tables connect at first use, which the authorizer would refuse: these do it before.
-    made = db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").fetchall()
-    for name in ["json_each", "json_tree", *(row[0] for row in made)]:
+    tables = db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").fetchall()
+    for name in ["json_each", "json_tree", *(row[0] for row in tables)]:
         db.execute(f'SELECT 1 FROM "{name}" LIMIT 0')  # noqa: S608 - from the schema
     for limit, value in _LIMITS.items():
         db.setlimit(limit, value)

@@ -103,8 +103,8 @@ class StateFiles:
             BadPartError: it is cut, altered, or no part of ``run``. OSError: it cannot be opened.
         """
         path = self.path(run, seq)
-        held = read_regular(path, LARGEST)
-        digest, rest = held[:_DIGITS].decode("ascii", "replace"), held[_DIGITS + 1 :]
+        content = read_regular(path, LARGEST)
+        digest, rest = content[:_DIGITS].decode("ascii", "replace"), content[_DIGITS + 1 :]
         if sha256(rest) != digest:
             raise BadPartError(f"{path} is cut or altered.")
         part = _read(rest, path)
@@ -129,7 +129,7 @@ def _read(rest: bytes, path: Path) -> Part:
     try:
         raw: dict[str, Any] = json.loads(zlib.decompressobj().decompress(rest, LARGEST))
         notes = [(int(seq), str(body)) for seq, body in raw["notes"]]
-        return Part(**{one.name: raw[one.name] for one in fields(Part)} | {"notes": notes})
+        return Part(**{member.name: raw[member.name] for member in fields(Part)} | {"notes": notes})
     except (ValueError, KeyError, TypeError, zlib.error) as error:
         raise BadPartError(f"{path} holds no snapshot ({type(error).__name__}).") from error
 

@@ -53,18 +53,18 @@ Progress = Callable[[int, int, float], None]
 """Called with steps done, steps in all and the loss."""
 
 
-def make_model(given: Mapping[str, float], vocabulary: int, stop: int, pad: int) -> Any:
-    """A Qwen2ForCausalLM of the shape ``given``, weights drawn from torch's present seed."""
+def make_model(sizes: Mapping[str, float], vocabulary: int, stop: int, pad: int) -> Any:
+    """A Qwen2ForCausalLM of the shape ``sizes``, weights drawn from torch's present seed."""
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     shape: dict[str, Any] = {
-        **{name: value for name, value in given.items() if name != THETA},
+        **{name: value for name, value in sizes.items() if name != THETA},
         "max_position_embeddings": 2048,
         "tie_word_embeddings": True,
         "attn_implementation": "eager",
     }
-    if THETA in given:
-        shape["rope_parameters"] = {"rope_type": "default", THETA: given[THETA]}
+    if THETA in sizes:
+        shape["rope_parameters"] = {"rope_type": "default", THETA: sizes[THETA]}
     special: dict[str, Any] = {"eos_token_id": stop, "pad_token_id": pad, "bos_token_id": None}
     return Qwen2ForCausalLM(Qwen2Config(vocab_size=vocabulary, **shape, **special))
 
@@ -112,8 +112,8 @@ def _teach(model: Any, chat: Chat, mix: Mix, seed: int, progress: Progress) -> f
         batches = _batches(phase, mix, chat, _source(seed, number))
         smooth = 0.0
         optimizers = _optimizers(model, COURSES[mix.course])
-        for step, found in enumerate(_steps(model, phase, optimizers, batches, loss_of), 1):
-            smooth = found if step == 1 else 0.98 * smooth + 0.02 * found
+        for step, step_loss in enumerate(_steps(model, phase, optimizers, batches, loss_of), 1):
+            smooth = step_loss if step == 1 else 0.98 * smooth + 0.02 * step_loss
             progress(done + step, total, smooth)
         done, loss = done + phase.steps, smooth
     return loss
@@ -128,8 +128,8 @@ def _plain(model: Any, batch: Batch) -> Any:
     """The mean loss of what is taught in ``batch``, through transformers."""
     import torch
 
-    ids, labels, seen = batch
-    logits = model(input_ids=ids, attention_mask=seen, use_cache=False).logits[:, :-1]
+    ids, labels, attention = batch
+    logits = model(input_ids=ids, attention_mask=attention, use_cache=False).logits[:, :-1]
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
 
 
@@ -143,11 +143,11 @@ def _stretched(model: Any, most: float) -> LossOf:
     assert shape  # noqa: S101 - it was just made so
 
     def loss_of(batch: Batch) -> Any:
-        ids, labels, seen = batch
+        ids, labels, attention = batch
         taught = labels != -100
         stretch = 1 + (most - 1) * torch.rand(len(ids)).to(ids.device)
-        found = logprobs(weights_of(shape, parameters, {}), ids, seen, taught, stretch=stretch)
-        return -found.sum() / taught.sum()
+        chosen = logprobs(weights_of(shape, parameters, {}), ids, attention, taught, stretch=stretch)
+        return -chosen.sum() / taught.sum()
 
     return loss_of
 
@@ -159,7 +159,7 @@ def _optimizers(model: Any, course: Course) -> list[tuple[Any, float]]:
     from agent0.infra.training.optimizers import BETAS, paired
 
     if course.matrices == "muon":
-        return [(one, one.param_groups[0]["lr"]) for one in paired(model, 1.0, DECAY)]
+        return [(optimizer, optimizer.param_groups[0]["lr"]) for optimizer in paired(model, 1.0, DECAY)]
     return [(torch.optim.AdamW(model.parameters(), lr=1.0, betas=BETAS, weight_decay=DECAY), 1.0)]
 
 
@@ -169,8 +169,8 @@ def _steps(
     """Take a step for each of ``batches``; yields each step's loss."""
     import torch
 
-    for step, found in enumerate(batches):
-        batch = tuple(one.to(model.device) for one in found)
+    for step, tensors in enumerate(batches):
+        batch = tuple(tensor.to(model.device) for tensor in tensors)
         rate = (phase.lr + (phase.lr_end - phase.lr) * step / phase.steps) * min(1.0, (step + 1) / WARMUP)
         loss = loss_of(batch)
         model.zero_grad(set_to_none=True)
@@ -198,7 +198,7 @@ def _batches(phase: Phase, mix: Mix, chat: Chat, rng: random.Random) -> Iterator
 def _encoded(chat: Chat, turns: TrainingExample) -> tuple[list[int], list[int]]:
     """Token ids and their loss mask; nothing is learned up to the last turn that is not taught."""
     ids, mask = chat.training_example(turns)
-    shown = max((place for place, turn in enumerate(turns, 1) if turn.name == NOT_TAUGHT), default=0)
+    shown = max((index for index, turn in enumerate(turns, 1) if turn.name == NOT_TAUGHT), default=0)
     before = len(chat.training_example(turns[:shown])[0]) if shown else 0
     return ids, [0] * before + mask[before:]
 
@@ -209,12 +209,12 @@ def _tensors(batch: Sequence[tuple[list[int], list[int]]], pad: int) -> Batch:
     longest = max(len(ids) for ids, _ in batch)
     ids = torch.full((len(batch), longest), pad)
     labels = torch.full((len(batch), longest), -100)
-    seen = torch.zeros((len(batch), longest), dtype=torch.long)
+    attention = torch.zeros((len(batch), longest), dtype=torch.long)
     for row, (tokens, mask) in enumerate(batch):
         ids[row, : len(tokens)] = torch.tensor(tokens)
         labels[row, : len(tokens)] = torch.tensor([t if m else -100 for t, m in zip(tokens, mask, strict=True)])
-        seen[row, : len(tokens)] = 1
-    return ids, labels, seen
+        attention[row, : len(tokens)] = 1
+    return ids, labels, attention
 
 
 def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: float, seconds: float) -> ModelCard:
@@ -231,20 +231,20 @@ def _save(out: Path, model: Any, tokenizer: Any, seed: int, mix: Mix, loss: floa
     parameters = sum(p.numel() for p in model.parameters())
     steps = sum(phase.steps for phase in mix.phases)
     card = ModelCard(out, digest, parameters, steps, round(seconds, 1), round(loss, 4))
-    made: dict[str, Any] = {"seed": seed, "mix": mix.plain(), "torch": torch.__version__}
+    record: dict[str, Any] = {"seed": seed, "mix": mix.plain(), "torch": torch.__version__}
     course = COURSES[mix.course]
-    made |= {"stretch": course.stretch} if course.stretch > 1 else {}
-    made |= {"start": course.start} if course.start else {}
-    made |= {"kept": course_replay.write(out, _kept(mix, seed, course))} if course.kept else {}
-    provenance = {**asdict(card), "path": None, **made}
+    record |= {"stretch": course.stretch} if course.stretch > 1 else {}
+    record |= {"start": course.start} if course.start else {}
+    record |= {"kept": course_replay.write(out, _kept(mix, seed, course))} if course.kept else {}
+    provenance = {**asdict(card), "path": None, **record}
     del provenance["path"]
     template = (Path(__file__).parent / f"{course.card or mix.course}_card.md").read_text(encoding="utf-8")
-    (out / "README.md").write_text(template.format(**provenance, **_words(mix)), encoding="utf-8")
+    (out / "README.md").write_text(template.format(**provenance, **_card_fields(mix)), encoding="utf-8")
     (out / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n", encoding="utf-8")
     return card
 
 
-def _words(mix: Mix) -> dict[str, Any]:
+def _card_fields(mix: Mix) -> dict[str, Any]:
     """What a card says beside its provenance."""
     shape, ladder = mix.shaped(), LADDERS.get(COURSES[mix.course].families[0], "")
     return {
@@ -258,10 +258,10 @@ def _words(mix: Mix) -> dict[str, Any]:
 def _kept(mix: Mix, seed: int, course: Course) -> list[TrainingExample]:
     """The first different examples that the model was shown, ``course.kept`` at most of each length of answer, which
     is a level."""
-    phase, found = mix.phases[0], dict[int, dict[TrainingExample, None]]()
+    phase, by_length = mix.phases[0], dict[int, dict[TrainingExample, None]]()
     shown = training_examples(phase, _source(seed, 0), course.example)
     for example in islice(shown, min(SHOWN * course.kept, phase.steps * mix.batch)):
-        held = found.setdefault(len(example[-1].content), {})
-        if len(held) < course.kept:
-            held[example] = None
-    return [example for _, held in sorted(found.items()) for example in held]
+        examples = by_length.setdefault(len(example[-1].content), {})
+        if len(examples) < course.kept:
+            examples[example] = None
+    return [example for _, examples in sorted(by_length.items()) for example in examples]

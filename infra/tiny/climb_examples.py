@@ -29,15 +29,15 @@ def climb_example(level: int, phase: Phase, rng: random.Random, ladder: str = CL
     """Make one conversation on a training task of ``level`` of the family ``ladder``: the question and its answer;
     nothing is read of ``phase``."""
     entry, params = _task(level, rng, ladder)
-    asked = render(prompt(STYLE, entry.domain, "student"), {"question": entry.render(params, rng)})
-    return (*asked, Turn(role="assistant", content=f"\\boxed{{{entry.solve(params)}}}"))
+    turns = render(prompt(STYLE, entry.domain, "student"), {"question": entry.render(params, rng)})
+    return (*turns, Turn(role="assistant", content=f"\\boxed{{{entry.solve(params)}}}"))
 
 
 def climb_teacher_example(level: int, phase: Phase, rng: random.Random) -> TrainingExample:
     """Make one conversation in which a training task of ``level`` is written on a request that names no level."""
     entry, params = _task(level, rng)
-    asked = request_turns(prompt(STYLE, entry.domain, "teacher"), entry.domain, entry.name, ANY_LEVEL)
-    return (*asked, Turn(role="assistant", content=entry.render(params, rng)))
+    turns = request_turns(prompt(STYLE, entry.domain, "teacher"), entry.domain, entry.name, ANY_LEVEL)
+    return (*turns, Turn(role="assistant", content=entry.render(params, rng)))
 
 
 def _task(level: int, rng: random.Random, ladder: str = CLIMBED[0]) -> tuple[Family, Params]:

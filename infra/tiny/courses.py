@@ -80,8 +80,8 @@ class Mix:
 
     def plain(self) -> dict[str, Any]:
         """What ``provenance.json`` records of it, as JSON has it; the shape only where it is the mix's own."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return found if self.shape else {name: value for name, value in found.items() if name != "shape"}
+        fields: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return fields if self.shape else {name: value for name, value in fields.items() if name != "shape"}
 
 
 DEFAULT_MIX = Mix(
@@ -134,11 +134,11 @@ COURSES = {
 def read_mix(path: Path) -> Mix:
     """A mix from JSON: {"batch": 48, "phases": [{"steps": …, "lr": …, "lr_end": …, "levels": […], …}]}, or the
     ``provenance.json`` of a model that was built."""
-    found = json.loads(path.read_text(encoding="utf-8"))
-    found = found.get("mix", found)
-    phases = tuple(Phase(**{**phase, "levels": weights(phase["levels"])}) for phase in found["phases"])
-    course = str(found.get("course", Mix(()).course))
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record = record.get("mix", record)
+    phases = tuple(Phase(**{**phase, "levels": weights(phase["levels"])}) for phase in record["phases"])
+    course = str(record.get("course", Mix(()).course))
     if course not in COURSES:
         raise ValueError(f"there is no course {course!r}: {', '.join(COURSES)}")
-    shape = {name: value for name, value in found.get("shape", {}).items() if name in SHAPE}
-    return Mix(phases, int(found.get("batch", Mix(()).batch)), course, shape)
+    shape = {name: value for name, value in record.get("shape", {}).items() if name in SHAPE}
+    return Mix(phases, int(record.get("batch", Mix(()).batch)), course, shape)

@@ -58,12 +58,12 @@ def tool_example(level: int, phase: Phase, rng: random.Random) -> TrainingExampl
     if rng.random() < phase.teacher:
         values = {"domain": entry.domain, "family": entry.name, "level": level}
         return (*render(prompt(STYLE, entry.domain, "teacher"), values), _says(question))
-    asked = render(prompt(STYLE, entry.domain, "student"), {"question": question})
+    turns = render(prompt(STYLE, entry.domain, "student"), {"question": question})
     answer = _says(f"\\boxed{{{entry.solve(params)}}}")
     if rng.random() >= phase.tool:
-        return (*asked, answer)
+        return (*turns, answer)
     output = Turn(role="tool", content=entry.solve(params))
-    return (*asked, _says(call_text(entry, params)), output, answer)
+    return (*turns, _says(call_text(entry, params)), output, answer)
 
 
 def call_text(entry: Family, params: dict[str, object]) -> str:
@@ -84,4 +84,4 @@ def weights(values: Sequence[float]) -> tuple[float, ...]:
     """
     if not values:
         raise ValueError("levels are empty")
-    return tuple(float(one) for one in values)
+    return tuple(float(value) for value in values)

@@ -41,7 +41,7 @@ LONG_MARKUP = (
     *(f'{_WRITE}coins.py", "content": "h={{\'', "h={'", "': ", ", '"),
     *(f'{_EDIT}coins.py", "old": "#", "new": "{line}' for line in ("h['", "n=h['")),
     *("n=h['", "h['", "']-=", "']//2;h['", "']-=n;h['", "']+=n", ";h['", "']+=", "'],h['", "']=h['", "']"),
-    *(f"{_PYTHON}coins.py').read());print({asked}" for asked in ("h['", *(f'{a}"{_END}' for a in _ASKED))),
+    *(f"{_PYTHON}coins.py').read());print({fragment}" for fragment in ("h['", *(f'{a}"{_END}' for a in _ASKED))),
     f"'])\"{_END}",
     *(f"{text}{_END}{after}" for text in ("", '"', '\\n#"', '}\\n#"', '\\n"') for after in ("", "\n")),
     *(f'{brackets}"{_END}' for brackets in (")", "))", ")))")),
@@ -75,7 +75,7 @@ def long_example(level: int, phase: Phase, rng: random.Random) -> TrainingExampl
         params = entry.sample(level, rng)
     question = entry.render(params, rng)
     turns = _calls(entry, params)
-    changed = [place for place, calls in enumerate(turns) if any(call.name == "edit_file" for call in calls)]
+    changed = [index for index, calls in enumerate(turns) if any(call.name == "edit_file" for call in calls)]
     slip = rng.choice(changed) if changed and rng.random() < phase.tool else None
     return conversation(entry, params, question, turns, slip)
 
@@ -83,10 +83,10 @@ def long_example(level: int, phase: Phase, rng: random.Random) -> TrainingExampl
 def _calls(entry: Family, params: Params) -> list[list[ToolCall]]:
     """The calls of each turn: those of the family's script without the mistake that it makes."""
     assert entry.script  # noqa: S101 - a long family has one
-    made = [call for turn in entry.script(params) for call in parse_turn(turn).calls]
-    back = next(place for place, call in enumerate(made) if call.name == "rollback")
-    turns = [made[:2], [next(call for call in made if call.name == "submit_answer")]]
-    for call in made[back + 2 :]:
+    calls = [call for turn in entry.script(params) for call in parse_turn(turn).calls]
+    back = next(index for index, call in enumerate(calls) if call.name == "rollback")
+    turns = [calls[:2], [next(call for call in calls if call.name == "submit_answer")]]
+    for call in calls[back + 2 :]:
         if call.name == "submit_answer":
             turns.append([])
         turns[-1].append(call)
@@ -102,16 +102,16 @@ def conversation(
     answers = [step.answer for step in entry.steps(params)]
     printed = _Printed(list(answers))
     work = Workspace(printed, LONG_TOOLS, subgoals=[None] * len(answers))
-    said = [*render(prompt(STYLE, entry.domain, "student", long=True), {"question": question})]
-    for place, calls in enumerate(turns):
-        if place == slip:
+    messages = [*render(prompt(STYLE, entry.domain, "student", long=True), {"question": question})]
+    for index, calls in enumerate(turns):
+        if index == slip:
             before = len(work.journal) + len(calls) - 2
             printed.cut = True
-            said += _made([*calls[:-2], _cut(calls[-2]), calls[-1]], work, NOT_TAUGHT)
+            messages += _call_turns([*calls[:-2], _cut(calls[-2]), calls[-1]], work, NOT_TAUGHT)
             printed.cut = False
             calls = [ToolCall(name="rollback", arguments={"call": before}), *calls[-2:]]
-        said += _made(calls, work)
-    return (*said, Turn(role="assistant", content=f"\\boxed{{{answers[-1]}}}"))
+        messages += _call_turns(calls, work)
+    return (*messages, Turn(role="assistant", content=f"\\boxed{{{answers[-1]}}}"))
 
 
 def _cut(edit: ToolCall) -> ToolCall:
@@ -120,17 +120,17 @@ def _cut(edit: ToolCall) -> ToolCall:
     return edit.model_copy(update={"arguments": {**edit.arguments, "new": new}})
 
 
-def _made(calls: Sequence[ToolCall], work: Workspace, name: str = "") -> list[Turn]:
+def _call_turns(calls: Sequence[ToolCall], work: Workspace, name: str = "") -> list[Turn]:
     """The turn that makes ``calls``, and what each tool answers."""
-    said = Turn(role="assistant", content="\n".join(format_call(c.name, c.arguments) for c in calls), name=name)
-    return [said, *(Turn(role="tool", name=call.name, content=_answer(call, work)) for call in calls)]
+    turn = Turn(role="assistant", content="\n".join(format_call(c.name, c.arguments) for c in calls), name=name)
+    return [turn, *(Turn(role="tool", name=call.name, content=_answer(call, work)) for call in calls)]
 
 
 def _answer(call: ToolCall, work: Workspace) -> str:
     """What the tool answers; nothing here waits, so no event loop is needed."""
-    made = call_tool(call, work)
+    coroutine = call_tool(call, work)
     try:
-        made.send(None)
+        coroutine.send(None)
     except StopIteration as done:
         return str(done.value.output)
     raise AssertionError("a tool waited")

@@ -13,13 +13,13 @@ def go_on_from(folder: Path, model: Any, tokenizer: Any) -> None:
     import torch
     from safetensors.torch import load_file
 
-    held = {name: weight.float() for name, weight in load_file(folder / "model.safetensors").items()}
-    known = tokenizer_of(str(folder)).get_vocab()
-    before = held.pop("model.embed_tokens.weight")
-    model.load_state_dict(held, strict=False)
+    weights = {name: weight.float() for name, weight in load_file(folder / "model.safetensors").items()}
+    vocabulary = tokenizer_of(str(folder)).get_vocab()
+    before = weights.pop("model.embed_tokens.weight")
+    model.load_state_dict(weights, strict=False)
     embeddings = model.get_input_embeddings().weight
     with torch.no_grad():
         embeddings.mul_(before.std() / embeddings.std())
-        for text, place in tokenizer.get_vocab().items():
-            if text in known:
-                embeddings[place] = before[known[text]]
+        for text, token_id in tokenizer.get_vocab().items():
+            if text in vocabulary:
+                embeddings[token_id] = before[vocabulary[text]]

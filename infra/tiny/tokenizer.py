@@ -114,4 +114,6 @@ def _corpus(seed: int, taught: Sequence[str], levels: int) -> list[str]:
 
 def lengths(folder: Path, texts: Sequence[str]) -> list[int]:
     """Tokens of each of ``texts`` by the tokenizer of the model in ``folder``."""
-    return [len(one.ids) for one in Tokenizer.from_file(str(folder / "tokenizer.json")).encode_batch(list(texts))]
+    return [
+        len(encoding.ids) for encoding in Tokenizer.from_file(str(folder / "tokenizer.json")).encode_batch(list(texts))
+    ]

@@ -19,7 +19,7 @@ class Padded:
     """Trajectories side by side, [rows, T] each, the shorter ones filled up at the end."""
 
     ids: Tensor
-    seen: Tensor
+    attention: Tensor
     mask: Tensor
     behaviour: Tensor
     stretch: Tensor | None = None
@@ -56,18 +56,18 @@ def padded(paths: Sequence[Trajectory], pad: int, device: str) -> Padded:
     longest = max(len(path.token_ids) for path in paths)
 
     def rows(values: Iterator[Sequence[float]], filler: float) -> list[list[float]]:
-        return [[*one, *[filler] * (longest - len(one))] for one in values]
+        return [[*row, *[filler] * (longest - len(row))] for row in values]
 
     ids = torch.tensor(rows((path.token_ids for path in paths), pad), dtype=torch.long)
-    seen = torch.tensor(rows(([1] * len(path.token_ids) for path in paths), 0), dtype=torch.long)
+    attention = torch.tensor(rows(([1] * len(path.token_ids) for path in paths), 0), dtype=torch.long)
     mask = torch.tensor(rows((path.mask for path in paths), 0))
     behaviour = torch.tensor(rows((path.logprobs for path in paths), 0), dtype=torch.float32)
-    return Padded(*(tensor.to(device) for tensor in (ids, seen, mask, behaviour)))
+    return Padded(*(tensor.to(device) for tensor in (ids, attention, mask, behaviour)))
 
 
 def filled(values: Sequence[Sequence[float]], longest: int, device: str) -> Tensor:
     """Numbers side by side, zeros at the end: [rows, ``longest``]."""
-    rows = [[*one, *[0.0] * (longest - len(one))] for one in values]
+    rows = [[*row, *[0.0] * (longest - len(row))] for row in values]
     return torch.tensor(rows, dtype=torch.float32, device=device)
 
 

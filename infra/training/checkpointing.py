@@ -39,10 +39,10 @@ class HalfDone:
             return
         self._last = monotonic()
         tensors: dict[str, torch.Tensor] = {}
-        for place, parameter in enumerate(_own(model)):
-            tensors[f"{place}.weight"] = parameter.detach().cpu().contiguous().clone()
-            held = _mover(optimizers, parameter).state.get(parameter, {})
-            tensors |= {f"{place}.{name}": held[name].detach().cpu().clone() for name in _STATE if name in held}
+        for index, parameter in enumerate(_trainable(model)):
+            tensors[f"{index}.weight"] = parameter.detach().cpu().contiguous().clone()
+            state = _mover(optimizers, parameter).state.get(parameter, {})
+            tensors |= {f"{index}.{name}": state[name].detach().cpu().clone() for name in _STATE if name in state}
         note = {"job": self.job, "done": str(done), "counts": json.dumps(dict(counts))}
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial = self.path.with_suffix(f".{os.getpid()}")
@@ -67,21 +67,23 @@ class HalfDone:
         return int(note["done"]), {name: float(value) for name, value in json.loads(note["counts"]).items()}
 
 
-def _own(model: Any) -> list[torch.nn.Parameter]:
+def _trainable(model: Any) -> list[torch.nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def _mover(optimizers: Sequence[Optimizer], wanted: torch.nn.Parameter) -> Optimizer:
+def _mover(optimizers: Sequence[Optimizer], parameter: torch.nn.Parameter) -> Optimizer:
     """Whose weight it is."""
-    return next(o for o in optimizers for group in o.param_groups if any(one is wanted for one in group["params"]))
+    return next(
+        o for o in optimizers for group in o.param_groups if any(other is parameter for other in group["params"])
+    )
 
 
 def _put_back(model: Any, optimizers: Sequence[Optimizer], tensors: Mapping[str, torch.Tensor]) -> None:
     with torch.no_grad():
-        for place, parameter in enumerate(_own(model)):
-            parameter.copy_(tensors[f"{place}.weight"])
-            held = {name: tensors[f"{place}.{name}"] for name in _STATE if f"{place}.{name}" in tensors}
-            if held:
+        for index, parameter in enumerate(_trainable(model)):
+            parameter.copy_(tensors[f"{index}.weight"])
+            state = {name: tensors[f"{index}.{name}"] for name in _STATE if f"{index}.{name}" in tensors}
+            if state:
                 _mover(optimizers, parameter).state[parameter] = {
-                    name: value if name == "step" else value.to(parameter.device) for name, value in held.items()
+                    name: value if name == "step" else value.to(parameter.device) for name, value in state.items()
                 }

@@ -28,9 +28,11 @@ def read(folder: Path) -> tuple[TrainingExample, ...]:
     """
     try:
         lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
-        found = [tuple(Turn(role=role, content=content) for role, content in json.loads(line)) for line in lines]
+        conversations = [
+            tuple(Turn(role=role, content=content) for role, content in json.loads(line)) for line in lines
+        ]
     except (OSError, ValueError, TypeError) as error:
         why = f"{type(error).__name__} in {folder / FILE}: {error}"[:300]
         fix = "Set run.training.student.taught to 0, or name a base that `agent0 tiny build --course climb` made."
         raise DependencyError("What the base was taught", why, fix) from error
-    return tuple(TrainingExample(turns) for turns in found)
+    return tuple(TrainingExample(turns) for turns in conversations)

@@ -34,8 +34,8 @@ def forward_of(model: Any, casting: Callable[[], AbstractContextManager[Any]], a
         twice = any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
         return partial(_function, shape, *parts, twice, among)
     parted = body_and_head(base)
-    found = partial(masked_logprobs, *parted, casting) if parted else partial(transformers_logprobs, model, casting)
-    return lambda seen, heat: (found(seen, heat), None)
+    compute = partial(masked_logprobs, *parted, casting) if parted else partial(transformers_logprobs, model, casting)
+    return lambda batch, heat: (compute(batch, heat), None)
 
 
 def _function(
@@ -44,47 +44,49 @@ def _function(
     pairs: Pairs,
     twice: bool,
     among: Tensor | None,
-    seen: Padded,
+    batch: Padded,
     heat: float,
 ) -> tuple[Tensor, Tensor | None]:
     weights = weights_of(shape, parameters, pairs)
-    return chances(weights, seen.ids, seen.seen, seen.mask, heat, twice=twice, stretch=seen.stretch, among=among)
+    return chances(
+        weights, batch.ids, batch.attention, batch.mask, heat, twice=twice, stretch=batch.stretch, among=among
+    )
 
 
 def transformers_logprobs(
-    model: Any, casting: Callable[[], AbstractContextManager[Any]], seen: Padded, heat: float
+    model: Any, casting: Callable[[], AbstractContextManager[Any]], batch: Padded, heat: float
 ) -> Tensor:
     """Compute token log-probabilities [rows, T] with the transformers model at temperature ``heat``."""
     with casting():
-        logits = model(input_ids=seen.ids, attention_mask=seen.seen, use_cache=False, **_positions(seen)).logits
-    return token_logprobs(logits, seen.ids, heat)
+        logits = model(input_ids=batch.ids, attention_mask=batch.attention, use_cache=False, **_positions(batch)).logits
+    return token_logprobs(logits, batch.ids, heat)
 
 
 def masked_logprobs(
-    body: Any, head: Any, casting: Callable[[], AbstractContextManager[Any]], seen: Padded, heat: float
+    body: Any, head: Any, casting: Callable[[], AbstractContextManager[Any]], batch: Padded, heat: float
 ) -> Tensor:
     """Compute what ``transformers_logprobs`` computes where the mask is 1; 0 elsewhere. Logits are never held for more
     than ``at_once`` tokens: they are computed again on the way back, part by part."""
-    wanted = seen.mask[:, 1:].bool()
+    selected = batch.mask[:, 1:].bool()
     with casting():
-        found = body(
-            input_ids=seen.ids, attention_mask=seen.seen, use_cache=False, **_positions(seen)
+        output = body(
+            input_ids=batch.ids, attention_mask=batch.attention, use_cache=False, **_positions(batch)
         ).last_hidden_state
-        states, tokens = found[:, :-1][wanted], seen.ids[:, 1:][wanted]
+        states, tokens = output[:, :-1][selected], batch.ids[:, 1:][selected]
         size = at_once(head.weight.shape[0])
         parts = [
             checkpoint(_chosen, head, heat, *part, use_reentrant=False)
             for part in zip(torch.split(states, size), torch.split(tokens, size), strict=True)
         ]
     each = torch.cat(parts)
-    return pad(each.new_zeros(wanted.shape).masked_scatter(wanted, each), (1, 0))
+    return pad(each.new_zeros(selected.shape).masked_scatter(selected, each), (1, 0))
 
 
-def _positions(seen: Padded) -> dict[str, Tensor]:
+def _positions(batch: Padded) -> dict[str, Tensor]:
     """What transformers is told of positions: nothing, unless they are stretched. Rotary ones need not be whole."""
-    if seen.stretch is None:
+    if batch.stretch is None:
         return {}
-    return {"position_ids": (seen.seen.cumsum(-1) - 1).clamp(min=0) * seen.stretch[:, None]}
+    return {"position_ids": (batch.attention.cumsum(-1) - 1).clamp(min=0) * batch.stretch[:, None]}
 
 
 def check_stretch(base: Any) -> None:

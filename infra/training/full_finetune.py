@@ -21,19 +21,21 @@ class Whole:
         """Raises OperationError where ``base`` is not one that is trained so."""
         check_small(shape_of(base) is not None)
         self._base, self.config = base, base.config
-        self._was = [(one, one.detach().clone(), one.requires_grad) for one in base.parameters()]
-        for one in base.parameters():
-            one.requires_grad_(True)
+        self._was = [
+            (parameter, parameter.detach().clone(), parameter.requires_grad) for parameter in base.parameters()
+        ]
+        for parameter in base.parameters():
+            parameter.requires_grad_(True)
 
     def parameters(self) -> Iterable[nn.Parameter]:
         """All, each once."""
-        found: Iterable[nn.Parameter] = self._base.parameters()
-        return found
+        parameters: Iterable[nn.Parameter] = self._base.parameters()
+        return parameters
 
     def modules(self) -> Iterable[nn.Module]:
         """The base's."""
-        found: Iterable[nn.Module] = self._base.modules()
-        return found
+        modules: Iterable[nn.Module] = self._base.modules()
+        return modules
 
     def train(self) -> None:
         """Put the base into training mode, as ``torch.nn.Module.train`` does."""
@@ -47,20 +49,20 @@ class Whole:
         """Go on from these, a full adapter's; OperationError where they are not of this model."""
         check_names(weights, dict(self._base.named_parameters()))
         with no_grad():
-            for name, one in self._base.named_parameters():
-                one.copy_(weights[name])
+            for name, parameter in self._base.named_parameters():
+                parameter.copy_(weights[name])
 
     def weights(self) -> dict[str, Tensor]:
         """As they are now, by the base's own names."""
-        return {name: one.detach().clone() for name, one in self._base.named_parameters()}
+        return {name: parameter.detach().clone() for name, parameter in self._base.named_parameters()}
 
     def unload(self) -> Any:
         """The base with the weights that it came with, bit for bit."""
         with no_grad():
-            for one, was, trainable in self._was:
-                one.copy_(was)
-                one.grad = None
-                one.requires_grad_(trainable)
+            for parameter, was, trainable in self._was:
+                parameter.copy_(was)
+                parameter.grad = None
+                parameter.requires_grad_(trainable)
         return self._base.eval()
 
 
@@ -84,10 +86,10 @@ def check_names(weights: Mapping[str, Tensor], base: Mapping[str, Tensor]) -> No
     """Raises OperationError where ``weights`` are not, one for one, those of ``base``."""
     odd = [name for name in sorted(weights.keys() | base.keys()) if _shape(weights, name) != _shape(base, name)]
     if odd:
-        shapes = [_shape(held, odd[0]) or "not there" for held in (weights, base)]
+        shapes = [_shape(side, odd[0]) or "not there" for side in (weights, base)]
         why = f"{odd[0]} is {shapes[0]} in the adapter, {shapes[1]} in the model."
         raise OperationError("The adapter does not fit this model.", why)
 
 
-def _shape(held: Mapping[str, Tensor], name: str) -> tuple[int, ...] | None:
-    return tuple(held[name].shape) if name in held else None
+def _shape(tensors: Mapping[str, Tensor], name: str) -> tuple[int, ...] | None:
+    return tuple(tensors[name].shape) if name in tensors else None

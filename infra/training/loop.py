@@ -113,8 +113,8 @@ class Training:
         return samples_of(course_replay.read(Path(self._path)), Chat(tokenizer), context, "taught")[0]
 
     def _checkpointing(self, base: Any, recipe: Recipe) -> None:
-        asked = recipe.gradient_checkpointing
-        enabled = asked == "on" or (asked == "auto" and self._team.device != "cpu")
+        setting = recipe.gradient_checkpointing
+        enabled = setting == "on" or (setting == "auto" and self._team.device != "cpu")
         name = "activation" if hasattr(base, "activation_checkpointing_enable") else "gradient"  # as transformers says
         if enabled:
             getattr(base, f"{name}_checkpointing_enable")({"use_reentrant": False})
@@ -140,9 +140,9 @@ class Training:
         done, counts = half.restore(model, movers.plain)
         tally.take_up(counts)
         pace = Pace(len(steps), done, self.report, room)
-        for place, (kind, batch) in enumerate(steps[done:], done):
-            movers.begin(recipe.pace(place, len(steps)))
-            metrics = step.gradients(kind, batch, place)
+        for index, (kind, batch) in enumerate(steps[done:], done):
+            movers.begin(recipe.pace(index, len(steps)))
+            metrics = step.gradients(kind, batch, index)
             loss, norm = metrics.pop("loss"), float(self._team.clip(movers.own, GRADIENT_NORM))
             sound = math.isfinite(loss) and math.isfinite(norm)
             if sound or self._team.scaled:  # a scale that was too large is lowered by the step that is not taken
@@ -151,7 +151,7 @@ class Training:
             tally.step(kind, loss) if sound else tally.skip()
             pace.step()
             if self._team.first and half.save_now():
-                half.save(model, movers.plain, place + 1, tally.counts())
+                half.save(model, movers.plain, index + 1, tally.counts())
         return tally
 
 
@@ -212,8 +212,8 @@ def _found_weights(model: Any) -> dict[str, torch.Tensor]:
         return model.weights()
     from peft import get_peft_model_state_dict
 
-    found: dict[str, torch.Tensor] = get_peft_model_state_dict(model)
-    return found
+    weights: dict[str, torch.Tensor] = get_peft_model_state_dict(model)
+    return weights
 
 
 def _filler(tokenizer: Any) -> int:
@@ -226,5 +226,5 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
     except OSError:
         return ""
-    known = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return " ".join(known[name] for name in ("vendor_id", "cpu family", "model") if name in known)
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return " ".join(fields[name] for name in ("vendor_id", "cpu family", "model") if name in fields)

@@ -92,10 +92,10 @@ class LoraTrainer(Trainer):
             else:
                 await self._worker.rest()
         environment["base"] = base
-        made = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment)
+        result = TrainingResult(self._artifacts.put(data, MEDIA), metrics, environment)
         if kept:  # only now nothing of it is needed any more
             kept.unlink(missing_ok=True)
-        return made
+        return result
 
     def _open(self, processes: int) -> Worker:
         target, threads = "agent0.infra.training.loop:Training", int(self._options["threads"])

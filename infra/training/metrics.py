@@ -15,10 +15,10 @@ LEARNED = "_tokens"
 
 def learned_tokens(batch: Sequence[Sample]) -> dict[str, float]:
     """Count the tokens that a minibatch teaches, by source: ``own_tokens``, ``taught_tokens``, ``made_tokens``."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for sample in batch:
-        found[f"{sample.source}{LEARNED}"] += sum(sum(path.mask) for path in (sample.trajectory, sample.over) if path)
-    return {name: float(count) for name, count in found.items()}
+        counts[f"{sample.source}{LEARNED}"] += sum(sum(path.mask) for path in (sample.trajectory, sample.over) if path)
+    return {name: float(count) for name, count in counts.items()}
 
 
 class MetricTally:

@@ -22,35 +22,35 @@ _ENDS = ("embed_tokens", "lm_head")
 
 
 class Movers:
-    """The optimizers of one training: ``plain`` as torch has them, each weight of ``own`` in one of them."""
+    """The optimizers of one training: ``plain`` as torch has them, each weight of ``parameters`` in one of them."""
 
     def __init__(self, model: Any, recipe: Recipe, team: Team) -> None:
         """Raises OperationError where there is no such optimizer."""
-        self.own = [one for one in model.parameters() if one.requires_grad]
+        self.own = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.plain = _optimizers(model, self.own, recipe)
-        self._rates = [(group, group["lr"]) for one in self.plain for group in one.param_groups]
-        self._prepared = [team.prepare(one) for one in self.plain]
+        self._rates = [(group, group["lr"]) for optimizer in self.plain for group in optimizer.param_groups]
+        self._prepared = [team.prepare(optimizer) for optimizer in self.plain]
 
     def begin(self, pace: float = 1.0) -> None:
         """Forget the last step's gradients, and go on at ``pace``, a share of the learning rate."""
         for group, rate in self._rates:
             group["lr"] = rate * pace
-        for one in self._prepared:
-            one.zero_grad(set_to_none=True)
+        for optimizer in self._prepared:
+            optimizer.zero_grad(set_to_none=True)
 
     def step(self) -> None:
         """Move every weight."""
-        for one in self._prepared:
-            one.step()
+        for optimizer in self._prepared:
+            optimizer.step()
 
 
-def _optimizers(model: Any, own: list[Parameter], recipe: Recipe) -> list[Optimizer]:
+def _optimizers(model: Any, parameters: list[Parameter], recipe: Recipe) -> list[Optimizer]:
     if recipe.optimizer not in OPTIMIZERS:
-        known = f"Known: {', '.join(OPTIMIZERS)}."
-        raise OperationError(f"There is no optimizer {recipe.optimizer!r}.", known)
+        names = f"Known: {', '.join(OPTIMIZERS)}."
+        raise OperationError(f"There is no optimizer {recipe.optimizer!r}.", names)
     if recipe.optimizer == "muon" and isinstance(model, Whole):
         return paired(model.get_base_model(), recipe.lr, recipe.weight_decay)
-    return [OPTIMIZERS[recipe.optimizer](own, lr=recipe.lr, weight_decay=recipe.weight_decay)]
+    return [OPTIMIZERS[recipe.optimizer](parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)]
 
 
 def paired(model: torch.nn.Module, lr: float, weight_decay: float) -> list[Optimizer]:
@@ -64,6 +64,6 @@ def paired(model: torch.nn.Module, lr: float, weight_decay: float) -> list[Optim
 
 def _halves(named: Iterable[tuple[str, Parameter]]) -> tuple[list[Parameter], list[Parameter]]:
     inner, outer = list[Parameter](), list[Parameter]()
-    for name, one in named:
-        (outer if one.ndim != 2 or any(end in name for end in _ENDS) else inner).append(one)
+    for name, parameter in named:
+        (outer if parameter.ndim != 2 or any(end in name for end in _ENDS) else inner).append(parameter)
     return inner, outer

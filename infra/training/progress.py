@@ -29,9 +29,9 @@ class Pace:
     def step(self) -> None:
         """One more was taken, or left out."""
         self._done += 1
-        now = time.monotonic()
-        if now - self._last < EVERY_S and self._done < self._total:
+        moment = time.monotonic()
+        if moment - self._last < EVERY_S and self._done < self._total:
             return
-        self._last = now
-        each = (now - self._start) / (self._done - self._begun)
+        self._last = moment
+        each = (moment - self._start) / (self._done - self._begun)
         self._report(StepProgress(self._done, self._total, each * (self._total - self._done), self._room))

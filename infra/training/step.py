@@ -34,37 +34,40 @@ class Step:
         """Note how likely the model, as it is now, finds ``samples``: it stands for the parent from here on."""
         with torch.no_grad():
             for part in self._parts(samples):
-                found, seen, _ = self._logprobs(part, self._recipe.heat)
-                rows = [row[:length] for row, length in zip(found.tolist(), seen.seen.sum(-1).tolist(), strict=True)]
-                for place, sample in enumerate(part):
-                    self._parent[id(sample)] = rows[place :: len(part)]
+                logprobs, batch, _ = self._logprobs(part, self._recipe.heat)
+                rows = [
+                    row[:length]
+                    for row, length in zip(logprobs.tolist(), batch.attention.sum(-1).tolist(), strict=True)
+                ]
+                for index, sample in enumerate(part):
+                    self._parent[id(sample)] = rows[index :: len(part)]
 
-    def gradients(self, kind: Kind, batch: Sequence[Sample], place: int = 0) -> dict[str, float]:
-        """Accumulate the gradients of a minibatch, the one at ``place`` of its training.
+    def gradients(self, kind: Kind, batch: Sequence[Sample], index: int = 0) -> dict[str, float]:
+        """Accumulate the gradients of a minibatch, the one at ``index`` of its training.
 
         Returns the ``loss`` of the whole minibatch, and for the policy its ``tokens`` and ``rows`` and the objective's
         own metrics.
         """
-        self._draws.manual_seed((self._seed * 1_000_003 + place) % 2**63)
-        own = sum(sum(path.mask) for path in paths_of(batch))
+        self._draws.manual_seed((self._seed * 1_000_003 + index) % 2**63)
+        learned = sum(sum(path.mask) for path in paths_of(batch))
         per = self._objective.per if kind == "policy" else "token"
-        total = max(1, own if per == "token" else len(batch))
+        total = max(1, learned if per == "token" else len(batch))
         loss, metrics = torch.zeros((), device=self._team.device), dict[str, float]()
         for part in self._parts(self._team.share(batch)):
-            found = self._policy(part) if kind == "policy" else self._replay(part)
-            share = found.loss / total
+            part_loss = self._policy(part) if kind == "policy" else self._replay(part)
+            share = part_loss.loss / total
             self._team.backward(share)
             loss = loss + share.detach()
-            for name, value in found.metrics.items():
+            for name, value in part_loss.metrics.items():
                 metrics[f"{OF}{name}"] = metrics.get(f"{OF}{name}", 0.0) + float(value)
-        counts = {"tokens": float(own), "rows": float(len(batch))} if kind == "policy" else {}
+        counts = {"tokens": float(learned), "rows": float(len(batch))} if kind == "policy" else {}
         return self._team.merged({"loss": float(loss), **metrics}) | counts
 
     def _policy(self, part: Sequence[Sample]) -> Loss:
-        found, seen, entropy = self._logprobs(part, self._recipe.heat, stretched=self._objective.likelihood)
-        rows = self._rows(part, found, seen, slice(0, len(part)))
+        logprobs, batch, entropy = self._logprobs(part, self._recipe.heat, stretched=self._objective.likelihood)
+        rows = self._rows(part, logprobs, batch, slice(0, len(part)))
         if part[0].over:
-            over = self._rows(part, found, seen, slice(len(part), None))
+            over = self._rows(part, logprobs, batch, slice(len(part), None))
             rows = Rows(**{**vars(rows), "over": over})
         loss = self._objective.loss(rows, self._recipe.knobs)
         if entropy is not None:
@@ -76,20 +79,20 @@ class Step:
         return Loss(loss.loss + self._recipe.kl * gap, {**loss.metrics, "kl": gap.detach()})
 
     def _replay(self, part: Sequence[Sample]) -> Loss:
-        found, seen, _ = self._logprobs(part, 1.0, stretched=True)
-        return Loss(likelihood(found, seen.mask, self._column([sample.weight for sample in part])))
+        logprobs, batch, _ = self._logprobs(part, 1.0, stretched=True)
+        return Loss(likelihood(logprobs, batch.mask, self._column([sample.weight for sample in part])))
 
-    def _rows(self, part: Sequence[Sample], found: Tensor, seen: Padded, which: slice) -> Rows:
+    def _rows(self, part: Sequence[Sample], logprobs: Tensor, batch: Padded, which: slice) -> Rows:
         """``which`` rows of what was run through the model: the samples, or what they are preferred to."""
         reference = None
         if self._parent:
             side = 0 if which.start == 0 else 1
             kept = [self._parent[id(sample)][side] for sample in part]
-            reference = filled(kept, found.shape[1], self._team.device)
+            reference = filled(kept, logprobs.shape[1], self._team.device)
         return Rows(
-            found[which],
-            seen.behaviour[which],
-            seen.mask[which],
+            logprobs[which],
+            batch.behaviour[which],
+            batch.mask[which],
             advantage=self._column([sample.advantage for sample in part]),
             weight=self._column([sample.weight for sample in part]),
             clip_high=self._column([sample.clip_high for sample in part]),
@@ -100,12 +103,12 @@ class Step:
         self, part: Sequence[Sample], temperature: float, *, stretched: bool = False
     ) -> tuple[Tensor, Padded, Tensor | None]:
         """``stretched``: with the recipe's stretch, which is for likelihood only: no policy samples so."""
-        seen = padded(paths_of(part), self._pad, self._team.device)
+        batch = padded(paths_of(part), self._pad, self._team.device)
         if stretched and (most := self._recipe.stretch) > 1:
-            drawn = torch.rand(len(seen.ids), generator=self._draws).to(seen.ids.device)
-            seen = replace(seen, stretch=1 + (most - 1) * drawn)
-        found, entropy = self._forward(seen, temperature)
-        return found, seen, entropy
+            drawn = torch.rand(len(batch.ids), generator=self._draws).to(batch.ids.device)
+            batch = replace(batch, stretch=1 + (most - 1) * drawn)
+        logprobs, entropy = self._forward(batch, temperature)
+        return logprobs, batch, entropy
 
     def _parts(self, batch: Sequence[Sample]) -> Any:
         return parts_of(batch, int(self._model.config.vocab_size), self._recipe.micro_batch)

@@ -24,9 +24,9 @@ def fetched(url: str, sha256: str) -> str:
         OperationError: it is another file than the one whose ``sha256`` was given, too large, or no text.
     """
     data = _body(url)
-    found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
-        why = f"Its sha256 is {found}, not {sha256}: it was changed, or something stands between."
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != sha256:
+        why = f"Its sha256 is {actual}, not {sha256}: it was changed, or something stands between."
         raise OperationError(f"{url} is not the file that is meant.", why, "Nothing was written.")
     try:
         return (gzip.decompress(data) if urlsplit(url).path.endswith(".gz") else data).decode("utf-8")

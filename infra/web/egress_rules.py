@@ -217,14 +217,14 @@ def method(name: str, allowed: Sequence[str]) -> str:
     return upper
 
 
-def headers(given: Mapping[str, str]) -> dict[str, str]:
+def headers(fields: Mapping[str, str]) -> dict[str, str]:
     """Headers that may be sent, names in lower case.
 
     Raises:
         RefusedError: one may not.
     """
     out: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in fields.items():
         key = name.lower()
         if key not in HEADERS:
             raise RefusedError(f"the header {name[:40]!r} is not sent; allowed: {', '.join(HEADERS)}")
@@ -237,13 +237,13 @@ def headers(given: Mapping[str, str]) -> dict[str, str]:
 def is_public(address: str) -> bool:
     """Whether ``address`` belongs to the open internet, and so to nobody whom this machine trusts."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return False
-    if isinstance(found, IPv4Address):
-        return not any(found in network for network in _REFUSED4)
-    if found.scope_id is not None:
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in network for network in _REFUSED4)
+    if parsed.scope_id is not None:
         return False
-    if found in _NAT64:
-        return is_public(str(IPv4Address(found.packed[12:])))
-    return found in _GLOBAL6 and not any(found in network for network in _REFUSED6)
+    if parsed in _NAT64:
+        return is_public(str(IPv4Address(parsed.packed[12:])))
+    return parsed in _GLOBAL6 and not any(parsed in network for network in _REFUSED6)

@@ -60,8 +60,8 @@ class Answer:
 
 async def resolve(host: str, port: int) -> list[str]:
     """Resolve ``host`` to all of its IP addresses, without duplicates."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def is_strange(address: str) -> bool:
@@ -119,10 +119,10 @@ async def answer_within(limits: Limits, make: Callable[[], Awaitable[Answer]]) -
     except TimeoutError:
         return Answer("timeout", reason=f"there was no whole answer within {limits.timeout_s:g} s")
     except (httpx.TransportError, httpx.InvalidURL, OSError, zlib.error, ValueError, UnicodeError) as error:
-        return Answer("error", reason=_told(error))
+        return Answer("error", reason=_reason(error))
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return "there is no such host"
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
@@ -180,10 +180,10 @@ async def send(call: OutgoingRequest, limits: Limits, guard: Guard) -> Answer:
 
 
 async def _addresses(target: Target, guard: Guard) -> list[str]:
-    found = await guard.resolve(target.host, target.port)
-    if not all(guard.allowed(address) for address in found):
+    addresses = await guard.resolve(target.host, target.port)
+    if not all(guard.allowed(address) for address in addresses):
         raise RefusedError(f"{target.host} is not, or not only, at addresses of the open internet")
-    return found[:MOST_ADDRESSES]
+    return addresses[:MOST_ADDRESSES]
 
 
 async def _send_to(address: str, call: OutgoingRequest, limits: Limits, guard: Guard) -> Answer:
@@ -218,11 +218,11 @@ async def _read(response: httpx.Response, call: OutgoingRequest, limit: int) -> 
 
 async def _body(response: httpx.Response, compressed: bool, limit: int) -> tuple[bytes, bool]:
     """(the first ``limit`` bytes, whether there are more). A bomb is never unpacked further than that."""
-    out, seen = bytearray(), 0
+    out, received = bytearray(), 0
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
     async for chunk in response.aiter_raw():
-        seen += len(chunk)
+        received += len(chunk)
         out += unpack.decompress(chunk, limit + 1 - len(out)) if compressed else chunk
-        if max(seen, len(out)) > limit:
+        if max(received, len(out)) > limit:
             return bytes(out[:limit]), True
     return bytes(out), False

@@ -50,10 +50,10 @@ class WebProxy:
         if len(request.body) > self._settings.max_bytes:
             reason = f"the body is longer than {self._settings.max_bytes} bytes"
             return WebResponse(ToolState.REFUSED, reason=reason)
-        asked = {"what": "fetch", "url": request.url, "method": request.method, "headers": dict(request.headers)}
-        asked |= {"hosts": list(request.hosts), "methods": list(request.methods)}
+        header = {"what": "fetch", "url": request.url, "method": request.method, "headers": dict(request.headers)}
+        header |= {"hosts": list(request.hosts), "methods": list(request.methods)}
         start = time.monotonic()
-        answer, body = await self._ask(asked, request.body, again=request.method.upper() in SAFE)
+        answer, body = await self._ask(header, request.body, again=request.method.upper() in SAFE)
         names = ("status", "headers", "reason", "url")
         return WebResponse(
             ToolState(answer["state"]),
@@ -76,15 +76,15 @@ class WebProxy:
             if self._child:
                 await self._child.close()
 
-    async def _ask(self, asked: dict[str, Any], body: bytes, *, again: bool) -> frames.Frame:
-        if len(str(asked)) > LARGEST:
+    async def _ask(self, header: dict[str, Any], body: bytes, *, again: bool) -> frames.Frame:
+        if len(str(header)) > LARGEST:
             return {"state": "refused", "reason": f"the request is longer than {LARGEST} characters"}, b""
         async with self._room:
             for left in (1, 0) if again else (0,):
                 try:
                     child = await self._running()
                     async with asyncio.timeout(self._settings.timeout_s + SLACK_S):
-                        return await child.ask(asked, body)
+                        return await child.ask(header, body)
                 except TimeoutError:
                     await child.close(0)
                     return {"state": "timeout", "reason": "the proxy process did not answer and was ended"}, b""
@@ -134,9 +134,9 @@ class _Child:
             cwd="/",
             env={"PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "2"},
         )
-        said = settings.model_dump(include={"timeout_s", "max_bytes", "redirects", "search", "search_url"})
+        options = settings.model_dump(include={"timeout_s", "max_bytes", "redirects", "search", "search_url"})
         child = cls(process, settings.max_bytes)
-        child._write({**said, "search_key": settings.search_key.get_secret_value()}, b"")
+        child._write({**options, "search_key": settings.search_key.get_secret_value()}, b"")
         return child
 
     @property
@@ -144,7 +144,7 @@ class _Child:
         """Whether it still answers."""
         return not self._listening.done()
 
-    async def ask(self, asked: dict[str, Any], body: bytes) -> frames.Frame:
+    async def ask(self, header: dict[str, Any], body: bytes) -> frames.Frame:
         """Its answer.
 
         Raises:
@@ -155,7 +155,7 @@ class _Child:
         self._owed[number] = owed
         try:
             if self.alive:
-                self._write({**asked, "number": number}, body)
+                self._write({**header, "number": number}, body)
             else:
                 owed.set_result(None)
             frame = await owed

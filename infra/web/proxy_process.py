@@ -46,8 +46,8 @@ def _confine() -> None:
 async def _serve(guard: Guard) -> None:
     reader, writer = await _pipes()
     with contextlib.suppress(EOFError):
-        said, _ = await frames.read(reader, 0)
-        desk = _Desk(said, guard, writer)
+        options, _ = await frames.read(reader, 0)
+        desk = _Desk(options, guard, writer)
         most = _MEMORY + 8 * desk.limits.max_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         while True:
@@ -69,9 +69,9 @@ async def _pipes() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 class _Desk:
     """What is asked and what is answered."""
 
-    def __init__(self, said: Mapping[str, Any], guard: Guard, writer: asyncio.StreamWriter) -> None:
-        self.limits = Limits(said["timeout_s"], said["max_bytes"], said["redirects"])
-        self._engine = Engine(said["search"], said["search_url"], said["search_key"])
+    def __init__(self, options: Mapping[str, Any], guard: Guard, writer: asyncio.StreamWriter) -> None:
+        self.limits = Limits(options["timeout_s"], options["max_bytes"], options["redirects"])
+        self._engine = Engine(options["search"], options["search_url"], options["search_key"])
         self._guard, self._writer = guard, writer
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -87,24 +87,24 @@ class _Desk:
 
     async def _answer(self, number: int, header: Mapping[str, Any], body: bytes) -> None:
         try:
-            answer, hits = await self._made(header, body)
+            answer, hits = await self._perform(header, body)
         except Exception as error:  # one request must not end the others
             answer, hits = Answer("error", reason=f"the proxy could not make it ({type(error).__name__})"), []
         fields = {name: value for name, value in _shallow(answer).items() if name != "body"}
         self._writer.write(frames.pack({"number": number, "hits": hits, **fields}, answer.body))
         await self._writer.drain()
 
-    async def _made(self, header: Mapping[str, Any], body: bytes) -> tuple[Answer, list[dict[str, str]]]:
+    async def _perform(self, header: Mapping[str, Any], body: bytes) -> tuple[Answer, list[dict[str, str]]]:
         if header["what"] == "search":
             limit = min(max(int(header["limit"]), 1), MOST_HITS)
             return await self._engine.search(header["query"], limit, self.limits, self._guard)
-        given = {name: header[name] for name in ("url", "method", "headers")}
-        request = FetchRequest(**given, body=body, hosts=tuple(header["hosts"]), methods=tuple(header["methods"]))
+        call_fields = {name: header[name] for name in ("url", "method", "headers")}
+        request = FetchRequest(**call_fields, body=body, hosts=tuple(header["hosts"]), methods=tuple(header["methods"]))
         return await fetch(request, self.limits, self._guard), []
 
 
 def _shallow(answer: Answer) -> dict[str, Any]:
-    return {one.name: getattr(answer, one.name) for one in fields(answer)}
+    return {member.name: getattr(answer, member.name) for member in fields(answer)}
 
 
 if __name__ == "__main__":

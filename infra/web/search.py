@@ -84,8 +84,8 @@ class Engine:
         base = self.url or provider.url
         if not base:
             raise rules.RefusedError(f"{self.provider} has no server of its own; set web.search_url")
-        words = urlencode(provider.query(query[:LONGEST_QUERY].encode(errors="replace").decode(), limit))
-        target = rules.target(f"{base.rstrip('/')}{provider.path}?{words}")
+        parameters = urlencode(provider.query(query[:LONGEST_QUERY].encode(errors="replace").decode(), limit))
+        target = rules.target(f"{base.rstrip('/')}{provider.path}?{parameters}")
         headers = {"accept": "application/json"}
         if provider.key_header:
             headers[provider.key_header] = _key(self.key, target)
@@ -115,16 +115,16 @@ def _judged(answer: Answer, provider: Provider) -> Answer:
     return Answer("error", status, reason=f"status {status}{f', {meaning[status]}' if status in meaning else ''}")
 
 
-def _hits(provider: Provider, said: Any, limit: int, key: str) -> list[Hit]:
+def _hits(provider: Provider, content: Any, limit: int, key: str) -> list[Hit]:
     """Results that have an address. Anything of another shape is left out; the key is never repeated."""
     for name in provider.results:
-        said = said.get(name, {}) if isinstance(said, Mapping) else {}
-    rows = [row for row in said if isinstance(row, Mapping)] if isinstance(said, list) else []
+        content = content.get(name, {}) if isinstance(content, Mapping) else {}
+    rows = [row for row in content if isinstance(row, Mapping)] if isinstance(content, list) else []
     hits = [_hit(row, provider.fields, key) for row in rows]
     return [hit for hit in hits if hit["url"].startswith(("http://", "https://"))][:limit]
 
 
 def _hit(row: Mapping[str, Any], fields: Fields, key: str) -> Hit:
     texts = [text if isinstance(text := row.get(name), str) else "" for name in fields]
-    title, url, text = (one.replace(key, "…") if key else one for one in texts)
+    title, url, text = (part.replace(key, "…") if key else part for part in texts)
     return {"title": title[:LONGEST_TITLE], "url": url[:LONGEST_URL], "text": text[:LONGEST_TEXT]}

@@ -55,10 +55,10 @@ def write_base(folder: Path, out: Path, read: Callable[[str], Array] | None = No
             writer.add_uint32(f"{architecture(config)}.{key}", value)
     _add_tokenizer(writer, folder, config)
     named = _names(config)
-    held = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config["tie_word_embeddings"])}
-    given = read or weights.read
-    shapes = {new: weights.shape(name) for new, name in held.items()}
-    _write(writer, shapes, lambda n: _placed(given(held[n]), held[n], config))
+    names = {_gguf_name(named, n): n for n in weights if not (n == "lm_head.weight" and config["tie_word_embeddings"])}
+    read_weight = read or weights.read
+    shapes = {new: weights.shape(name) for new, name in names.items()}
+    _write(writer, shapes, lambda n: _placed(read_weight(names[n]), names[n], config))
 
 
 def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
@@ -77,19 +77,19 @@ def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", _alpha(lora))
     named = _names(config)
-    held: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name, (a, b) in lora.pairs.items():
         gguf_name = _gguf_name(named, name)
-        held |= {f"{gguf_name}.lora_a": a, f"{gguf_name}.lora_b": _placed(b, name, config)}
-    _write(writer, {name: found.shape for name, found in held.items()}, held.__getitem__)
+        arrays |= {f"{gguf_name}.lora_a": a, f"{gguf_name}.lora_b": _placed(b, name, config)}
+    _write(writer, {name: array.shape for name, array in arrays.items()}, arrays.__getitem__)
 
 
 def _alpha(lora: Lora) -> float:
     """The one alpha of a file; scale is alpha / r there."""
-    found = {lora.alpha_of(name) for name in lora.pairs}
-    if len(found) > 1:
+    alphas = {lora.alpha_of(name) for name in lora.pairs}
+    if len(alphas) > 1:
         raise OperationError("This adapter cannot be exported.", "Its ranks differ and it is rank-stabilised.")
-    return found.pop() if found else lora.alpha
+    return alphas.pop() if alphas else lora.alpha
 
 
 def _placed(values: Array, name: str, config: Mapping[str, Any]) -> Array:
@@ -164,35 +164,35 @@ def tokens(tokenizer: Mapping[str, Any], size: int) -> tuple[list[str], list[int
     model = tokenizer["model"]
     if model["type"] != "BPE" or "ByteLevel" not in json.dumps(tokenizer.get("pre_tokenizer")):
         raise OperationError("This tokenizer cannot be written as GGUF here.", "It is no byte-level BPE.")
-    held = {int(i): (text, NORMAL) for text, i in model["vocab"].items()}
-    for one in tokenizer["added_tokens"]:
-        held[int(one["id"])] = (one["content"], CONTROL if one["special"] else USER_DEFINED)
-    if max(held) >= size:
-        raise OperationError("The tokenizer does not fit the model.", f"Token {max(held)}, of {size} embeddings.")
-    listed = [held.get(i, (f"[PAD{i}]", UNUSED)) for i in range(size)]
+    by_id = {int(i): (text, NORMAL) for text, i in model["vocab"].items()}
+    for added in tokenizer["added_tokens"]:
+        by_id[int(added["id"])] = (added["content"], CONTROL if added["special"] else USER_DEFINED)
+    if max(by_id) >= size:
+        raise OperationError("The tokenizer does not fit the model.", f"Token {max(by_id)}, of {size} embeddings.")
+    listed = [by_id.get(i, (f"[PAD{i}]", UNUSED)) for i in range(size)]
     merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
     return [text for text, _ in listed], [kind for _, kind in listed], merges
 
 
 def split_name(tokenizer: Mapping[str, Any]) -> tuple[str, bool]:
     """llama.cpp's name for how ``tokenizer`` cuts text, and whether it is exactly that."""
-    found = list(_patterns(tokenizer.get("pre_tokenizer")))
-    exact = next((SPLITS[pattern] for pattern in found if pattern in SPLITS), "")
-    return exact or next((NEAREST[pattern] for pattern in found if pattern in NEAREST), OTHERS), bool(exact)
+    patterns = list(_patterns(tokenizer.get("pre_tokenizer")))
+    exact = next((SPLITS[pattern] for pattern in patterns if pattern in SPLITS), "")
+    return exact or next((NEAREST[pattern] for pattern in patterns if pattern in NEAREST), OTHERS), bool(exact)
 
 
-def _patterns(found: Any) -> Iterator[str]:
-    if isinstance(found, Mapping):
-        if found.get("type") == "Split":
-            yield str(found["pattern"].get("Regex", ""))
-        match found.get("pretokenizers"):
+def _patterns(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if node.get("type") == "Split":
+            yield str(node["pattern"].get("Regex", ""))
+        match node.get("pretokenizers"):
             case [
                 {"type": "Digits", "individual_digits": True},
                 {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
             ]:
                 yield DIGITS_APART
-        for one in found.get("pretokenizers", ()):
-            yield from _patterns(one)
+        for child in node.get("pretokenizers", ()):
+            yield from _patterns(child)
 
 
 def _add_tokenizer(writer: "GGUFWriter", folder: Path, config: Mapping[str, Any]) -> None:
@@ -218,17 +218,17 @@ def chat_template(folder: Path) -> str:
     beside = folder / "chat_template.jinja"
     if beside.is_file():
         return beside.read_text(encoding="utf-8")
-    found = _json(folder / "tokenizer_config.json").get("chat_template")
-    return found if isinstance(found, str) else ""
+    template = _json(folder / "tokenizer_config.json").get("chat_template")
+    return template if isinstance(template, str) else ""
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         fix = "Name a folder that a Hugging Face model was saved to."
         raise DependencyError(f"The model in {path.parent}", f"{path.name}: {error}"[:200], fix) from error
-    return found
+    return content
 
 
 def _writer(out: Path, config: Mapping[str, Any]) -> "GGUFWriter":
@@ -246,8 +246,8 @@ def _names(config: Mapping[str, Any]) -> "TensorNameMap":
     return get_tensor_name_map(kind, int(config["num_hidden_layers"]))
 
 
-def _gguf_name(known: "TensorNameMap", name: str) -> str:
-    gguf_name: str | None = known.get_name(name, try_suffixes=(".weight", ".bias"))
+def _gguf_name(tensor_names: "TensorNameMap", name: str) -> str:
+    gguf_name: str | None = tensor_names.get_name(name, try_suffixes=(".weight", ".bias"))
     if gguf_name is None:
         raise OperationError("This cannot be written as GGUF here.", f"llama.cpp has no {names([name])}.")
     return gguf_name
@@ -256,8 +256,8 @@ def _gguf_name(known: "TensorNameMap", name: str) -> str:
 def _write(writer: "GGUFWriter", shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array]) -> None:
     import numpy as np
 
-    for name, found in shapes.items():
-        writer.add_tensor_info(name, found, np.dtype(np.float32), 4 * int(np.prod(found)))
+    for name, shape in shapes.items():
+        writer.add_tensor_info(name, shape, np.dtype(np.float32), 4 * int(np.prod(shape)))
     try:
         writer.write_header_to_file()
         writer.write_kv_data_to_file()

@@ -53,8 +53,8 @@ class Lora:
     def change(self, name: str) -> Array:
         """What is added to the weight ``name``, of its shape [out, in]; float32."""
         a, b = self.pairs[name]
-        found: Array = (b @ a) * (self.alpha_of(name) / a.shape[0])
-        return found
+        delta: Array = (b @ a) * (self.alpha_of(name) / a.shape[0])
+        return delta
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def read_adapter(data: bytes) -> Lora | Whole:
         OperationError: it is none, or does more than two matrices beside a linear layer can.
     """
     try:
-        found = files(data)
-        settings = json.loads(found[CONFIG])
-        weights = Weights({WEIGHTS: found[WEIGHTS]})
+        members = files(data)
+        settings = json.loads(members[CONFIG])
+        weights = Weights({WEIGHTS: members[WEIGHTS]})
         if settings.get("peft_type") == FULL:
             return Whole(weights)
         alpha, stabilised = float(settings["lora_alpha"]), bool(settings.get("use_rslora"))
@@ -93,10 +93,10 @@ def read_adapter(data: bytes) -> Lora | Whole:
 
 def read_lora(data: bytes) -> Lora:
     """The adapter in the tar ``data``, which is of LoRA; errors as for ``read_adapter``."""
-    found = read_adapter(data)
-    if isinstance(found, Whole):
+    adapter = read_adapter(data)
+    if isinstance(adapter, Whole):
         raise not_separable()
-    return found
+    return adapter
 
 
 def not_separable() -> OperationError:
@@ -117,8 +117,8 @@ def _lora(settings: Mapping[str, Any], weights: Weights, alpha: float, stabilise
 
 def _pairs(weights: Weights) -> dict[str, tuple[Array, Array]]:
     modules = {name.removesuffix(".lora_A.weight") for name in weights if name.endswith(".lora_A.weight")}
-    known = {f"{module}.lora_{side}.weight" for module in modules for side in "AB"}
-    if odd := known.symmetric_difference(weights):
+    expected = {f"{module}.lora_{side}.weight" for module in modules for side in "AB"}
+    if odd := expected.symmetric_difference(weights):
         raise OperationError("This adapter cannot be exported.", f"It is more, or less, than pairs: {names(odd)}.")
     out = {}
     for module in sorted(modules):
@@ -157,8 +157,8 @@ def merged(adapter: Lora | Whole, base: Weights) -> Callable[[str], Array]:
     lora = adapter
 
     def read(name: str) -> Array:
-        found = base.read(name)
-        return found + lora.change(name) if name in lora.pairs else found
+        weight = base.read(name)
+        return weight + lora.change(name) if name in lora.pairs else weight
 
     return read
 
@@ -168,8 +168,8 @@ def save_merged(folder: Path, adapter: Lora | Whole, out: Path, kind: str = "flo
     in it, in numbers of ``kind``. The base's own files are split as they were."""
     base = Weights.of_folder(folder)
     read = merged(adapter, base)
-    for file, held in base.files.items():
-        write(out / file, {name: base.shape(name) for name in held}, read, KINDS[kind])
+    for file, tensors in base.files.items():
+        write(out / file, {name: base.shape(name) for name in tensors}, read, KINDS[kind])
     if len(base.files) > 1:
         (out / "model.safetensors.index.json").write_text(_index(base), encoding="utf-8")
     config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -182,5 +182,5 @@ def save_merged(folder: Path, adapter: Lora | Whole, out: Path, kind: str = "flo
 
 
 def _index(base: Weights) -> str:
-    placed = {name: file for file, held in base.files.items() for name in held}
+    placed = {name: file for file, names in base.files.items() for name in names}
     return json.dumps({"metadata": {}, "weight_map": placed}, indent=1) + "\n"

@@ -34,8 +34,8 @@ def _sizes(folder: Path) -> Iterator[tuple[str, list[int]]]:
 
     for file in sorted(folder.glob("*.safetensors")):
         try:
-            with safe_open(file, "numpy") as held:
-                yield from ((name, held.get_slice(name).get_shape()) for name in held.keys())  # noqa: SIM118 - no dict
+            with safe_open(file, "numpy") as tensors:
+                yield from ((name, tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 - no dict
         except (SafetensorError, OSError) as error:
             raise _unreadable(f"The weights {file} cannot be read.", error) from error
 
@@ -49,20 +49,20 @@ def _check_listed(folder: Path, sizes: dict[str, list[int]]) -> None:
 
 def _check_model(folder: Path, sizes: dict[str, list[int]]) -> None:
     """Compare the weights with the model that config.json describes, which is made without any weight."""
-    wanted = _wanted(folder)
-    if not wanted.keys() & sizes.keys():
+    expected = _expected_shapes(folder)
+    if not expected.keys() & sizes.keys():
         why = f"None of its {len(sizes)} tensors is one of the model that config.json describes: {_some(sizes)}."
         raise RequirementsError(f"config.json and weights in {folder} are of two models.", why, AGAIN)
-    for name, held in sizes.items():
-        if name in wanted and list(wanted[name]) != held:
-            why = f"{name} is {held} in the weights, and {list(wanted[name])} by config.json."
+    for name, shape in sizes.items():
+        if name in expected and list(expected[name]) != shape:
+            why = f"{name} is {shape} in the weights, and {list(expected[name])} by config.json."
             raise RequirementsError(f"config.json and weights in {folder} are of two models.", why, AGAIN)
-    if _json(folder / "config.json").get("model_type") in PLAIN and (missing := wanted.keys() - sizes.keys()):
+    if _json(folder / "config.json").get("model_type") in PLAIN and (missing := expected.keys() - sizes.keys()):
         why = f"Of the model that config.json describes are missing: {_some(missing)}. They would be drawn at random."
         raise RequirementsError(f"The weights in {folder} are not complete.", why, AGAIN)
 
 
-def _wanted(folder: Path) -> dict[str, tuple[int, ...]]:
+def _expected_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """Name -> shape of every tensor of the model that config.json describes."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -90,27 +90,27 @@ def _check_tokenizer(folder: Path, sizes: dict[str, list[int]]) -> None:
     if not (path := folder / "tokenizer.json").is_file():
         return
     try:
-        known = max(Tokenizer.from_file(str(path)).get_vocab(with_added_tokens=True).values(), default=0)
+        highest = max(Tokenizer.from_file(str(path)).get_vocab(with_added_tokens=True).values(), default=0)
     except Exception as error:  # the library raises nothing narrower
         raise _unreadable(f"The tokenizer {path} cannot be read.", error) from error
     rows = next((shape[0] for name, shape in sizes.items() if name.endswith("embed_tokens.weight")), 0)
-    if rows and known >= rows:
-        why = f"It has a token {known}, of {rows} embeddings."
+    if rows and highest >= rows:
+        why = f"It has a token {highest}, of {rows} embeddings."
         raise RequirementsError(f"The tokenizer {path} is of another model.", why, AGAIN)
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
-        if not isinstance(found, dict):
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict):
             raise ValueError("it is no JSON object")
     except (OSError, ValueError) as error:
         raise _unreadable(f"{path} cannot be read.", error) from error
-    return found
+    return content
 
 
 def _unreadable(what: str, error: Exception) -> RequirementsError:
-    said = next(iter(str(error).strip().splitlines()), "")[
+    message = next(iter(str(error).strip().splitlines()), "")[
         :200
     ]  # transformers advises at length, not always to the point
-    return RequirementsError(what, f"{type(error).__name__}: {said}", AGAIN)
+    return RequirementsError(what, f"{type(error).__name__}: {message}", AGAIN)

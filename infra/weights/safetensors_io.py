@@ -58,7 +58,7 @@ class Weights:
     @property
     def files(self) -> dict[str, list[str]]:
         """Names of tensors by file."""
-        return {file: [n for n, place in self._places.items() if place.file == file] for file in self._buffers}
+        return {file: [n for n, location in self._places.items() if location.file == file] for file in self._buffers}
 
     def __contains__(self, name: object) -> bool:
         return name in self._places
@@ -76,16 +76,16 @@ class Weights:
         Raises:
             OperationError: it is quantised, or of another kind of number.
         """
-        place = self._places[name]
-        if place.kind not in BYTES:
+        location = self._places[name]
+        if location.kind not in BYTES:
             fix = "Name the folder of the base as it was before it was quantised."
-            raise OperationError(f"The tensor {name} is of kind {place.kind}.", "Only floating point is read.", fix)
-        raw = np.frombuffer(self._buffers[place.file], np.uint8, place.end - place.start, place.start)
-        if place.kind == "BF16":
-            found: Array = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+            raise OperationError(f"The tensor {name} is of kind {location.kind}.", "Only floating point is read.", fix)
+        raw = np.frombuffer(self._buffers[location.file], np.uint8, location.end - location.start, location.start)
+        if location.kind == "BF16":
+            array: Array = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
         else:
-            found = raw.view(f"<f{BYTES[place.kind]}").astype(np.float32)
-        return found.reshape(place.shape)
+            array = raw.view(f"<f{BYTES[location.kind]}").astype(np.float32)
+        return array.reshape(location.shape)
 
 
 def _places(file: str, buffer: Any) -> dict[str, _Place]:
@@ -94,13 +94,13 @@ def _places(file: str, buffer: Any) -> dict[str, _Place]:
         if len(buffer) < 8 or not 0 < size <= min(LONGEST_HEADER, len(buffer) - 8):
             raise ValueError("no header")
         header = json.loads(bytes(buffer[8 : 8 + size]))
-        return {n: _place(file, entry, 8 + size, len(buffer)) for n, entry in header.items() if n != "__metadata__"}
+        return {n: _location(file, entry, 8 + size, len(buffer)) for n, entry in header.items() if n != "__metadata__"}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"{type(error).__name__}: {error}"[:200]
         raise OperationError(f"{file} is no whole safetensors file.", why, "Save or download it again.") from error
 
 
-def _place(file: str, entry: Mapping[str, Any], after: int, length: int) -> _Place:
+def _location(file: str, entry: Mapping[str, Any], after: int, length: int) -> _Place:
     kind, shape = str(entry["dtype"]), tuple(int(n) for n in entry["shape"])
     start, end = (after + int(n) for n in entry["data_offsets"])
     if not after <= start <= end <= length:
@@ -113,13 +113,13 @@ def _place(file: str, entry: Mapping[str, Any], after: int, length: int) -> _Pla
 def digest(folder: Path) -> str:
     """Identify a base model: the sha256 of its weights; of several files, that of the list of their names and
     sha256s."""
-    found = []
+    digests = []
     for path in sorted(folder.glob("*.safetensors")):
         status = path.stat()
-        found.append((path.name, _digest(path.absolute(), status.st_size, status.st_mtime_ns)))
-    if len(found) == 1:
-        return found[0][1]
-    return hashlib.sha256("".join(f"{sha}  {name}\n" for name, sha in found).encode()).hexdigest()
+        digests.append((path.name, _digest(path.absolute(), status.st_size, status.st_mtime_ns)))
+    if len(digests) == 1:
+        return digests[0][1]
+    return hashlib.sha256("".join(f"{sha}  {name}\n" for name, sha in digests).encode()).hexdigest()
 
 
 @lru_cache(maxsize=64)
@@ -132,12 +132,12 @@ def _digest(path: Path, size: int, mtime_ns: int) -> str:
 def write(path: Path, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array], kind: str) -> None:
     """Write tensors of ``shapes`` one after the other, each as ``read`` gives it, in numbers of ``kind`` (F32, F16,
     BF16). Same tensors, same bytes."""
-    width, place = BYTES[kind], 0
+    width, offset = BYTES[kind], 0
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     for name, shape in shapes.items():
         size = prod(shape) * width
-        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [place, place + size]}
-        place += size
+        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [offset, offset + size]}
+        offset += size
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded += b" " * (-len(encoded) % 8)
     with path.open("wb") as file:
@@ -154,7 +154,7 @@ def _encoded(values: Array, kind: str) -> bytes:
     return (rounded >> 16).astype("<u2").tobytes()
 
 
-def names(found: Iterable[str], most: int = 3) -> str:
-    """Join up to ``most`` of ``found`` for an error message."""
-    listed = sorted(found)
+def names(tensor_names: Iterable[str], most: int = 3) -> str:
+    """Join up to ``most`` of ``tensor_names`` for an error message."""
+    listed = sorted(tensor_names)
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")

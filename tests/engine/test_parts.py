@@ -22,7 +22,7 @@ from agent0.infra.engine.batching import Batcher
 from agent0.infra.engine.chat_template import Chat
 from agent0.infra.engine.inference import ADAPTERS_KEPT, Engine
 from agent0.infra.engine.turn_forms import Gap
-from agent0.infra.engine.worker_process import Worker, _revived, _told
+from agent0.infra.engine.worker_process import Worker, _error_fields, _revived
 from agent0.infra.models.transformers import Transformers
 from agent0.infra.tiny.tokenizer import CONTROL, MARKUP, make_tokenizer
 from agent0.infra.training.lora_trainer import LoraTrainer
@@ -247,9 +247,9 @@ def test_what_is_no_adapter_is_refused(data: bytes) -> None:
 
 def test_errors_cross_the_process_whole() -> None:
     for error in (DependencyError("x", "y", "z"), OperationError("a", "b"), TransientError("t")):
-        again = _revived(*_told(error))
+        again = _revived(*_error_fields(error))
         assert type(again) is type(error) and str(again) == str(error)
-    odd = _revived(*_told(ZeroDivisionError("by zero")))
+    odd = _revived(*_error_fields(ZeroDivisionError("by zero")))
     assert isinstance(odd, TransientError) and "by zero" in str(odd)
 
 

@@ -257,7 +257,7 @@ def test_the_estimate_is_near_what_is_kept(tmp_path: Path, counted: list[int]) -
     frozen = sum(one.numel() for one in model.parameters() if not one.requires_grad)
     trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
     assert (shape.weights, 4 * shape.ways, shape.layers, shape.vocabulary) == (frozen, trained, 3, 512)
-    found = need(shape, rank=4, rows=4, tokens=48, own=48, precision="fp32", quantized=False, checkpointing=False)
+    found = need(shape, rank=4, rows=4, tokens=48, learned=48, precision="fp32", quantized=False, checkpointing=False)
     assert found.weights == 4 * frozen and found.adapter == found.optimizer == 8 * trained
     assert found.logits == 12.0 * 4 * 48 * 512  # of which log-softmax is kept for the way back
     assert sum(counted) == pytest.approx(found.activations + found.logits / 3, rel=0.1)

@@ -233,7 +233,7 @@ async def test_the_driver_speaks_with_the_official_server() -> None:
     introduced, pages, called = await asyncio.to_thread(converse)
     messages.introduced(introduced)
     assert [tool.name for tool in messages.listing(pages).tools] == ["add", "echo", "fail"]
-    assert messages.said(called) == ("42", False)
+    assert messages.result_text(called) == ("42", False)
 
 
 async def test_the_driver_needs_the_standard_library_only() -> None:

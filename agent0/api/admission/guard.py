@@ -111,7 +111,7 @@ class Guard:
 
     def _key(self, scope: Mapping[str, Any], headers: Headers) -> Key | None:
         keys, path, method = self._context.keys, str(scope["path"]), str(scope["method"])
-        text, by_cookie = _given(headers)
+        text, by_cookie = _presented_key(headers)
         if not path.startswith(OPEN) and not keys.read() and self._context.loopback:
             return None
         key = keys.find(text) if text else None
@@ -149,24 +149,24 @@ def name_of(host: str) -> str:
         return ""
 
 
-def _given(headers: Headers) -> tuple[str, bool]:
+def _presented_key(headers: Headers) -> tuple[str, bool]:
     """The key in a request, and whether it came by cookie."""
     kind, _, text = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return text.strip(), False
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return "", False
-    return (found.value, True) if found else ("", False)
+    return (cookie.value, True) if cookie else ("", False)
 
 
 def _same_origin(headers: Headers, host: str, method: str) -> bool:
     """Whether no page of another site asks, other than by a link that is followed. Programs send neither header."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin is not None:
-        _, slashes, place = origin.partition("://")
-        if not slashes or place.lower() != host.lower():
+        _, slashes, authority = origin.partition("://")
+        if not slashes or authority.lower() != host.lower():
             return False
         if method in READS:
             return True

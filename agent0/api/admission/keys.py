@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from agent0.assembly.runtime.stamping import now
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.errors import ConfigError, LogError, NotFoundError
 
 SCOPES = ("read", "submit", "admin")
@@ -46,7 +46,7 @@ class KeyFile:
             LogError: the file is damaged: every key is refused then.
         """
         try:
-            return [Key(**one) for one in json.loads(self._path.read_bytes())]
+            return [Key(**entry) for entry in json.loads(self._path.read_bytes())]
         except FileNotFoundError:
             return []
         except (OSError, ValueError, TypeError) as error:
@@ -60,17 +60,17 @@ class KeyFile:
         Raises:
             ConfigError: the name is taken or cannot be, or there is no such scope.
         """
-        held = self.read()
+        keys = self.read()
         if not _NAME.fullmatch(name):
             raise ConfigError(
                 f"{name[:80]!r} is no name of a key.", "It has 1 to 64 letters, digits, '_', '.' and '-'."
             )
         if scope not in SCOPES:
             raise ConfigError(f"There is no scope {scope[:80]!r}.", f"Known: {', '.join(SCOPES)}.")
-        if any(key.name == name for key in held):
+        if any(key.name == name for key in keys):
             raise ConfigError(f"There is a key {name!r} already.", fix=f"Remove it: agent0 api key remove {name}")
         text = PREFIX + secrets.token_urlsafe(32)
-        self._write([*held, Key(name, scope, _digest(text), now().isoformat(timespec="seconds"))])
+        self._write([*keys, Key(name, scope, _digest(text), utc_now().isoformat(timespec="seconds"))])
         return text
 
     def remove(self, name: str) -> None:
@@ -79,16 +79,16 @@ class KeyFile:
         Raises:
             NotFoundError: there is no such key.
         """
-        held = self.read()
-        if not any(key.name == name for key in held):
+        keys = self.read()
+        if not any(key.name == name for key in keys):
             raise NotFoundError(f"There is no key {name[:80]!r}.", fix="See: agent0 api key list")
-        self._write([key for key in held if key.name != name])
+        self._write([key for key in keys if key.name != name])
 
     def find(self, text: str) -> Key | None:
         """The key that ``text`` is; all are compared, each in constant time."""
-        wanted = _digest(text)
-        found = [key for key in self.read() if hmac.compare_digest(key.sha256, wanted)]
-        return found[0] if found else None
+        digest = _digest(text)
+        matches = [key for key in self.read() if hmac.compare_digest(key.sha256, digest)]
+        return matches[0] if matches else None
 
     def has(self, key: Key) -> bool:
         """Whether ``key`` was not removed; no key is there in a damaged file."""

@@ -89,7 +89,7 @@ def _message(request: ChatRequest, generation: Generation) -> Row:
     if not calls:
         return {"role": "assistant", "content": generation.text, "refusal": None}
     before = generation.text.partition(calls[0].raw)[0].removesuffix("<tool_call>").strip()
-    made = [
+    tool_calls = [
         {
             "id": f"call_{number}",
             "type": "function",
@@ -97,7 +97,7 @@ def _message(request: ChatRequest, generation: Generation) -> Row:
         }
         for number, call in enumerate(calls)
     ]
-    return {"role": "assistant", "content": before or None, "refusal": None, "tool_calls": made}
+    return {"role": "assistant", "content": before or None, "refusal": None, "tool_calls": tool_calls}
 
 
 def _finish(generation: Generation, message: Row) -> str:

@@ -48,29 +48,29 @@ def model(context: Context, model: Annotated[str, Path(max_length=200)]) -> Row:
     if model in _routed(context):
         return _model(model, None)
     with context.tables() as db:
-        run, held = student(db, model)
-    return _model(f"{run}/{held['checkpoint']}", held.get("trained"))
+        run, checkpoint = student(db, model)
+    return _model(f"{run}/{checkpoint['checkpoint']}", checkpoint.get("trained"))
 
 
 @router.post("/chat/completions", operation_id="complete_chat", responses=_STREAMED)
-async def chat(context: Context, asked: ChatRequest) -> Any:
+async def chat(context: Context, body: ChatRequest) -> Any:
     """The next turn of a conversation by a checkpoint, or by `router/` and a role: that role's model of the server's
     settings, with its strategy, stand-ins and budgets. `return_token_ids` gives the ids of prompt and answer as the
     model saw and drew them, never encoded again. A chat is no part of a run: of it only calls that cost money are
     recorded. `stream` sends a turn while it is written, where it is one of text alone and no strategy has yet to choose
     between answers."""
-    actor, request, name = await asyncio.to_thread(_prepared, context, asked)
+    actor, request, name = await asyncio.to_thread(_prepared, context, body)
     model = context.require_models().open(actor)
     first = request.sampling.seed
-    seeds = [first, *(derive_seed(first, "choice", n) for n in range(1, asked.n or 1))]
-    drawn = [replace(request, sampling=asked.sampling(seed)) for seed in seeds]
+    seeds = [first, *(derive_seed(first, "choice", n) for n in range(1, body.n or 1))]
+    drawn = [replace(request, sampling=body.sampling(seed)) for seed in seeds]
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(datetime.now(UTC).timestamp()), "model": name}
-    if is_live(asked):
-        return await live(model, asked, drawn[0], head)
-    written = await asyncio.gather(*(model.generate(one) for one in drawn))
-    if asked.stream:
-        return StreamingResponse(_sent(parts(asked, head, written)), media_type=MEDIA)
-    return whole(asked, head, written)
+    if is_live(body):
+        return await live(model, body, drawn[0], head)
+    written = await asyncio.gather(*(model.generate(sample) for sample in drawn))
+    if body.stream:
+        return StreamingResponse(_sent(parts(body, head, written)), media_type=MEDIA)
+    return whole(body, head, written)
 
 
 def _routed(context: ApiContext) -> list[str]:
@@ -84,35 +84,35 @@ async def _sent(rows: Iterable[Row]) -> AsyncIterator[str]:
     yield DONE
 
 
-def _actor(context: ApiContext, plan: RunConfig, asked: ChatRequest) -> ActorConfig:
+def _actor(context: ApiContext, plan: RunConfig, body: ChatRequest) -> ActorConfig:
     """The student, with the models that stand in for it where they may.
 
     Raises:
         ConfigError: its run names none. OperationError: the server has no log to charge them to.
     """
-    if asked.routed:
+    if body.routed:
         context.require_log()
-    if asked.routed and not plan.student.distil_from:
+    if body.routed and not plan.student.distil_from:
         fix = "Its run needs run.student.distil_from; or leave `routed` out."
         raise ConfigError("No model stands in for this student.", "", fix)
-    return plan.student.in_rollouts() if asked.routed else plan.student
+    return plan.student.in_rollouts() if body.routed else plan.student
 
 
-def _prepared(context: ApiContext, asked: ChatRequest) -> tuple[ActorConfig, GenerateRequest, str]:
+def _prepared(context: ApiContext, body: ChatRequest) -> tuple[ActorConfig, GenerateRequest, str]:
     """The settings of the model that is asked, what it is asked, and its full name."""
-    seed = secrets.randbits(62) if asked.seed is None else asked.seed
-    if asked.model.startswith(ROUTED):
+    seed = secrets.randbits(62) if body.seed is None else body.seed
+    if body.model.startswith(ROUTED):
         context.require_log()  # what is asked there may cost something, and the log has the budgets
         check_routing(context.settings)
-        actor = actor_of(context.settings, asked.model.removeprefix(ROUTED))
-        return actor, GenerateRequest(asked.turns(), asked.sampling(seed), asked.specs(), group="chat"), asked.model
+        actor = actor_of(context.settings, body.model.removeprefix(ROUTED))
+        return actor, GenerateRequest(body.turns(), body.sampling(seed), body.specs(), group="chat"), body.model
     with context.tables() as db:
-        run, held = student(db, asked.model)
+        run, checkpoint = student(db, body.model)
         plan = RunConfig.recorded(show_run(db, run)["config"])
-    name = f"{run}/{held['checkpoint']}"
-    adapter = adapter_of(context.artifacts, name, held)
-    request = GenerateRequest(asked.turns(), asked.sampling(seed), asked.specs(), adapter, group="chat")
-    return _actor(context, plan, asked), request, name
+    name = f"{run}/{checkpoint['checkpoint']}"
+    adapter = adapter_of(context.artifacts, name, checkpoint)
+    request = GenerateRequest(body.turns(), body.sampling(seed), body.specs(), adapter, group="chat")
+    return _actor(context, plan, body), request, name
 
 
 def _model(name: str, time: str | None) -> Row:

@@ -36,14 +36,12 @@ class ClosedStream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def is_live(asked: ChatRequest) -> bool:
+def is_live(body: ChatRequest) -> bool:
     """Whether parts may be sent while the turn is written: one choice, as text, of which nothing depends on its end."""
-    return (
-        bool(asked.stream) and (asked.n or 1) == 1 and not (asked.specs() or asked.logprobs or asked.return_token_ids)
-    )
+    return bool(body.stream) and (body.n or 1) == 1 and not (body.specs() or body.logprobs or body.return_token_ids)
 
 
-async def live(model: Model, asked: ChatRequest, request: GenerateRequest, head: Row) -> StreamingResponse:
+async def live(model: Model, body: ChatRequest, request: GenerateRequest, head: Row) -> StreamingResponse:
     """Send the turn of ``model`` while it is written.
 
     Raises:
@@ -55,30 +53,30 @@ async def live(model: Model, asked: ChatRequest, request: GenerateRequest, head:
     except BaseException:
         await pieces.aclose()
         raise
-    return ClosedStream(_sent(asked, {**head, "object": "chat.completion.chunk"}, first, pieces), media_type=MEDIA)
+    return ClosedStream(_sent(body, {**head, "object": "chat.completion.chunk"}, first, pieces), media_type=MEDIA)
 
 
-async def _sent(asked: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[str]:
+async def _sent(body: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[str]:
     """The events of a turn; one that breaks off ends with an error, as clients of OpenAI's API look for it."""
     yield as_event({**head, "choices": [_delta({"role": "assistant", "content": ""})]})
     async with aclosing(pieces):
         try:
-            async for row in _rows(asked, head, first, pieces):
+            async for row in _rows(body, head, first, pieces):
                 yield as_event(row)
         except Agent0Error as error:
-            found = problem_of(error)
-            told = {"message": " ".join(filter(None, (found.title, found.detail))), "type": found.type}
-            yield as_event({"error": {**told, "code": str(found.status)}})
+            problem = problem_of(error)
+            fields = {"message": " ".join(filter(None, (problem.title, problem.detail))), "type": problem.type}
+            yield as_event({"error": {**fields, "code": str(problem.status)}})
             return
     yield DONE
 
 
-async def _rows(asked: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[Row]:
+async def _rows(body: ChatRequest, head: Row, first: str | Generation, pieces: Pieces) -> AsyncIterator[Row]:
     piece = first
     while isinstance(piece, str):
         yield {**head, "choices": [_delta({"content": piece})]}
         piece = await anext(pieces)
-    for row in last_parts(asked, head, piece):
+    for row in last_parts(body, head, piece):
         yield row
 
 

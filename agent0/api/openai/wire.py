@@ -56,7 +56,7 @@ class Message(_Shape):
     def text(self) -> str:
         """Its words, tool calls as the model writes them behind."""
         parts = [self.content] if isinstance(self.content, str) else [part.text for part in self.content or ()]
-        return "".join([*parts, *(_as_written(one.function) for one in self.tool_calls or ())])
+        return "".join([*parts, *(_as_written(call.function) for call in self.tool_calls or ())])
 
 
 class Function(_Shape):
@@ -119,22 +119,24 @@ class ChatRequest(_Shape):
 
     def turns(self) -> tuple[Turn, ...]:
         """The conversation."""
-        names = {one.id: one.function.name for said in self.messages for one in said.tool_calls or () if one.id}
+        names = {
+            call.id: call.function.name for message in self.messages for call in message.tool_calls or () if call.id
+        }
         return tuple(
             Turn(
-                role="system" if said.role == "developer" else said.role,
-                content=said.text(),
-                name=names.get(said.tool_call_id, "") if said.role == "tool" else "",
+                role="system" if message.role == "developer" else message.role,
+                content=message.text(),
+                name=names.get(message.tool_call_id, "") if message.role == "tool" else "",
             )
-            for said in self.messages
+            for message in self.messages
         )
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools that are described to the model."""
         if self.tool_choice == "none":
             return ()
-        held = [one.function for one in self.tools or ()]
-        return tuple(ToolSpec(one.name, one.description, one.parameters) for one in held)
+        functions = [tool.function for tool in self.tools or ()]
+        return tuple(ToolSpec(function.name, function.description, function.parameters) for function in functions)
 
     def sampling(self, seed: int) -> Sampling:
         """How the turn is drawn."""

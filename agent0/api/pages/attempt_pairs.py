@@ -32,8 +32,11 @@ def pair_data(context: ApiContext, db: sqlite3.Connection, left: str, right: str
         NotFoundError: there is no such attempt.
     """
     sides = [_side(context, db, name) for name in (left, right)]
-    own = [own_turns(one["attempt"]["transcript"]) if one["attempt"] else [] for one in sides]
-    turns = [{"left": one, "right": other, "same": _said(one) == _said(other)} for one, other in zip_longest(*own)]
+    written = [own_turns(side["attempt"]["transcript"]) if side["attempt"] else [] for side in sides]
+    turns = [
+        {"left": left_turn, "right": other, "same": _content(left_turn) == _content(other)}
+        for left_turn, other in zip_longest(*written)
+    ]
     return {"left": left, "right": right, "sides": sides, "turns": turns}
 
 
@@ -41,19 +44,19 @@ def _side(context: ApiContext, db: sqlite3.Connection, name: str) -> Row:
     if name.startswith(PREFIX):
         row = show_submission(db, name)
         model, waits = f"{row['source']}/{row['student']}", row["submitted_seq"]
-        found = whole_attempt(context, db, name, row["attempt"]) if row["solution"] else None
-        over = found is not None or row["status"] in ("failed", "dropped")
-        held = {"place": ["tasks", name], "question": row["question"], "waits": 0 if over else waits}
-        return {"name": name, "model": model, "status": row["status"], "attempt": found, **held}
+        shown = whole_attempt(context, db, name, row["attempt"]) if row["solution"] else None
+        over = shown is not None or row["status"] in ("failed", "dropped")
+        more = {"place": ["tasks", name], "question": row["question"], "waits": 0 if over else waits}
+        return {"name": name, "model": model, "status": row["status"], "attempt": shown, **more}
     of, _, attempt = name.partition("/")
     run = resolve(db, of)
-    found = whole_attempt(context, db, run, attempt)
-    model, place = f"{run}/{found['student']}", ["runs", run, "trajectories", attempt]
-    held = {"status": found["status"], "question": found["question"], "waits": 0}
-    return {"name": f"{run}/{attempt}", "model": model, "place": place, "attempt": found, **held}
+    shown = whole_attempt(context, db, run, attempt)
+    model, path = f"{run}/{shown['student']}", ["runs", run, "trajectories", attempt]
+    more = {"status": shown["status"], "question": shown["question"], "waits": 0}
+    return {"name": f"{run}/{attempt}", "model": model, "place": path, "attempt": shown, **more}
 
 
-def _said(turn: Row | None) -> tuple[str, str] | None:
+def _content(turn: Row | None) -> tuple[str, str] | None:
     return (turn["role"], turn["content"]) if turn else None
 
 
@@ -66,9 +69,9 @@ async def ask_both(
         As ``submit_task``.
     """
     seed = int.from_bytes(again.encode()[:4].ljust(4, b"0")) >> 1 if again else secrets.randbits(31)
-    asked = [TaskRequest(question=question, model=one, expected=expected, seed=seed) for one in (left, right)]
-    found = [
-        await submit_task(context, one, f"{again}-{side}" if again else "", key)
-        for one, side in zip(asked, ("left", "right"), strict=True)
+    requests = [TaskRequest(question=question, model=model, expected=expected, seed=seed) for model in (left, right)]
+    begun = [
+        await submit_task(context, request, f"{again}-{side}" if again else "", key)
+        for request, side in zip(requests, ("left", "right"), strict=True)
     ]
-    return found[0].run, found[1].run
+    return begun[0].run, begun[1].run

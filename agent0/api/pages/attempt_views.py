@@ -35,22 +35,22 @@ def view_data(
     calls are those of the part, none beside the timeline, or all where the attempt is wanted ``whole``."""
     data = readings.trajectory_data(context, db, run, attempt, calls=whole)
     begin = (turn - 1) // LENGTH * LENGTH
-    held = data["attempt"]
-    if not whole and view != "timeline" and not held["evaluation"]:
-        held["calls"] = list_calls(db, data["run"], held["attempt"], _turns(held, begin))
-    total, first = len(held["transcript"]), ""
+    shown = data["attempt"]
+    if not whole and view != "timeline" and not shown["evaluation"]:
+        shown["calls"] = list_calls(db, data["run"], shown["attempt"], _turns(shown, begin))
+    total, first = len(shown["transcript"]), ""
     events: list[Row] = []
     if view == "timeline":
-        total, first = attempt_extent(db, data["run"], held["task"], held["attempt"])
-        events = attempt_events(db, data["run"], held["task"], held["attempt"], begin, LENGTH)
+        total, first = attempt_extent(db, data["run"], shown["task"], shown["attempt"])
+        events = attempt_events(db, data["run"], shown["task"], shown["attempt"], begin, LENGTH)
     events = [{**row, "after_s": _seconds(first, row["time"])} for row in events]
     return {**data, "view": view, "begins": begin, "total": total, "events": events}
 
 
 def view_parts(data: Row) -> Row:
     """What the template draws of ``view_data``: turns of the part, the beginnings of all parts, and its tool calls."""
-    begin, held = data["begins"], data["attempt"]
-    turns = held["transcript"][begin : begin + LENGTH]
+    begin, attempt = data["begins"], data["attempt"]
+    turns = attempt["transcript"][begin : begin + LENGTH]
     following = begin + LENGTH + 1 if data["total"] > begin + LENGTH else 0
     return {
         "views": VIEWS,
@@ -60,19 +60,19 @@ def view_parts(data: Row) -> Row:
         "parts": [*range(0, data["total"], LENGTH)],
         "following": following,
         "longest": max((row["wall_s"] or 0.0 for row in data["events"]), default=0.0),
-        "shown_calls": held["calls"][:CALLS],
-        "all_calls": 0 if data["view"] == "timeline" else max(held["tool_calls"] or 0, len(held["calls"])),
+        "shown_calls": attempt["calls"][:CALLS],
+        "all_calls": 0 if data["view"] == "timeline" else max(attempt["tool_calls"] or 0, len(attempt["calls"])),
     }
 
 
-def _turns(held: Row, begin: int) -> tuple[int, int] | None:
+def _turns(attempt: Row, begin: int) -> tuple[int, int] | None:
     """From which to before which turn of the student the part from ``begin`` goes, as tool calls count them, from 0; a
     prompt may hold turns of examples before. None: one part shows all of the attempt."""
-    transcript = held["transcript"]
+    transcript = attempt["transcript"]
     if len(transcript) <= LENGTH:
         return None
     before, here = (_written(part) for part in (transcript[:begin], transcript[begin : begin + LENGTH]))
-    first = (held["turns"] or 0) - _written(transcript) + before
+    first = (attempt["turns"] or 0) - _written(transcript) + before
     return first, first + here
 
 
@@ -81,8 +81,8 @@ def _written(turns: Sequence[Row]) -> int:
 
 
 def _line(text: str) -> str:
-    words = " ".join(text[: 4 * LINE].split())
-    return f"{words[:LINE]}…" if len(words) > LINE or len(text) > 4 * LINE else words
+    line = " ".join(text[: 4 * LINE].split())
+    return f"{line[:LINE]}…" if len(line) > LINE or len(text) > 4 * LINE else line
 
 
 def _seconds(first: str, time: str) -> float:
@@ -100,8 +100,8 @@ def files_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: s
     calls = ["0", *(row["call"] for row in show_attempt(db, name, attempt)["calls"])]
     after = _manifest(snapshot_after(db, name, attempt, call))
     before = _manifest(snapshot_after(db, name, attempt, calls[max(0, calls.index(call) - 1)]))
-    held = entries(after, context.artifacts)
-    if file and file not in held:
+    files = entries(after, context.artifacts)
+    if file and file not in files:
         raise NotFoundError(f"There is no file {file[:80]!r} after call {call}.")
     return {
         "run": name,
@@ -109,9 +109,9 @@ def files_data(context: ApiContext, db: sqlite3.Connection, run: str, attempt: s
         "call": call,
         "calls": calls,
         "changes": changes(context.artifacts, before, after, text=True),
-        "files": [{"path": path, "bytes": one.size} for path, one in held.items()],
+        "files": [{"path": path, "bytes": artifact.size} for path, artifact in files.items()],
         "file": file,
-        "text": _text(context, held[file]) if file else None,
+        "text": _text(context, files[file]) if file else None,
     }
 
 
@@ -119,9 +119,9 @@ def _manifest(digest: str) -> Artifact | None:
     return Artifact(sha256=digest, size=0) if digest else None
 
 
-def _text(context: ApiContext, one: Artifact) -> str | None:
+def _text(context: ApiContext, artifact: Artifact) -> str | None:
     """Its text; None where it is none."""
     try:
-        return context.artifacts.get(one).decode()
+        return context.artifacts.get(artifact).decode()
     except UnicodeDecodeError:
         return None

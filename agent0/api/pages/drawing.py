@@ -53,10 +53,10 @@ class Bar:
 
 def curve(rows: Sequence[Row]) -> Curve | None:
     """The learning curve of ``rows``; None where nothing was evaluated."""
-    held = [row for row in rows if row["validation"] is not None]
-    if not held:
+    evaluated = [row for row in rows if row["validation"] is not None]
+    if not evaluated:
         return None
-    step = (WIDE - LEFT - 20) / max(1, len(held) - 1)
+    step = (WIDE - LEFT - 20) / max(1, len(evaluated) - 1)
     points = tuple(
         Point(
             x=round(LEFT + 10 + n * step, 1),
@@ -67,7 +67,7 @@ def curve(rows: Sequence[Row]) -> Curve | None:
             value=row["validation"],
             promoted=row["promoted"] != 0,
         )
-        for n, row in enumerate(held)
+        for n, row in enumerate(evaluated)
     )
     line = " ".join(f"{p.x},{p.y}" for p in points)
     band = " ".join([*(f"{p.x},{p.high}" for p in points), *(f"{p.x},{p.low}" for p in reversed(points))])
@@ -118,26 +118,28 @@ class Lines:
 
 def curves(sides: Sequence[Sequence[Row]]) -> Lines | None:
     """Lines through the ``validation`` of each side's rows by their iteration; None where there is none."""
-    held = [[(row["iteration"], row["validation"]) for row in rows if row["validation"] is not None] for rows in sides]
-    values = [value for side in held for _, value in side]
+    points = [
+        [(row["iteration"], row["validation"]) for row in rows if row["validation"] is not None] for rows in sides
+    ]
+    values = [value for side in points for _, value in side]
     if not values:
         return None
-    first, last = min(n for side in held for n, _ in side), max(n for side in held for n, _ in side)
+    first, last = min(n for side in points for n, _ in side), max(n for side in points for n, _ in side)
     low, high = min(*values, 0.0, 0.0), max(*values, 1.0, 1.0)
     step = (WIDE - LEFT - 20) / max(1, last - first)
 
-    def place(number: int, value: float) -> str:
+    def position(number: int, value: float) -> str:
         return f"{LEFT + 10 + (number - first) * step:.1f},{_height((value - low) / (high - low))}"
 
-    lines = tuple(" ".join(place(*point) for point in side) for side in held)
+    lines = tuple(" ".join(position(*point) for point in side) for side in points)
     every = max(1, (last - first) // 20)
     ticks = tuple((round(LEFT + 10 + (n - first) * step, 1), n) for n in range(first, last + 1, every))
-    dots = tuple(tuple(_dot(place(*point), *point) for point in side[:: len(side) // DOTS + 1]) for side in held)
+    dots = tuple(tuple(_dot(position(*point), *point) for point in side[:: len(side) // DOTS + 1]) for side in points)
     return Lines(lines, low, high, ticks, dots)
 
 
-def _dot(place: str, iteration: int, value: float) -> "Dot":
-    x, _, y = place.partition(",")
+def _dot(position: str, iteration: int, value: float) -> "Dot":
+    x, _, y = position.partition(",")
     return Dot(float(x), float(y), 4.0, f"{value:.3g}", iteration)
 
 
@@ -164,7 +166,7 @@ class Lineage:
 def lineages(rows: Sequence[Row]) -> tuple[Lineage, ...]:
     """Pictures of ``rows``, of ``readings.lineage``: a row of the picture each, a child below its parent; further
     children of the same parent stand beside."""
-    return tuple(_lineage(run, [*held]) for run, held in groupby(rows, key=lambda row: row["run"]))
+    return tuple(_lineage(run, [*group]) for run, group in groupby(rows, key=lambda row: row["run"]))
 
 
 def _lineage(run: str, rows: Sequence[Row]) -> Lineage:
@@ -207,14 +209,14 @@ class Heatmap:
     rows: tuple[tuple[str, tuple[Slot | None, ...]], ...]
 
 
-def heatmap(found: Sequence[Row]) -> Heatmap:
-    """Arrange ``found``, rows of ``slots_by_iteration``, by family, level and iteration."""
-    iterations = tuple(sorted({one["iteration"] for one in found}))
-    held: dict[str, dict[int, Slot]] = {}
-    for one in found:
-        name = f"{one['domain']}/{one['family']} level {one['level']}"
-        held.setdefault(name, {})[one["iteration"]] = Slot(one["asked"], one["solve_rate"])
-    return Heatmap(iterations, tuple((name, tuple(map(row.get, iterations))) for name, row in sorted(held.items())))
+def heatmap(slots: Sequence[Row]) -> Heatmap:
+    """Arrange ``slots``, rows of ``slots_by_iteration``, by family, level and iteration."""
+    iterations = tuple(sorted({slot["iteration"] for slot in slots}))
+    by_name: dict[str, dict[int, Slot]] = {}
+    for slot in slots:
+        name = f"{slot['domain']}/{slot['family']} level {slot['level']}"
+        by_name.setdefault(name, {})[slot["iteration"]] = Slot(slot["asked"], slot["solve_rate"])
+    return Heatmap(iterations, tuple((name, tuple(map(row.get, iterations))) for name, row in sorted(by_name.items())))
 
 
 @dataclass(frozen=True)
@@ -224,19 +226,20 @@ class Dot:
     x: float
     y: float
     size: float
-    words: str
+    label: str
     iteration: int = -1
 
 
 def reliability(bins: Sequence[Row]) -> tuple[Dot, ...]:
     """Dots of a reliability diagram: confidence across, share of right answers up."""
-    most = max((one["items"] for one in bins), default=1)
+    most = max((interval["items"] for interval in bins), default=1)
     return tuple(
         Dot(
-            x=round(20 + 170 * one["confidence"], 1),
-            y=round(190 - 170 * one["accuracy"], 1),
-            size=round(3 + 5 * (one["items"] / most) ** 0.5, 1),
-            words=f"{one['items']} items of confidence {one['confidence']:.2f}: {one['accuracy']:.2f} right",
+            x=round(20 + 170 * interval["confidence"], 1),
+            y=round(190 - 170 * interval["accuracy"], 1),
+            size=round(3 + 5 * (interval["items"] / most) ** 0.5, 1),
+            label=f"{interval['items']} items of confidence {interval['confidence']:.2f}: "
+            f"{interval['accuracy']:.2f} right",
         )
-        for one in bins
+        for interval in bins
     )

@@ -26,105 +26,107 @@ Fields = dict[str, str]
 @router.post("/runs")
 async def start(request: Request, context: Context) -> Response:
     """Start the run that a form describes, by a field a setting or several in one, then show it."""
-    given = await fields(request, "name", "profile", "set", "again")
-    others = changes(context.settings, given["profile"], await request.body())
+    form = await fields(request, "name", "profile", "set", "again")
+    others = changes(context.settings, form["profile"], await request.body())
     try:
-        asked = StartRequest(name=given["name"], profile=given["profile"], settings={**others, **_settings(given)})
+        body = StartRequest(name=form["name"], profile=form["profile"], settings={**others, **_settings(form)})
     except ValidationError as error:
         raise unfit(error) from error
-    found = await start_run(context, asked, given["again"], key_of(request))
-    return RedirectResponse(f"/runs/{found.run}", 303)
+    begun = await start_run(context, body, form["again"], key_of(request))
+    return RedirectResponse(f"/runs/{begun.run}", 303)
 
 
 @router.post("/runs/{run}/forks")
 async def fork(request: Request, context: Context, run: str) -> Response:
     """Fork a run as a form describes, then show the fork."""
-    given = await fields(request, "name", "at", "set", "again")
+    form = await fields(request, "name", "at", "set", "again")
     try:
-        asked = ForkRequest(name=given["name"], at=int(given["at"] or "0"), settings=_settings(given))
+        body = ForkRequest(name=form["name"], at=int(form["at"] or "0"), settings=_settings(form))
     except ValueError as error:  # pydantic's is one
         raise unfit(error) from error
-    found = await fork_run(context, run, asked, given["again"], key_of(request))
-    return RedirectResponse(f"/runs/{found.run}", 303)
+    begun = await fork_run(context, run, body, form["again"], key_of(request))
+    return RedirectResponse(f"/runs/{begun.run}", 303)
 
 
-@router.post("/runs/{run}/{word}")
-async def decide_(request: Request, context: Context, run: str, word: str) -> Response:
+@router.post("/runs/{run}/{action}")
+async def decide_(request: Request, context: Context, run: str, action: str) -> Response:
     """Pause, resume, cancel, hide, show or delete a run as a form says, or go back to an earlier student."""
-    if word in ("hide", "show"):
-        await label_run(context, request, run, word == "hide")
+    if action in ("hide", "show"):
+        await label_run(context, request, run, action == "hide")
         return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
-    if word == "delete":
+    if action == "delete":
         await delete(context, request, run)
         return RedirectResponse("/runs", 303)
-    if word not in (*WORDS, "rollback"):
+    if action not in (*WORDS, "rollback"):
         raise NotFoundError("There is no such decision.")
-    given = await fields(request, "reason", "to", "again")
-    if word == "rollback":
-        await roll_back(context, run, given["to"], given["reason"], given["again"])
+    form = await fields(request, "reason", "to", "again")
+    if action == "rollback":
+        await roll_back(context, run, form["to"], form["reason"], form["again"])
     else:
-        await decide(context, run, WORDS[word], given["reason"], given["again"])
+        await decide(context, run, WORDS[action], form["reason"], form["again"])
     return RedirectResponse(f"/runs/{quote(run, safe='')}", 303)
 
 
 @router.post("/models/{run}/{checkpoint}/promote")
 async def promote(request: Request, context: Context, run: str, checkpoint: str) -> Response:
     """Make a checkpoint its run's student, then show it."""
-    given = await fields(request, "reason", "again")
-    await promote_to(context, run, checkpoint, given["reason"], given["again"])
+    form = await fields(request, "reason", "again")
+    await promote_to(context, run, checkpoint, form["reason"], form["again"])
     return RedirectResponse(f"/models/{quote(run, safe='')}/{quote(checkpoint, safe='')}", 303)
 
 
 @router.post("/experiments/rescore")
 async def rescore(request: Request, context: Context) -> Response:
     """Recompute the rewards of a run under other rules, write it down, then show what changed."""
-    given = await fields(request, "run", "name", "rewards", "set")
-    found = await rescored(context, given["run"], given["name"], given["rewards"], _settings(given))
-    return RedirectResponse(f"/experiments/{quote(found, safe='')}", 303)
+    form = await fields(request, "run", "name", "rewards", "set")
+    experiment = await rescored(context, form["run"], form["name"], form["rewards"], _settings(form))
+    return RedirectResponse(f"/experiments/{quote(experiment, safe='')}", 303)
 
 
 @router.post("/experiments/ablation")
 async def ablation(request: Request, context: Context) -> Response:
     """Start a run for each variant of a setting and each seed, then show the runs."""
-    given = await fields(request, "name", "profile", "setting", "values", "seeds", "set", "again")
+    form = await fields(request, "name", "profile", "setting", "values", "seeds", "set", "again")
     try:
-        asked = AblationRequest(
-            name=given["name"],
-            profile=given["profile"],
-            setting=given["setting"],
-            values=given["values"].split(),
-            seeds=[int(one) for one in given["seeds"].split()],
-            settings=_settings(given),
+        body = AblationRequest(
+            name=form["name"],
+            profile=form["profile"],
+            setting=form["setting"],
+            values=form["values"].split(),
+            seeds=[int(seed) for seed in form["seeds"].split()],
+            settings=_settings(form),
         )
     except ValueError as error:
         raise unfit(error) from error
-    await start_ablation(context, asked, given["again"], key_of(request))
+    await start_ablation(context, body, form["again"], key_of(request))
     return RedirectResponse("/runs", 303)
 
 
 @router.post("/experiments/fork")
 async def fork_of(request: Request, context: Context) -> Response:
     """Fork the run that a form names, then show the fork."""
-    given = await fields(request, "run")
-    return await fork(request, context, given["run"])
+    form = await fields(request, "run")
+    return await fork(request, context, form["run"])
 
 
 @router.post("/compare")
 async def ask(request: Request, context: Context) -> Response:
     """Submit a question to two checkpoints, then show their attempts side by side."""
-    given = await fields(request, "left", "right", "question", "expected", "again")
+    form = await fields(request, "left", "right", "question", "expected", "again")
     try:
-        left, right = await ask_both(context, **given, key=key_of(request))
+        left, right = await ask_both(context, **form, key=key_of(request))
     except ValidationError as error:
         raise unfit(error) from error
     return RedirectResponse(f"/compare?left={left}&right={right}", 303)
 
 
-@router.post("/admin/failures/{failure}/{word}")
-async def decide_failure(request: Request, context: Context, failure: str, word: Literal["retry", "drop"]) -> Response:
+@router.post("/admin/failures/{failure}/{action}")
+async def decide_failure(
+    request: Request, context: Context, failure: str, action: Literal["retry", "drop"]
+) -> Response:
     """Have a failed reaction tried again or dropped, then show what else waits."""
-    given = await fields(request, "reason", "again")
-    await settle(context, failure, given["reason"] if word == "drop" else None, given["again"])
+    form = await fields(request, "reason", "again")
+    await settle(context, failure, form["reason"] if action == "drop" else None, form["again"])
     return RedirectResponse("/admin", 303)
 
 
@@ -145,9 +147,9 @@ async def fields(request: Request, *names: str) -> Fields:
     return {name: sent.get(name, [""])[0].strip() for name in names}
 
 
-def _settings(given: Fields) -> dict[str, str]:
+def _settings(form: Fields) -> dict[str, str]:
     """A setting a line."""
-    return pairs_of(given["set"].split())
+    return pairs_of(form["set"].split())
 
 
 def unfit(error: ValueError) -> ConfigError:

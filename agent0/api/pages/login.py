@@ -23,12 +23,12 @@ def ask(request: Request) -> Response:
 @router.post("/login")
 async def take(request: Request, context: Context) -> Response:
     """Keep a key that is known in a cookie of the browser."""
-    given = parse_qs((await request.body()).decode("utf-8", "replace")).get("key", [""])[0].strip()
-    if not given or context.keys.find(given) is None:
-        context.wrong_keys.take(given, address_of(request.scope))
+    key_text = parse_qs((await request.body()).decode("utf-8", "replace")).get("key", [""])[0].strip()
+    if not key_text or context.keys.find(key_text) is None:
+        context.wrong_keys.take(key_text, address_of(request.scope))
         raise UnknownKeyError("That key is not known.", fix="Make one: agent0 api key add NAME")
     done = RedirectResponse("/runs", 303)
     done.set_cookie(
-        COOKIE, given, max_age=KEPT_S, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+        COOKIE, key_text, max_age=KEPT_S, httponly=True, samesite="strict", secure=request.url.scheme == "https"
     )
     return done

@@ -121,9 +121,9 @@ def _within(reward: float | None, low: float | None, high: float | None) -> bool
 
 
 def _trained(db: sqlite3.Connection, run: str, row: Mapping[str, Any]) -> Row:
-    held = find_checkpoint(db, f"{run}/{row['checkpoint']}")
+    checkpoint = find_checkpoint(db, f"{run}/{row['checkpoint']}")
     names = ("checkpoint", "role", "status", "samples", "examples", "reason")
-    return {**{name: held[name] for name in names}, "left_out": held["skipped"] or {}}
+    return {**{name: checkpoint[name] for name in names}, "left_out": checkpoint["skipped"] or {}}
 
 
 def _counts(attempts: Iterable[Mapping[str, Any]]) -> list[Row]:
@@ -138,12 +138,12 @@ def _counts(attempts: Iterable[Mapping[str, Any]]) -> list[Row]:
 def group_data(context: ApiContext, db: sqlite3.Connection, run: str, task: str) -> Row:
     """A task and all attempts at it, their own turns side by side."""
     name = resolve(db, run)
-    held = show_task(db, name, task)
-    attempts = [whole_attempt(context, db, name, row["attempt"]) for row in held["attempts"]]
+    shown = show_task(db, name, task)
+    attempts = [whole_attempt(context, db, name, row["attempt"]) for row in shown["attempts"]]
     receipts = [row for row in explain_rewards(db, name, task) if row["role"] == "teacher"]
     columns = [own_turns(row["transcript"]) for row in attempts]
     rows = [list(turns) for turns in zip_longest(*columns)]
-    return {"run": name, "task": held, "attempts": attempts, "turns": rows, "receipts": receipts}
+    return {"run": name, "task": shown, "attempts": attempts, "turns": rows, "receipts": receipts}
 
 
 def own_turns(transcript: list[Row]) -> list[Row]:
@@ -202,9 +202,9 @@ def students_of(db: sqlite3.Connection, run: str) -> tuple[str, list[str]]:
 
 def model_data(db: sqlite3.Connection, run: str, checkpoint: str) -> Row:
     """Collect one checkpoint with every score that it has."""
-    held = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
-    scores = [row for row in list_evaluations(db, held["run"]) if row["checkpoint"] == held["checkpoint"]]
-    return {"checkpoint": held, "evaluations": scores}
+    trained = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
+    scores = [row for row in list_evaluations(db, trained["run"]) if row["checkpoint"] == trained["checkpoint"]]
+    return {"checkpoint": trained, "evaluations": scores}
 
 
 def lineage(db: sqlite3.Connection, rows: Iterable[Mapping[str, Any]]) -> list[Row]:

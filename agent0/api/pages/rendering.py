@@ -36,57 +36,57 @@ def templates() -> Environment:
 def static_files() -> Mapping[str, bytes]:
     """What pages load, by name. The style sheet begins with that of the reports."""
     style = templates().get_template("style.css.jinja").render()
-    own = (FOLDER / "static" / "pages.css").read_text(encoding="utf-8")
+    pages_style = (FOLDER / "static" / "pages.css").read_text(encoding="utf-8")
     script = (FOLDER / "static" / "pages.js").read_bytes()
-    return {"pages.css": f"{style}\n{own}".encode(), "pages.js": script}
+    return {"pages.css": f"{style}\n{pages_style}".encode(), "pages.js": script}
 
 
 @cache
-def _place(name: str) -> str:
+def _static_url(name: str) -> str:
     """The address of a static file: another one for another content."""
     return f"/static/{name}?v={hashlib.sha256(static_files()[name]).hexdigest()[:16]}"
 
 
-def page(request: Request, template: str, at: int = 0, code: int = 200, **held: Any) -> Response:
-    """The page that ``template`` makes of ``held``; links on it stay at the moment ``at``."""
+def page(request: Request, template: str, at: int = 0, code: int = 200, **values: Any) -> Response:
+    """The page that ``template`` makes of ``values``; links on it stay at the moment ``at``."""
     text = (
         templates()
         .get_template(template)
         .render(
             nonce=request.scope["agent0.nonce"],
-            style=_place("pages.css"),
-            script=_place("pages.js"),
+            style=_static_url("pages.css"),
+            script=_static_url("pages.js"),
             path="/" + request.url.path.lstrip("/"),
             query=request.url.query,
             others=[(name, value) for name, value in request.query_params.multi_items() if name != "at"],
             at=at,
             behind=request.app.state.context.behind,
             href=_hrefs(at),
-            **held,
+            **values,
         )
     )
     return HTMLResponse(text, code)
 
 
-def standalone(template: str, **held: Any) -> str:
-    """The page that ``template`` makes of ``held``, with its style inside and without scripts."""
+def standalone(template: str, **values: Any) -> str:
+    """The page that ``template`` makes of ``values``, with its style inside and without scripts."""
     css = Markup(static_files()["pages.css"].decode())  # noqa: S704 - a file of our own
-    return templates().get_template(template).render(css=css, **held)
+    return templates().get_template(template).render(css=css, **values)
 
 
-def problem_page(request: Request, found: Problem, headers: Mapping[str, str]) -> Response:
+def problem_page(request: Request, problem: Problem, headers: Mapping[str, str]) -> Response:
     """Make the page that shows a problem to a person."""
-    made = page(request, "problem.html.jinja", code=found.status, found=found, typed=_typed(request, found))
-    if found.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method == "GET":
-        made.headers.update({"Retry-After": str(RETRY_S), "Refresh": str(RETRY_S)})
-    made.headers.update({name: value for name, value in headers.items() if name.lower() != "content-type"})
-    return made
+    response = page(request, "problem.html.jinja", code=problem.status, found=problem, typed=_typed(request, problem))
+    if problem.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method == "GET":
+        response.headers.update({"Retry-After": str(RETRY_S), "Refresh": str(RETRY_S)})
+    response.headers.update({name: value for name, value in headers.items() if name.lower() != "content-type"})
+    return response
 
 
-def _typed(request: Request, found: Problem) -> dict[str, dict[str, str]]:
+def _typed(request: Request, problem: Problem) -> dict[str, dict[str, str]]:
     """The fields of a form that was refused, as they came: those to look at, others of a long one, hidden ones."""
     form: dict[str, str] = getattr(request.state, "form", {})
-    about = f"{found.title} {found.detail}"
+    about = f"{problem.title} {problem.detail}"
     parts: dict[str, dict[str, str]] = {"hidden": {}, "shown": {}, "others": {}} if form else {}
     for name, value in form.items():
         if name in HIDDEN:
@@ -101,9 +101,9 @@ def _hrefs(at: int) -> Callable[..., str]:
 
     def href(*parts: object, **query: object) -> str:
         path = "/".join(quote(str(part), safe="") for part in parts)
-        given = {name: str(value) for name, value in query.items() if value not in (None, "")}
-        words = urlencode({**given, **({"at": str(at)} if at else {})})
-        return f"/{path}?{words}" if words else f"/{path}"
+        parameters = {name: str(value) for name, value in query.items() if value not in (None, "")}
+        encoded = urlencode({**parameters, **({"at": str(at)} if at else {})})
+        return f"/{path}?{encoded}" if encoded else f"/{path}"
 
     return href
 
@@ -112,12 +112,12 @@ def linker(run: str, at: int) -> Callable[[Any], Markup]:
     """A function that escapes a text and makes the attempts, tasks and events that it names lead to their pages."""
     href = _hrefs(at)
 
-    def lead(found: re.Match[str]) -> str:
-        if found["event"]:
-            where = href("events", found["event"])
+    def lead(match: re.Match[str]) -> str:
+        if match["event"]:
+            where = href("events", match["event"])
         else:
-            where = href("runs", run, "trajectories" if found["attempt"] else "tasks", found[0])
-        return f'<a href="{Markup.escape(where)}">{found[0]}</a>'
+            where = href("runs", run, "trajectories" if match["attempt"] else "tasks", match[0])
+        return f'<a href="{Markup.escape(where)}">{match[0]}</a>'
 
     def link(text: Any) -> Markup:
         safe = str(Markup.escape(visible(str(text))))

@@ -75,10 +75,10 @@ def runs(context: Context, limit: Limit = LIMIT, after: str = "", at: At = 0) ->
             rows = list_runs(db, limit + 1, after)
     except NothingError:
         rows = []
-    found = keyed_page(carried(context.settings, rows), limit, "run")
+    listed = keyed_page(carried(context.settings, rows), limit, "run")
     more = {"profiles": known_profiles(context) if context.log else [], "again": secrets.token_urlsafe(16)}
     more["profile"] = context.settings.profile
-    return Shown({"runs": found.data, "next": found.next, "home": str(context.settings.home)}, at, more)
+    return Shown({"runs": listed.data, "next": listed.next, "home": str(context.settings.home)}, at, more)
 
 
 @twin("/runs/{run}", "run.html.jinja")
@@ -87,13 +87,13 @@ def run(context: Context, run: str, at: At = 0) -> Shown:
     with context.tables() as live, context.tables(at) as db:
         data, end = readings.run_data(context, db, run, at), readings.moments(live, run)
     row = data["run"]
-    lines = curves([[{**one, "validation": one[key]} for one in row["validation"]] for key in CURVES])
+    lines = curves([[{**point, "validation": point[key]} for point in row["validation"]] for key in CURVES])
     drawn = {"curve": curve(row["validation"]), "lines": lines, "curves": CURVES}
     more: Row = {**drawn, "moments": end, "link": linker(row["run"], at)}
-    words = WORDS.get(row["status"], ()) if context.log and not at else ()
+    actions = WORDS.get(row["status"], ()) if context.log and not at else ()
     more |= {"removable": bool(context.log) and not at and row["status"] in OVER, "hidden": row["hidden"]}
     student = f"{row['run']}/{row['student']}" if context.models and row["student"] else ""
-    return Shown(data, at, {**more, "words": words, "again": secrets.token_urlsafe(16), "student": student})
+    return Shown(data, at, {**more, "words": actions, "again": secrets.token_urlsafe(16), "student": student})
 
 
 @twin("/runs/{run}/iterations/{number}", "iteration.html.jinja")
@@ -111,7 +111,7 @@ def iteration(
     with context.tables() as live, context.tables(at) as db:
         data = readings.iteration_data(db, run, number, low, high)
         begins, end = readings.fork_points(db, run), readings.moments(live, run)
-    bars = histogram([one["reward"] for one in data["attempts"] if one["reward"] is not None])
+    bars = histogram([attempt["reward"] for attempt in data["attempts"] if attempt["reward"] is not None])
     begin = begins.get(number) if context.log else None
     rows, following = readings.page_of(data["chosen"], after, ROWS)
     tasks, more = readings.page_of(data["tasks"], tasks_after, ROWS)
@@ -183,9 +183,9 @@ def models(context: Context, limit: Limit = LIMIT, at: At = 0) -> Shown:
     """Checkpoints of all runs, and what each was trained from."""
     with context.tables(at) as db:
         rows = registry(db, limit=limit)
-        held = readings.lineage(db, rows)
+        lineage = readings.lineage(db, rows)
     students = [row["model"] for row in rows if row["role"] == "student"]
-    return Shown({"checkpoints": rows, "lineage": held}, at, {"pictures": lineages(held), "students": students})
+    return Shown({"checkpoints": rows, "lineage": lineage}, at, {"pictures": lineages(lineage), "students": students})
 
 
 @twin("/models/{run}/{checkpoint}", "model.html.jinja")
@@ -202,36 +202,36 @@ def model(context: Context, run: str, checkpoint: str, at: At = 0) -> Shown:
 def event(context: Context, event: str, at: At = 0) -> Shown:
     """One event with everything in it, and what it caused."""
     with context.tables(at) as db:
-        found = show_event(db, event)
-    return Shown({"event": found}, at, {"link": linker(found["run"], at)})
+        row = show_event(db, event)
+    return Shown({"event": row}, at, {"link": linker(row["run"], at)})
 
 
 @twin("/config", "config.html.jinja", tagged=False)
 def config(context: Context, profile: Profile = "") -> Shown:
     """Show every setting and where it comes from, without the secrets, and a form that starts a run with others."""
-    found = settings_form.shown(context.settings, profile)
+    shown = settings_form.shown(context.settings, profile)
     more = {
-        "sections": settings_form.sections(found["settings"]),
-        "process": [row for row in found["settings"] if not row["key"].startswith("run.")],
-        "profiles": sorted({*known_profiles(context), found["profile"]}),
+        "sections": settings_form.sections(shown["settings"]),
+        "process": [row for row in shown["settings"] if not row["key"].startswith("run.")],
+        "profiles": sorted({*known_profiles(context), shown["profile"]}),
         "again": secrets.token_urlsafe(16) if context.log else "",
     }
-    return Shown(found, more=more)
+    return Shown(shown, more=more)
 
 
 @twin("/admin", "admin.html.jinja", tagged=False)
 async def admin(context: Context, at: At = 0) -> Shown:
     """Show log, tables, streams, consumers, failures that wait, seals; at a past moment what the tables knew then."""
-    found = await status(context.settings, context.log)
+    state = await status(context.settings, context.log)
     log = context.log if not at else None
-    held: Row = {
+    fields: Row = {
         "streams": await streams(context.settings, log) if log else [],
         "consumers": await consumers(context.settings, log) if log else [],
         "rebuild": context.rebuilding.said,
     }
-    kept, end = await asyncio.to_thread(_kept, context, at) if found["tables"] is not None else (_NOTHING_KEPT, None)
+    kept, end = await asyncio.to_thread(_kept, context, at) if state["tables"] is not None else (_NOTHING_KEPT, None)
     return Shown(
-        {"status": found, **held, **kept},
+        {"status": state, **fields, **kept},
         at,
         {"writes": log is not None, "moments": end, "again": secrets.token_urlsafe(16)},
     )

@@ -35,14 +35,14 @@ def fields_of_runs() -> Mapping[str, Field]:
 
 
 def _leaves(node: Row, named: Row, prefix: str = "") -> list[tuple[str, Row]]:
-    found: list[tuple[str, Row]] = []
+    leaves: list[tuple[str, Row]] = []
     for name, inner in node["properties"].items():
-        held = {**named[inner["$ref"].rpartition("/")[2]], **inner} if "$ref" in inner else inner
-        if "properties" in held:
-            found += _leaves(held, named, f"{prefix}{name}.")
+        leaf = {**named[inner["$ref"].rpartition("/")[2]], **inner} if "$ref" in inner else inner
+        if "properties" in leaf:
+            leaves += _leaves(leaf, named, f"{prefix}{name}.")
         else:
-            found.append((f"{prefix}{name}", held))
-    return found
+            leaves.append((f"{prefix}{name}", leaf))
+    return leaves
 
 
 def _field(node: Row) -> Field:
@@ -59,7 +59,9 @@ def text_of(value: Any) -> str:
     """A value as it is typed into a field or after ``--set``."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(one, str) and one and not set(one) & set(",[{ ") for one in value):
+    if isinstance(value, list) and all(
+        isinstance(item, str) and item and not set(item) & set(",[{ ") for item in value
+    ):
         return ",".join(value)
     return "" if value is None else json.dumps(value)
 
@@ -72,39 +74,42 @@ def shown(settings: Settings, profile: str) -> Row:
         ConfigError: there is no such profile, or a value on this machine does not fit.
     """
     loaded = resolved(settings, profile)
-    said, meanings = _profile(loaded.settings.profile), {key: one.description or "" for key, one in fields()}
+    profile_values, meanings = (
+        _profile(loaded.settings.profile),
+        {key: field.description or "" for key, field in fields()},
+    )
     ours, theirs, origins = values(settings), values(loaded.settings), _origins(loaded)
     rows = []
     for key, value in theirs.items():
         row = {"key": key, "value": value, "origin": origins[key], "meaning": meanings[key]}
         if not key.startswith("run.") and ours[key] != value:
             row |= {"value": ours[key], "origin": "given to this server"}
-        if key in said and said[key] != value:
-            row["profile_says"] = said[key]
+        if key in profile_values and profile_values[key] != value:
+            row["profile_says"] = profile_values[key]
         rows.append(row)
     return {"profile": loaded.settings.profile, "sha": config_of(loaded.settings.run)[1], "settings": rows}
 
 
 def values(settings: Settings) -> Row:
     """Every setting by dotted key as a JSON value, without a secret; a table of named entries is one value."""
-    found: Row = {}
+    by_key: Row = {}
     plain = public(settings)
     for key, _ in fields():
-        held: Any = plain
+        value: Any = plain
         for part in key.split("."):
-            held = held[part]
-        found[key] = held
-    return found
+            value = value[part]
+        by_key[key] = value
+    return by_key
 
 
 def _origins(loaded: Loaded) -> dict[str, str]:
     """Where each setting comes from; a table of named entries has an origin an entry."""
     by_leaf = {key: origin for key, _, origin in loaded.rows()}
-    found = {}
+    origins = {}
     for key, _ in fields():
         inner = (origin for leaf, origin in by_leaf.items() if leaf.startswith(f"{key}."))
-        found[key] = by_leaf.get(key) or ", ".join(dict.fromkeys(inner))
-    return found
+        origins[key] = by_leaf.get(key) or ", ".join(dict.fromkeys(inner))
+    return origins
 
 
 def resolved(settings: Settings, profile: str) -> Loaded:
@@ -114,27 +119,27 @@ def resolved(settings: Settings, profile: str) -> Loaded:
 
 def sections(rows: list[Row]) -> list[Row]:
     """The settings of runs as a form asks for them, by section."""
-    asked, found = fields_of_runs(), dict[str, list[Row]]()
+    fields, by_section = fields_of_runs(), dict[str, list[Row]]()
     for row in rows:
-        if row["key"] in asked and row["key"] not in NOT_HERE:
+        if row["key"] in fields and row["key"] not in NOT_HERE:
             section, _, name = row["key"].rpartition(".")
-            more = {"name": name, "text": text_of(row["value"]), "field": asked[row["key"]]}
-            found.setdefault(section, []).append({**row, **more})
-    return [{"name": name, "rows": held} for name, held in found.items()]
+            more = {"name": name, "text": text_of(row["value"]), "field": fields[row["key"]]}
+            by_section.setdefault(section, []).append({**row, **more})
+    return [{"name": name, "rows": section_rows} for name, section_rows in by_section.items()]
 
 
 def changes(settings: Settings, profile: str, body: bytes) -> dict[str, str]:
     """The settings of a sent form that are not what a run of ``profile`` gets anyway."""
-    given = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
-    named = {key: values[0] for key, values in given.items() if key in fields_of_runs() and key not in NOT_HERE}
+    form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    named = {key: values[0] for key, values in form.items() if key in fields_of_runs() and key not in NOT_HERE}
     if not named:
         return {}
-    held = values(resolved(settings, profile).settings)
-    return {key: text for key, text in named.items() if text.strip() != text_of(held[key]).strip()}
+    current = values(resolved(settings, profile).settings)
+    return {key: text for key, text in named.items() if text.strip() != text_of(current[key]).strip()}
 
 
 def _profile(name: str) -> Row:
     """What a packaged profile says of each setting of a run; nothing where it is of the user's own."""
     run = packaged_run(name)
-    said = values(Settings(run=run)) if run else {}
-    return {key: value for key, value in said.items() if key.startswith("run.")}
+    profile_values = values(Settings(run=run)) if run else {}
+    return {key: value for key, value in profile_values.items() if key.startswith("run.")}

@@ -41,7 +41,7 @@ def compare_data(context: ApiContext, db: sqlite3.Connection, left: str, right: 
     Raises:
         NotFoundError: no such run, checkpoint or attempt. ConfigError: two things of different kinds.
     """
-    attempts = [names_attempt(one) for one in (left, right)]
+    attempts = [names_attempt(name) for name in (left, right)]
     if all(attempts):
         return {"kind": "attempts", **pair_data(context, db, left, right)}
     if any(attempts) or ("/" in left) != ("/" in right):
@@ -58,34 +58,40 @@ def _full(db: sqlite3.Connection, name: str) -> str:
 
 
 def _runs(db: sqlite3.Connection, left: str, right: str) -> Row:
-    rows = [show_run(db, one) for one in (left, right)]
+    rows = [show_run(db, run) for run in (left, right)]
     plans = [plan_of(row) for row in rows]
     back, forth = differing(plans[1], plans[0]), differing(plans[0], plans[1])
-    seen = ("status", "profile", "seed", "tasks", "attempts", "tool_calls", "student", "validation")
-    names = (*seen, "heldout_first", "heldout_last", "wall_s")
+    columns = ("status", "profile", "seed", "tasks", "attempts", "tool_calls", "student", "validation")
+    names = (*columns, "heldout_first", "heldout_last", "wall_s")
     return {
         "left": left,
         "right": right,
         "settings": [{"setting": key, "left": back.get(key), "right": forth.get(key)} for key in forth],
         "facts": [{"what": name, "left": rows[0][name], "right": rows[1][name]} for name in names],
-        "curves": [learning_curve(db, one) for one in (left, right)],
-        "rewards": [reward_curve(db, one) for one in (left, right)],
+        "curves": [learning_curve(db, run) for run in (left, right)],
+        "rewards": [reward_curve(db, run) for run in (left, right)],
     }
 
 
 def _checkpoints(context: ApiContext, db: sqlite3.Connection, left: str, right: str) -> Row:
-    held = [find_student(db, one) for one in (left, right)]
-    scores = [list_evaluations(db, one["run"]) for one in held]
-    runs = [plan_of(show_run(db, one["run"])) for one in held]
-    plans = [one.evaluation.model_dump(mode="json") for one in runs]
-    items = [_items(context, one, found) for one, found in zip(held, scores, strict=True)]
-    return {"left": left, "right": right, **side_by_side(held, scores, plans), **_paired(*items)}
+    checkpoints = [find_student(db, name) for name in (left, right)]
+    scores = [list_evaluations(db, checkpoint["run"]) for checkpoint in checkpoints]
+    runs = [plan_of(show_run(db, checkpoint["run"])) for checkpoint in checkpoints]
+    plans = [plan.evaluation.model_dump(mode="json") for plan in runs]
+    items = [
+        _items(context, checkpoint, evaluations) for checkpoint, evaluations in zip(checkpoints, scores, strict=True)
+    ]
+    return {"left": left, "right": right, **side_by_side(checkpoints, scores, plans), **_paired(*items)}
 
 
-def _items(context: ApiContext, held: Row, scores: Sequence[Row]) -> dict[str, Row]:
+def _items(context: ApiContext, checkpoint: Row, scores: Sequence[Row]) -> dict[str, Row]:
     """The items of its last validation by task; none where their artifact is not here."""
-    own = [one for one in scores if one["checkpoint"] == held["checkpoint"] and one["split"] == "validation"]
-    rows = held_items(context.artifacts, own[-1]["items"]) if own else None
+    validations = [
+        evaluation
+        for evaluation in scores
+        if evaluation["checkpoint"] == checkpoint["checkpoint"] and evaluation["split"] == "validation"
+    ]
+    rows = held_items(context.artifacts, validations[-1]["items"]) if validations else None
     return {str(row["task"]): row for row in rows or ()}
 
 
@@ -116,8 +122,8 @@ def curriculum_data(db: sqlite3.Connection, run: str) -> Row:
     band = plan_of(show_run(db, name)).curriculum.band
     arms, cells = [], slots_by_iteration(db, name)
     for arm in slots_together(cells):
-        held = grade(int(arm["solved"]), arm["tried"], band, arm["turns"], arm["calls"])
-        arms.append({**arm, "grade": held.grade, "lower95": held.lower95, "upper95": held.upper95})
+        graded = grade(int(arm["solved"]), arm["tried"], band, arm["turns"], arm["calls"])
+        arms.append({**arm, "grade": graded.grade, "lower95": graded.lower95, "upper95": graded.upper95})
     iterations = [{**row, "tasks": int(row["tasks"] or 0)} for row in list_iterations(db, name)]
     return {"run": name, "arms": arms, "cells": cells, "iterations": iterations}
 
@@ -127,17 +133,18 @@ def rewards_data(db: sqlite3.Connection, run: str, of: str) -> Row:
     ``of``, part by part."""
     name = resolve(db, run)
     measures = [
-        {"iteration": one["iteration"], **{key: one[key] for key in PROXY}} for one in list_iterations(db, name)
+        {"iteration": iteration["iteration"], **{key: iteration[key] for key in PROXY}}
+        for iteration in list_iterations(db, name)
     ]
     attempt = of if "-a" in of else ""
     receipts = explain_rewards(db, name, attempt=attempt, task="" if attempt else of) if of else []
-    examples = [one["attempt"] for one in list_attempts(db, name, limit=8)]
+    examples = [attempt["attempt"] for attempt in list_attempts(db, name, limit=8)]
     return {
         "run": name,
         "of": of,
         "curve": reward_curve(db, name),
         "truth": measures,
-        "receipts": [explain_receipt(one) for one in receipts],
+        "receipts": [explain_receipt(receipt) for receipt in receipts],
         "examples": examples,
     }
 
@@ -159,23 +166,23 @@ def router_data(db: sqlite3.Connection, scope: str, name: str) -> Row:
             by: [{"by": row[by], **model_columns(row)} for row in rows[:SHOWN]]
             for by, rows in stats_by_each(db).items()
         },
-        "decisions": [_decided(*one) for one in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
-        "calls": [_called(*one) for one in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
+        "decisions": [_decided(*event) for event in reversed(newest_events(db, type="CallRouted", limit=SHOWN))],
+        "calls": [_called(*event) for event in reversed(newest_events(db, type="ModelCalled", limit=SHOWN))],
     }
 
 
 def _decided(seq: int, body: bytes) -> Row:
-    held = json.loads(body)
-    data = held["data"]
+    event = json.loads(body)
+    data = event["data"]
     why = "; ".join(step["reason"] for step in data["steps"] if step["reason"])
     fields = {key: data[key] for key in ("route", "role", "strategy", "given")}
-    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **fields, "why": why}
+    return {"event": f"event {seq}", "seq": seq, "run": event["run"], **fields, "why": why}
 
 
 def _called(seq: int, body: bytes) -> Row:
-    held = json.loads(body)
-    data = held["data"]
+    event = json.loads(body)
+    data = event["data"]
     cost = data.get("cost")
     fields = {key: data.get(key) for key in ("provider", "model", "role", "finish", "cache", "route")}
     price = dollars(cost) if isinstance(cost, int) else None
-    return {"event": f"event {seq}", "seq": seq, "run": held["run"], **fields, "cost": price}
+    return {"event": f"event {seq}", "seq": seq, "run": event["run"], **fields, "cost": price}

@@ -29,11 +29,11 @@ def compare(context: Context, left: Name = "", right: Name = "", question: Quest
     with context.tables(at) as db:
         names = [row["run"] for row in list_runs(db, LIMIT)]
         models = [row["model"] for row in registry(db, role="student", limit=LIMIT)]
-        found = studies.compare_data(context, db, left, right) if left and right else {"kind": ""}
-    lines = curves([[*rows] for rows in found["curves"]]) if found["kind"] == "runs" else None
+        comparison = studies.compare_data(context, db, left, right) if left and right else {"kind": ""}
+    lines = curves([[*rows] for rows in comparison["curves"]]) if comparison["kind"] == "runs" else None
     again = secrets.token_urlsafe(16) if context.log and not at else ""
     more = {"names": [*names, *models], "lines": lines, "asked": (left, right)}
-    return Shown(found, at, {**more, "question": question, "again": again})
+    return Shown(comparison, at, {**more, "question": question, "again": again})
 
 
 @twin("/runs/{run}/curriculum", "curriculum.html.jinja")
@@ -60,7 +60,9 @@ def calibration(context: Context, limit: Limit = 20, at: At = 0) -> Shown:
     """What confidence is worth: reliability before and after."""
     with context.tables(at) as db:
         data = studies.calibration_data(db, limit)
-    return Shown(data, at, {"pictures": [reliability(one["reliability"] or ()) for one in data["calibrators"]]})
+    return Shown(
+        data, at, {"pictures": [reliability(calibrator["reliability"] or ()) for calibrator in data["calibrators"]]}
+    )
 
 
 @twin("/benchmarks", "benchmarks.html.jinja")

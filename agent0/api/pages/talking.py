@@ -46,13 +46,13 @@ def submission(context: Context, task: str, at: At = 0) -> Shown:
 @router.post("/submit")
 async def take(request: Request, context: Context) -> Response:
     """Submit the task that a form describes, then show it."""
-    given = await fields(request, "question", "model", "expected", "again")
+    form = await fields(request, "question", "model", "expected", "again")
     try:
-        asked = TaskRequest(question=given["question"], model=given["model"], expected=given["expected"])
+        body = TaskRequest(question=form["question"], model=form["model"], expected=form["expected"])
     except ValidationError as error:
         raise unfit(error) from error
-    found = await submit_task(context, asked, given["again"], key_of(request))
-    return RedirectResponse(f"/tasks/{found.run}", 303)
+    begun = await submit_task(context, body, form["again"], key_of(request))
+    return RedirectResponse(f"/tasks/{begun.run}", 303)
 
 
 @router.get("/chat")
@@ -64,31 +64,31 @@ def chat(request: Request, context: Context, model: Annotated[str, Query(max_len
 @router.get("/chat.json")
 def chat_models(context: Context) -> Row:
     """List the students and the roles' models that can be talked to."""
-    return {"models": _known(context)}
+    return {"models": _model_names(context)}
 
 
 @router.post("/chat")
 async def say(request: Request, context: Context) -> Response:
     """Let the student answer, and show the conversation; it is kept in the page, and nowhere else."""
-    given = await fields(request, "model", "said", "message")
+    form = await fields(request, "model", "said", "message")
     try:
-        before = json.loads(given["said"][:LONGEST] or "[]")
-        asked = ChatRequest(model=given["model"], messages=[*before, {"role": "user", "content": given["message"]}])
+        before = json.loads(form["said"][:LONGEST] or "[]")
+        body = ChatRequest(model=form["model"], messages=[*before, {"role": "user", "content": form["message"]}])
     except (ValueError, TypeError) as error:  # pydantic's is one
         raise unfit(ValueError(str(error))) from error
-    found: Row = await complete(context, asked)
-    said = [one.model_dump(include={"role", "content"}) for one in asked.messages]
-    answer = {"role": "assistant", "content": found["choices"][0]["message"]["content"] or ""}
-    return _shown(request, context, given["model"], [*said, answer])
+    reply: Row = await complete(context, body)
+    messages = [message.model_dump(include={"role", "content"}) for message in body.messages]
+    answer = {"role": "assistant", "content": reply["choices"][0]["message"]["content"] or ""}
+    return _shown(request, context, form["model"], [*messages, answer])
 
 
-def _shown(request: Request, context: ApiContext, model: str, said: list[Row]) -> Response:
-    held: Row = {"models": _known(context), "model": model, "said": said, "kept": json.dumps(said)}
-    return page(request, "chat.html.jinja", **held)
+def _shown(request: Request, context: ApiContext, model: str, messages: list[Row]) -> Response:
+    values: Row = {"models": _model_names(context), "model": model, "said": messages, "kept": json.dumps(messages)}
+    return page(request, "chat.html.jinja", **values)
 
 
-def _known(context: ApiContext) -> list[str]:
+def _model_names(context: ApiContext) -> list[str]:
     try:
-        return [one["id"] for one in models(context)["data"]] if context.models else []
+        return [model["id"] for model in models(context)["data"]] if context.models else []
     except NothingError:
         return []

@@ -27,16 +27,16 @@ def twin(path: str, template: str, *, tagged: bool = True) -> Callable[[Callable
     """A decorator: what the function gives is the page at ``path`` and, with ``.json`` behind it, its twin."""
 
     def register(read: Callable[..., Any]) -> Callable[..., Any]:
-        held = Annotated[Shown, Depends(read)]
+        shown = Annotated[Shown, Depends(read)]
 
-        def as_json(shown: held) -> Row:
+        def as_json(shown: shown) -> Row:
             return shown.data
 
-        def as_page(request: Request, shown: held) -> Response:
+        def as_page(request: Request, shown: shown) -> Response:
             return page(request, template, shown.at, **shown.data, **shown.more)
 
-        given = [Tagged] if tagged else []
-        router.add_api_route(f"{path}.json", as_json, dependencies=given, response_class=JSONResponse)
+        dependencies = [Tagged] if tagged else []
+        router.add_api_route(f"{path}.json", as_json, dependencies=dependencies, response_class=JSONResponse)
         router.add_api_route(path, as_page)
         return read
 

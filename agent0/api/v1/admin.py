@@ -23,7 +23,7 @@ Failure = Annotated[str, Path(min_length=1, max_length=200, description="a failu
 
 
 @router.get("/streams", operation_id="list_streams")
-async def held(context: Context) -> Page:
+async def list_streams(context: Context) -> Page:
     """The log's streams: first and last message, how many they hold, in how many bytes."""
     return Page(data=await streams(context.settings, context.require_log()))
 
@@ -50,10 +50,10 @@ async def retry(response: Response, context: Context, failure: Failure, idempote
 
 @router.post("/failures/{failure}/drop", operation_id="drop_failure", status_code=202)
 async def drop(
-    response: Response, context: Context, failure: Failure, said: Word, idempotency_key: Again = ""
+    response: Response, context: Context, failure: Failure, decision: Word, idempotency_key: Again = ""
 ) -> Begun:
     """Give a reaction up for good; its run goes on without the effects."""
-    return located(response, await settle(context, failure, said.reason, idempotency_key))
+    return located(response, await settle(context, failure, decision.reason, idempotency_key))
 
 
 async def settle(context: ApiContext, failure: str, reason: str | None, again: str = "") -> Begun:
@@ -66,8 +66,8 @@ async def settle(context: ApiContext, failure: str, reason: str | None, again: s
     with context.tables() as db:
         row = show_failure(db, failure)
     kind = ReactionRetried if reason is None else ReactionDropped
-    if (known := decided_before(context, row["run"], kind, again)) is not None:
-        return known
+    if (earlier := decided_before(context, row["run"], kind, again)) is not None:
+        return earlier
     return await append(context, retrying(row) if reason is None else dropping(row, reason), again)
 
 

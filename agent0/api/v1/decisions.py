@@ -41,12 +41,12 @@ async def pause(
     response: Response,
     context: Context,
     run: Name,
-    said: Word,
+    decision: Word,
     idempotency_key: Again = "",
     if_match: IfMatch = "",
 ) -> Begun:
     """Begin nothing new in a run; what is in hand is finished and nothing is lost."""
-    return located(response, await decide(context, run, RunPaused, said.reason, idempotency_key, if_match))
+    return located(response, await decide(context, run, RunPaused, decision.reason, idempotency_key, if_match))
 
 
 @router.post("/runs/{run}/resume", operation_id="resume_run", status_code=202, tags=["runs"])
@@ -66,12 +66,12 @@ async def cancel(
     response: Response,
     context: Context,
     run: Name,
-    said: Word,
+    decision: Word,
     idempotency_key: Again = "",
     if_match: IfMatch = "",
 ) -> Begun:
     """End a run for good; its events stay."""
-    return located(response, await decide(context, run, RunCancelled, said.reason, idempotency_key, if_match))
+    return located(response, await decide(context, run, RunCancelled, decision.reason, idempotency_key, if_match))
 
 
 @router.post("/runs/{run}/rollback", operation_id="roll_back", status_code=202, tags=["models"])
@@ -79,12 +79,12 @@ async def rollback(
     response: Response,
     context: Context,
     run: Name,
-    said: Back,
+    decision: Back,
     idempotency_key: Again = "",
     if_match: IfMatch = "",
 ) -> Begun:
     """Go back to an earlier student: what was promoted since is let go."""
-    return located(response, await roll_back(context, run, said.to, said.reason, idempotency_key, if_match))
+    return located(response, await roll_back(context, run, decision.to, decision.reason, idempotency_key, if_match))
 
 
 @router.post(
@@ -95,12 +95,12 @@ async def promote(
     context: Context,
     run: Name,
     checkpoint: Name,
-    said: Word,
+    decision: Word,
     idempotency_key: Again = "",
     if_match: IfMatch = "",
 ) -> Begun:
     """Make a checkpoint its run's student, whatever the gate said of it; a rollback undoes it."""
-    return located(response, await promote_to(context, run, checkpoint, said.reason, idempotency_key, if_match))
+    return located(response, await promote_to(context, run, checkpoint, decision.reason, idempotency_key, if_match))
 
 
 async def decide(
@@ -115,8 +115,8 @@ async def decide(
     context.require_log()
     with context.tables() as db:
         row = show_run(db, run)
-    if (known := decided_before(context, row["run"], kind, again)) is not None:
-        return known
+    if (earlier := decided_before(context, row["run"], kind, again)) is not None:
+        return earlier
     require_unchanged(context, row["run"], if_match)
     if kind is RunPaused:
         begin = pausing(row, reason)
@@ -137,8 +137,8 @@ async def promote_to(
         StaleError: its run has changed since.
     """
     log, name = context.require_log(), _resolved(context, run)
-    if (known := decided_before(context, name, CheckpointPromoted, again)) is not None:
-        return known
+    if (earlier := decided_before(context, name, CheckpointPromoted, again)) is not None:
+        return earlier
     require_unchanged(context, name, if_match)
     begin: Recorded = await promoted(context.settings, log, f"{name}/{checkpoint}", reason)
     return await append(context, begin, again, if_match)
@@ -147,8 +147,8 @@ async def promote_to(
 async def roll_back(context: ApiContext, run: str, to: str, reason: str, again: str = "", if_match: str = "") -> Begun:
     """Make an earlier checkpoint the student of its run again; errors as for a promotion."""
     log, name = context.require_log(), _resolved(context, run)
-    if (known := decided_before(context, name, CheckpointRolledBack, again)) is not None:
-        return known
+    if (earlier := decided_before(context, name, CheckpointRolledBack, again)) is not None:
+        return earlier
     require_unchanged(context, name, if_match)
     return await append(context, await rolled_back(context.settings, log, name, to, reason), again, if_match)
 
@@ -158,7 +158,7 @@ def _resolved(context: ApiContext, run: str) -> str:
         return resolve(db, run)
 
 
-def located(response: Response, found: Begun) -> Begun:
-    """Lead from ``response`` to the event of ``found``, which is returned as it is."""
-    response.headers["Location"] = f"/v1/events/{found.seq}"
-    return found
+def located(response: Response, begun: Begun) -> Begun:
+    """Lead from ``response`` to the event of ``begun``, which is returned as it is."""
+    response.headers["Location"] = f"/v1/events/{begun.seq}"
+    return begun

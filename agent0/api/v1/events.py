@@ -41,10 +41,10 @@ class EventFilter:
 
     def rows(self, db: sqlite3.Connection, after: int, until: int, limit: int) -> list[tuple[int, str]]:
         """(sequence, JSON) of events, oldest first: the envelope as the log holds it, with ``seq`` and ``text``."""
-        found = stored_events(db, self.run, self.type, self.task, after, until, limit)
+        stored = stored_events(db, self.run, self.type, self.task, after, until, limit)
         return [
             (row["seq"], f'{{"seq":{row["seq"]},"text":{json.dumps(row["text"])},{str(row["body"])[1:]}')
-            for row in found
+            for row in stored
         ]
 
 
@@ -68,10 +68,10 @@ def events(
     begin = int(last_event_id or after) if streamed else after
     with context.tables() as db:
         require_reached(db, max(begin, until))
-        wanted = EventFilter(_token(db, run), _known(type), task)
-        rows = [] if streamed else wanted.rows(db, begin, until, limit + 1)
+        event_filter = EventFilter(_token(db, run), _event_type(type), task)
+        rows = [] if streamed else event_filter.rows(db, begin, until, limit + 1)
     if streamed:
-        return EventSourceResponse(stream(context, wanted, begin, until), headers={"X-Accel-Buffering": "no"})
+        return EventSourceResponse(stream(context, event_filter, begin, until), headers={"X-Accel-Buffering": "no"})
     more = str(rows[limit - 1][0]) if len(rows) > limit else None
     return Page(data=[json.loads(body) for _, body in rows[:limit]], next=more)
 
@@ -85,27 +85,27 @@ def event(
         return show_event(db, event)
 
 
-async def stream(context: ApiContext, wanted: EventFilter, after: int, until: int = 0) -> AsyncIterator[bytes]:
+async def stream(context: ApiContext, event_filter: EventFilter, after: int, until: int = 0) -> AsyncIterator[bytes]:
     """Events behind ``after`` as they reach the tables, up to ``until`` (0: without an end). Each look opens the tables
     anew, so a stream holds nothing while it waits, and goes on in tables that a rebuild put in place. While they stand
     still, only their position is read, once for all streams."""
 
     def look(behind: int) -> list[tuple[int, str]]:
         with context.tables() as db:
-            return wanted.rows(db, behind, until, CHUNK)
+            return event_filter.rows(db, behind, until, CHUNK)
 
     yield KEEPALIVE_COMMENT  # so that a client knows at once that it is connected
-    silent, seen = 0.0, -1
+    silent, last_end = 0.0, -1
     while not context.ending.is_set() and (not until or after < until):
         end = await context.end()
-        rows = await asyncio.to_thread(look, after) if end != seen else []
+        rows = await asyncio.to_thread(look, after) if end != last_end else []
         if rows:  # sent at once: between two sends it is noticed that a reader has left
             after, silent = rows[-1][0], 0.0
             yield b"".join(format_sse_event(data_str=body, id=str(seq)) for seq, body in rows)
             continue
         if until:
             return
-        seen = end
+        last_end = end
         silent += await _rest(context)
         if silent >= PING_S:
             silent = 0.0
@@ -134,7 +134,7 @@ def _token(db: sqlite3.Connection, run: str) -> str:
         return run
 
 
-def _known(type: str) -> str:
+def _event_type(type: str) -> str:
     if type and type not in event_types():
         raise NotFoundError(f"There is no event type {type[:80]!r}.", nearest(type, list(event_types())))
     return type

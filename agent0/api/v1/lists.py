@@ -47,9 +47,13 @@ def checkpoints(
 def checkpoint(context: Context, run: Name, checkpoint: Name, at: At = 0) -> Row:
     """One checkpoint: what it was made of, how it was judged, and every score it has."""
     with context.tables(at) as db:
-        held = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
-        scores = [one for one in list_evaluations(db, held["run"]) if one["checkpoint"] == held["checkpoint"]]
-    return {**held, "evaluations": scores}
+        row = find_checkpoint(db, f"{resolve(db, run)}/{checkpoint}")
+        scores = [
+            evaluation
+            for evaluation in list_evaluations(db, row["run"])
+            if evaluation["checkpoint"] == row["checkpoint"]
+        ]
+    return {**row, "evaluations": scores}
 
 
 @tagged.get("/experiments", operation_id="list_experiments", tags=["experiments"])

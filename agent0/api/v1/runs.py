@@ -49,8 +49,8 @@ def why(context: Context, run: Run, at: At = 0) -> Row:
     """Why a run went badly: the cause, the first bad step, what shows it, and what mends it."""
     with context.tables(at) as db:
         name = resolve(db, run)
-    found: Row = context.deep.wait(name, at).parts["why"]
-    return found
+    diagnosis: Row = context.deep.wait(name, at).parts["why"]
+    return diagnosis
 
 
 @router.get("/{run}/curve", operation_id="show_curve")
@@ -128,7 +128,7 @@ def whole_attempt(context: ApiContext, db: sqlite3.Connection, run: str, attempt
     Raises:
         NotFoundError: there is none, or its transcript is gone.
     """
-    found = show_attempt(db, run, attempt, calls=calls)
-    found["receipts"] = explain_rewards(db, run, attempt=attempt)
-    found["transcript"] = transcript_of(context.settings, found)
-    return found
+    shown = show_attempt(db, run, attempt, calls=calls)
+    shown["receipts"] = explain_rewards(db, run, attempt=attempt)
+    shown["transcript"] = transcript_of(context.settings, shown)
+    return shown

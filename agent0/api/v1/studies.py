@@ -62,17 +62,17 @@ class Started(BaseModel):
 
 
 @router.post("/rescore", operation_id="rescore_run", status_code=202)
-async def rescore(response: Response, context: Context, asked: RescoreRequest) -> Rescored:
+async def rescore(response: Response, context: Context, body: RescoreRequest) -> Rescored:
     """Recompute all rewards of a run, its teacher's too, without a model. The same name again goes on with it."""
-    found = await rescored(context, asked.run, asked.name, asked.rewards, asked.settings)
-    response.headers["Location"] = f"/v1/experiments/{found}"
-    return Rescored(experiment=found)
+    experiment = await rescored(context, body.run, body.name, body.rewards, body.settings)
+    response.headers["Location"] = f"/v1/experiments/{experiment}"
+    return Rescored(experiment=experiment)
 
 
 @router.post("/ablation", operation_id="start_ablation", status_code=202)
-async def ablation(request: Request, context: Context, asked: AblationRequest, idempotency_key: Again = "") -> Started:
+async def ablation(request: Request, context: Context, body: AblationRequest, idempotency_key: Again = "") -> Started:
     """Start a run for each value of a setting and each seed; compare them when they are finished."""
-    return Started(runs=await start_ablation(context, asked, idempotency_key, key_of(request)))
+    return Started(runs=await start_ablation(context, body, idempotency_key, key_of(request)))
 
 
 async def rescored(context: ApiContext, run: str, name: str, rewards: str, changes: Mapping[str, str]) -> str:
@@ -89,24 +89,24 @@ async def rescored(context: ApiContext, run: str, name: str, rewards: str, chang
     with context.tables() as db:
         source = resolve(db, run)
     request = Rescore(source, name, reward_policy(rewards or AS_RUN), commit=True, changes=changes)
-    found = await asyncio.to_thread(lambda: asyncio.run(rescore_run(context.settings, request)))
+    result = await asyncio.to_thread(lambda: asyncio.run(rescore_run(context.settings, request)))
     await shown(context, await log.last_seq())
-    return str(found["experiment"])
+    return str(result["experiment"])
 
 
-async def start_ablation(context: ApiContext, asked: AblationRequest, again: str, key: Key | None) -> list[Begun]:
+async def start_ablation(context: ApiContext, body: AblationRequest, again: str, key: Key | None) -> list[Begun]:
     """Append the beginnings of all runs of an ablation.
 
     Raises:
         ConfigError: too many, or settings that do not fit; otherwise as ``start_run``.
     """
     context.require_log()
-    if len(asked.values) * len(asked.seeds) > MOST:
-        raise ConfigError(f"These are {len(asked.values) * len(asked.seeds)} runs.", f"{MOST} are the most.")
-    found = []
-    for number, value in enumerate(asked.values):
-        for seed in asked.seeds:
-            settings = {**asked.settings, asked.setting: value, "run.seed": str(seed)}
-            one = StartRequest(name=f"{asked.name} {number} seed {seed}", profile=asked.profile, settings=settings)
-            found.append(await start_run(context, one, f"{again}/{number}/{seed}" if again else "", key))
-    return found
+    if len(body.values) * len(body.seeds) > MOST:
+        raise ConfigError(f"These are {len(body.values) * len(body.seeds)} runs.", f"{MOST} are the most.")
+    begun = []
+    for number, value in enumerate(body.values):
+        for seed in body.seeds:
+            settings = {**body.settings, body.setting: value, "run.seed": str(seed)}
+            start = StartRequest(name=f"{body.name} {number} seed {seed}", profile=body.profile, settings=settings)
+            begun.append(await start_run(context, start, f"{again}/{number}/{seed}" if again else "", key))
+    return begun

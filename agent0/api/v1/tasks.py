@@ -34,12 +34,12 @@ class TaskRequest(BaseModel):
 
 @router.post("", operation_id="submit_task", status_code=202)
 async def submit(
-    request: Request, response: Response, context: Context, asked: TaskRequest, idempotency_key: Again = ""
+    request: Request, response: Response, context: Context, body: TaskRequest, idempotency_key: Again = ""
 ) -> Begun:
     """Submit a task; handlers solve and judge it. `Location` is where to watch it, `run` its name."""
-    found = await submit_task(context, asked, idempotency_key, key_of(request))
-    response.headers["Location"] = f"/v1/tasks/{found.run}"
-    return found
+    begun = await submit_task(context, body, idempotency_key, key_of(request))
+    response.headers["Location"] = f"/v1/tasks/{begun.run}"
+    return begun
 
 
 @router.get("", operation_id="list_submitted_tasks", dependencies=[Tagged])
@@ -69,13 +69,13 @@ def submission_data(context: ApiContext, task: str, at: int = 0) -> Row:
         NotFoundError: there is none, or its transcript is gone.
     """
     with context.tables(at) as db:
-        found = show_submission(db, task)
-    if found["solution"]:
-        found["solution"]["transcript"] = transcript_of(context.settings, found["solution"])
-    return found
+        row = show_submission(db, task)
+    if row["solution"]:
+        row["solution"]["transcript"] = transcript_of(context.settings, row["solution"])
+    return row
 
 
-async def submit_task(context: ApiContext, asked: TaskRequest, again: str, key: Key | None) -> Begun:
+async def submit_task(context: ApiContext, body: TaskRequest, again: str, key: Key | None) -> Begun:
     """Append the submission of a task.
 
     Raises:
@@ -83,7 +83,7 @@ async def submit_task(context: ApiContext, asked: TaskRequest, again: str, key: 
         OperationError: the server only reads, or ``again`` was the key of another request.
     """
     context.require_log()
-    wanted = Submission(**asked.model_dump())
+    submission = Submission(**body.model_dump())
     with context.tables() as db:
-        begin = submitted(db, context.artifacts, wanted, key.name if key else "")
+        begin = submitted(db, context.artifacts, submission, key.name if key else "")
     return await append(context, begin, again)

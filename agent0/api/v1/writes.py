@@ -48,12 +48,12 @@ class ForkRequest(_Asked):
 
 @router.post("", operation_id="start_run", status_code=202)
 async def start(
-    request: Request, response: Response, context: Context, asked: StartRequest, idempotency_key: Again = ""
+    request: Request, response: Response, context: Context, body: StartRequest, idempotency_key: Again = ""
 ) -> Begun:
     """Start a run; handlers execute it. `Location` is where to watch it."""
-    found = await start_run(context, asked, idempotency_key, key_of(request))
-    response.headers["Location"] = f"/v1/runs/{found.run}"
-    return found
+    begun = await start_run(context, body, idempotency_key, key_of(request))
+    response.headers["Location"] = f"/v1/runs/{begun.run}"
+    return begun
 
 
 @router.post("/{run}/forks", operation_id="fork_run", status_code=202)
@@ -62,16 +62,16 @@ async def fork_(
     response: Response,
     context: Context,
     run: Annotated[str, Path(max_length=200)],
-    asked: ForkRequest,
+    body: ForkRequest,
     idempotency_key: Again = "",
 ) -> Begun:
     """Start a run in the middle of another, under other settings; the past is shared."""
-    found = await fork_run(context, run, asked, idempotency_key, key_of(request))
-    response.headers["Location"] = f"/v1/runs/{found.run}"
-    return found
+    begun = await fork_run(context, run, body, idempotency_key, key_of(request))
+    response.headers["Location"] = f"/v1/runs/{begun.run}"
+    return begun
 
 
-async def start_run(context: ApiContext, asked: StartRequest, again: str, key: Key | None) -> Begun:
+async def start_run(context: ApiContext, body: StartRequest, again: str, key: Key | None) -> Begun:
     """Append the beginning of a run.
 
     Raises:
@@ -80,31 +80,31 @@ async def start_run(context: ApiContext, asked: StartRequest, again: str, key: K
         AuthError: ``key`` may not set what was set.
     """
     context.require_log()
-    held = await prepared(_settings(context, asked, key), here=context.handlers)
-    return await append(context, started(held, asked.name), again)
+    settings = await prepared(_settings(context, body, key), here=context.handlers)
+    return await append(context, started(settings, body.name), again)
 
 
-async def fork_run(context: ApiContext, run: str, asked: ForkRequest, again: str, key: Key | None) -> Begun:
+async def fork_run(context: ApiContext, run: str, body: ForkRequest, again: str, key: Key | None) -> Begun:
     """Append the beginning of a fork of ``run``.
 
     Raises:
         NotFoundError: no such run or event; otherwise as ``start_run``.
     """
     log = context.require_log()
-    _check(asked.settings, key)
+    _check(body.settings, key)
     with context.tables() as db:
         source = resolve(db, run)
-    begin = await fork(context.settings, log, source, asked.at, asked.settings, asked.name)
+    begin = await fork(context.settings, log, source, body.at, body.settings, body.name)
     return await append(context, begin, again)
 
 
-def _settings(context: ApiContext, asked: StartRequest, key: Key | None) -> Settings:
+def _settings(context: ApiContext, body: StartRequest, key: Key | None) -> Settings:
     """The server's settings with those of the request: those of runs only, since others would reach this process."""
-    if others := [name for name in asked.settings if not name.startswith("run.")]:
+    if others := [name for name in body.settings if not name.startswith("run.")]:
         raise ConfigError(f"{others[0][:80]!r} is no setting of a run.", "Their names begin with `run.`.")
-    _check(asked.settings, key)
-    profile = profile_source(context.settings, asked.profile)
-    return with_plugin_files(load(profile, {**asked.settings, "home": str(context.settings.home)}))
+    _check(body.settings, key)
+    profile = profile_source(context.settings, body.profile)
+    return with_plugin_files(load(profile, {**body.settings, "home": str(context.settings.home)}))
 
 
 def profile_source(settings: Settings, profile: str) -> str:

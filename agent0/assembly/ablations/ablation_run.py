@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
 from agent0.assembly.runtime.progress import Progress, milestone_line
-from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import load
 from agent0.errors import NotFoundError, OperationError
 from agent0.events.base import Event, Recorded
@@ -154,7 +154,7 @@ async def _begin(app: App, ablation: AblationRun) -> None:
         last = one.event
     if last is None:
         begin = started(app.settings, ablation.run).model_copy(update={"run": ablation.run})
-        await app.log.append([begin.model_copy(update={"time": now()})])
+        await app.log.append([begin.model_copy(update={"time": utc_now()})])
     elif isinstance(last, RunPaused):
         await app.log.append([recorded(ablation.run, RunResumed(reason="its ablation study goes on"))])
 

@@ -89,7 +89,7 @@ async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> N
     write(plan, json.dumps(mix))
     before = size(said)
     report(f"{out.name} is trained from scratch.")
-    async with child(MODULE, str(part), str(seed), str(plan), said=said) as process:
+    async with child(MODULE, str(part), str(seed), str(plan), output=said) as process:
         assert process.stdout is not None  # noqa: S101 - a pipe
         async for line in process.stdout:
             if text := decode_progress(line)[0]:

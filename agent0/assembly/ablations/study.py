@@ -257,7 +257,7 @@ async def _execute_one(work: _Work, ablation: AblationRun) -> str:
     folder = work.place(ablation)
     said = folder / SAID
     before = size(said)
-    async with child("agent0.cli.experiments.worker_ablation_run", str(folder), said=said) as process:
+    async with child("agent0.cli.experiments.worker_ablation_run", str(folder), output=said) as process:
         following = asyncio.create_task(_follow_output(work, ablation, process))
         try:
             code = await process.wait()

@@ -52,10 +52,12 @@ class Folder:
     """A data folder. Tables are caught up with the log when it is opened, by ``refresh``, and at the end of what runs
     here."""
 
-    def __init__(self, profile: str | None, given: Settable, plugins: Plugins = (), *, read_only: bool = False) -> None:
+    def __init__(
+        self, profile: str | None, values: Settable, plugins: Plugins = (), *, read_only: bool = False
+    ) -> None:
         self._profile, self.read_only = profile, read_only
         files = [str(Path(path).absolute()) for path in plugins]
-        self._given = texts({**given, **({"plugins": files} if files else {})})
+        self._given = texts({**values, **({"plugins": files} if files else {})})
         self.settings = self._settings()
 
     def __repr__(self) -> str:
@@ -115,9 +117,9 @@ class Folder:
         from agent0.projections.base import find
         from agent0.projections.runs import resolve
 
-        known = known_tables((name,))[name]
-        flags = [column for column, kind in known.columns.items() if kind is bool]
-        query, order = f"SELECT * FROM {name}", ", ".join(known.key)  # noqa: S608 - a declared name
+        definition = known_tables((name,))[name]
+        flags = [column for column, kind in definition.columns.items() if kind is bool]
+        query, order = f"SELECT * FROM {name}", ", ".join(definition.key)  # noqa: S608 - a declared name
         with self.tables() as db:
             rows = find(db, query, {"run": run} if run else {}, order)
             if run and not rows and (named := resolve(db, run)) != run:  # an id that is no run's: an experiment's
@@ -170,9 +172,9 @@ class Folder:
 
         self._writes("start a run")
         files = [str(Path(path).absolute()) for path in plugins]
-        given = self._settings(profile, {**settings, **({"plugins": files} if files else {})})
-        held = run_sync(lambda: prepared(given))
-        return self._execute(held, started(held, name), say)
+        chosen = self._settings(profile, {**settings, **({"plugins": files} if files else {})})
+        prepared_settings = run_sync(lambda: prepared(chosen))
+        return self._execute(prepared_settings, started(prepared_settings, name), say)
 
     def resume(self, run: "Run | str" = "LAST", *, say: Say | None = None) -> Run:
         """Go on with a run that was paused or has failed, to its end; a finished one is returned as it is.
@@ -184,11 +186,11 @@ class Folder:
 
         self._writes("resume a run")
         self.refresh()
-        found = self._named(run)
-        row = found.row
+        chosen = self._named(run)
+        row = chosen.row
         if row["status"] == "finished":
-            return found
-        return self._execute(self.settings, resumption(self.settings, row), say, found.id)
+            return chosen
+        return self._execute(self.settings, resumption(self.settings, row), say, chosen.id)
 
     def fork(
         self,
@@ -276,7 +278,7 @@ class Folder:
         from agent0.experiments.compare_runs import side_by_side
 
         self._writes("compare runs")
-        chosen = [self._named(one).id if isinstance(one, Run) or one == "LAST" else one for one in names]
+        chosen = [self._named(run).id if isinstance(run, Run) or run == "LAST" else run for run in names]
         return side_by_side(run_sync(lambda: gather_different(self.settings, chosen)))
 
     def ablation(
@@ -305,27 +307,26 @@ class Folder:
         from agent0.assembly.api.studies import requested
 
         self._writes("run a study")
-        given = {**self._given, **texts(settings)}
+        overrides = {**self._given, **texts(settings)}
         seeds = None if seeds is None else tuple(seeds)
-        request = requested(variants, given, self._profile, seeds, only=only, profile=profile, name=name, jobs=jobs)
+        request = requested(variants, overrides, self._profile, seeds, only=only, profile=profile, name=name, jobs=jobs)
         loaded = with_plugin_files(load(request.profile, request.given))
         return Study(run_sync(lambda: run_study(loaded, request, say or (lambda _: None))))
 
-    def _execute(self, held: Settings, begin: "Recorded | None", say: Say | None, run: str = "") -> Run:
+    def _execute(self, settings: Settings, begin: "Recorded | None", say: Say | None, run: str = "") -> Run:
         from agent0.assembly.runtime.execution import execute_run
 
-        if own := of_session():
-            said = (
-                f"{', '.join(own)}: defined in this program only. Nothing of it is recorded, no other process has it."
-            )
-            warnings.warn(f"{said} Write it into a file, and open the folder with plugins=[FILE].", stacklevel=3)
+        if session_names := of_session():
+            warning = f"{', '.join(session_names)}: defined in this program only. Nothing of it is recorded, "
+            warning += "no other process has it."
+            warnings.warn(f"{warning} Write it into a file, and open the folder with plugins=[FILE].", stacklevel=3)
         name = begin.run if begin else run
-        run_sync(lambda: execute_run(held, name, begin, _Follower(say)))
+        run_sync(lambda: execute_run(settings, name, begin, _Follower(say)))
         return Run(self, name)
 
-    def _refreshed(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _refreshed(self, summary: dict[str, Any]) -> dict[str, Any]:
         self.refresh()
-        return found
+        return summary
 
     def _named(self, run: "Run | str") -> Run:
         return run if isinstance(run, Run) else self.run(run)

@@ -143,13 +143,13 @@ class Run:
         from agent0.projections.rewards import explain_rewards
 
         with self.folder.tables() as db:
-            found = show_attempt(db, self.id, attempt)
+            row = show_attempt(db, self.id, attempt)
             receipts = explain_rewards(db, self.id, attempt=attempt)
-        turns = transcript_of(self.folder.settings, found)
-        own: dict[str, Any] = {name: found[name] for name in ("task", "attempt", "question", "answer", "reward")}
-        own |= {"correct": None if found["correct"] is None else bool(found["correct"])}
-        own |= {name: Rows(found.pop(name)) for name in ("calls", "verdicts")}
-        return Trajectory(run=self.id, turns=tuple(turns), receipts=Rows(receipts), row=found, **own)
+        turns = transcript_of(self.folder.settings, row)
+        fields: dict[str, Any] = {name: row[name] for name in ("task", "attempt", "question", "answer", "reward")}
+        fields |= {"correct": None if row["correct"] is None else bool(row["correct"])}
+        fields |= {name: Rows(row.pop(name)) for name in ("calls", "verdicts")}
+        return Trajectory(run=self.id, turns=tuple(turns), receipts=Rows(receipts), row=row, **fields)
 
     def trajectories(self, *, correct: bool | None = None, evaluation: str = "") -> Iterator[Trajectory]:
         """Its attempts one by one, in the order in which they were asked for, or the items of an ``evaluation`` (its
@@ -178,9 +178,9 @@ class Run:
         """The receipts of a task or an attempt: each part with its inputs, value and weight."""
         from agent0.projections.rewards import explain_rewards
 
-        one = {"attempt": name} if "-a" in name else {"task": name}
+        key = {"attempt": name} if "-a" in name else {"task": name}
         with self.folder.tables() as db:
-            return Rows(explain_rewards(db, self.id, **one))
+            return Rows(explain_rewards(db, self.id, **key))
 
     def resume(self, *, say: Say | None = None) -> "Run":
         """Go on with it to its end, as ``Folder.resume`` does."""
@@ -202,10 +202,9 @@ class Run:
     def _repr_html_(self) -> str:
         from agent0.report.overview import rows_for_people
 
-        found = self.overview()
-        head = (
-            f"<h4>{text(self.id)}: {text(found['status'])}, profile {text(found['profile'])}, seed {found['seed']}</h4>"
-        )
+        summary = self.overview()
+        profile = f"profile {text(summary['profile'])}, seed {summary['seed']}"
+        head = f"<h4>{text(self.id)}: {text(summary['status'])}, {profile}</h4>"
         style = ";".join(f"--{name}:{colour}" for name, colour in _COLOURS.items())
-        scores = html_table(rows_for_people(found)) if found["test"] else ""
+        scores = html_table(rows_for_people(summary)) if summary["test"] else ""
         return f'<div style="{style};max-width:720px">{head}{self.curve_svg()}{scores}</div>'

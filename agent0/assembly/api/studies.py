@@ -41,8 +41,8 @@ def requested(
 class Study:
     """What an ablation study came to. ``found`` is what `agent0 experiment ablation --json` prints."""
 
-    def __init__(self, found: Mapping[str, Any]) -> None:
-        self.found = found
+    def __init__(self, results: Mapping[str, Any]) -> None:
+        self.found = results
 
     def __repr__(self) -> str:
         return "\n".join(self.answers)
@@ -52,7 +52,7 @@ class Study:
         """A line for each variant but the first: whether it is better, by how much, and what would have been found."""
         from agent0.report.markdown.ablation import answers
 
-        return [one.replace("**", "") for one in answers(self.found)]
+        return [line.replace("**", "") for line in answers(self.found)]
 
     @property
     def complete(self) -> bool:
@@ -76,5 +76,5 @@ class Study:
         return file
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{text(one)}</p>" for one in self.answers)
-        return said + html_table(self.means(), ("measure", "arm", "student", "mean", "low", "high", "seeds", "items"))
+        html = "".join(f"<p>{text(line)}</p>" for line in self.answers)
+        return html + html_table(self.means(), ("measure", "arm", "student", "mean", "low", "high", "seeds", "items"))

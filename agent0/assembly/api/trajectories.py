@@ -38,16 +38,16 @@ class Trajectory:
         verdict = {True: "right", False: "wrong", None: "undecided"}[self.correct]
         head = f"<h4>{text(self.attempt)} of {text(self.run)}: {verdict}, reward {text(self.reward)}</h4>"
         style = "white-space:pre-wrap;margin:0 0 .6em;padding-left:.6em;border-left:3px solid #8a8a8a"
-        said = [
+        html = [
             f'<div><b>{text(t["role"])}</b><pre style="{style}">{text(t["content"])}</pre></div>' for t in self.turns
         ]
         parts = [part for receipt in self.receipts for part in receipt["parts"]]
-        seen = ("verifier", "correct", "reason", "expected", "got")
-        tables = html_table(self.verdicts, seen) + html_table(parts, ("name", "inputs", "value", "weight", "worth"))
-        return head + "".join(said) + tables
+        columns = ("verifier", "correct", "reason", "expected", "got")
+        tables = html_table(self.verdicts, columns) + html_table(parts, ("name", "inputs", "value", "weight", "worth"))
+        return head + "".join(html) + tables
 
 
-def transcript_of(settings: Settings, found: Row) -> list[dict[str, Any]]:
+def transcript_of(settings: Settings, attempt: Row) -> list[dict[str, Any]]:
     """The conversation of an attempt that ``agent0.projections.attempts.show_attempt`` found: as its event has it, from
     the artifact store where it was too long (of an item of an evaluation with its ``calls``), or of an attempt that
     goes on. Takes ``transcript_artifact`` out of it.
@@ -58,14 +58,14 @@ def transcript_of(settings: Settings, found: Row) -> list[dict[str, Any]]:
     from agent0.infra.storage.artifacts import FileArtifacts
     from agent0.projections.tool_calls import recorded_calls
 
-    stored = found.pop("transcript_artifact", None) or found["progress"]
-    if found["transcript"] or not stored:
-        return found["transcript"] or []
+    stored = attempt.pop("transcript_artifact", None) or attempt["progress"]
+    if attempt["transcript"] or not stored:
+        return attempt["transcript"] or []
     artifacts: Artifacts = FileArtifacts(settings.home)
-    held = json.loads(artifacts.get(Artifact.model_validate(stored)))
-    turns: list[dict[str, Any]] = held["transcript"] if isinstance(held, dict) else held
-    if found["evaluation"]:
-        found["calls"] = recorded_calls(held["calls"])
+    stored_attempt = json.loads(artifacts.get(Artifact.model_validate(stored)))
+    turns: list[dict[str, Any]] = stored_attempt["transcript"] if isinstance(stored_attempt, dict) else stored_attempt
+    if attempt["evaluation"]:
+        attempt["calls"] = recorded_calls(stored_attempt["calls"])
     for turn in turns:
         turn.pop("token_ids", None)
     return turns

@@ -67,7 +67,7 @@ class Progress:
 
     def latency_s(self, share: float) -> float:
         """Seconds from asking an item to its answer, the whole batches it was in: the quantile ``share``."""
-        return quantile([one.wall_s for one in self.scored], share) if self.scored else 0.0
+        return quantile([item.wall_s for item in self.scored], share) if self.scored else 0.0
 
 
 Report = Callable[[Progress], None]
@@ -96,9 +96,9 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
             items, digest = make_items(entry, plan.limit, plan.seed)
             name = f"{entry.name}, {len(items)} items of seed {plan.seed}"
         else:
-            held = find(plan.folder, entry.files, entry.name, entry.parts)
-            rows = read_items(entry, held.text, held.name)
-            items, digest, name = drawn(entry, rows, plan.limit, plan.seed), held.sha256, held.name
+            source = find(plan.folder, entry.files, entry.name, entry.parts)
+            rows = read_items(entry, source.text, source.name)
+            items, digest, name = drawn(entry, rows, plan.limit, plan.seed), source.sha256, source.name
         benchmark_items[entry.name], files[name] = (entry, items), digest
     return benchmark_items, files
 
@@ -186,7 +186,7 @@ async def _with_tool_form(bench: BenchmarkContext, say: Callable[[str], object])
 
 
 def _began(
-    settings: Settings, actor: StudentConfig, plan: Plan, found: Mapping[str, Held], files: dict[str, str]
+    settings: Settings, actor: StudentConfig, plan: Plan, benchmarks: Mapping[str, Held], files: dict[str, str]
 ) -> BenchmarkStarted:
     return BenchmarkStarted(
         name=settings.profile,
@@ -200,8 +200,8 @@ def _began(
         checkpoint=plan.checkpoint,
         files=files,
         versions={
-            **{name: version(entry, actor, plan.modes) for name, (entry, _) in found.items()},
-            **{entry.package: installed(entry.package) for entry, _ in found.values() if entry.package},
+            **{name: version(entry, actor, plan.modes) for name, (entry, _) in benchmarks.items()},
+            **{entry.package: installed(entry.package) for entry, _ in benchmarks.values() if entry.package},
         },
     )
 
@@ -232,14 +232,14 @@ def version(entry: Benchmark, actor: StudentConfig, modes: Sequence[Mode] = ("to
     return sha256(f"{entry.name} {' '.join(prompts)}")[:12]
 
 
-def _model(actor: StudentConfig, models: Any, found: Mapping[str, Held]) -> Model:
+def _model(actor: StudentConfig, models: Any, benchmarks: Mapping[str, Held]) -> Model:
     """The student's; the scripted provider replays references, which checks everything but a model."""
     if actor.provider != "scripted":
         model: Model = models.open(actor)
         return model
     from agent0.infra.models.replay import Replay
 
-    return Replay({item.question: item.reference for _, items in found.values() for item in items})
+    return Replay({item.question: item.reference for _, items in benchmarks.values() for item in items})
 
 
 async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = False) -> list[ItemScored]:
@@ -248,8 +248,8 @@ async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = 
     Raises:
         NotFoundError: it has not. ConfigError: it was begun with other settings.
     """
-    held = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
-    first = next((event for event in held if isinstance(event, BenchmarkStarted)), None)
+    events = [r.event async for r in log.read(run, ["BenchmarkStarted", "ItemScored"])]
+    first = next((event for event in events if isinstance(event, BenchmarkStarted)), None)
     if first is None and begun:
         raise _not_begun(run)
     if first is None:
@@ -258,33 +258,33 @@ async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = 
         changed = [name for name in BenchmarkStarted.model_fields if getattr(first, name) != getattr(began, name)]
         fix = "Start a new one, or repeat the command that began it."
         raise ConfigError(f"{run} was begun otherwise.", f"Different: {', '.join(changed)}.", fix)
-    return [event for event in held if isinstance(event, ItemScored)]
+    return [event for event in events if isinstance(event, ItemScored)]
 
 
 async def _score(bench: BenchmarkContext, entry: Benchmark, items: Sequence[Item], mode: Mode, report: Report) -> None:
     """Every sample of every item that is not scored yet, some at once."""
-    held = [one for one in bench.scored if (one.benchmark, one.mode) == (entry.name, mode)]
-    known = {(one.item, one.sample) for one in held}
-    todo = [(i, s) for s in range(bench.plan.samples) for i in items if (i.id, s) not in known]
-    room, whole = asyncio.Semaphore(bench.plan.at_once), len(held) + len(todo)
+    earlier = [item for item in bench.scored if (item.benchmark, item.mode) == (entry.name, mode)]
+    done = {(item.item, item.sample) for item in earlier}
+    todo = [(i, s) for s in range(bench.plan.samples) for i in items if (i.id, s) not in done]
+    room, whole = asyncio.Semaphore(bench.plan.at_once), len(earlier) + len(todo)
 
     def say() -> None:
-        right = sum(one.correct is True for one in held)
-        report(Progress(entry.name, mode, len(held), whole, right, held, bench.actor.price, bench.plan.at_once))
+        right = sum(item.correct is True for item in earlier)
+        report(Progress(entry.name, mode, len(earlier), whole, right, earlier, bench.actor.price, bench.plan.at_once))
 
-    async def one(item: Item, sample: int) -> None:
+    async def score_item(item: Item, sample: int) -> None:
         async with room:
             scored = await bench.wait.through(partial(score_sample, bench, entry, item, mode, sample))
             await bench.log.append([_named(bench.run, scored)])
         bench.scored.append(scored)
-        held.append(scored)
+        earlier.append(scored)
         say()
 
     say()
     start = time.monotonic()
     async with asyncio.TaskGroup() as group:
         for item, sample in todo:
-            group.create_task(one(item, sample))
+            group.create_task(score_item(item, sample))
     if todo:
         bench.paces[entry.name, mode] = len(todo) / max(time.monotonic() - start, 1e-6)
 
@@ -297,15 +297,15 @@ def _named(run: str, scored: ItemScored) -> Recorded:
 
 async def _finish(bench: BenchmarkContext, began: BenchmarkStarted) -> dict[str, Any]:
     """Scores and the results file; stored once."""
-    from agent0.assembly.runtime.stamping import now
+    from agent0.assembly.runtime.stamping import utc_now
 
     scores = [_paced(tally(items, bench.actor.price), bench) for items in grouped(bench.scored).values()]
-    held = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
-    finished = next((event for event in held if isinstance(event, BenchmarkFinished)), None)
+    events = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
+    finished = next((event for event in events if isinstance(event, BenchmarkFinished)), None)
     if finished is not None:
         stored: dict[str, Any] = json.loads(bench.artifacts.get(finished.results))
         return stored
-    summary = results(began, scores, bench.run, now().isoformat())
+    summary = results(began, scores, bench.run, utc_now().isoformat())
     kept = bench.artifacts.put(json.dumps(summary, sort_keys=True).encode(), "application/json")
     await bench.log.append([recorded(bench.run, event) for event in (*scores, BenchmarkFinished(results=kept))])
     return summary

@@ -86,12 +86,12 @@ async def calibrate(settings: Settings, plan: Plan, run: str, report: Report = l
         log = await stack.enter_async_context(open_log(settings, make=True))
         scored = await taken_up(log, run, _began(settings, plan))
         ask = await _open(settings, plan, run, stack)
-        scored += await _asked(ask, log, tasks, scored, report)
+        scored += await _answered(ask, log, tasks, scored, report)
         try:
-            found = judged(run, plan.name or _name(ask), plan.checkpoint, plan.seed, scored)
+            calibration = judged(run, plan.name or _name(ask), plan.checkpoint, plan.seed, scored)
         except ValueError as error:
             raise OperationError("Nothing can be calibrated.", f"{error}.", "Ask more: --items.") from error
-        return replace(found, revisions=await _store(log, found))
+        return replace(calibration, revisions=await _store(log, calibration))
 
 
 def _name(ask: _Ask) -> str:
@@ -149,18 +149,18 @@ async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack)
     return _Ask(run, plan, settings, model, *opened)
 
 
-async def _asked(
+async def _answered(
     ask: _Ask, log: "Log", tasks: Sequence[tuple[Split, Task]], scored: Sequence[ItemScored], report: Report
 ) -> list[ItemScored]:
     """Every task of which a sample is missing, some at once; what came of them."""
-    held = {(one.benchmark, one.item, one.sample) for one in scored}
-    todo = [(s, t) for s, t in tasks if any((s, t.canonical, n) not in held for n in range(ask.plan.samples + 1))]
+    answered = {(item.benchmark, item.item, item.sample) for item in scored}
+    todo = [(s, t) for s, t in tasks if any((s, t.canonical, n) not in answered for n in range(ask.plan.samples + 1))]
     room = asyncio.Semaphore(max(1, ask.plan.at_once // (ask.plan.samples + 1)))
     out: list[ItemScored] = []
     done = len(tasks) - len(todo)
     report(done, len(tasks))
 
-    async def one(split: Split, task: Task) -> None:
+    async def answer_task(split: Split, task: Task) -> None:
         nonlocal done
         async with room:
             answers = await _answers(ask, split, task)
@@ -171,8 +171,8 @@ async def _asked(
 
     async with asyncio.TaskGroup() as group:
         for split, task in todo:
-            group.create_task(one(split, task))
-    return [each for each in out if (each.benchmark, each.item, each.sample) not in held]
+            group.create_task(answer_task(split, task))
+    return [each for each in out if (each.benchmark, each.item, each.sample) not in answered]
 
 
 def _named(run: str, scored: ItemScored) -> Recorded:
@@ -187,11 +187,11 @@ async def _answers(ask: _Ask, split: Split, task: Task) -> list[ItemScored]:
         return [await _turn_answer(ask, split, task, ask.plan.routing)]
     greedy, *others = await asyncio.gather(*(_solved(ask, task, n) for n in range(ask.plan.samples + 1)))
     tried = [greedy, *others]
-    verdicts = await verifier_for(task).judge(task, [one.answer for one in tried], ask.verifier)
-    signals = [greedy.signals | beside(greedy, others), *(one.signals for one in others)]
+    verdicts = await verifier_for(task).judge(task, [attempt.answer for attempt in tried], ask.verifier)
+    signals = [greedy.signals | beside(greedy, others), *(attempt.signals for attempt in others)]
     return [
-        _item(ask, split, task, n, one, verdict, said)
-        for n, (one, verdict, said) in enumerate(zip(tried, verdicts, signals, strict=True))
+        _item(ask, split, task, n, attempt, verdict, features)
+        for n, (attempt, verdict, features) in enumerate(zip(tried, verdicts, signals, strict=True))
     ]
 
 
@@ -201,13 +201,13 @@ async def _turn_answer(ask: _Ask, split: Split, task: Task, routing: RoutingConf
     solved = await _solved(ask, task, int(ask.plan.drawn), last)
     [verdict] = await verifier_for(task).judge(task, [solved.answer], ask.verifier)
     measure = measure_of(routing, ask.settings.run.student)
-    found = await measure.of(ask.model, last.request, last.written) if solved.answer is not None else {}
-    return _item(ask, split, task, 0, solved, verdict, found)
+    signals = await measure.of(ask.model, last.request, last.written) if solved.answer is not None else {}
+    return _item(ask, split, task, 0, solved, verdict, signals)
 
 
 async def _solved(ask: _Ask, task: Task, sample: int, model: Model | None = None) -> AttemptResult:
     config = ask.settings.run.student
-    given = Conditions(
+    conditions = Conditions(
         model or ask.model,
         config,
         ask.sandbox,
@@ -220,7 +220,7 @@ async def _solved(ask: _Ask, task: Task, sample: int, model: Model | None = None
         policy=ask.settings.run.policy,
         web=ask.web,
     )
-    return await solve(task, student_prompt(config, task.domain), given)
+    return await solve(task, student_prompt(config, task.domain), conditions)
 
 
 def _item(
@@ -237,19 +237,23 @@ def _item(
     )
 
 
-async def _store(log: "Log", found: Found) -> dict[str, int]:
+async def _store(log: "Log", calibration: Found) -> dict[str, int]:
     """Every calibrator as the next revision of its name and signal, once a run; the revisions of those of its first
     answers, by signal."""
-    held = [(r.run, r.event) async for r in log.read(types=["CalibratorFitted"])]
-    known = [(run, one) for run, one in held if isinstance(one, CalibratorFitted)]
+    events = [(r.run, r.event) async for r in log.read(types=["CalibratorFitted"])]
+    fitted = [(run, event) for run, event in events if isinstance(event, CalibratorFitted)]
     fresh, revisions = [], dict[str, int]()
-    for part, one in [(whole, each) for whole in (found, found.sampled) if whole for each in whole.measured]:
-        same = [(run, old) for run, old in known if (old.name, old.signal) == (part.name, one.candidate.signal)]
-        mine = [old.revision for run, old in same if run == found.run and old.checkpoint == found.checkpoint]
+    for part, calibrator in [
+        (whole, each) for whole in (calibration, calibration.sampled) if whole for each in whole.measured
+    ]:
+        same = [(run, old) for run, old in fitted if (old.name, old.signal) == (part.name, calibrator.candidate.signal)]
+        mine = [
+            old.revision for run, old in same if run == calibration.run and old.checkpoint == calibration.checkpoint
+        ]
         revision = mine[0] if mine else max((old.revision for _, old in same), default=0) + 1
-        revisions.setdefault(one.candidate.signal, revision)
+        revisions.setdefault(calibrator.candidate.signal, revision)
         if not mine:
-            fresh.append(to_event(part, one, revision))
+            fresh.append(to_event(part, calibrator, revision))
     if fresh:
-        await log.append([recorded(found.run, one) for one in fresh])
+        await log.append([recorded(calibration.run, event) for event in fresh])
     return revisions

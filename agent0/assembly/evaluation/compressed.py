@@ -46,9 +46,12 @@ class Loss:
     def loss95(self) -> float:
         """The most that it may lose, by the shares of tasks lost and gained with their Wilson intervals (MOVER, Zou and
         Donner 2008): not 0 where no task differs, since few tasks show little."""
-        found = self.paired.difference
-        lost, gained = found.lost / found.items, found.gained / found.items
-        most_lost, least_gained = wilson(found.lost, found.items)[1], wilson(found.gained, found.items)[0]
+        difference = self.paired.difference
+        lost, gained = difference.lost / difference.items, difference.gained / difference.items
+        most_lost, least_gained = (
+            wilson(difference.lost, difference.items)[1],
+            wilson(difference.gained, difference.items)[0],
+        )
         return lost - gained + math.hypot(most_lost - lost, gained - least_gained)
 
 
@@ -79,8 +82,8 @@ async def measure_loss(
         scored += await Asking(settings, plan, run, log, ways, ports).all(tasks, scored, report)
         await log.queue.join()
         costs = await costs_of(log, run)
-    plain, small = ([one for one in scored if one.benchmark == name_of(plan, way)] for way in plan.ways)
+    plain, small = ([item for item in scored if item.benchmark == name_of(plan, way)] for way in plan.ways)
     both = standing("plain", plain, costs), standing("compressed", small, costs)
-    found = paired(small, plain, (both[1].cost, both[0].cost), "plain")
+    comparison = paired(small, plain, (both[1].cost, both[0].cost), "plain")
     share = shorter.left / shorter.read if shorter.read else 0.0
-    return Loss(run, both, found, share, shorter.summaries, shorter.without)
+    return Loss(run, both, comparison, share, shorter.summaries, shorter.without)

@@ -38,8 +38,8 @@ class FinishedItems:
         """Attempt the items of ``request`` that are not finished; returns all of them, in set order. Errors as for
         ``attempt_item``."""
         with self.opened(_key(request, run.config)) as (rows, add):
-            known = {number: _item(row) for number, row in rows.items()}
-            return await attempt_all(request, run, ports, known, lambda number, item: add(number, vars(item)))
+            finished = {number: _item(row) for number, row in rows.items()}
+            return await attempt_all(request, run, ports, finished, lambda number, item: add(number, vars(item)))
 
     def forget(self, request: EvaluationRequested, config: RunConfig) -> None:
         """Delete the items of ``request``, whose outcome is recorded."""
@@ -49,10 +49,10 @@ class FinishedItems:
     def opened(self, key: str) -> Iterator[tuple[dict[int, dict[str, Any]], Add]]:
         """Yield the finished items of the evaluation that ``key`` decides, as rows by number, and what adds one."""
         path = self._path(key)
-        known = _read(path)
+        finished = _read(path)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _Lines(path) as lines:
-            yield known, lines.add
+            yield finished, lines.add
 
     def drop(self, key: str) -> None:
         """Delete the items of the evaluation that ``key`` decides."""
@@ -94,9 +94,9 @@ class _Lines:
 
 def _read(path: Path) -> dict[int, dict[str, Any]]:
     """The items of a file, by number; of none where it is not there."""
-    found: dict[int, dict[str, Any]] = {}
+    items: dict[int, dict[str, Any]] = {}
     for line in path.read_bytes().split(b"\n") if path.exists() else ():
         with suppress(ValueError):  # blank, or cut short
-            held = json.loads(line)
-            found[held["number"]] = held["item"]
-    return found
+            entry = json.loads(line)
+            items[entry["number"]] = entry["item"]
+    return items

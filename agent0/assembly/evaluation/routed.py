@@ -106,8 +106,8 @@ def _actors(settings: Settings, plan: Plan) -> dict[Way, StudentConfig]:
     cloud = student.in_rollouts().model_copy(
         update={name: getattr(chain[0], name) for name in type(chain[0]).model_fields} | alone
     )
-    known: dict[Way, StudentConfig] = {"local": student, "routed": student.in_rollouts(), "cloud": cloud}
-    return {way: known[way] for way in plan.ways}
+    by_way: dict[Way, StudentConfig] = {"local": student, "routed": student.in_rollouts(), "cloud": cloud}
+    return {way: by_way[way] for way in plan.ways}
 
 
 def began(settings: Settings, plan: Plan, name: str = "routed evaluation") -> BenchmarkStarted:
@@ -169,35 +169,35 @@ class Asking:
 
     async def all(self, tasks: Sequence[Task], scored: Sequence[ItemScored], report: Report) -> list[ItemScored]:
         """Every answer that is missing among ``scored``."""
-        held = {(one.benchmark, one.item) for one in scored}
-        todo = [(way, one) for way in self._ways for one in tasks]
-        todo = [(way, one) for way, one in todo if (name_of(self._plan, way.way), one.canonical) not in held]
+        done = {(item.benchmark, item.item) for item in scored}
+        todo = [(way, task) for way in self._ways for task in tasks]
+        todo = [(way, task) for way, task in todo if (name_of(self._plan, way.way), task.canonical) not in done]
         room, whole, out = asyncio.Semaphore(self._plan.at_once), len(self._ways) * len(tasks), list[ItemScored]()
         report(whole - len(todo), whole)
 
-        async def one(way: Asked, task: Task) -> None:
+        async def ask_task(way: Asked, task: Task) -> None:
             async with room:
-                found = await self._answer(way, task)
-                name = effect_id(self._run, f"{found.benchmark}/{found.item}", 0)
-                await self._log.append([recorded(self._run, found).model_copy(update={"id": name})])
-            out.append(found)
+                item = await self._answer(way, task)
+                name = effect_id(self._run, f"{item.benchmark}/{item.item}", 0)
+                await self._log.append([recorded(self._run, item).model_copy(update={"id": name})])
+            out.append(item)
             report(whole - len(todo) + len(out), whole)
 
         async with asyncio.TaskGroup() as group:
             for way, task in todo:
-                group.create_task(one(way, task))
+                group.create_task(ask_task(way, task))
         return out
 
-    async def _answer(self, asked: Asked, task: Task) -> ItemScored:
-        plan, actor, ports = self._plan, asked.actor, self._ports
-        token = f"{asked.way}-{sha256(task.canonical)[:16]}"
-        given = Conditions(
-            asked.model,
+    async def _answer(self, asking: Asked, task: Task) -> ItemScored:
+        plan, actor, ports = self._plan, asking.actor, self._ports
+        token = f"{asking.way}-{sha256(task.canonical)[:16]}"
+        conditions = Conditions(
+            asking.model,
             actor,
             ports["sandbox"],
             Scratch(),
             seed=int(sha256(f"{plan.seed} {task.canonical}")[:12], 16),
-            adapter=asked.adapter,
+            adapter=asking.adapter,
             group=self._run,
             temperature=0.0,
             cache=ports["tool_cache"],
@@ -205,11 +205,11 @@ class Asking:
             web=ports["web"],
             attempt=token,
         )
-        solved = await solve(task, student_prompt(actor, task.domain), given)
+        solved = await solve(task, student_prompt(actor, task.domain), conditions)
         [verdict] = await verifier_for(task).judge(task, [solved.answer], ports["verifier_sandbox"])
         about = {"domain": task.domain, "family": task.family, "level": str(task.level), "question": task.question}
         return ItemScored(
-            benchmark=name_of(plan, asked.way),
+            benchmark=name_of(plan, asking.way),
             item=task.canonical,
             mode="tools",
             sample=0,
@@ -222,20 +222,22 @@ class Asking:
 
 async def costs_of(log: "Log", run: str) -> dict[str, list[int | None]]:
     """What each call of ``run`` cost, by the token of its attempt."""
-    found: dict[str, list[int | None]] = {}
-    async for one in log.read(run, ("ModelCalled",)):
-        if isinstance(one.event, ModelCalled):
-            found.setdefault(one.event.attempt, []).append(one.event.cost)
-    return found
+    costs: dict[str, list[int | None]] = {}
+    async for stored in log.read(run, ("ModelCalled",)):
+        if isinstance(stored.event, ModelCalled):
+            costs.setdefault(stored.event.attempt, []).append(stored.event.cost)
+    return costs
 
 
 def _compared(
     settings: Settings, plan: Plan, run: str, scored: Sequence[ItemScored], costs: dict[str, list[int | None]]
 ) -> Evaluated:
-    held: dict[Way, list[ItemScored]] = {
-        way: [one for one in scored if one.benchmark == name_of(plan, way)] for way in plan.ways
+    by_way: dict[Way, list[ItemScored]] = {
+        way: [item for item in scored if item.benchmark == name_of(plan, way)] for way in plan.ways
     }
-    standings = {way: standing(way, items, costs) for way, items in held.items()}
-    others = [way for way in plan.ways if way != "routed"] if "routed" in held else []
-    pairs = (paired(held["routed"], held[way], (standings["routed"].cost, standings[way].cost), way) for way in others)
+    standings = {way: standing(way, items, costs) for way, items in by_way.items()}
+    others = [way for way in plan.ways if way != "routed"] if "routed" in by_way else []
+    pairs = (
+        paired(by_way["routed"], by_way[way], (standings["routed"].cost, standings[way].cost), way) for way in others
+    )
     return Evaluated(run, settings.run.student.distil_routing.strategy, tuple(standings.values()), tuple(pairs))

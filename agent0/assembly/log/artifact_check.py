@@ -46,19 +46,21 @@ async def verify(settings: Settings) -> dict[str, Any]:
     store = artifact_store(settings)
     async with reading_log(settings) as log:
         by_run = await named_by_run(settings, log, store)
-    found, deleted = _together(by_run.values(), False), _together(by_run.values(), True)
-    pruned = found.pruned | deleted.pruned | (deleted.named.keys() - found.named.keys())
-    everything = {**deleted.named, **found.named}
-    states = {digest: store.verify(one) for digest, one in sorted(everything.items())}
-    wrong = {digest: word for digest, word in states.items() if word and not (word == "missing" and digest in pruned)}
+    kept, deleted = _together(by_run.values(), False), _together(by_run.values(), True)
+    pruned = kept.pruned | deleted.pruned | (deleted.named.keys() - kept.named.keys())
+    everything = {**deleted.named, **kept.named}
+    states = {digest: store.verify(artifact) for digest, artifact in sorted(everything.items())}
+    wrong = {
+        digest: state for digest, state in states.items() if state and not (state == "missing" and digest in pruned)
+    }
     return {
         "state": "broken" if wrong else "whole",
         "pruned": sum(states.get(digest) == "missing" for digest in pruned),
-        "events": found.events + deleted.events,
+        "events": kept.events + deleted.events,
         "artifacts": len(everything),
-        "bytes": sum(one.size for one in everything.values()),
-        "missing": [digest for digest, word in wrong.items() if word == "missing"],
-        "damaged": [digest for digest, word in wrong.items() if word == "damaged"],
+        "bytes": sum(artifact.size for artifact in everything.values()),
+        "missing": [digest for digest, state in wrong.items() if state == "missing"],
+        "damaged": [digest for digest, state in wrong.items() if state == "damaged"],
     }
 
 
@@ -68,20 +70,20 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
     store, before = artifact_store(settings), time.time() - YOUNG_S
     there = list(store.stored())  # first: whatever is named from now on was put from now on, or is looked up again
     async with reading_log(settings) as log:
-        found = _together((await named_by_run(settings, log, store)).values(), False)
-    kept = found.mentioned | set(found.named)
-    left = [(one, put) for one, put in there if one.sha256 not in kept]
-    old = [one for one, put in left if put < before]
-    gone = [one for one in old if store.remove(one, before)] if delete else []
+        names = _together((await named_by_run(settings, log, store)).values(), False)
+    kept = names.mentioned | set(names.named)
+    left = [(artifact, put) for artifact, put in there if artifact.sha256 not in kept]
+    old = [artifact for artifact, put in left if put < before]
+    gone = [artifact for artifact in old if store.remove(artifact, before)] if delete else []
     return {
         "stored": len(there),
-        "stored_bytes": sum(one.size for one, _ in there),
+        "stored_bytes": sum(artifact.size for artifact, _ in there),
         "named": len(there) - len(left),
         "young": len(left) - len(old),
         "unnamed": len(old),
-        "unnamed_bytes": sum(one.size for one in old),
+        "unnamed_bytes": sum(artifact.size for artifact in old),
         "deleted": len(gone),
-        "deleted_bytes": sum(one.size for one in gone),
+        "deleted_bytes": sum(artifact.size for artifact in gone),
     }
 
 
@@ -99,45 +101,45 @@ async def named_by_run(settings: Settings, log: "Log", store: "FileArtifacts") -
 
     from agent0.assembly.log.integrity import seal_file
 
-    runs, known = defaultdict[str, Named](Named), seal_file(settings).read()
-    runs[""].mentioned |= {one.manifest for one in known.archives}
-    first = known.first - 1
+    runs, seals = defaultdict[str, Named](Named), seal_file(settings).read()
+    runs[""].mentioned |= {archive.manifest for archive in seals.archives}
+    first = seals.first - 1
     async for chunk in history(settings, log)(first, 0) if await log.last_seq() > first else _none():
         for _, body in chunk:
             _add(json.loads(body), body, runs)
-    for found in runs.values():
-        _follow(found, store)
+    for names in runs.values():
+        _follow(names, store)
     return dict(runs)
 
 
 def _add(raw: dict[str, Any], body: bytes, runs: dict[str, Named]) -> None:
-    found, data, kind = runs[str(raw.get("run", ""))], raw.get("data") or {}, raw.get("type")
-    names = {one.sha256: one for one in named(data)}
-    found.events += 1
-    found.mentioned |= mentioned(body)
-    found.named |= names
+    of_run, data, kind = runs[str(raw.get("run", ""))], raw.get("data") or {}, raw.get("type")
+    names = {artifact.sha256: artifact for artifact in named(data)}
+    of_run.events += 1
+    of_run.mentioned |= mentioned(body)
+    of_run.named |= names
     match kind:
         case CheckpointPruned.__name__:
-            found.pruned.add(data["adapter"])
+            of_run.pruned.add(data["adapter"])
         case RunDeleted.__name__:
-            found.deleted = True
+            of_run.deleted = True
         case RunStarted.__name__:
-            found.parent = data.get("parent") or ""
+            of_run.parent = data.get("parent") or ""
         case CheckpointTrained.__name__:
-            found.trained |= names.keys()
+            of_run.trained |= names.keys()
         case _:
-            found.used |= names.keys()
+            of_run.used |= names.keys()
 
 
 def _together(runs: Iterable[Named], deleted: bool) -> Named:
     """What all that are ``deleted``, or all others, name."""
     everything = Named()
-    for found in runs:
-        if found.deleted == deleted:
-            everything.named |= found.named
-            everything.mentioned |= found.mentioned
-            everything.pruned |= found.pruned
-            everything.events += found.events
+    for names in runs:
+        if names.deleted == deleted:
+            everything.named |= names.named
+            everything.mentioned |= names.mentioned
+            everything.pruned |= names.pruned
+            everything.events += names.events
     return everything
 
 
@@ -146,21 +148,21 @@ async def _none() -> Any:
     yield
 
 
-def _follow(found: Named, store: "FileArtifacts") -> None:
+def _follow(names: Named, store: "FileArtifacts") -> None:
     """What artifacts name in turn; one that is not there, or damaged, names nothing."""
     from agent0.errors import Agent0Error
 
-    waiting, seen = list(found.named.values()), set(found.named)
+    waiting, visited = list(names.named.values()), set(names.named)
     while waiting:
-        one = waiting.pop()
-        if not may_name(one):
+        artifact = waiting.pop()
+        if not may_name(artifact):
             continue
         try:
-            data = store.get(one)
+            data = store.get(artifact)
         except Agent0Error:
             continue
-        found.mentioned |= mentioned(data)
-        new = {each.sha256: each for each in named_within(one, data) if each.sha256 not in seen}
-        found.named |= new
-        seen |= set(new)
+        names.mentioned |= mentioned(data)
+        new = {each.sha256: each for each in named_within(artifact, data) if each.sha256 not in visited}
+        names.named |= new
+        visited |= set(new)
         waiting += new.values()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.events.base import Recorded, decode
 from agent0.events.budgets import PREFIX, BudgetChanged
 from agent0.routing.budgets import balance_of, carry
@@ -17,8 +17,8 @@ async def entries_to_carry(log: "Log", runs: Iterable[str]) -> tuple[str, ...]:
     of runs, which are over, and of days that are."""
     from agent0.infra.gateway.ledger import newest_entry
 
-    found = [(run, await newest_entry(log, run)) for run in runs if run.startswith(PREFIX)]
-    return tuple(recorded(run, entry).to_json().decode() for run, entry in found if entry and _goes_on(entry))
+    entries = [(run, await newest_entry(log, run)) for run in runs if run.startswith(PREFIX)]
+    return tuple(recorded(run, entry).to_json().decode() for run, entry in entries if entry and _goes_on(entry))
 
 
 def carried(bodies: Iterable[str]) -> Iterator[Recorded]:
@@ -29,4 +29,4 @@ def carried(bodies: Iterable[str]) -> Iterator[Recorded]:
 
 
 def _goes_on(entry: BudgetChanged) -> bool:
-    return entry.scope != "day" or bool(entry.open) or entry.name >= f"{now():%Y-%m-%d}"
+    return entry.scope != "day" or bool(entry.open) or entry.name >= f"{utc_now():%Y-%m-%d}"

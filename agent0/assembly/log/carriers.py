@@ -13,7 +13,7 @@ from typing import Any
 
 from agent0.assembly.log.plugin_paths import known_paths, remember_paths
 from agent0.assembly.log.waits import waits
-from agent0.assembly.runtime.stamping import now
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.infra.bus import user_code
 from agent0.infra.models.calls import first_words
 from agent0.settings import Settings
@@ -41,7 +41,7 @@ def carrying(settings: Settings, handlers: int) -> Iterator[None]:
     path = folder / f"{os.getpid()}-{secrets.token_hex(3)}.json"
     with path.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.write(json.dumps(asdict(Carrier(os.getpid(), socket.gethostname(), handlers, now().isoformat()))))
+        file.write(json.dumps(asdict(Carrier(os.getpid(), socket.gethostname(), handlers, utc_now().isoformat()))))
         file.flush()
         try:
             yield
@@ -52,14 +52,14 @@ def carrying(settings: Settings, handlers: int) -> Iterator[None]:
 def carriers(settings: Settings) -> list[Carrier] | None:
     """Processes that execute the runs of this data folder now; None where its log's server is an external one, which
     processes of other machines use, too."""
-    found = []
+    processes = []
     for path in sorted((settings.home / FOLDER).glob("*.json")):
         with suppress(OSError, ValueError, TypeError), path.open(encoding="utf-8") as file:
-            if _held(file.fileno()):
-                found.append(Carrier(**json.loads(file.read())))
+            if _is_locked(file.fileno()):
+                processes.append(Carrier(**json.loads(file.read())))
             else:
                 path.unlink(missing_ok=True)
-    return None if settings.nats.url and not found else found
+    return None if settings.nats.url and not processes else processes
 
 
 def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -76,8 +76,8 @@ def carried(settings: Settings, rows: Iterable[Mapping[str, Any]]) -> list[dict[
 
 def carried_here(settings: Settings) -> bool | None:
     """Whether a process executes what is running in this data folder; None: it cannot be known here."""
-    found = carriers(settings)
-    return None if found is None else bool(found)
+    processes = carriers(settings)
+    return None if processes is None else bool(processes)
 
 
 def known_here(settings: Settings) -> dict[str, Any]:
@@ -85,23 +85,25 @@ def known_here(settings: Settings) -> dict[str, Any]:
     a running one ``waits`` for (``first_word``: of a model server), in which ``user_code`` it stands, the limits of the
     ``sandbox``, and where the ``plugins`` lie that they were given (sha256 -> path)."""
     home = settings.home
-    known = {"carried": carried_here(settings), "waits": waits(home), "plugins": known_paths(home)}
-    seen = {"first_word": first_words.read(home), "user_code": user_code.read(home)}
-    return {**known, **seen, "sandbox": settings.sandbox.model_dump()}
+    facts = {"carried": carried_here(settings), "waits": waits(home), "plugins": known_paths(home)}
+    running = {"first_word": first_words.read(home), "user_code": user_code.read(home)}
+    return {**facts, **running, "sandbox": settings.sandbox.model_dump()}
 
 
 def carrier_line(settings: Settings, run: str) -> str:
     """Say in one line who executes the running run ``run``."""
-    found = carriers(settings)
-    if found is None:
+    running = carriers(settings)
+    if running is None:
         return f"Run {run}: whether a process on another machine carries it cannot be seen from here."
-    if not found:
+    if not running:
         return f"No process executes run {run}: it is stopped. Continue it with: agent0 run resume {run}"
-    processes = ", ".join(f"process {one.pid} on {one.host} since {one.since[11:19]}" for one in found)
+    processes = ", ".join(
+        f"process {process.pid} on {process.host} since {process.since[11:19]}" for process in running
+    )
     return f"Run {run} is executed by {processes} UTC."
 
 
-def _held(number: int) -> bool:
+def _is_locked(number: int) -> bool:
     try:
         fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

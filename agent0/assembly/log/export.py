@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.integrity import seal_file
-from agent0.assembly.runtime.stamping import code_rev, now
+from agent0.assembly.runtime.stamping import code_rev, utc_now
 from agent0.errors import LogError, NotFoundError
 from agent0.events.alarms import LOG, LogSealed
 from agent0.events.base import sha256
@@ -90,18 +90,18 @@ def _count(pairs: Sequence[int]) -> int:
 
 async def _ancestry(log: "Log", run: str) -> frozenset[str]:
     """``run``, and the runs that it is a fork of."""
-    found: set[str] = set()
-    while run and run not in found:
-        found.add(run)
+    ancestors: set[str] = set()
+    while run and run not in ancestors:
+        ancestors.add(run)
         begins = [r.event async for r in log.read(run, ("RunStarted",))]
         if not begins and not await log.last_seq(run):
             raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
         run = next((event.parent for event in begins if isinstance(event, RunStarted)), "")
-    return frozenset(found)
+    return frozenset(ancestors)
 
 
 async def write(settings: Settings, log: "Log", path: Path, request: ExportRequest) -> tuple["Manifest", bytes]:
-    """Write what is ``wanted`` of the log to ``path``; its manifest, and that as it was written."""
+    """Write what ``request`` asks of the log to ``path``; its manifest, and that as it was written."""
     from agent0.infra.integrity.archive import Manifest, Writer, stretches
     from agent0.infra.storage.artifacts import FileArtifacts
 
@@ -114,7 +114,7 @@ async def write(settings: Settings, log: "Log", path: Path, request: ExportReque
         request.redaction.require_found(taken.spent)
         manifest = Manifest(
             created=(await log.info()).created,
-            made=now().isoformat(),
+            made=utc_now().isoformat(),
             code_rev=code_rev(),
             first=begin.last + 1,
             last=until,
@@ -145,12 +145,12 @@ async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple
         async with aclosing(log.read(run)) as events:  # type: ignore[type-var]
             first = min(first, (await anext(events)).seq)
         last = max(last, await log.last_seq(run))
-    async for one in log.read(LOG, (LogSealed.__name__,)):
-        if isinstance(one.event, LogSealed):
-            if one.event.last < first:
-                whole = Chain(last=one.event.last, digest=one.event.sha256)
-            elif one.event.last >= last:
-                return whole, one.seq
+    async for stored in log.read(LOG, (LogSealed.__name__,)):
+        if isinstance(stored.event, LogSealed):
+            if stored.event.last < first:
+                whole = Chain(last=stored.event.last, digest=stored.event.sha256)
+            elif stored.event.last >= last:
+                return whole, stored.seq
     return whole, end
 
 
@@ -186,14 +186,14 @@ def _kept(taken: _Taken, request: ExportRequest, seq: int, body: bytes) -> bytes
     if request.runs and run not in request.runs and run != LOG:
         taken.elsewhere.append(seq)
         return tombstone(raw, body, seq, "elsewhere")
-    found = {artifact.sha256: artifact for artifact in named(raw["data"])}
+    artifacts = {artifact.sha256: artifact for artifact in named(raw["data"])}
     if by := request.redaction.takes(raw, body):
         taken.spent |= by
         taken.redacted.append(seq)
-        taken.left_out |= found
+        taken.left_out |= artifacts
         return tombstone(raw, body, seq, "forgotten")
     taken.runs.add(run)
-    taken.artifacts |= found
+    taken.artifacts |= artifacts
     return body
 
 
@@ -206,21 +206,21 @@ def _carried(
     withheld = set(taken.left_out) - set(taken.artifacts)
     waiting = list(taken.artifacts.values())
     while waiting:
-        one = waiting.pop()
-        if one.sha256 in {*carried, *absent, *withheld}:
+        artifact = waiting.pop()
+        if artifact.sha256 in {*carried, *absent, *withheld}:
             continue
         try:
-            data = store.get(one)
+            data = store.get(artifact)
         except (NotFoundError, LogError):
-            absent.add(one.sha256)
+            absent.add(artifact.sha256)
             continue
         if by := redaction.finds(data):
             taken.spent |= by
-            withheld.add(one.sha256)
+            withheld.add(artifact.sha256)
             continue
-        carried[one.sha256] = one.model_copy(update={"size": len(data)})
-        add(one, data)
-        waiting += named_within(one, data) if may_name(one) else ()
+        carried[artifact.sha256] = artifact.model_copy(update={"size": len(data)})
+        add(artifact, data)
+        waiting += named_within(artifact, data) if may_name(artifact) else ()
     return tuple(carried[key] for key in sorted(carried)), tuple(sorted(absent)), len(withheld)
 
 
@@ -230,7 +230,7 @@ def look_into(path: Path) -> dict[str, Any]:
     from agent0.infra.integrity.archive_check import examine
     from agent0.infra.integrity.archive_place import open_archive
 
-    place = open_archive(path)
-    manifest = manifest_of(place)
-    wrong = examine(place, manifest)
+    storage = open_archive(path)
+    manifest = manifest_of(storage)
+    wrong = examine(storage, manifest)
     return {"state": "broken" if wrong else "whole", **describe_archive(path, manifest), "differences": wrong}

@@ -26,9 +26,9 @@ def history(settings: Settings, log: "Log") -> Callable[[int, int], AsyncIterato
     archives = seal_file(settings).read().archives
 
     async def read(after: int, until: int = 0) -> AsyncIterator[Bodies]:
-        for one in archives:
-            if one.before > after and not (until and one.first > until):
-                for chunk in _archived(one, after, until):
+        for archive in archives:
+            if archive.before > after and not (until and archive.first > until):
+                for chunk in _archived(archive, after, until):
                     yield chunk
                     after = chunk[-1][0]
         if not until or after < until:
@@ -39,14 +39,14 @@ def history(settings: Settings, log: "Log") -> Callable[[int, int], AsyncIterato
     return read
 
 
-def _archived(one: "Archived", after: int, until: int) -> Iterator[Bodies]:
+def _archived(archive: "Archived", after: int, until: int) -> Iterator[Bodies]:
     from agent0.infra.integrity.archive import events_of, manifest_of
     from agent0.infra.integrity.archive_place import open_archive
 
     try:
-        place = open_archive(Path(one.path))
+        storage = open_archive(Path(archive.path))
     except NotFoundError as error:
-        what = f"Events {one.first:,} to {one.before:,} are in an archive."
-        why = f"It was written to {one.path}, which is not there."
+        what = f"Events {archive.first:,} to {archive.before:,} are in an archive."
+        why = f"It was written to {archive.path}, which is not there."
         raise NotFoundError(what, why, "Put it back.") from error
-    return events_of(place, manifest_of(place), after, until)
+    return events_of(storage, manifest_of(storage), after, until)

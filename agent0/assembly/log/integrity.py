@@ -25,12 +25,12 @@ def seal_file(settings: Settings) -> "SealFile":
     return SealFile(settings.home)
 
 
-def topology(settings: Settings, known: "Known | None" = None) -> "Topology":
+def topology(settings: Settings, recorded: "Known | None" = None) -> "Topology":
     """Make the expected configuration of the log's streams."""
     from agent0.infra.log.streams import Topology
 
-    known = known or seal_file(settings).read()
-    stream = known.stream
+    recorded = recorded or seal_file(settings).read()
+    stream = recorded.stream
     return Topology(settings.nats, settings.handlers, stream.first if stream else 1, stream is not None)
 
 
@@ -43,57 +43,62 @@ async def look(settings: Settings, log: "Log") -> None:
     from agent0.infra.integrity import sealer as seals
 
     file, copy = seal_file(settings), _Copy(settings)
-    known = file.read()
-    if known.stream is None:
-        known = await seals.first_sight(log)
-        if kept := copy.seals(known):  # the file was lost, and the tables were not
-            seals.require((await seals.verify(log, known, kept, copy.reached(known), copy)).differences)
-        file.note(*known.streams, *kept)
-    await seals.check(log, file, copy.reached(known), copy)
+    recorded = file.read()
+    if recorded.stream is None:
+        recorded = await seals.first_sight(log)
+        if kept := copy.seals(recorded):  # the file was lost, and the tables were not
+            seals.require((await seals.verify(log, recorded, kept, copy.reached(recorded), copy)).differences)
+        file.note(*recorded.streams, *kept)
+    await seals.check(log, file, copy.reached(recorded), copy)
 
 
 async def verify(settings: Settings, log: "Log") -> "Verified":
     """The whole log against its seals, those in the data folder, and the tables."""
     from agent0.infra.integrity import sealer as seals
 
-    copy, known = _Copy(settings), seal_file(settings).read()
-    noted = known.stream is not None
-    known = known if noted else await seals.first_sight(log)
-    kept = copy.seals(known)
-    found = await seals.verify(log, known, kept, copy.reached(known), copy)
+    copy, recorded = _Copy(settings), seal_file(settings).read()
+    noted = recorded.stream is not None
+    recorded = recorded if noted else await seals.first_sight(log)
+    kept = copy.seals(recorded)
+    verified = await seals.verify(log, recorded, kept, copy.reached(recorded), copy)
     if noted or not kept:
-        return found
+        return verified
     why = f"what was noted of them in the data folder (seals.jsonl) is gone; the tables know {len(kept):,} seals"
-    return replace(found, differences=(*found.differences, Difference("gone", found.first, found.last, why)))
+    return replace(
+        verified, differences=(*verified.differences, Difference("gone", verified.first, verified.last, why))
+    )
 
 
 async def check_log(settings: Settings, log: "Log") -> dict[str, Any]:
     """Verify the log; return state, extent, counts and differences as JSON values."""
-    found = await verify(settings, log)
-    found = replace(found, differences=(*found.differences, *await _foreign(log, found)))
-    known = seal_file(settings).read()
+    verified = await verify(settings, log)
+    verified = replace(verified, differences=(*verified.differences, *await _foreign(log, verified)))
+    recorded = seal_file(settings).read()
     return {
-        "state": "broken" if found.differences else "whole",
-        "first": found.first,
-        "last": found.last,
-        "created": found.created,
-        "seals": found.seals,
-        "sealed": found.sealed,
-        "redacted": found.redacted,
+        "state": "broken" if verified.differences else "whole",
+        "first": verified.first,
+        "last": verified.last,
+        "created": verified.created,
+        "seals": verified.seals,
+        "sealed": verified.sealed,
+        "redacted": verified.redacted,
         "set_aside": len(log.asides),
-        "archives": [one.path for one in known.archives],
-        "differences": [{**vars(one), "told": one.message, "where": one.where} for one in found.differences],
+        "archives": [archive.path for archive in recorded.archives],
+        "differences": [
+            {**vars(difference), "told": difference.message, "where": difference.where}
+            for difference in verified.differences
+        ],
     }
 
 
-async def _foreign(log: "Log", found: "Verified") -> list[Difference]:
+async def _foreign(log: "Log", verified: "Verified") -> list[Difference]:
     """Messages that are no events, as far as the log can be read."""
     from agent0.infra.log.reader import GapError
     from agent0.infra.log.set_aside import unreadable
 
     out = []
     with suppress(GapError):
-        async for chunk in log.read_bodies(found.first - 1, found.last):
+        async for chunk in log.read_bodies(verified.first - 1, verified.last):
             for seq, why in ((seq, unreadable(body)) for seq, body in chunk):
                 if why:
                     fix = f"where no Agent0 wrote it, go on without: agent0 events set-aside {seq}"
@@ -121,24 +126,24 @@ class _Copy:
     def __init__(self, settings: Settings) -> None:
         self._path = settings.home / "tables" / "view.db"
 
-    def reached(self, known: "Known") -> int:
+    def reached(self, recorded: "Known") -> int:
         """How far they have come."""
         from agent0.projections import position
 
         at = self._ask(position)
-        return at.seq if at and at.stream == known.identity else 0
+        return at.seq if at and at.stream == recorded.identity else 0
 
-    def seals(self, known: "Known") -> list[Seal]:
+    def seals(self, recorded: "Known") -> list[Seal]:
         """The seals they have seen."""
         from agent0.projections.seals import list_seals
 
-        return [Seal(**row) for row in self._ask(list_seals) or ()] if self.reached(known) else []
+        return [Seal(**row) for row in self._ask(list_seals) or ()] if self.reached(recorded) else []
 
     def __call__(self, first: int, last: int) -> Mapping[int, bytes]:
         from agent0.projections.seals import bodies_between
 
-        held = self._ask(lambda db: bodies_between(db, first, last)) or {}
-        return {seq: digest_of(body) for seq, body in held.items()}
+        bodies = self._ask(lambda db: bodies_between(db, first, last)) or {}
+        return {seq: digest_of(body) for seq, body in bodies.items()}
 
     def _ask(self, query: Any) -> Any:
         """What ``query`` answers; None where the tables cannot be asked: they are a help, and no condition."""

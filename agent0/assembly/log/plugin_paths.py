@@ -15,11 +15,11 @@ FILE = "plugin-paths.json"
 def remember_paths(settings: Settings) -> None:
     """Write down where the loaded files of ``settings.plugins`` lie, by sha256; what cannot be written is not known
     later."""
-    given = {LOADED[path.stem]: str(path.absolute()) for path in settings.plugins if path.stem in LOADED}
-    held = _read(settings.home)
-    if given and held | given != held:
+    paths = {LOADED[path.stem]: str(path.absolute()) for path in settings.plugins if path.stem in LOADED}
+    remembered = _read(settings.home)
+    if paths and remembered | paths != remembered:
         with suppress(OSError):
-            (settings.home / FILE).write_text(json.dumps(held | given, indent=1), encoding="utf-8")
+            (settings.home / FILE).write_text(json.dumps(remembered | paths, indent=1), encoding="utf-8")
 
 
 def known_paths(home: Path) -> dict[str, str]:
@@ -29,6 +29,6 @@ def known_paths(home: Path) -> dict[str, str]:
 
 def _read(home: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        held = json.loads((home / FILE).read_text(encoding="utf-8"))
-        return held if isinstance(held, dict) else {}
+        remembered = json.loads((home / FILE).read_text(encoding="utf-8"))
+        return remembered if isinstance(remembered, dict) else {}
     return {}

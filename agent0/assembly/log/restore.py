@@ -30,34 +30,34 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     from agent0.infra.integrity.archive_place import open_archive
     from agent0.infra.integrity.seal_journal import IMPORTING
 
-    place = open_archive(path)
-    manifest = manifest_of(place)
-    require_whole(place, manifest)
+    storage = open_archive(path)
+    manifest = manifest_of(storage)
+    require_whole(storage, manifest)
     if settings.nats.url:
         why = "An archive comes into the log of a data folder of its own."
         raise OperationError("An external server's log cannot be imported into.", why, "Unset AGENT0_NATS_URL.")
     _require_room(settings, manifest)
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(settings.home):
-        made = settings.home / IMPORTING
-        await _clear(settings, made)
+        staging = settings.home / IMPORTING
+        await _clear(settings, staging)
         await _require_empty(settings)
         try:
-            await _restore(settings, made, place, manifest)
-            bring_artifacts(settings, place, manifest)
+            await _restore(settings, staging, storage, manifest)
+            bring_artifacts(settings, storage, manifest)
         except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
             raise
         if (settings.home / "nats").exists():
             shutil.rmtree(settings.home / "nats")  # it holds no event
-        (made / "nats").rename(settings.home / "nats")  # from here on it is done; what follows is done by any reader
+        (staging / "nats").rename(settings.home / "nats")  # from here on it is done; what follows is done by any reader
         seal_file(settings).read()
-        shutil.rmtree(made)
+        shutil.rmtree(staging)
     return describe_archive(path, manifest)
 
 
-def require_whole(place: "Place", manifest: "Manifest") -> None:
-    """Require that the archive at ``place`` holds all that its ``manifest`` says.
+def require_whole(storage: "Place", manifest: "Manifest") -> None:
+    """Require that the archive at ``storage`` holds all that its ``manifest`` says.
 
     Raises:
         DamagedError: something is missing or was changed.
@@ -65,18 +65,18 @@ def require_whole(place: "Place", manifest: "Manifest") -> None:
     from agent0.infra.integrity.archive_check import examine
     from agent0.infra.integrity.archive_place import DamagedError
 
-    if wrong := examine(place, manifest):
-        raise DamagedError(place.path, wrong)
+    if wrong := examine(storage, manifest):
+        raise DamagedError(storage.path, wrong)
 
 
 def _require_room(settings: Settings, manifest: "Manifest") -> None:
     """Raises before anything is written where the stream or the disk is too small."""
-    events = sum(one.bytes for one in manifest.segments)
+    events = sum(segment.bytes for segment in manifest.segments)
     if events > settings.nats.max_bytes:
         why = f"Its events take {events:,} bytes, and nats.max_bytes is {settings.nats.max_bytes:,}."
         raise OperationError("The archive is larger than the log may be.", why, "Raise nats.max_bytes, then try again.")
-    needed = events + sum(one.size for one in manifest.artifacts)
-    folder = next(one for one in (settings.home, *settings.home.absolute().parents) if one.is_dir())
+    needed = events + sum(artifact.size for artifact in manifest.artifacts)
+    folder = next(path for path in (settings.home, *settings.home.absolute().parents) if path.is_dir())
     if needed > (free := shutil.disk_usage(folder).free):
         why = f"The archive holds {needed:,} bytes, and {free:,} are free in {folder}."
         raise DependencyError("disk space", why, "Free some space, or name another data folder: AGENT0_HOME=…")
@@ -92,15 +92,15 @@ def _alone(home: Path) -> Iterator[None]:
         yield
 
 
-async def _clear(settings: Settings, made: Path) -> None:
+async def _clear(settings: Settings, staging: Path) -> None:
     """What an import that was killed left behind: its server may still run."""
     from agent0.infra.log.nats_server import open_server
 
     seal_file(settings).read()  # it may have been killed when all was done
-    if (made / "nats").exists():
-        await (await open_server(made, settings.nats)).stop()
-    if made.exists():
-        shutil.rmtree(made)
+    if (staging / "nats").exists():
+        await (await open_server(staging, settings.nats)).stop()
+    if staging.exists():
+        shutil.rmtree(staging)
 
 
 async def _require_empty(settings: Settings) -> None:
@@ -121,7 +121,7 @@ async def _require_empty(settings: Settings) -> None:
         return
 
 
-async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Manifest") -> None:
+async def _restore(settings: Settings, staging: Path, storage: "Place", manifest: "Manifest") -> None:
     """A whole server's folder beside the one that is used, with every event read back."""
     from agent0.infra.integrity.archive import events_of
     from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
@@ -131,26 +131,26 @@ async def _restore(settings: Settings, made: Path, place: "Place", manifest: "Ma
     from agent0.infra.log.restore import restore
     from agent0.infra.log.streams import Topology, init
 
-    server = await open_server(made, settings.nats)
+    server = await open_server(staging, settings.nats)
     try:
         expected = Topology(settings.nats, settings.handlers, manifest.first)
         await init(server, expected, known_handlers().values())
-        await restore(server, events_of(place, manifest))
+        await restore(server, events_of(storage, manifest))
         async with await Log.connect(server, "reader") as log:
             info = await log.info()
             out = (*manifest.redacted, *manifest.elsewhere)
             stream = Stream(info.created, manifest.first, manifest.before, out, manifest.last)
             chain = begin(Known(streams=(stream,)))
-            require([one async for one in through(log, chain, manifest.last)])
+            require([difference async for difference in through(log, chain, manifest.last)])
             if (chain.close(), info.last_seq) != (manifest.after, manifest.last):
                 raise LogError("The log does not hold what the archive does.", fix="Nothing was changed; try again.")
-            SealFile(made).note(stream, *chain.met)
+            SealFile(staging).note(stream, *chain.met)
     finally:
         await server.stop()
 
 
-def bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") -> None:
-    """Copy the artifacts of the archive at ``place`` into the data folder.
+def bring_artifacts(settings: Settings, storage: "Place", manifest: "Manifest") -> None:
+    """Copy the artifacts of the archive at ``storage`` into the data folder.
 
     Raises:
         LogError: one is not what its digest says.
@@ -161,7 +161,7 @@ def bring_artifacts(settings: Settings, place: "Place", manifest: "Manifest") ->
 
     store = FileArtifacts(settings.home)
     for artifact in manifest.artifacts:
-        data = read(place, artifact_name(artifact), artifact.size)
+        data = read(storage, artifact_name(artifact), artifact.size)
         if sha256(data) != artifact.sha256:
             raise LogError(f"Artifact {artifact.sha256[:12]} changed while it was read.", fix="Use a whole copy.")
         store.put(data, artifact.media)

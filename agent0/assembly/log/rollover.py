@@ -36,10 +36,10 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
         async with sealer(settings, log):
             pass  # its end seals what there is
         await catch_up(settings, log)
-        if found := (await verify(settings, log)).differences:
+        if differences := (await verify(settings, log)).differences:
             from agent0.infra.integrity.sealer import BrokenLogError
 
-            raise BrokenLogError(found)
+            raise BrokenLogError(differences)
         manifest = await _put_away(settings, log, path)
         await finish(settings, log.server)
     StateFiles(settings.home).clear()  # they are of the stream that went
@@ -71,9 +71,9 @@ async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
     require_whole(open_archive(path), manifest)
     kept = FileArtifacts(settings.home).put(written, MANIFEST)
     going_on = await entries_to_carry(log, manifest.runs)
-    place = str(path.absolute())
+    location = str(path.absolute())
     noted = Archived(
-        manifest.first, manifest.last, manifest.after, place, kept.sha256, kept.size, manifest.runs, going_on
+        manifest.first, manifest.last, manifest.after, location, kept.sha256, kept.size, manifest.runs, going_on
     )
     seal_file(settings).note(noted)  # from here on the old stream may go
     return manifest

@@ -47,7 +47,7 @@ def server_answers(settings: Settings) -> bool:
     """Whether the log's server would answer soon: a dead one is started again, one that hangs is not waited for."""
     if settings.nats.url:
         greets = not settings.nats.tls_ca  # over TLS the first word may be ours
-        return any(_reachable(one.strip(), greets) for one in settings.nats.url.split(","))
+        return any(_reachable(url.strip(), greets) for url in settings.nats.url.split(","))
     folder = settings.home / "nats"
     return not server_proof.running_pid(folder) or server_proof.greets(folder)
 
@@ -77,17 +77,17 @@ def _standing(settings: Settings) -> dict[str, object]:
         return {}
     try:
         with reading(view) as db:
-            held = position(db)
+            current = position(db)
     except Agent0Error:
         return {}
-    made = [[path.name, path.stat().st_mtime_ns] for path in sorted(_PROJECTIONS.glob("*.py"))]
-    plugins = sorted(f"{one.name} {one.value}" for one in entry_points(group="agent0.plugins"))
+    sources = [[path.name, path.stat().st_mtime_ns] for path in sorted(_PROJECTIONS.glob("*.py"))]
+    plugins = sorted(f"{plugin.name} {plugin.value}" for plugin in entry_points(group="agent0.plugins"))
     return {
         "log": rest,
         "view": str(view.resolve()),
-        "seq": held.seq,
-        "event": held.event,
-        "code": made,
+        "seq": current.seq,
+        "event": current.event,
+        "code": sources,
         "plugins": plugins,
         "seals": _size(settings.home / "seals.jsonl"),
     }

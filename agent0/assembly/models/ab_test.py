@@ -43,7 +43,7 @@ class Player:
 
     name: str
     run: str
-    held: Checkpoint
+    checkpoint: Checkpoint
     state: RunState
 
 
@@ -76,42 +76,42 @@ async def compare_models(
 
     began = time.monotonic()
     async with open_log(settings) as log:
-        one, other = [await player(settings, log, name) for name in (first, second)]
-        if _asked(one) != _asked(other):
+        left, other = [await player(settings, log, name) for name in (first, second)]
+        if _request_settings(left) != _request_settings(other):
             raise OperationError(
                 "They come from runs of other tasks.",
                 "Domains, families or run.evaluation.levels differ, so there are no tasks that both were asked for.",
             )
-        for who in (one, other):
-            await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
-        await require_replay(settings, [one.state.config, other.state.config])
+        for who in (left, other):
+            await check_stored(log, FileArtifacts(settings.home), who.name, who.checkpoint.adapter)
+        await require_replay(settings, [left.state.config, other.state.config])
         async with _answering(settings) as answer:
-            found = await _answered_by_both(answer, one, other, limit, seed, report)
-            event = _compared(one, other, found, seed, limit, time.monotonic() - began)
+            outcomes = await _answered_by_both(answer, left, other, limit, seed, report)
+            event = _compared(left, other, outcomes, seed, limit, time.monotonic() - began)
             await log.append([recorded(other.run, event)])
             answer.forget()
     return event
 
 
 async def _answered_by_both(
-    answer: "_Answers", one: Player, other: Player, limit: int, seed: int, report: Report
+    answer: "_Answers", first: Player, other: Player, limit: int, seed: int, report: Report
 ) -> Outcomes:
     """Ask both for the same tasks until the test tells them apart, or ``limit`` tasks are answered."""
-    found = Outcomes()
+    outcomes = Outcomes()
     for number in range(-(-limit // BATCH)):
         draw = derive_seed("ab", seed, number)
-        left, right = await answer(one, draw, BATCH), await answer(other, draw, BATCH)
-        new = [task for task in left if task in right and task not in found.first]
-        for task in new[: limit - len(found.first)]:
-            found.first[task], found.second[task] = left[task], right[task]
-        gained, lost = found.counts()
-        report({"tasks": len(found.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
-        if winner(gained, lost) or len(found.first) >= limit:
+        left, right = await answer(first, draw, BATCH), await answer(other, draw, BATCH)
+        new = [task for task in left if task in right and task not in outcomes.first]
+        for task in new[: limit - len(outcomes.first)]:
+            outcomes.first[task], outcomes.second[task] = left[task], right[task]
+        gained, lost = outcomes.counts()
+        report({"tasks": len(outcomes.first), "gained": gained, "lost": lost, "e_value": e_value(gained, lost)})
+        if winner(gained, lost) or len(outcomes.first) >= limit:
             break
-    return found
+    return outcomes
 
 
-def _asked(who: Player) -> tuple[tuple[str, ...], ...]:
+def _request_settings(who: Player) -> tuple[tuple[str, ...], ...]:
     """What a player's held-out tasks are drawn from."""
     plan = who.state.config
     return plan.curriculum.domains, plan.curriculum.families, tuple(map(str, plan.evaluation.levels))
@@ -120,7 +120,8 @@ def _asked(who: Player) -> tuple[tuple[str, ...], ...]:
 async def repeat(
     settings: Settings, name: str, repeats: int, n: int, seed: int, report: Report = lambda _: None
 ) -> CheckpointRepeated:
-    """``wanted`` answers ``repeats`` draws of ``n`` held-out tasks: how far its accuracy varies. An event of its run.
+    """The checkpoint ``name`` answers ``repeats`` draws of ``n`` held-out tasks: how far its accuracy varies. An event
+    of its run.
 
     Raises:
         NotFoundError: no such checkpoint.
@@ -132,7 +133,7 @@ async def repeat(
     began = time.monotonic()
     async with open_log(settings) as log:
         who, shares = await player(settings, log, name), []
-        await check_stored(log, FileArtifacts(settings.home), who.name, who.held.adapter)
+        await check_stored(log, FileArtifacts(settings.home), who.name, who.checkpoint.adapter)
         await require_replay(settings, [who.state.config])
         async with _answering(settings) as answer:
             for number in range(repeats):
@@ -140,7 +141,7 @@ async def repeat(
                 shares.append(sum(right.values()) / len(right))
                 report({"draw": number + 1, "accuracy": shares[-1]})
             event = CheckpointRepeated(
-                checkpoint=who.held.id,
+                checkpoint=who.checkpoint.id,
                 split=SPLIT,
                 n=n,
                 seed=seed,
@@ -167,9 +168,9 @@ async def player(settings: Settings, log: Any, checkpoint_name: str) -> Player:
     trained = stored.event
     if not isinstance(trained, CheckpointTrained) or trained.role != "student":
         raise OperationError(f"{checkpoint_name} is no student's.", fix="See: agent0 model list --role student")
-    held = Checkpoint(trained.checkpoint, trained.adapter)
+    base_checkpoint = Checkpoint(trained.checkpoint, trained.adapter)
     state = await state_at(log, stored.run, snapshots=snapshots)
-    return Player(f"{stored.run}/{held.id}", stored.run, held, state)
+    return Player(f"{stored.run}/{base_checkpoint.id}", stored.run, base_checkpoint, state)
 
 
 @dataclass
@@ -179,14 +180,14 @@ class _Answers:
 
     ports: RolloutPorts
     kept: FinishedItems
-    asked: list[tuple[EvaluationRequested, RunConfig]] = field(default_factory=list)
+    requests: list[tuple[EvaluationRequested, RunConfig]] = field(default_factory=list)
 
     async def __call__(self, player: Player, seed: int, n: int) -> dict[str, bool]:
         """Draw ``n`` tasks by ``seed`` and let ``player`` answer them: right or not, by the identity of the task."""
         request = EvaluationRequested(
-            evaluation=f"{player.held.id}-{seed}",
-            checkpoint=player.held.id,
-            adapter=player.held.adapter,
+            evaluation=f"{player.checkpoint.id}-{seed}",
+            checkpoint=player.checkpoint.id,
+            adapter=player.checkpoint.adapter,
             iteration=player.state.iteration,
             split=SPLIT,
             n=n,
@@ -194,13 +195,13 @@ class _Answers:
             state_sha="",
         )
         single = _single(player.state)
-        self.asked.append((request, single.config))
+        self.requests.append((request, single.config))
         items = await self.kept.attempt(request, single, self.ports)
         return {item.task: item.correct is True for item in items}
 
     def forget(self) -> None:
         """Delete what was kept: the outcome is recorded."""
-        for request, config in self.asked:
+        for request, config in self.requests:
             self.kept.forget(request, config)
 
 
@@ -220,24 +221,24 @@ def _single(state: RunState) -> RunState:
     return replace(state, config=plan)
 
 
-def _compared(one: Player, other: Player, found: Outcomes, seed: int, limit: int, wall_s: float) -> ModelsCompared:
-    gained, lost = found.counts()
+def _compared(left: Player, other: Player, outcomes: Outcomes, seed: int, limit: int, wall_s: float) -> ModelsCompared:
+    gained, lost = outcomes.counts()
     return ModelsCompared(
         comparison=f"ab-{secrets.token_hex(4)}",
-        first=one.name,
+        first=left.name,
         second=other.name,
         split=SPLIT,
         seed=seed,
-        n=len(found.first),
+        n=len(outcomes.first),
         limit=limit,
-        first_correct=sum(found.first.values()),
-        second_correct=sum(found.second.values()),
+        first_correct=sum(outcomes.first.values()),
+        second_correct=sum(outcomes.second.values()),
         gained=gained,
         lost=lost,
         e_value=e_value(gained, lost),
         winner=winner(gained, lost),
-        first_outcomes="".join(str(int(right)) for right in found.first.values()),
-        second_outcomes="".join(str(int(right)) for right in found.second.values()),
+        first_outcomes="".join(str(int(right)) for right in outcomes.first.values()),
+        second_outcomes="".join(str(int(right)) for right in outcomes.second.values()),
         wall_s=round(wall_s, 3),
     )
 
@@ -245,7 +246,7 @@ def _compared(one: Player, other: Player, found: Outcomes, seed: int, limit: int
 def comparison_rows(event: ModelsCompared) -> dict[str, Any]:
     """Describe a comparison of two models: accuracies with 95 % intervals, counts, e-value and verdict."""
     first, second = wilson(event.first_correct, event.n), wilson(event.second_correct, event.n)
-    words = {"": "not told apart", "first": f"{event.first} is better", "second": f"{event.second} is better"}
+    verdicts = {"": "not told apart", "first": f"{event.first} is better", "second": f"{event.second} is better"}
     return {
         "tasks": event.n,
         "first": f"{event.first} {event.first_correct / event.n:.3f} ({first[0]:.3f} to {first[1]:.3f})",
@@ -253,5 +254,5 @@ def comparison_rows(event: ModelsCompared) -> dict[str, Any]:
         "gained": event.gained,
         "lost": event.lost,
         "e_value": event.e_value,
-        "verdict": words[event.winner],
+        "verdict": verdicts[event.winner],
     }

@@ -45,9 +45,9 @@ async def diets(log: "Log", artifacts: Artifacts, run: str) -> list[Diet]:
         assert isinstance(event, TaskAttempted | TaskProposed)  # noqa: S101 - only these are written
         return redeem(event.trajectory, event.trajectory_artifact, artifacts)
 
-    def diet(one: CheckpointTrained) -> Diet:
-        content = json.loads(artifacts.get(one.manifest)) if one.manifest else {}
-        authors = [BASE, *(other.checkpoint for other in trained if other.role == one.role)]
-        return diet_of(one, content, written, sampled, right, authors)
+    def diet(training: CheckpointTrained) -> Diet:
+        content = json.loads(artifacts.get(training.manifest)) if training.manifest else {}
+        authors = [BASE, *(other.checkpoint for other in trained if other.role == training.role)]
+        return diet_of(training, content, written, sampled, right, authors)
 
-    return [diet(one) for one in trained]
+    return [diet(training) for training in trained]

@@ -59,7 +59,7 @@ class Source:
 
 
 async def open_source(log: "Log", artifacts: "FileArtifacts", name: str, base: Path | None = None) -> Source:
-    """The checkpoint ``wanted`` (RUN/CHECKPOINT, or the beginning of its adapter's digest) over the base that its run
+    """The checkpoint ``name`` (RUN/CHECKPOINT, or the beginning of its adapter's digest) over the base that its run
     names, or the one in the folder ``base``.
 
     Raises:
@@ -84,9 +84,9 @@ async def open_source(log: "Log", artifacts: "FileArtifacts", name: str, base: P
     await check_stored(log, artifacts, f"{stored.run}/{trained.checkpoint}", trained.adapter)
     data = artifacts.get(trained.adapter)
     weights = read_adapter(data)
-    known, found = trained.environment.get("base", ""), digest(folder)
-    if known and known != found:
-        why = f"It was trained on weights with sha256 {known[:12]}…, those in {folder} have {found[:12]}…."
+    recorded, actual = trained.environment.get("base", ""), digest(folder)
+    if recorded and recorded != actual:
+        why = f"It was trained on weights with sha256 {recorded[:12]}…, those in {folder} have {actual[:12]}…."
         raise OperationError("The adapter does not fit this base.", why, "Name the base it was trained on with --base.")
     check_fit(weights, Weights.of_folder(folder))
     return Source(stored.run, trained, trained.adapter, actor, folder, data, weights)
@@ -97,8 +97,8 @@ async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
     async for stored in log.read(run, ["RunStarted", "ExperimentStarted"]):
         match stored.event:
             case RunStarted(config=config):
-                held = RunConfig.recorded(config)
-                return held.student if role == "student" else held.teacher
+                plan = RunConfig.recorded(config)
+                return plan.student if role == "student" else plan.teacher
             case ExperimentStarted(run=source):
                 return await _actor(log, source, role)
     raise NotFoundError(f"The log has no beginning of run {run}.", fix="Import its archive.")
@@ -107,11 +107,11 @@ async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
 def _base(actor: ActorConfig) -> Path:
     from agent0.infra.models.transformers import check_folder
 
-    place = provider_of(actor).folder
-    if place is None:
+    folder_of = provider_of(actor).folder
+    if folder_of is None:
         why = f"Checkpoints of provider {actor.provider} hold no weights that another program could load."
         raise OperationError("This checkpoint cannot be served.", why, "Take one of a run with tiny or transformers.")
-    folder = place(actor)
+    folder = folder_of(actor)
     check_folder(folder)
     return folder
 
@@ -177,8 +177,8 @@ def _size(source: Source, form: Format) -> int:
     from agent0.infra.weights.safetensors_io import Weights
 
     base = Weights.of_folder(source.base)
-    own = len(source.data)
-    return own if form == "adapter" else own + 4 * sum(prod(base.shape(name)) for name in base)
+    size = len(source.data)
+    return size if form == "adapter" else size + 4 * sum(prod(base.shape(name)) for name in base)
 
 
 def _gguf(source: Source, folder: Path, _: str) -> None:
@@ -298,12 +298,12 @@ async def _check_base(server: "OllamaModels", source: Source, base: str) -> None
 
     info = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
-    known = architecture(config)
-    ours = {f"{known}.{key}": value for key, value in model_metadata(config).items() if isinstance(value, int)}
-    ours.pop(f"{known}.context_length")  # a matter of how it is served
+    family_name = architecture(config)
+    ours = {f"{family_name}.{key}": value for key, value in model_metadata(config).items() if isinstance(value, int)}
+    ours.pop(f"{family_name}.context_length")  # a matter of how it is served
     other = [f"{key} {info[key]}, not {value}" for key, value in ours.items() if key in info and info[key] != value]
-    family = info.get("general.architecture", known)
-    if family != known or other:
+    family = info.get("general.architecture", family_name)
+    if family != family_name or other:
         why = f"It is {family}: {'; '.join(other[:3]) or 'another family'}."
         raise OperationError(f"The adapter does not fit {base}.", why, "Name its base, or leave --from out.")
 

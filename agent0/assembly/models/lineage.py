@@ -36,25 +36,25 @@ class _Made:
 
 
 async def lineage(log: "Log", artifacts: Artifacts, name: str) -> list[dict[str, Any]]:
-    """The checkpoint ``wanted`` (RUN/CHECKPOINT, or the beginning of its adapter's digest), then its parent, and so on
+    """The checkpoint ``name`` (RUN/CHECKPOINT, or the beginning of its adapter's digest), then its parent, and so on
     to the base; each with everything it was made of, down to event ids.
 
     Raises:
         NotFoundError: there is no such checkpoint, or an artifact it names is gone.
         OperationError: more than one adapter begins so.
     """
-    known = [r async for r in log.read("", ["CheckpointTrained"])]
-    made: _Made | None = _one(known, name)
+    stored_events = [r async for r in log.read("", ["CheckpointTrained"])]
+    record: _Made | None = _find_record(stored_events, name)
     chain = []
-    while made is not None:
-        chain.append(await _described(log, artifacts, made))
-        made = _parent(known, artifacts, made)
+    while record is not None:
+        chain.append(await _described(log, artifacts, record))
+        record = _parent(stored_events, artifacts, record)
     return chain
 
 
 async def checkpoint(log: "Log", name: str) -> Recorded:
-    """The ``CheckpointTrained`` of ``wanted``, named as for ``lineage``; errors likewise."""
-    return _one([r async for r in log.read("", ["CheckpointTrained"])], name).stored
+    """The ``CheckpointTrained`` of ``name``, named as for ``lineage``; errors likewise."""
+    return _find_record([r async for r in log.read("", ["CheckpointTrained"])], name).stored
 
 
 async def check_stored(log: "Log", artifacts: "FileArtifacts", name: str, adapter: Artifact | None) -> None:
@@ -78,39 +78,39 @@ async def check_stored(log: "Log", artifacts: "FileArtifacts", name: str, adapte
     raise NotFoundError(f"The adapter of {name} is not in the store.", f"Artifact {adapter.sha256[:12]}.", fix)
 
 
-def _one(known: Iterable[Recorded], name: str) -> _Made:
+def _find_record(stored_events: Iterable[Recorded], name: str) -> _Made:
     run, slash, checkpoint = name.partition("/")
-    found = []
-    for stored in known:
+    records = []
+    for stored in stored_events:
         event = stored.event
         assert isinstance(event, CheckpointTrained)  # noqa: S101 - chosen so
         sha = event.adapter.sha256 if event.adapter else ""
         named = slash and (stored.run, event.checkpoint) == (run, checkpoint)
         if named or (not slash and len(name) >= 6 and sha.startswith(name.lower())):
-            found.append(_Made(stored, event))
-    if not found:
+            records.append(_Made(stored, event))
+    if not records:
         fix = "Name RUN/CHECKPOINT, as in `agent0 run show`, or at least 6 letters of an adapter's digest."
         raise NotFoundError(f"There is no checkpoint {name[:80]!r}.", fix=fix)
-    if len({one.trained.adapter for one in found}) > 1:
+    if len({record.trained.adapter for record in records}) > 1:
         raise OperationError(f"Several adapters begin with {name}.", fix="Give more of the digest.")
-    return found[0]
+    return records[0]
 
 
-def _parent(known: Iterable[Recorded], artifacts: Artifacts, made: _Made) -> _Made | None:
-    sha = made.manifest.get("parent_adapter", "")
-    for stored in known:
+def _parent(stored_events: Iterable[Recorded], artifacts: Artifacts, record: _Made) -> _Made | None:
+    sha = record.manifest.get("parent_adapter", "")
+    for stored in stored_events:
         event = stored.event
         if isinstance(event, CheckpointTrained) and event.adapter and event.adapter.sha256 == sha:
             return _Made(stored, event)
     return None
 
 
-async def _described(log: "Log", artifacts: Artifacts, made: _Made) -> dict[str, Any]:
-    trained, run = made.trained, made.stored.run
+async def _described(log: "Log", artifacts: Artifacts, record: _Made) -> dict[str, Any]:
+    trained, run = record.trained, record.stored.run
     if trained.manifest:
-        made.manifest = _manifest(artifacts, trained.manifest)
+        record.manifest = _manifest(artifacts, trained.manifest)
     source = await _source(log, run)
-    events = set(made.manifest.get("events", ()))
+    events = set(record.manifest.get("events", ()))
     past = [r async for r in read_branch(log, source, _PAST)]
     used = [r for r in past if r.id in events]
     tasks = sorted({r.task for r in used})
@@ -122,14 +122,14 @@ async def _described(log: "Log", artifacts: Artifacts, made: _Made) -> dict[str,
         "role": trained.role,
         "parent": trained.parent,
         "adapter": trained.adapter.sha256 if trained.adapter else None,
-        "event": made.stored.id,
-        "code_rev": made.stored.code_rev,
-        "commit": (code := CodeRevision.read(made.stored.code_rev)).commit,
+        "event": record.stored.id,
+        "code_rev": record.stored.code_rev,
+        "commit": (code := CodeRevision.read(record.stored.code_rev)).commit,
         "dirty": code.dirty,
         "environment": trained.environment,
         "recipe": trained.recipe,
         "dataset": next((_dataset(r, trained) for r in selected if _dataset(r, trained)), ""),
-        "dataset_agrees": _agrees(selected, trained, made.manifest),
+        "dataset_agrees": _agrees(selected, trained, record.manifest),
         "events": [{"id": r.id, "seq": r.seq, "type": r.type, "task": r.task, "attempt": r.attempt} for r in used],
         "missing_events": len(events) - len(used),
         "tasks": tasks,
@@ -138,8 +138,8 @@ async def _described(log: "Log", artifacts: Artifacts, made: _Made) -> dict[str,
 
 
 def _manifest(artifacts: Artifacts, manifest: Artifact) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(artifacts.get(manifest))
-    return found
+    content: dict[str, Any] = json.loads(artifacts.get(manifest))
+    return content
 
 
 def _dataset(stored: Recorded, trained: CheckpointTrained) -> str:
@@ -150,8 +150,8 @@ def _dataset(stored: Recorded, trained: CheckpointTrained) -> str:
 
 def _agrees(selected: Iterable[Recorded], trained: CheckpointTrained, manifest: dict[str, Any]) -> bool | None:
     """Whether the manifest is what the event says it is; None where no event says anything."""
-    said = [_dataset(stored, trained) for stored in selected if _dataset(stored, trained)]
-    return dataset_sha(manifest) == said[0] if said and manifest else None
+    digests = [_dataset(stored, trained) for stored in selected if _dataset(stored, trained)]
+    return dataset_sha(manifest) == digests[0] if digests and manifest else None
 
 
 async def _source(log: "Log", run: str) -> str:
@@ -184,7 +184,7 @@ def _versions(past: Iterable[Recorded], tasks: set[str]) -> dict[str, Any]:
                 who["verifiers"][event.verifier] += 1
             case RewardAssigned():
                 who["rewards"][event.set] += 1
-    return {"config_sha": config, **{name: dict(sorted(found.items())) for name, found in who.items()}}
+    return {"config_sha": config, **{name: dict(sorted(versions.items())) for name, versions in who.items()}}
 
 
 async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list[dict[str, Any]]:
@@ -203,9 +203,9 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
         if not isinstance(event, CheckpointTrained) or event.manifest is None or event.adapter is None:
             continue
         manifest = _manifest(artifacts, event.manifest)
-        own = len(ids.intersection(manifest.get("events", ())))
+        direct = len(ids.intersection(manifest.get("events", ())))
         inherited = manifest.get("parent_adapter", "") in through
-        if own or inherited:
+        if direct or inherited:
             through.add(event.adapter.sha256)
             row = {
                 "run": stored.run,
@@ -213,7 +213,7 @@ async def touched(log: "Log", artifacts: Artifacts, run: str, task: str) -> list
                 "role": event.role,
                 "adapter": event.adapter.sha256,
             }
-            out.append({**row, "events": own, "through": event.parent if inherited else ""})
+            out.append({**row, "events": direct, "through": event.parent if inherited else ""})
     return out
 
 

@@ -48,9 +48,9 @@ async def verify(source: Source, artifacts: Artifacts, url: str, name: str, tole
     return {**report, "tolerance": tolerance, "allowed": allowed, "agrees": _verdict(report)}
 
 
-def _verdict(found: dict[str, Any]) -> bool:
+def _verdict(comparison: dict[str, Any]) -> bool:
     """A template or digest that is not told is no disagreement; the probes decide."""
-    checks = [found["adapter"], found["template"], found["probes"], found["base"]]
+    checks = [comparison["adapter"], comparison["template"], comparison["probes"], comparison["base"]]
     return all(check["agree"] is not False for check in checks if isinstance(check, dict))
 
 
@@ -74,10 +74,10 @@ async def reference(
     return both[0], both[1]
 
 
-async def _written(server: "Served", source: Source, one: Generation, adapted: bool) -> "Said | None":
+async def _written(server: "Served", source: Source, written: Generation, adapted: bool) -> "Said | None":
     from agent0.infra.models.llama_server import spelt
 
-    return await server.write(one.prompt_ids, spelt(source.base, one.prompt_ids), TOKENS, adapted)
+    return await server.write(written.prompt_ids, spelt(source.base, written.prompt_ids), TOKENS, adapted)
 
 
 def _compared(
@@ -105,13 +105,13 @@ def _parity(server: "Served", expected: Sequence[Generation], served: "Sequence[
     return parity([_steps(turn, by_id) for turn in expected], [turn.steps for turn in served if turn is not None])
 
 
-def _steps(one: Generation, by_id: bool) -> list[Step]:
+def _steps(written: Generation, by_id: bool) -> list[Step]:
     """Tokens by id; or by text, without the end of the turn, which has none."""
     if by_id:
-        return [Step(token, logprob) for token, logprob in zip(one.token_ids, one.logprobs, strict=True)]
-    starts = (0, *one.ends[:-1])
-    pieces = [one.text[start:end] for start, end in zip(starts, one.ends, strict=True)]
-    return [Step(piece, logprob) for piece, logprob in zip(pieces, one.logprobs, strict=True) if piece]
+        return [Step(token, logprob) for token, logprob in zip(written.token_ids, written.logprobs, strict=True)]
+    starts = (0, *written.ends[:-1])
+    pieces = [written.text[start:end] for start, end in zip(starts, written.ends, strict=True)]
+    return [Step(piece, logprob) for piece, logprob in zip(pieces, written.logprobs, strict=True) if piece]
 
 
 async def _digest(source: Source, server: "Served") -> dict[str, Any]:

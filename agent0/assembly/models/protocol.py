@@ -44,25 +44,32 @@ class ProtocolSession:
     answers, and those that are finished."""
 
     player: Player
-    given: Conditions
+    conditions: Conditions
     verifier: Any
     artifacts: Artifacts
     kept: FinishedItems
 
     async def answer(self, exam: EvaluationProtocol, tasks: Sequence[Task]) -> ProtocolResult:
         """Run ``exam`` on the tasks that are not finished; returns all of them."""
-        given, at_once = self.given, self.player.state.config.evaluation.at_once
+        conditions, at_once = self.conditions, self.player.state.config.evaluation.at_once
         if exam.forced_tool:
-            given = replace(given, prefill=opening(given.config.form), config=_lent(given.config))
+            conditions = replace(conditions, prefill=opening(conditions.config.form), config=_lent(conditions.config))
         with self.kept.opened(self.key(exam)) as (rows, add):
-            known = {place: of_row(row) for place, row in rows.items()}
+            answered = {index: of_row(row) for index, row in rows.items()}
             return await run_protocol(
-                tasks, exam, given, self.verifier, at_once, known, lambda place, found: add(place, as_row(found))
+                tasks,
+                exam,
+                conditions,
+                self.verifier,
+                at_once,
+                answered,
+                lambda index, answer: add(index, as_row(answer)),
             )
 
     def key(self, exam: EvaluationProtocol) -> str:
         """Everything that decides an answer: who is asked what, and the settings of its run."""
-        return f"{exam} {self.player.name} {self.player.held.adapter} {self.player.state.config.model_dump_json()}"
+        player = self.player
+        return f"{exam} {player.name} {player.checkpoint.adapter} {player.state.config.model_dump_json()}"
 
 
 async def evaluate_protocols(
@@ -86,7 +93,7 @@ async def evaluate_protocols(
         for name, exams in protocols.items():
             who = await player(settings, log, name)
             tasks = {exam: tasks_of(exam, who.state.config) for exam in exams}
-            await check_stored(log, store, who.name, who.held.adapter)
+            await check_stored(log, store, who.name, who.checkpoint.adapter)
             await require_replay(settings, [who.state.config])
             ports = ports or await _ports(settings, stack)
             session = _session(who, ports, store, FinishedItems.of(settings))
@@ -103,7 +110,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
         ConfigError: levels that none has, or too few tasks.
     """
     curriculum = plan.curriculum
-    own = _own_forms(plan) if OWN_SETS in exam.excluded else frozenset()
+    own_forms = _own_forms(plan) if OWN_SETS in exam.excluded else frozenset()
     check_levels("The protocol's levels", exam.levels, plan)
     try:
         return heldout(
@@ -114,7 +121,7 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
             names=curriculum.families,
             long=plan.evaluation.long,
             levels=exam.levels,
-            without=own,
+            without=own_forms,
         )
     except ValueError as error:
         raise ConfigError("The protocol's tasks cannot be drawn.", f"{error}.", "Ask for fewer.") from error
@@ -122,12 +129,12 @@ def tasks_of(exam: EvaluationProtocol, plan: RunConfig) -> list[Task]:
 
 def _own_forms(plan: RunConfig) -> frozenset[str]:
     """Canonical forms of the run's own validation and test tasks."""
-    scored, asked = plan.evaluation, plan.curriculum
+    scored, curriculum = plan.evaluation, plan.curriculum
     sizes: tuple[tuple[Split, int], ...] = (("validation", scored.validation), ("test", scored.test))
     return frozenset(
         task.canonical
         for split, n in sizes
-        for task in heldout(split, n, scored.seed, asked.domains, names=asked.families, levels=scored.levels)
+        for task in heldout(split, n, scored.seed, curriculum.domains, names=curriculum.families, levels=scored.levels)
     )
 
 
@@ -140,41 +147,41 @@ async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
 
 def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts, kept: FinishedItems) -> ProtocolSession:
     plan = who.state.config
-    given = Conditions(
+    conditions = Conditions(
         ports["models"].open(plan.student),
         plan.student,
         ports["sandbox"],
         Scratch(),
         seed=0,
-        adapter=who.held.adapter,
+        adapter=who.checkpoint.adapter,
         group=who.run,
         cache=ports["tool_cache"],
         policy=plan.policy,
         web=ports["web"],
     )
-    return ProtocolSession(who, given, ports["verifier_sandbox"], artifacts, kept)
+    return ProtocolSession(who, conditions, ports["verifier_sandbox"], artifacts, kept)
 
 
 async def _evaluate(
     log: "Log", session: ProtocolSession, exam: EvaluationProtocol, tasks: Sequence[Task]
 ) -> StudentExamined:
     began, who = time.monotonic(), session.player
-    found = await session.answer(exam, tasks)
+    result = await session.answer(exam, tasks)
     event = StudentExamined(
         exam=exam.name,
-        checkpoint=who.held.id,
+        checkpoint=who.checkpoint.id,
         split=exam.split,
         seed=exam.seed,
         attempts=exam.attempts,
         temperature=exam.temperature,
         forced_tool=exam.forced_tool,
-        right=found.right,
-        majority=found.majority,
-        tokens=found.tokens,
+        right=result.right,
+        majority=result.majority,
+        tokens=result.tokens,
         wall_s=round(time.monotonic() - began, 3),
         levels=exam.levels,
         excluded=exam.excluded,
-        answers=await asyncio.to_thread(session.artifacts.put, as_json_lines(found.answers), "application/jsonl"),
+        answers=await asyncio.to_thread(session.artifacts.put, as_json_lines(result.answers), "application/jsonl"),
     )
     await log.append([recorded(who.run, event)])
     session.kept.drop(session.key(exam))

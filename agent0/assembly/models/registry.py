@@ -48,14 +48,14 @@ async def promoted(settings: Settings, log: "Log", name: str, reason: str) -> Re
 
 async def _accuracy(log: "Log", run: str, name: str) -> float:
     scores = [r.event async for r in log.read(run, ["CheckpointEvaluated"])]
-    found = [
-        one.accuracy
-        for one in scores
-        if isinstance(one, CheckpointEvaluated) and one.checkpoint == name and one.split == "validation"
+    accuracies = [
+        event.accuracy
+        for event in scores
+        if isinstance(event, CheckpointEvaluated) and event.checkpoint == name and event.split == "validation"
     ]
-    if not found:
+    if not accuracies:
         raise OperationError(f"{name} was never scored on validation.", "A promotion says how good it is.")
-    return found[-1]
+    return accuracies[-1]
 
 
 async def go_back(settings: Settings, run: str, to: str, reason: str) -> Recorded:
@@ -92,15 +92,24 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
         state = await state_at(log, run, snapshots=state_snapshots(settings, log))
         if state.status not in ("finished", "cancelled"):
             raise OperationError(f"Run {run} is {state.status}.", "It may still need its adapters.", "Prune it later.")
-        needed = {one.adapter.sha256 for one in kept(state) if one.adapter} | await _parents(log, run)
-        gone = [one for one in await _trained(log, run) if one.adapter and one.adapter.sha256 not in needed]
-        left = [one for one in gone if one.adapter and not store.verify(one.adapter)]
+        needed = {checkpoint.adapter.sha256 for checkpoint in kept(state) if checkpoint.adapter} | await _parents(
+            log, run
+        )
+        gone = [
+            training
+            for training in await _trained(log, run)
+            if training.adapter and training.adapter.sha256 not in needed
+        ]
+        left = [training for training in gone if training.adapter and not store.verify(training.adapter)]
         if commit and left:
-            await log.append([recorded(run, _pruned(one, reason)) for one in left])
-            for one in left:
-                assert one.adapter is not None  # noqa: S101 - chosen so
-                store.remove(one.adapter, time.time())
-    rows = [{"checkpoint": one.checkpoint, "bytes": one.adapter.size if one.adapter else 0} for one in left]
+            await log.append([recorded(run, _pruned(training, reason)) for training in left])
+            for training in left:
+                assert training.adapter is not None  # noqa: S101 - chosen so
+                store.remove(training.adapter, time.time())
+    rows = [
+        {"checkpoint": training.checkpoint, "bytes": training.adapter.size if training.adapter else 0}
+        for training in left
+    ]
     return {"run": run, "pruned": rows, "bytes": sum(row["bytes"] for row in rows), "committed": commit}
 
 
@@ -113,20 +122,22 @@ async def _parents(log: "Log", run: str) -> set[str]:
     """Digests that any other run, fork or experiment asked to begin from, and those of the same run's requests."""
     from agent0.events.checkpoints import EvaluationRequested, TrainingRequested
 
-    found: set[str] = set()
+    digests: set[str] = set()
     async for stored in log.read("", ["TrainingRequested", "EvaluationRequested", "CheckpointTrained"]):
         match stored.event:
             case TrainingRequested(parent_adapter=artifact) if artifact:
-                found.add(artifact.sha256)
+                digests.add(artifact.sha256)
             case EvaluationRequested(adapter=artifact) if artifact and stored.run != run:
-                found.add(artifact.sha256)
+                digests.add(artifact.sha256)
             case CheckpointTrained(adapter=artifact) if artifact and stored.run != run:
-                found.add(artifact.sha256)
-    return found
+                digests.add(artifact.sha256)
+    return digests
 
 
-def _pruned(one: CheckpointTrained, reason: str) -> CheckpointPruned:
-    if one.adapter is None:
-        raise NotFoundError(f"{one.checkpoint} has no adapter.")
+def _pruned(training: CheckpointTrained, reason: str) -> CheckpointPruned:
+    if training.adapter is None:
+        raise NotFoundError(f"{training.checkpoint} has no adapter.")
     why = reason or "its run did not go on with it"
-    return CheckpointPruned(checkpoint=one.checkpoint, adapter=one.adapter.sha256, size=one.adapter.size, reason=why)
+    return CheckpointPruned(
+        checkpoint=training.checkpoint, adapter=training.adapter.sha256, size=training.adapter.size, reason=why
+    )

@@ -15,43 +15,43 @@ MEDIA = "application/x-tar"
 Row = dict[str, Any]
 
 
-def student(db: sqlite3.Connection, wanted: str) -> tuple[str, Row]:
+def student(db: sqlite3.Connection, reference: str) -> tuple[str, Row]:
     """(run, checkpoint) of RUN/CHECKPOINT, RUN/base or a digest.
 
     Raises:
         NotFoundError: there is none. OperationError: it is a teacher's.
     """
-    run, slash, checkpoint = wanted.partition("/")
-    held = find_student(db, f"{resolve(db, run)}/{checkpoint}" if slash else wanted)
-    if held.get("role", "student") != "student":
-        raise OperationError(f"{wanted[:80]} is a teacher's.", "It writes tasks.", "See: GET /v1/models")
-    return str(held["run"]), held
+    run, slash, checkpoint = reference.partition("/")
+    row = find_student(db, f"{resolve(db, run)}/{checkpoint}" if slash else reference)
+    if row.get("role", "student") != "student":
+        raise OperationError(f"{reference[:80]} is a teacher's.", "It writes tasks.", "See: GET /v1/models")
+    return str(row["run"]), row
 
 
-def present_student(db: sqlite3.Connection, wanted: str) -> tuple[str, Row]:
-    """The same, where ``wanted`` may also be a run, whose student of now it is.
+def present_student(db: sqlite3.Connection, reference: str) -> tuple[str, Row]:
+    """The same, where ``reference`` may also be a run, whose student of now it is.
 
     Raises:
         NotFoundError: there is none. OperationError: it is a teacher's.
     """
-    if "/" not in wanted:
+    if "/" not in reference:
         try:
-            row = show_run(db, wanted)
+            row = show_run(db, reference)
         except NotFoundError:
-            return student(db, wanted)
-        wanted = f"{row['run']}/{row['student']}"
-    return student(db, wanted)
+            return student(db, reference)
+        reference = f"{row['run']}/{row['student']}"
+    return student(db, reference)
 
 
-def adapter_of(artifacts: "FileArtifacts", name: str, held: Row) -> Artifact | None:
+def adapter_of(artifacts: "FileArtifacts", name: str, row: Row) -> Artifact | None:
     """Its weights; None for the base, and for a checkpoint whose training changed nothing.
 
     Raises:
         NotFoundError: they were pruned, or are not in the store.
     """
-    if not held.get("adapter"):
+    if not row.get("adapter"):
         return None
-    adapter = Artifact(sha256=held["adapter"], size=held["adapter_bytes"], media=MEDIA)
+    adapter = Artifact(sha256=row["adapter"], size=row["adapter_bytes"], media=MEDIA)
     if artifacts.verify(adapter):
         fix = "Copy the folder artifacts/ of the machine that wrote it, or retrain it: agent0 experiment retrain"
         raise NotFoundError(f"The weights of {name} are not in the store.", f"Artifact {adapter.sha256[:12]}.", fix)

@@ -24,13 +24,13 @@ Row = dict[str, Any]
 def token_heat(db: sqlite3.Connection, artifacts: "FileArtifacts", run: str, attempt: str, plan: RunConfig) -> Row:
     """The tokens that the student of ``plan`` drew in an attempt, turn by turn: ``id``, ``text`` (None where the
     model's tokenizer is not here) and ``probability`` each. ``turns`` is empty where nothing was recorded."""
-    held = _trajectory(artifacts, trajectory_of(db, run, attempt))
-    if held is None:
+    trajectory = _trajectory(artifacts, trajectory_of(db, run, attempt))
+    if trajectory is None:
         return {"turns": [], "tokens": 0, "shown": 0}
     drawn = [
-        [(held.token_ids[place], held.logprobs[place]) for place in group]
-        for own, group in groupby(range(len(held.mask)), key=lambda place: bool(held.mask[place]))
-        if own
+        [(trajectory.token_ids[index], trajectory.logprobs[index]) for index in group]
+        for is_own, group in groupby(range(len(trajectory.mask)), key=lambda index: bool(trajectory.mask[index]))
+        if is_own
     ]
     ids = [id for turn in drawn for id, _ in turn][:MOST]
     texts = iter(_texts(plan, ids))
@@ -41,14 +41,14 @@ def token_heat(db: sqlite3.Connection, artifacts: "FileArtifacts", run: str, att
     return {"turns": [turn for turn in turns if turn], "tokens": sum(map(len, drawn)), "shown": len(ids)}
 
 
-def _trajectory(artifacts: "FileArtifacts", found: Row) -> Trajectory | None:
+def _trajectory(artifacts: "FileArtifacts", row: Row) -> Trajectory | None:
     """The recorded trajectory; None where there is none, or its artifact is not here."""
-    if found["trajectory"]:
-        return Trajectory.model_validate(found["trajectory"])
-    if not found["trajectory_artifact"]:
+    if row["trajectory"]:
+        return Trajectory.model_validate(row["trajectory"])
+    if not row["trajectory_artifact"]:
         return None
     try:
-        return Trajectory.model_validate(json.loads(artifacts.get(Artifact(**found["trajectory_artifact"]))))
+        return Trajectory.model_validate(json.loads(artifacts.get(Artifact(**row["trajectory_artifact"]))))
     except (Agent0Error, ValueError):
         return None
 

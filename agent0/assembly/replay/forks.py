@@ -101,14 +101,14 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
 async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:
     """Raises ConfigError where the rows of a benchmark that ``run`` scores are others than those it began with, an
     Agent0Error where they are gone."""
-    asked: dict[str, EvaluationRequested] = {}
+    requested: dict[str, EvaluationRequested] = {}
     checked = set[str]()
-    async for one in read_branch(log, run, ["EvaluationRequested", "EvaluationItemRequested"]):
-        match one.event:
+    async for stored in read_branch(log, run, ["EvaluationRequested", "EvaluationItemRequested"]):
+        match stored.event:
             case EvaluationRequested(split="benchmark") as request:
-                asked[request.evaluation] = request
-            case EvaluationItemRequested() as item if item.rows and item.evaluation in asked:
-                request = asked[item.evaluation]
+                requested[request.evaluation] = request
+            case EvaluationItemRequested() as item if item.rows and item.evaluation in requested:
+                request = requested[item.evaluation]
                 key = suite_key(request.benchmark, request.n, request.seed)
                 if key not in checked:
                     checked.add(key)
@@ -159,11 +159,13 @@ class _Check:
 
     async def take(self, stored: Recorded) -> Mismatch | None:
         """The first event that differs."""
-        found = self._compare(stored) if stored.handler in self.handlers and stored.type != "ReactionFailed" else None
+        mismatch = (
+            self._compare(stored) if stored.handler in self.handlers and stored.type != "ReactionFailed" else None
+        )
         self.state = evolve(self.state, stored)
-        if found is None and self.state is not None:
+        if mismatch is None and self.state is not None:
             await self._decide(stored, self.state)
-        return found
+        return mismatch
 
     def _compare(self, stored: Recorded) -> Mismatch | None:
         self.decisions += 1
@@ -193,9 +195,9 @@ _WORDING: dict[type[Event], set[str]] = {RunFailed: {"reason"}, AlarmRaised: {"m
 
 
 def _differing(recorded: Event, today: Event | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    was, now = recorded.model_dump(mode="json"), today.model_dump(mode="json") if today else {}
-    keys = [key for key in was if was[key] != now.get(key)]
-    return {key: was[key] for key in keys}, {key: now.get(key) for key in keys if key in now}
+    was, current = recorded.model_dump(mode="json"), today.model_dump(mode="json") if today else {}
+    keys = [key for key in was if was[key] != current.get(key)]
+    return {key: was[key] for key in keys}, {key: current.get(key) for key in keys if key in current}
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ async def check_run(log: "Log", run: str) -> Checked:
         async for stored in events:
             if isinstance(stored.event, EventRedacted) and stored.event.why != "aside":
                 return Checked(check.decisions, redacted=stored.seq)
-            if found := await check.take(stored):
-                return Checked(check.decisions, found)
+            if mismatch := await check.take(stored):
+                return Checked(check.decisions, mismatch)
     if check.state is None or check.state.run != run:
         raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
     return Checked(check.decisions, _left_out(check))
@@ -253,7 +255,7 @@ def describe_state(state: RunState) -> dict[str, Any]:
         "student": state.student.id,
         "teacher": state.teacher.id,
         "candidate": state.candidate.id if state.candidate else None,
-        "promoted": [one.id for one in state.promoted],
+        "promoted": [checkpoint.id for checkpoint in state.promoted],
         "tasks": state.task_count,
         "attempts": state.attempt_count,
         "open_tasks": sum(not task.done for task in state.tasks.values()),
@@ -279,18 +281,20 @@ async def compare_states(settings: Settings, log: "Log", left: str, right: str) 
     """
     if left == right:
         raise OperationError("That is one run.", "It differs from itself in nothing.", "Name two runs.")
-    held = state_snapshots(settings, log)
-    one, other = [await state_at(log, run, snapshots=held) for run in (left, right)]
+    snapshots = state_snapshots(settings, log)
+    first, other = [await state_at(log, run, snapshots=snapshots) for run in (left, right)]
     paths = [await ancestry(log, run) for run in (left, right)]
     both = {s.run for s in paths[0]} & {s.run for s in paths[1]}
     parts = [s.until for path in paths for s in path if s.run in both and s.until]
-    before, after = describe_state(one), describe_state(other)
+    before, after = describe_state(first), describe_state(other)
     skipped = ("run", "seq", "arms")
     return {
         "left": left,
         "right": right,
         "common_until": min(parts, default=0) if both else 0,
-        "settings": {key: [_setting(one, key), value] for key, value in differing(one.config, other.config).items()},
+        "settings": {
+            key: [_setting(first, key), value] for key, value in differing(first.config, other.config).items()
+        },
         "state": {k: [before[k], after[k]] for k in before if k not in skipped and before[k] != after[k]},
     }
 

@@ -62,7 +62,7 @@ class Rebuilding:
 def environment_for(settings: Settings) -> dict[str, str]:
     """What a command needs to do as this process does: the settings of its environment, and the data folder and server
     of ``settings``. No secret but that of the log."""
-    held = {name: getattr(settings.nats, name) for name in settings.nats.model_fields_set}
-    plain = {name: one.get_secret_value() if name == "password" else one for name, one in held.items()}
-    nats = {f"AGENT0_NATS__{name.upper()}": str(one) for name, one in plain.items() if one is not None}
+    values = {name: getattr(settings.nats, name) for name in settings.nats.model_fields_set}
+    plain = {name: value.get_secret_value() if name == "password" else value for name, value in values.items()}
+    nats = {f"AGENT0_NATS__{name.upper()}": str(value) for name, value in plain.items() if value is not None}
     return {**environment_settings(), **environment_of(1), "AGENT0_HOME": str(settings.home), **nats}

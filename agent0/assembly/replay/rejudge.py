@@ -28,7 +28,7 @@ class _Told:
 
 
 async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
-    """Every evaluation of ``wanted`` (RUN or RUN/CHECKPOINT): how many answers were judged again, and which verdicts
+    """Every evaluation of ``name`` (RUN or RUN/CHECKPOINT): how many answers were judged again, and which verdicts
     differ. Nothing is written.
 
     Raises:
@@ -41,28 +41,34 @@ async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
     store = FileArtifacts(settings.home)
     rows, differing = [], []
     async with open_log(settings) as log, AsyncExitStack() as stack:
-        found = [one for one in await _told(log, run) if checkpoint in ("", one.checkpoint)]
-        if not found:
+        evaluations = [
+            evaluation for evaluation in await _evaluations(log, run) if checkpoint in ("", evaluation.checkpoint)
+        ]
+        if not evaluations:
             raise NotFoundError(f"Nothing of {name} was evaluated.", fix=f"See: agent0 run show {run}")
         sandbox = await open_port("verifier_sandbox", settings, store)
         if close := getattr(sandbox, "close", None):
             stack.push_async_callback(close)
-        for one in found:
-            row: dict[str, Any] = {"checkpoint": one.checkpoint, "evaluation": one.how, "tasks": one.tasks}
-            if one.answers is None:
+        for evaluation in evaluations:
+            row: dict[str, Any] = {
+                "checkpoint": evaluation.checkpoint,
+                "evaluation": evaluation.how,
+                "tasks": evaluation.tasks,
+            }
+            if evaluation.answers is None:
                 rows.append({**row, "answers": None, "differ": None})
                 continue
-            held = stored(await asyncio.to_thread(store.get, one.answers))
-            new = [{**row, **asdict(each)} for each in await differences(held, sandbox)]
+            answered = stored(await asyncio.to_thread(store.get, evaluation.answers))
+            new = [{**row, **asdict(each)} for each in await differences(answered, sandbox)]
             differing += new
-            rows.append({**row, "answers": sum(len(each.answers) for each in held), "differ": len(new)})
+            rows.append({**row, "answers": sum(len(each.answers) for each in answered), "differ": len(new)})
     return {"evaluations": rows, "differences": differing}
 
 
-async def _told(log: "Log", run: str) -> list[_Told]:
+async def _evaluations(log: "Log", run: str) -> list[_Told]:
     out = []
-    async for one in log.read(run, ("StudentExamined", "CheckpointEvaluated")):
-        match one.event:
+    async for recorded in log.read(run, ("StudentExamined", "CheckpointEvaluated")):
+        match recorded.event:
             case StudentExamined() as event:
                 how = f"{event.exam}, {event.split}, seed {event.seed}"
                 out.append(_Told(event.checkpoint, how, len(event.right), event.answers))

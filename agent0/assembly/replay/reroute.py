@@ -30,25 +30,25 @@ class Reroute:
     prices: Priced = "as-run"
 
 
-async def reroute_run(settings: Settings, wanted: Reroute) -> dict[str, Any]:
+async def reroute_run(settings: Settings, request: Reroute) -> dict[str, Any]:
     """Route the questions of a run again; nothing is asked and nothing written. Amounts in nano-dollars.
 
     Raises:
         NotFoundError: no strategy routed questions of this role in the run.
         ConfigError: no such strategy.
     """
-    entry, rules = entry_of(wanted.routing.strategy), rules_of(wanted.routing)
+    entry, rules = entry_of(request.routing.strategy), rules_of(request.routing)
     async with open_log(settings) as log:
-        found, calls = await _read(log, wanted)
-    if not found:
+        routed, calls = await _read(log, request)
+    if not routed:
         fix = "Only a role with run.<role>.routing.strategy routes; shadow records the answers of all its models."
-        raise NotFoundError(f"No questions of the {wanted.role} were routed in {wanted.run}.", fix=fix)
-    costs = _costs(settings, calls) if wanted.prices == "settings" else {}
-    figures = asdict(reroute(found, entry, rules, costs))
-    then = ", ".join(dict.fromkeys(event.strategy for event in found))
+        raise NotFoundError(f"No questions of the {request.role} were routed in {request.run}.", fix=fix)
+    costs = _costs(settings, calls) if request.prices == "settings" else {}
+    figures = asdict(reroute(routed, entry, rules, costs))
+    then = ", ".join(dict.fromkeys(event.strategy for event in routed))
     return {
-        "run": wanted.run,
-        "role": wanted.role,
+        "run": request.run,
+        "role": request.role,
         "then": then,
         "strategy": entry.name,
         **figures,
@@ -56,16 +56,16 @@ async def reroute_run(settings: Settings, wanted: Reroute) -> dict[str, Any]:
     }
 
 
-async def _read(log: "Log", wanted: Reroute) -> tuple[list[CallRouted], list[tuple[ModelCalled, Any]]]:
-    found: list[CallRouted] = []
+async def _read(log: "Log", request: Reroute) -> tuple[list[CallRouted], list[tuple[ModelCalled, Any]]]:
+    routed: list[CallRouted] = []
     calls: list[tuple[ModelCalled, Any]] = []
-    async for recorded in log.read(wanted.run, (CallRouted.__name__, ModelCalled.__name__)):
+    async for recorded in log.read(request.run, (CallRouted.__name__, ModelCalled.__name__)):
         match recorded.event:
-            case CallRouted() as event if event.role == wanted.role:
-                found.append(event)
+            case CallRouted() as event if event.role == request.role:
+                routed.append(event)
             case ModelCalled() as event if event.tokens and not event.error and event.cache != "hit":
                 calls.append((event, recorded.time))
-    return found, calls
+    return routed, calls
 
 
 def _costs(settings: Settings, calls: list[tuple[ModelCalled, Any]]) -> dict[tuple[str, str], int]:

@@ -99,12 +99,12 @@ class _Found:
 
     def pairs(self) -> list[ReceiptPair]:
         """Side by side. What was given up, or had not landed yet when a run was stopped, has no counterpart."""
-        out = [ReceiptPair(self.before[id], found.receipt) for id, found in self.after.items() if id in self.before]
+        out = [ReceiptPair(self.before[id], receipt.receipt) for id, receipt in self.after.items() if id in self.before]
         out += [ReceiptPair(None, f.receipt) for id, f in self.after.items() if id not in self.before and self.due(f)]
         return out + [ReceiptPair(old, None) for id, old in self.before.items() if id not in self.after]
 
-    def due(self, found: _Computed) -> bool:
-        return self.finished and found.cause not in self.given_up
+    def due(self, receipt: _Computed) -> bool:
+        return self.finished and receipt.cause not in self.given_up
 
     def stands(self, id: str, reward: RewardAssigned) -> None:
         """A stored receipt. Where it is what was computed, one copy is kept of both."""
@@ -130,26 +130,28 @@ async def rescore_run(settings: Settings, request: Rescore, report: Report = lam
         if request.commit:
             check_same(name, begun, start)
         verdicts = await verdicts_of_source(log, request.run, request.verdicts)
-        found = await _recompute(log, request, verdicts, start.until, report)
-        _check_finite(found)
+        comparison = await _recompute(log, request, verdicts, start.until, report)
+        _check_finite(comparison)
         outcome = {
             "experiment": name,
             "run": request.run,
-            "until": found.until,
-            "events": found.read,
-            **summary(found.pairs()),
-            "failed": len(found.troubles),
-            "first_failure": f"{found.troubles[0].error}: {found.troubles[0].message}" if found.troubles else "",
-            "redacted": found.redacted,
+            "until": comparison.until,
+            "events": comparison.read,
+            **summary(comparison.pairs()),
+            "failed": len(comparison.troubles),
+            "first_failure": f"{comparison.troubles[0].error}: {comparison.troubles[0].message}"
+            if comparison.troubles
+            else "",
+            "redacted": comparison.redacted,
             "committed": False,
         }
         if request.commit:
-            await _commit(log, name, start, found, outcome)
+            await _commit(log, name, start, comparison, outcome)
     return outcome
 
 
-def _check_finite(found: _Found) -> None:
-    troubles = [one for one in found.troubles if one.error == RewardError.__name__]
+def _check_finite(comparison: _Found) -> None:
+    troubles = [failure for failure in comparison.troubles if failure.error == RewardError.__name__]
     if troubles:
         raise RewardError(troubles[0].message, f"It is the first of {len(troubles):,} such rewards.")
 
@@ -196,37 +198,37 @@ def check_same(name: str, begun: ExperimentStarted | None, start: ExperimentStar
 async def _recompute(
     log: "Log", request: Rescore, verdicts: Mapping[str, ResultVerified], until: int, report: Report
 ) -> _Found:
-    found, began, first = _Found(until), monotonic(), 0
+    comparison, began, first = _Found(until), monotonic(), 0
     fold = Rescoring(request.policy, verdicts)
-    async with aclosing(read_whole(log, request.run, found.until)) as events:  # type: ignore[type-var]
+    async with aclosing(read_whole(log, request.run, comparison.until)) as events:  # type: ignore[type-var]
         async for stored in events:
-            _take(found, fold, stored, request.run)
-            found.read += 1
+            _take(comparison, fold, stored, request.run)
+            comparison.read += 1
             first = first or stored.seq
-            if found.read % 2000 == 0:
+            if comparison.read % 2000 == 0:
                 report(Progress(stored.seq - first + 1, until - first + 1, monotonic() - began))
-    found.finished = fold.state is not None and fold.state.status == "finished"
+    comparison.finished = fold.state is not None and fold.state.status == "finished"
     report(Progress(until - first + 1, until - first + 1, monotonic() - began))
-    return found
+    return comparison
 
 
-def _take(found: _Found, fold: Rescoring, stored: Recorded, run: str) -> None:
+def _take(comparison: _Found, fold: Rescoring, stored: Recorded, run: str) -> None:
     """A fork's past was paid in its parent: it is folded, and not reported again."""
     assigned = fold.take(stored)
     if isinstance(stored.event, EventRedacted) and stored.event.why != "aside":
-        found.redacted += 1
-        found.after.pop(stored.id, None)  # a receipt that was forgotten is not reported again
+        comparison.redacted += 1
+        comparison.after.pop(stored.id, None)  # a receipt that was forgotten is not reported again
     if stored.run != run:
         return
     if isinstance(stored.event, RewardAssigned):
-        found.stands(stored.id, stored.event)
+        comparison.stands(stored.id, stored.event)
     elif isinstance(stored.event, _FAILED) and stored.event.failed_handler == HANDLER:
-        found.given_up.add(stored.event.cause_id)
+        comparison.given_up.add(stored.event.cause_id)
     for each in assigned:
         if isinstance(each, RescoreFailure):
-            found.troubles.append(each)
+            comparison.troubles.append(each)
         else:
-            found.after[each.id] = _Computed(each.cause.id, each.number, Receipt.of(each.reward))
+            comparison.after[each.id] = _Computed(each.cause.id, each.number, Receipt.of(each.reward))
 
 
 async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, ResultVerified]:
@@ -261,13 +263,13 @@ async def begun_as(log: "Log", experiment: str) -> ExperimentStarted | None:
     return None
 
 
-async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found, summary: dict[str, Any]) -> None:
+async def _commit(log: "Log", name: str, start: ExperimentStarted, comparison: _Found, summary: dict[str, Any]) -> None:
     """Write what is not written yet; the closing event comes last, and what stands before it counts only with it."""
-    rewards = [each for id, each in found.after.items() if id in found.before or found.due(each)]
+    rewards = [each for id, each in comparison.after.items() if id in comparison.before or comparison.due(each)]
     end = ExperimentFinished(
         kind="rescore",
         events=len(rewards),
-        failed=len(found.troubles),
+        failed=len(comparison.troubles),
         sha256=events_digest(each.receipt.reward for each in rewards),
         summary=numbers(summary),
     )
@@ -278,16 +280,16 @@ async def _commit(log: "Log", name: str, start: ExperimentStarted, found: _Found
     assigned = (named(name, e.receipt.reward, experiment_event_id(name, e.cause, e.number), e.cause) for e in rewards)
     failed = (
         named(name, _failed(e), experiment_event_id(name, e.cause.id, 99 + e.number), e.cause.id)
-        for e in found.troubles
+        for e in comparison.troubles
     )
-    known = {r.id async for r in log.read(name)}
-    await append_new(log, chain([first], assigned, failed, [last]), known)
+    stored_ids = {r.id async for r in log.read(name)}
+    await append_new(log, chain([first], assigned, failed, [last]), stored_ids)
     summary["committed"] = True
 
 
-async def append_new(log: "Log", events: Iterable[Recorded], known: set[str]) -> None:
+async def append_new(log: "Log", events: Iterable[Recorded], stored_ids: set[str]) -> None:
     """What is not stored yet, in parts that land all or none."""
-    left = (each for each in events if each.id not in known)
+    left = (each for each in events if each.id not in stored_ids)
     while part := list(islice(left, PART)):
         await log.append(part)
 
@@ -361,8 +363,8 @@ async def _behind(log: "Log", started: ExperimentStarted) -> list[Recorded]:
     """What an experiment shares with others: of a training the receipts that it went by, of any other one everything
     of its run but what it says itself."""
     if started.kind != "retrain":
-        own = RewardAssigned if started.kind == "rescore" else ResultVerified
-        return [r async for r in read_branch(log, started.run) if not isinstance(r.event, own)]
+        recomputed = RewardAssigned if started.kind == "rescore" else ResultVerified
+        return [r async for r in read_branch(log, started.run) if not isinstance(r.event, recomputed)]
     _, token = await behind_training(log, started)
     return [r async for r in read_branch(log, token, ["RewardAssigned"])]
 

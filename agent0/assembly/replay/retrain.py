@@ -84,11 +84,11 @@ class _Work:
     name: str
     past: _Past
     plan: RunConfig
-    held: list[Recorded]
+    stored: list[Recorded]
     settings: Settings
     stack: AsyncExitStack
     ports: dict[str, Any] = field(default_factory=dict)
-    made: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
+    adapters: dict[str, Artifact | None] = field(default_factory=lambda: {BASE: None})
 
     @property
     def history(self) -> Substituted:
@@ -103,7 +103,7 @@ class _Work:
 
     async def append(self, events: Sequence[tuple[Event, str]]) -> None:
         """Write down (event, id) that are not written yet, all or none."""
-        await append_new(self.log, [named(self.name, event, id) for event, id in events], {r.id for r in self.held})
+        await append_new(self.log, [named(self.name, event, id) for event, id in events], {r.id for r in self.stored})
 
 
 async def retrain(settings: Settings, options: Retrain, report: Report = lambda _: None) -> dict[str, Any]:
@@ -135,17 +135,17 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         await work.append([(start, experiment_event_id(name, "start", 0))])
         trained = await _train(work, options.evaluate, report)
         await work.append([(_end(trained), experiment_event_id(name, "end", 0))])
-        return _summary(name, options, past, await _own(log, past.run), trained)
+        return _summary(name, options, past, await _originals(log, past.run), trained)
 
 
 def _summary(
     name: str,
     options: Retrain,
     past: _Past,
-    own: Mapping[str, CheckpointTrained],
+    originals: Mapping[str, CheckpointTrained],
     trained: Sequence[CheckpointTrained],
 ) -> dict[str, Any]:
-    compared = compare_adapters(own, trained)
+    compared = compare_adapters(originals, trained)
     changed = bool(options.changes or past.purged or past.rewards or past.verdicts)
     return {
         "experiment": name,
@@ -161,7 +161,7 @@ def _summary(
 
 async def _open(work: _Work, options: Retrain) -> None:
     """Ask for all that is missing, and open what tests itself by being opened, before anything is written."""
-    if any(isinstance(stored.event, ExperimentFinished) for stored in work.held):
+    if any(isinstance(stored.event, ExperimentFinished) for stored in work.stored):
         await work.open("trainers")
         return
     evaluates = options.evaluate and "student" in options.roles
@@ -177,16 +177,16 @@ def _models(plan: RunConfig) -> list[tuple[str, str]]:
     return [(actor.provider, actor.model) for actor in (plan.student, plan.teacher)]
 
 
-async def _own(log: "Log", run: str) -> dict[str, CheckpointTrained]:
+async def _originals(log: "Log", run: str) -> dict[str, CheckpointTrained]:
     """What the run itself trained, by checkpoint."""
     events = [r.event async for r in Branches(log).read(run, ["CheckpointTrained"])]
     return {event.checkpoint: event for event in events if isinstance(event, CheckpointTrained)}
 
 
 def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:
-    made = [[t.checkpoint, t.adapter.sha256 if t.adapter else ""] for t in trained]
+    adapters = [[t.checkpoint, t.adapter.sha256 if t.adapter else ""] for t in trained]
     samples = {f"{t.checkpoint}.samples": float(t.samples) for t in trained}
-    return ExperimentFinished(kind="retrain", events=len(trained), sha256=sha256(canonical(made)), summary=samples)
+    return ExperimentFinished(kind="retrain", events=len(trained), sha256=sha256(canonical(adapters)), summary=samples)
 
 
 async def _past(log: "Log", options: Retrain) -> _Past:
@@ -195,9 +195,9 @@ async def _past(log: "Log", options: Retrain) -> _Past:
     history = Branches(log)
     types = ["TrainingRequested", "TaskRequested"]
     events = [r async for r in history.read(run, types)]
-    known = {r.task for r in events if isinstance(r.event, TaskRequested)}
+    task_ids = {r.task for r in events if isinstance(r.event, TaskRequested)}
     for task in purged:
-        if task not in known:
+        if task not in task_ids:
             raise NotFoundError(f"Run {run} has no task {task!r}.", fix=f"See: agent0 task list {run}")
     requests = [r for r in events if isinstance(r.event, TrainingRequested) and r.event.role in options.roles]
     if not requests:
@@ -216,8 +216,8 @@ async def _source(
         return options.source, {}, {}, options.purged
     purged = tuple(dict.fromkeys((*begun.purged, *options.purged)))
     payer, token = await behind_training(log, begun) if begun.kind == "retrain" else (begun, experiment_id(begun.name))
-    for one in (begun, payer):
-        await _check_finished(log, one)
+    for run in (begun, payer):
+        await _check_finished(log, run)
     if payer is None:
         return begun.run, {}, {}, purged
     if payer.kind == "reverify":
@@ -261,9 +261,9 @@ async def _check_artifacts(work: _Work, roles: Sequence[Role]) -> None:
     past, store = work.past, work.ports["artifacts"]
     needed: dict[Artifact, str] = {}
     requests = [r.event for r in past.requests if isinstance(r.event, TrainingRequested)]
-    known = {f"{request.role}/{request.checkpoint}" for request in requests}
+    made_here = {f"{request.role}/{request.checkpoint}" for request in requests}
     for request in requests:
-        if request.parent_adapter and f"{request.role}/{request.parent}" not in known and request.parent != BASE:
+        if request.parent_adapter and f"{request.role}/{request.parent}" not in made_here and request.parent != BASE:
             needed[request.parent_adapter] = f"the adapter of {request.parent}"
     first = min(min(request.after, request.replay_after) for request in requests)
     types = [_WRITTEN[role] for role in roles]
@@ -286,9 +286,9 @@ async def _train(work: _Work, evaluate: bool, report: Report) -> list[Checkpoint
         request = stored.event
         assert isinstance(request, TrainingRequested)  # noqa: S101 - chosen so
         report(f"{request.checkpoint} from {request.parent}")
-        parent = _parent_adapter(work.made, request)
-        done = _done(work.held, request.checkpoint) or await _checkpoint(work, stored.id, request, parent)
-        work.made[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
+        parent = _parent_adapter(work.adapters, request)
+        done = _done(work.stored, request.checkpoint) or await _checkpoint(work, stored.id, request, parent)
+        work.adapters[f"{request.role}/{request.checkpoint}"] = done.adapter or parent
         out.append(done)
         if evaluate and request.role == "student":
             await _evaluate(work, done)
@@ -305,14 +305,14 @@ async def _checkpoint(
     return next(event for event in events if isinstance(event, CheckpointTrained))
 
 
-def _parent_adapter(made: Mapping[str, Artifact | None], request: TrainingRequested) -> Artifact | None:
+def _parent_adapter(adapters: Mapping[str, Artifact | None], request: TrainingRequested) -> Artifact | None:
     """What was made of the parent; a parent from before the branch keeps its own adapter."""
     key = f"{request.role}/{request.parent}"
-    return made.get(key, None if request.parent == BASE else request.parent_adapter)
+    return adapters.get(key, None if request.parent == BASE else request.parent_adapter)
 
 
-def _done(held: list[Recorded], checkpoint: str) -> CheckpointTrained | None:
-    for stored in held:
+def _done(stored_events: list[Recorded], checkpoint: str) -> CheckpointTrained | None:
+    for stored in stored_events:
         if isinstance(stored.event, CheckpointTrained) and stored.event.checkpoint == checkpoint:
             return stored.event
     return None
@@ -320,12 +320,12 @@ def _done(held: list[Recorded], checkpoint: str) -> CheckpointTrained | None:
 
 async def _evaluate(work: _Work, trained: CheckpointTrained) -> None:
     """On the validation tasks of the run, as the run scored its own."""
-    if any(isinstance(r.event, CheckpointEvaluated) and r.event.checkpoint == trained.checkpoint for r in work.held):
+    if any(isinstance(r.event, CheckpointEvaluated) and r.event.checkpoint == trained.checkpoint for r in work.stored):
         return
     request = EvaluationRequested(
         evaluation=f"{trained.checkpoint}-validation",
         checkpoint=trained.checkpoint,
-        adapter=work.made[f"student/{trained.checkpoint}"],
+        adapter=work.adapters[f"student/{trained.checkpoint}"],
         iteration=trained.iteration,
         split="validation",
         n=work.plan.evaluation.validation,
@@ -348,8 +348,8 @@ def roles_of(text: str) -> tuple[Role, ...]:
     Raises:
         ConfigError: anything else.
     """
-    known: dict[str, Role] = {"student": "student", "teacher": "teacher"}
+    roles: dict[str, Role] = {"student": "student", "teacher": "teacher"}
     names = [part.strip() for part in text.split(",") if part.strip()]
-    if not names or any(name not in known for name in names):
+    if not names or any(name not in roles for name in names):
         raise ConfigError(f"{text!r} names no roles.", fix="Say student, teacher, or student,teacher.")
-    return tuple(known[name] for name in dict.fromkeys(names))
+    return tuple(roles[name] for name in dict.fromkeys(names))

@@ -80,20 +80,20 @@ class _Case:
     @property
     def family(self) -> str:
         """Of the task."""
-        held = self.state.tasks[task_of(self.cause.event)]
-        return held.proposal.family if held.proposal else held.family
+        task_state = self.state.tasks[task_of(self.cause.event)]
+        return task_state.proposal.family if task_state.proposal else task_state.family
 
 
 @dataclass
 class _Work:
-    """What deciding needs. ``held``: what the experiment has told already, by cause; ``judge``: who is asked anew;
+    """What deciding needs. ``earlier``: what the experiment has told already, by cause; ``judge``: who is asked anew;
     None: what a judge said is read from the log."""
 
     name: str
     rules: VerificationConfig
     sandbox: Sandbox
     stored: _Stored
-    held: Mapping[str, Sequence[Event]]
+    earlier: Mapping[str, Sequence[Event]]
     judge: NewJudge | None = None
 
     def to_decide(self, case: _Case) -> bool:
@@ -108,8 +108,8 @@ class _Work:
         Raises:
             Agent0Error: the sandbox is away; nothing is wrong with the attempt.
         """
-        if case.cause.id in self.held:
-            return self.held[case.cause.id]
+        if case.cause.id in self.earlier:
+            return self.earlier[case.cause.id]
         event, state = case.cause.event, case.state
         try:
             ask = self._opinion(event, state)
@@ -155,9 +155,11 @@ class _Found:
     def pairs(self, before: Mapping[str, ResultVerified]) -> list[VerdictPair]:
         """Beside what the run told; what it told and nobody could decide again comes last."""
         after = {event.attempt: event for event in self.verdicts}
-        found = [VerdictPair(before.get(name), event, self.families[event.task]) for name, event in after.items()]
+        verdict_pairs = [
+            VerdictPair(before.get(name), event, self.families[event.task]) for name, event in after.items()
+        ]
         lost = [old for name, old in before.items() if name not in after]
-        return [*found, *(VerdictPair(old, None, self.families.get(old.task, "")) for old in lost)]
+        return [*verdict_pairs, *(VerdictPair(old, None, self.families.get(old.task, "")) for old in lost)]
 
 
 async def reverify(
@@ -179,42 +181,42 @@ async def reverify(
     name = experiment_id(request.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
-        own = await run_config(log, request.run)
-        plan = planned(own, request.changes, request.asks)
+        run_plan = await run_config(log, request.run)
+        plan = planned(run_plan, request.changes, request.asks)
         begun = await begun_as(log, name) if request.commit else None
         start = _start(request, plan, await extent(log, request.run, begun))
         check_same(name, begun, start)
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         stack.push_async_callback(sandbox.close)
         stored = await _stored(log, request.run, start.until)
-        held = [r async for r in log.read(name)] if request.commit else []
+        stored_events = [r async for r in log.read(name)] if request.commit else []
         judge = open_judge(settings, plan, request.asks, name, log, stack)
-        work = _Work(name, plan.verification, sandbox, stored, _by_cause(held), judge)
+        work = _Work(name, plan.verification, sandbox, stored, _by_cause(stored_events), judge)
         bound = settings.handlers.in_flight or known_handlers([HANDLER])[HANDLER].in_flight
         decide = partial(_decide_all, log, request, start.until, work, bound)
         await prefetch(judge, request.asks, partial(decide, None, _quiet), wait)
-        writer = await _begin(log, request, name, start, held)
-        found = await decide(writer, report)
-        summary = _summary(request, start, found, stored, own.verification == plan.verification)
-        await _finish(writer, name, found, summary)
+        writer = await _begin(log, request, name, start, stored_events)
+        comparison = await decide(writer, report)
+        summary = _summary(request, start, comparison, stored, run_plan.verification == plan.verification)
+        await _finish(writer, name, comparison, summary)
     return summary
 
 
 async def _begin(
-    log: "Log", request: Reverify, name: str, start: ExperimentStarted, held: Sequence[Recorded]
+    log: "Log", request: Reverify, name: str, start: ExperimentStarted, stored_events: Sequence[Recorded]
 ) -> "_Writer | None":
     """What writes the experiment down, where that is asked for; its beginning is written first."""
     if not request.commit:
         return None
-    writer = _Writer(log, {r.id for r in held})
+    writer = _Writer(log, {r.id for r in stored_events})
     await writer.add([named(name, start, experiment_event_id(name, "start", 0))])
     return writer
 
 
-async def _finish(writer: "_Writer | None", name: str, found: "_Found", summary: dict[str, Any]) -> None:
+async def _finish(writer: "_Writer | None", name: str, comparison: "_Found", summary: dict[str, Any]) -> None:
     """Write the end down, where anything is."""
     if writer:
-        await writer.add([named(name, _end(found, summary), experiment_event_id(name, "end", 0))])
+        await writer.add([named(name, _end(comparison, summary), experiment_event_id(name, "end", 0))])
         await writer.flush()
         summary["committed"] = True
 
@@ -223,7 +225,7 @@ def _quiet(_: Progress) -> None:
     """Report nothing: this look decides nothing yet."""
 
 
-def planned(own: RunConfig, changes: Mapping[str, str], asks: Asks = "") -> RunConfig:
+def planned(original: RunConfig, changes: Mapping[str, str], asks: Asks = "") -> RunConfig:
     """A run's settings with other ones of its verification. ``asks``: another judge may be asked.
 
     Raises:
@@ -233,9 +235,9 @@ def planned(own: RunConfig, changes: Mapping[str, str], asks: Asks = "") -> RunC
         if not key.removeprefix("run.").startswith(SECTION):
             fix = "Settings of a verification begin with verification., as in verification.agreeing=2."
             raise ConfigError(f"{key} changes no verdict.", "Attempts stay as they were made.", fix)
-    plan = amended(own, changes)
+    plan = amended(original, changes)
     check_names(plan)
-    old, new = own.verification, plan.verification
+    old, new = original.verification, plan.verification
     if new.judge.provider and new.judge != old.judge and not asks:
         why = "What a judge says is read from the log, and this one was never asked."
         fix = (
@@ -253,13 +255,13 @@ def _start(request: Reverify, plan: RunConfig, until: int) -> ExperimentStarted:
     return start_of("reverify", request.name, request.run, until, policy)
 
 
-def _by_cause(held: Iterable[Recorded]) -> dict[str, list[Event]]:
+def _by_cause(stored_events: Iterable[Recorded]) -> dict[str, list[Event]]:
     """What the experiment has told already."""
-    found: dict[str, list[Event]] = {}
-    for recorded_event in held:
+    by_cause: dict[str, list[Event]] = {}
+    for recorded_event in stored_events:
         if isinstance(recorded_event.event, ResultVerified | RecomputeFailed):
-            found.setdefault(recorded_event.cause, []).append(recorded_event.event)
-    return found
+            by_cause.setdefault(recorded_event.cause, []).append(recorded_event.event)
+    return by_cause
 
 
 async def _stored(log: "Log", run: str, until: int) -> _Stored:
@@ -280,8 +282,8 @@ class _Writer:
     """Writes down what is not ``known`` to be stored, in parts that land all or none and never cut what one cause came
     to."""
 
-    def __init__(self, log: "Log", known: set[str]) -> None:
-        self._log, self._known, self._part = log, known, list[Recorded]()
+    def __init__(self, log: "Log", stored_ids: set[str]) -> None:
+        self._log, self._known, self._part = log, stored_ids, list[Recorded]()
 
     async def add(self, events: Sequence[Recorded]) -> None:
         """These come next; what came before them is stored where it would be too much for one part."""
@@ -299,24 +301,24 @@ async def _decide_all(
     log: "Log", request: Reverify, until: int, work: _Work, bound: int, writer: _Writer | None, report: Report
 ) -> _Found:
     """Decide at every event of the run that wants it, at most ``bound`` at once, and tell in the order of the log."""
-    found, under_way = _Found(), deque[tuple[_Case, asyncio.Task[Sequence[Event]]]]()
+    comparison, under_way = _Found(), deque[tuple[_Case, asyncio.Task[Sequence[Event]]]]()
     clock = _Clock(report, until)
 
     async def next_one() -> None:
         case, deciding = under_way[0]
         events = await deciding
         under_way.popleft()
-        found.events += events
+        comparison.events += events
         if writer:
             await writer.add(work.events_of(case, events))
         clock.at(case.cause.seq)
 
     try:
-        async with aclosing(_cases(log, request.run, until, found)) as cases:
+        async with aclosing(_cases(log, request.run, until, comparison)) as cases:
             async for case in cases:
                 clock.begin(case.cause.seq)
                 if work.to_decide(case):
-                    found.families[task_of(case.cause.event)] = case.family
+                    comparison.families[task_of(case.cause.event)] = case.family
                     under_way.append((case, asyncio.ensure_future(work.decide(case))))
                 if len(under_way) >= bound:
                     await next_one()
@@ -327,16 +329,16 @@ async def _decide_all(
             deciding.cancel()
         await asyncio.gather(*(deciding for _, deciding in under_way), return_exceptions=True)
     clock.end()
-    return found
+    return comparison
 
 
-async def _cases(log: "Log", run: str, until: int, found: _Found) -> AsyncGenerator[_Case]:
+async def _cases(log: "Log", run: str, until: int, comparison: _Found) -> AsyncGenerator[_Case]:
     """Events of the run at which something may be decided; a fork's past was decided in its parent."""
     state: RunState | None = None
     async with aclosing(read_whole(log, run, until)) as events:  # type: ignore[type-var]
         async for recorded_event in events:
             state = evolve(state, recorded_event)
-            found.read += 1
+            comparison.read += 1
             if recorded_event.run == run and isinstance(recorded_event.event, DECIDING) and state is not None:
                 yield _Case(recorded_event, state)
 
@@ -367,29 +369,31 @@ class _Clock:
         self._tell(Progress(seq - first + 1, self._until - first + 1, monotonic() - self._began))
 
 
-def _summary(request: Reverify, start: ExperimentStarted, found: _Found, stored: _Stored, own: bool) -> dict[str, Any]:
+def _summary(
+    request: Reverify, start: ExperimentStarted, comparison: _Found, stored: _Stored, is_own: bool
+) -> dict[str, Any]:
     return {
         "experiment": experiment_id(request.name),
         "run": request.run,
         "until": start.until,
-        "events": found.read,
-        **difference(found.pairs(stored.verdicts)),
-        "failed": len(found.events) - len(found.verdicts),
+        "events": comparison.read,
+        **difference(comparison.pairs(stored.verdicts)),
+        "failed": len(comparison.events) - len(comparison.verdicts),
         "failures": [
             {"task": e.task, "attempt": e.attempt, "error": e.error, "message": e.message}
-            for e in found.events
+            for e in comparison.events
             if isinstance(e, RecomputeFailed)
         ],
-        "own_settings": own,
+        "own_settings": is_own,
         "committed": False,
     }
 
 
-def _end(found: _Found, summary: Mapping[str, Any]) -> ExperimentFinished:
+def _end(comparison: _Found, summary: Mapping[str, Any]) -> ExperimentFinished:
     return ExperimentFinished(
         kind="reverify",
-        events=len(found.verdicts),
+        events=len(comparison.verdicts),
         failed=summary["failed"],
-        sha256=events_digest(found.events),
+        sha256=events_digest(comparison.events),
         summary=numbers(summary),
     )

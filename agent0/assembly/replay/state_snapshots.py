@@ -36,12 +36,12 @@ def fold_version() -> str:
 
 @cache
 def _sources() -> str:
-    found = hashlib.sha256(repr((sys.version_info[:2], _packages())).encode())
+    digest = hashlib.sha256(repr((sys.version_info[:2], _packages())).encode())
     folders = [entry for entry in PACKAGE.iterdir() if entry.name not in _RIM]
     for path in sorted(path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*.py"))):
         if path.suffix == ".py":
-            found.update(f"{path.relative_to(PACKAGE)}\n".encode() + path.read_bytes())
-    return found.hexdigest()
+            digest.update(f"{path.relative_to(PACKAGE)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _packages() -> list[str]:

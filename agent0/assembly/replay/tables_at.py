@@ -83,12 +83,12 @@ def known_tables(names: tuple[str, ...] = ()) -> dict[str, "Table"]:
     from agent0.projections import tables
 
     load_plugins()
-    known = tables()
+    definitions = tables()
     for name in names:
-        if name not in known:
-            hint = nearest(name, list(known))
+        if name not in definitions:
+            hint = nearest(name, list(definitions))
             raise NotFoundError(f"There is no table {name[:80]!r}.", hint, "See: agent0 projections list")
-    return {name: known[name] for name in names or known}
+    return {name: definitions[name] for name in names or definitions}
 
 
 def moment(text: str) -> datetime:
@@ -98,11 +98,11 @@ def moment(text: str) -> datetime:
         ConfigError: it is none.
     """
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError as error:
         fix = "Write it as in 2026-11-21T14:30:00Z or 2026-11-21."
         raise ConfigError(f"{text[:80]!r} is no time.", f"{error}.", fix) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def _require_free(settings: Settings, path: Path) -> None:
@@ -120,22 +120,22 @@ async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_Past
         yield _archived(archive)
         return
     async with reading_log(settings) as log:
-        known, info = seal_file(settings).read(), await log.info()
-        yield _Past(known.identity or info.created, known.first, info.last_seq, history(settings, log))
+        recorded, info = seal_file(settings).read(), await log.info()
+        yield _Past(recorded.identity or info.created, recorded.first, info.last_seq, history(settings, log))
 
 
 def _archived(path: Path) -> _Past:
     from agent0.infra.integrity.archive import events_of, manifest_of
     from agent0.infra.integrity.archive_place import open_archive
 
-    place = open_archive(path)
-    held = manifest_of(place)
+    storage = open_archive(path)
+    manifest = manifest_of(storage)
 
     async def read(after: int, until: int) -> AsyncIterator[Bodies]:
-        for chunk in events_of(place, held, after, until):
+        for chunk in events_of(storage, manifest, after, until):
             yield chunk
 
-    return _Past(held.created, held.first, held.last, read)
+    return _Past(manifest.created, manifest.first, manifest.last, read)
 
 
 def _until(past: _Past, seq: int) -> int:
@@ -158,7 +158,7 @@ async def _events(past: _Past, until: int, time: datetime | None, report: Report
     began, everything = monotonic(), until - past.first + 1
     async with aclosing(past.read(past.first - 1, until)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks:
-            kept = [*takewhile(lambda one: not _later(one[1], time), chunk)] if time else chunk
+            kept = [*takewhile(lambda pair: not _later(pair[1], time), chunk)] if time else chunk
             if kept:
                 yield kept
                 report(Progress(kept[-1][0] - past.first + 1, everything, monotonic() - began))

@@ -144,11 +144,11 @@ class Selection:
     tag: str = ""
 
 
-async def select_runs(settings: Settings, log: "Log", selection: Selection, now: str) -> list[Deletion]:
-    """What would be deleted by ``selection``, the largest first; with those that others need. ``now``: ISO 8601."""
+async def select_runs(settings: Settings, log: "Log", selection: Selection, at: str) -> list[Deletion]:
+    """What would be deleted by ``selection``, the largest first; with those that others need. ``at``: ISO 8601."""
     from datetime import datetime
 
-    moment = datetime.fromisoformat(now)
+    moment = datetime.fromisoformat(at)
     with reading(settings) as db:
         rows = [row for row in list_runs(db, ALL, hidden=True) if row["status"] in OVER]
     old = [

@@ -32,31 +32,31 @@ class Submission:
     seed: int | None = None
 
 
-def submitted(db: sqlite3.Connection, artifacts: "FileArtifacts", asked: Submission, by: str = "") -> Recorded:
+def submitted(db: sqlite3.Connection, artifacts: "FileArtifacts", submission: Submission, by: str = "") -> Recorded:
     """The event that asks a student to solve a task; ``by`` is whose doing it is.
 
     Raises:
         ConfigError: the question is none, or the run has no such domain.
         NotFoundError: no such student, or its weights are gone. OperationError: a teacher's.
     """
-    run, held = present_student(db, asked.model)
+    run, checkpoint = present_student(db, submission.model)
     config = show_run(db, run)["config"]
     domains = RunConfig.recorded(config).curriculum.domains
-    if asked.domain and asked.domain not in domains:
-        raise ConfigError(f"Run {run} has no domain {asked.domain[:80]!r}.", f"Known: {', '.join(domains)}.")
-    task, problem = read_question(asked.question, asked.domain or domains[0])
+    if submission.domain and submission.domain not in domains:
+        raise ConfigError(f"Run {run} has no domain {submission.domain[:80]!r}.", f"Known: {', '.join(domains)}.")
+    task, problem = read_question(submission.question, submission.domain or domains[0])
     if task is None:
         raise ConfigError("The question cannot be asked.", f"There is {problem}." if problem else "")
     event = TaskSubmitted(
         task=TASK,
         attempt=ATTEMPT,
         source=run,
-        student=held["checkpoint"],
-        adapter=adapter_of(artifacts, f"{run}/{held['checkpoint']}", held),
+        student=checkpoint["checkpoint"],
+        adapter=adapter_of(artifacts, f"{run}/{checkpoint['checkpoint']}", checkpoint),
         proposal=task,
-        expected=asked.expected.strip(),
+        expected=submission.expected.strip(),
         config=config,
-        seed=secrets.randbits(31) if asked.seed is None else asked.seed,
+        seed=secrets.randbits(31) if submission.seed is None else submission.seed,
         by=by,
     )
     return recorded(f"{PREFIX}{secrets.token_hex(3)}", event)

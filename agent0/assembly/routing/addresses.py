@@ -12,8 +12,8 @@ USUAL = str(ModelSettings.model_fields["ollama_url"].default)
 
 def ollama_address(actor: ActorConfig, settings: Settings) -> str:
     """Where the Ollama of ``actor`` is: what these settings say, else what its run was started with."""
-    given = settings.models.ollama_url
-    return actor.base_url if actor.base_url and given == USUAL else given
+    address = settings.models.ollama_url
+    return actor.base_url if actor.base_url and address == USUAL else address
 
 
 def with_addresses(settings: Settings) -> RunConfig:

@@ -26,9 +26,9 @@ async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[s
 
     actor = actor_of(settings, role)
     if not actor.provider:
-        place = "run.verification.judge.provider" if role == "judge" else f"run.{role}.provider"
-        fix = f"Name one: --set {place}=ollama/MODEL; or ask another role: --role."
-        raise ConfigError(f"The {role} has no model.", f"The setting {place} is empty.", fix)
+        setting = "run.verification.judge.provider" if role == "judge" else f"run.{role}.provider"
+        fix = f"Name one: --set {setting}=ollama/MODEL; or ask another role: --role."
+        raise ConfigError(f"The {role} has no model.", f"The setting {setting} is empty.", fix)
     check_routing(settings)
     sampling = Sampling(actor.temperature, max_tokens=actor.max_tokens)
     async with open_log(settings, make=True) as log:
@@ -48,11 +48,11 @@ def actor_of(settings: Settings, role: str) -> ActorConfig:
     Raises:
         ConfigError: no such role.
     """
-    known: dict[str, ActorConfig] = {
+    actors: dict[str, ActorConfig] = {
         "teacher": settings.run.teacher,
         "student": settings.run.student.in_rollouts(),
         "judge": settings.run.verification.judge,
     }
-    if role not in known:
-        raise ConfigError(f"There is no role {role!r}.", f"Known: {', '.join(known)}.")
-    return known[role]
+    if role not in actors:
+        raise ConfigError(f"There is no role {role!r}.", f"Known: {', '.join(actors)}.")
+    return actors[role]

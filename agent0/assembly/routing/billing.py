@@ -6,7 +6,7 @@ from agent0.assembly.routing.addresses import with_addresses
 from agent0.assembly.routing.budgets import SCOPES
 from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.routing.strategies import check_strategy
-from agent0.assembly.runtime.stamping import now
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.errors import ConfigError, UnknownPriceError
 from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
 from agent0.settings.router import CompressionSettings
@@ -47,7 +47,10 @@ def stand_ins(actor: ActorConfig, router: RouterSettings) -> list[ActorConfig]:
         ConfigError: a name is no ``provider/model``.
     """
     why, alone = "run.<role>.fallback is a list of them.", {"tokenizer": "", "fallback": ()}
-    return [actor.model_copy(update={**_place(name, router, why), **alone}) for name in getattr(actor, "fallback", ())]
+    return [
+        actor.model_copy(update={**_provider_fields(name, router, why), **alone})
+        for name in getattr(actor, "fallback", ())
+    ]
 
 
 def summarizer_of(plan: CompressionSettings, router: RouterSettings) -> ActorConfig | None:
@@ -65,14 +68,16 @@ def summarizer_of(plan: CompressionSettings, router: RouterSettings) -> ActorCon
     if not name:
         fix = 'Name one that costs nothing: --summarizer, or router.compression.summarizer = "ollama/MODEL".'
         raise ConfigError("No model writes the summaries.", "A stage is summary.", fix)
-    actor = ActorConfig(**_place(name, router, "router.compression.summarizer names the one that writes summaries."))
+    actor = ActorConfig(
+        **_provider_fields(name, router, "router.compression.summarizer names the one that writes summaries.")
+    )
     if vendor := vendor_billing(actor, router):
         what = f"router.compression.summarizer = {name} is refused."
         raise ConfigError(what, f"{vendor} charges for its calls.", "Name a model that costs nothing, as ollama/MODEL.")
     return actor
 
 
-def _place(name: str, router: RouterSettings, why: str) -> dict[str, str]:
+def _provider_fields(name: str, router: RouterSettings, why: str) -> dict[str, str]:
     """Settings of the model ``name`` and of where it is asked; raises ConfigError, because of ``why``, where it names
     none."""
     provider, slash, model = name.partition("/")
@@ -93,8 +98,8 @@ def actors_of(settings: Settings) -> dict[str, ActorConfig]:
 
 def _numbered(named: Mapping[str, ActorConfig], router: RouterSettings) -> Iterator[tuple[str, ActorConfig]]:
     for role, actor in named.items():
-        for number, one in enumerate(stand_ins(actor, router), 1):
-            yield f"{role} fallback {number}", one
+        for number, stand_in in enumerate(stand_ins(actor, router), 1):
+            yield f"{role} fallback {number}", stand_in
 
 
 def check_routing(settings: Settings) -> None:
@@ -129,7 +134,7 @@ def _check_price(actor: ActorConfig, router: RouterSettings) -> None:
     from agent0.infra.gateway.prices import Prices
 
     name = f"{vendor}/{actor.model}"
-    if Prices(router).rates(vendor, actor.model, now()) is None:
+    if Prices(router).rates(vendor, actor.model, utc_now()) is None:
         why = f"router.caps.{capped[0]} caps a budget, and the price table does not have this model."
         fix = f'Name its prices by the setting router.prices."{name}" (input, output: US dollars a million tokens).'
         raise UnknownPriceError(f"Nobody knows what a call to {name} costs.", why, fix)

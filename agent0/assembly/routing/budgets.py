@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 from agent0.assembly.log.access import open_log
-from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.events.budgets import BudgetScope
@@ -22,7 +22,7 @@ def open_ledger(settings: Settings, log: "Log") -> "Ledger":
     """The ledger of ``log``, stamped by this process."""
     from agent0.infra.gateway.ledger import Ledger
 
-    return Ledger(log, recorded, now, settings.router.expiry_s)
+    return Ledger(log, recorded, utc_now, settings.router.expiry_s)
 
 
 def caps(router: RouterSettings) -> Mapping[BudgetScope, int | None]:
@@ -31,17 +31,17 @@ def caps(router: RouterSettings) -> Mapping[BudgetScope, int | None]:
     return {scope: None if usd is None else in_nano(usd) for scope, usd in named.items()}
 
 
-def scope_of(word: str) -> BudgetScope:
+def scope_of(name: str) -> BudgetScope:
     """The scope that a user named.
 
     Raises:
         ConfigError: there is none of this name.
     """
     for scope in SCOPES:
-        if scope == word:
+        if scope == name:
             return scope
-    known = f"Known: {', '.join(SCOPES)}."
-    raise ConfigError(f"There is no budget of a {word!r}.", known, nearest(word, list(SCOPES)))
+    scopes = f"Known: {', '.join(SCOPES)}."
+    raise ConfigError(f"There is no budget of a {name!r}.", scopes, nearest(name, list(SCOPES)))
 
 
 def name_of(settings: Settings, scope: BudgetScope, name: str) -> str:
@@ -53,7 +53,7 @@ def name_of(settings: Settings, scope: BudgetScope, name: str) -> str:
     if name:
         return name
     if scope == "day":
-        return f"{now():%Y-%m-%d}"
+        return f"{utc_now():%Y-%m-%d}"
     if scope == "user":
         return settings.router.user
     raise ConfigError(f"Which {scope}?", fix=f"Name it: agent0 router budget show {scope} NAME")

@@ -20,20 +20,20 @@ def open_cache(settings: Settings) -> "AnswerCache":
 
 @contextmanager
 def _looked_into(settings: Settings) -> Iterator["AnswerCache"]:
-    found = open_cache(settings)
+    cache = open_cache(settings)
     try:
-        yield found
+        yield cache
     finally:
-        found.close()
+        cache.close()
 
 
 def cached_models(settings: Settings) -> list[dict[str, Any]]:
     """What is kept of each model; amounts in nano-dollars."""
-    with _looked_into(settings) as found:
-        return found.models()
+    with _looked_into(settings) as cache:
+        return cache.models()
 
 
 def clear_cache(settings: Settings) -> int:
     """Drop all answers that are kept; returns how many there were."""
-    with _looked_into(settings) as found:
-        return found.clear()
+    with _looked_into(settings) as cache:
+        return cache.clear()

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent0.assembly.routing.billing import check_routing, stand_ins, vendor_billing
 from agent0.assembly.routing.strategies import entry_of, rules_of
-from agent0.assembly.runtime.stamping import now
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.errors import ConfigError
 from agent0.events.base import sha256
 from agent0.events.values import Turn
@@ -27,14 +27,14 @@ def dry_route(settings: Settings, role: str, text: str, confidence: float | None
     check_routing(settings)
     request = GenerateRequest((Turn(role="user", content=text),), Sampling(max_tokens=actor.max_tokens))
     chain = [actor, *stand_ins(actor, settings.router)]
-    options = tuple(_option(one, request, settings.router, actor.routing.right) for one in chain)
-    answers = {one.model: Answer(one.model, one.model, confidence, one.cost) for one in options}
+    options = tuple(_option(link, request, settings.router, actor.routing.right) for link in chain)
+    answers = {option.model: Answer(option.model, option.model, confidence, option.cost) for option in options}
     draw = int(sha256(text)[:8], 16) / 2**32
     walked = walk(entry_of(actor.routing.strategy).decide, Recorded(options, answers, draw), rules_of(actor.routing))
     return {
         "role": role,
         "strategy": actor.routing.strategy,
-        "models": [{"model": one.model, "most": one.cost, "right": one.right} for one in options],
+        "models": [{"model": option.model, "most": option.cost, "right": option.right} for option in options],
         "steps": [{"ask": step.ask, "give": step.give, "reason": step.reason} for step in walked.steps],
         "most": walked.cost,
     }
@@ -49,17 +49,17 @@ _PLACES = {
 
 def _actor(settings: Settings, role: str) -> TeacherConfig | JudgeConfig | RoutedStudentConfig:
     student = settings.run.student.in_rollouts()
-    known: dict[str, TeacherConfig | JudgeConfig | RoutedStudentConfig] = {
+    configured: dict[str, TeacherConfig | JudgeConfig | RoutedStudentConfig] = {
         **({"student": student} if isinstance(student, RoutedStudentConfig) else {}),
         "teacher": settings.run.teacher,
         "judge": settings.run.verification.judge,
     }
-    if role not in known:
+    if role not in configured:
         fix = "A student has one where run.student.distil_from names models."
-        raise ConfigError(f"A {role!r} has no strategy.", f"Known: {', '.join(known)}.", fix)
-    if not known[role].routing.strategy:
+        raise ConfigError(f"A {role!r} has no strategy.", f"Known: {', '.join(configured)}.", fix)
+    if not configured[role].routing.strategy:
         raise ConfigError(f"The {role} has no strategy.", "", f"Set {_PLACES[role]}.strategy: agent0 router strategies")
-    return known[role]
+    return configured[role]
 
 
 def _option(actor: ActorConfig, request: GenerateRequest, router: RouterSettings, right: dict[str, float]) -> Option:
@@ -70,7 +70,7 @@ def _option(actor: ActorConfig, request: GenerateRequest, router: RouterSettings
     name = f"{vendor or actor.provider}/{actor.model}".rstrip("/")
     if not vendor:
         return Option(name, 0, right.get(name))
-    rates = Prices(router).rates(vendor, actor.model, now())
+    rates = Prices(router).rates(vendor, actor.model, utc_now())
     if rates is None:
         return Option(name, None, right.get(name))
     most = most_cost(prompt_bytes(request), request.sampling.max_tokens, rates.read, rates.written, rates.fee)

@@ -8,7 +8,7 @@ from agent0.assembly.routing.billing import USAGE, stand_ins, summarizer_of, ven
 from agent0.assembly.routing.budgets import SCOPES, caps, open_ledger
 from agent0.assembly.routing.compressing import shortening_of
 from agent0.assembly.routing.strategies import entry_of, rules_of
-from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.errors import ConfigError
 from agent0.ports.models import Model
 from agent0.ports.storage import Artifacts
@@ -61,7 +61,7 @@ class Gates:
             return model
         role = ROLES.get(type(actor).__name__, "")
         links = [self._link(actor, model, role, self._log)]
-        links += [self._link(one, self._open(one), "fallback", self._log) for one in chain]
+        links += [self._link(fallback, self._open(fallback), "fallback", self._log) for fallback in chain]
         routing = getattr(actor, "routing", RoutingConfig())
         if not routing.strategy:
             from agent0.infra.gateway.gateway import Gateway
@@ -96,8 +96,8 @@ class Gates:
         vendor, usage = vendor_billing(actor, router), USAGE[actor.provider]
         named = {"thinking": actor.thinking, "template": actor.template_arguments}
         setup = json.dumps({key: value for key, value in named.items() if value}, sort_keys=True)
-        place, setup = actor.base_url, "" if setup == "{}" else setup
-        return Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, place=place, setup=setup)
+        location, setup = actor.base_url, "" if setup == "{}" else setup
+        return Remote(vendor, actor.model, role, router.user, caps(router), usage=usage, location=location, setup=setup)
 
     def close(self) -> None:
         """Close the cache."""
@@ -125,7 +125,7 @@ class Gates:
         if self._books is None:
             router = self._settings.router
             ledger, pins = open_ledger(self._settings, log), Pins(log, router.pin)
-            self._books = Books(ledger, Prices(router), log, self._artifacts, recorded, now, pins)
+            self._books = Books(ledger, Prices(router), log, self._artifacts, recorded, utc_now, pins)
         return self._books
 
     def _opened_cache(self) -> "AnswerCache":
@@ -144,7 +144,7 @@ class Gates:
                 from agent0.infra.gateway.compression.summary import Store
 
                 owner = f"{writer.provider} {writer.base_url}".rstrip()
-                store = Store(self._opened_cache(), now, owner, writer.model)
+                store = Store(self._opened_cache(), utc_now, owner, writer.model)
             self._shortening = shortening_of(router.compression, writer, self._open, store)
         return self._shortening
 

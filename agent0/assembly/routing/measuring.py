@@ -23,9 +23,9 @@ def measure_of(routing: RoutingConfig, actor: ActorConfig) -> Measure:
 
 def _features(request: GenerateRequest, written: Generation) -> dict[str, float]:
     """Signals of the turn, and of the verifier that needs no right answer."""
-    found, answer = turn_signals(request, written), answer_of(written.text)
+    features, answer = turn_signals(request, written), answer_of(written.text)
     solved = None if answer is None else solves(question_of(request.turns), answer)
-    return found | ({} if solved is None else {"verified": float(solved)})
+    return features | ({} if solved is None else {"verified": float(solved)})
 
 
 def _critique(actor: ActorConfig) -> Critique:
@@ -35,10 +35,10 @@ def _critique(actor: ActorConfig) -> Critique:
         answer = answer_of(written.text)
         if answer is None:
             return None
-        said = (*request.turns, Turn(role="assistant", content=written.text, token_ids=written.token_ids))
+        turns = (*request.turns, Turn(role="assistant", content=written.text, token_ids=written.token_ids))
         seed = derive_seed(request.sampling.seed, "critique")
         about = {"group": request.group, "task": request.task, "attempt": request.attempt}
-        found = await criticise(model, config, said, answer, seed=seed, adapter=request.adapter, **about)
-        return found.probability
+        critique = await criticise(model, config, turns, answer, seed=seed, adapter=request.adapter, **about)
+        return critique.probability
 
     return ask

@@ -18,9 +18,9 @@ async def probe_ollama(actor: ActorConfig, settings: Settings) -> str:
     from agent0.infra.models.ollama.provider import STUDENT, TEACHER
 
     usual, url = STUDENT if isinstance(actor, StudentConfig) else TEACHER, ollama_address(actor, settings)
-    found = await probe(url, actor.model or usual)
+    line = await probe(url, actor.model or usual)
     note = await try_chat(actor, url, free=not vendor_billing(actor, settings.router))
-    return f"{found}; {note}" if note else found
+    return f"{line}; {note}" if note else line
 
 
 async def probe_openai(actor: ActorConfig, settings: Settings) -> str:
@@ -29,25 +29,25 @@ async def probe_openai(actor: ActorConfig, settings: Settings) -> str:
     from agent0.infra.models.openai.provider import OpenAIServer, key_of
     from agent0.infra.storage.artifacts import FileArtifacts
 
-    asked: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
+    overrides: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
     keyless = False
     try:
         key_of(actor)
     except AuthError:  # that it is missing is said already; whether the server is there can be seen without it
-        asked, keyless = asked | {"key_env": ""}, True
+        overrides, keyless = overrides | {"key_env": ""}, True
     if not Path(actor.tokenizer).expanduser().is_dir():
-        asked |= {"tokenizer": ""}
-    own = actor.model_copy(update=asked)
-    server = OpenAIServer(own, FileArtifacts(settings.home), shared=shared_folder(settings))
+        overrides |= {"tokenizer": ""}
+    changed = actor.model_copy(update=overrides)
+    server = OpenAIServer(changed, FileArtifacts(settings.home), shared=shared_folder(settings))
     try:
-        found = await server.check(trained_rank(actor, settings.run))
+        profile = await server.check(trained_rank(actor, settings.run))
     except AuthError:
         if keyless:
             return actor.base_url
         raise
     finally:
         await server.close()
-    return f"{found.model} at {actor.base_url}"
+    return f"{profile.model} at {actor.base_url}"
 
 
 def shared_folder(settings: Settings) -> Path:

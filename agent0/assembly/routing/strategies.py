@@ -16,10 +16,12 @@ def entry_of(name: str) -> Entry:
         ConfigError: there is none.
     """
     load_plugins()
-    known = strategies()
-    if name not in known:
-        raise ConfigError(f"There is no strategy {name!r}.", f"Known: {', '.join(known)}.", nearest(name, list(known)))
-    return known[name]
+    registered = strategies()
+    if name not in registered:
+        raise ConfigError(
+            f"There is no strategy {name!r}.", f"Known: {', '.join(registered)}.", nearest(name, list(registered))
+        )
+    return registered[name]
 
 
 def rules_of(routing: RoutingConfig) -> Rules:

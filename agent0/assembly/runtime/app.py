@@ -16,7 +16,7 @@ from agent0.assembly.routing.addresses import with_addresses
 from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.assembly.runtime.port_openers import open_ports
-from agent0.assembly.runtime.stamping import code_rev, new_token, now, recorded
+from agent0.assembly.runtime.stamping import code_rev, new_token, recorded, utc_now
 from agent0.config.loading import config_of
 from agent0.events.base import Recorded
 from agent0.events.runs import RunStarted
@@ -88,7 +88,7 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
         evolve=evolve,
         settings=app.settings,
         code_rev=code_rev(),
-        clock=now,
+        clock=utc_now,
         snapshots=state_snapshots(app.settings, app.log),
         lacks=partial(lacks, app.handlers),
     )
@@ -121,16 +121,16 @@ def started(settings: Settings, name: str = "") -> Recorded:
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)
     tools = {"teacher": True, "student": settings.run.student.uses_tools}
-    words = [
+    prompts = [
         prompt(roles[role], d, role, long=kind, tools=tools[role])
         for role in roles
         for d in plan.domains
         for kind in kinds
     ]
     if settings.run.verification.judge.provider:
-        words += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in plan.domains]
+        prompts += [prompt(settings.run.verification.judge.prompts, d, JUDGE) for d in plan.domains]
     if settings.run.student.self_critique:
-        words.append(prompt(roles["student"], ANY, CRITIQUE))
+        prompts.append(prompt(roles["student"], ANY, CRITIQUE))
     title = name or settings.profile
     event = RunStarted(
         name=title,
@@ -139,7 +139,7 @@ def started(settings: Settings, name: str = "") -> Recorded:
         config=config,
         config_sha=digest,
         rules=dict(VERSIONS),
-        prompts={p.name: p.version for p in words},
+        prompts={p.name: p.version for p in prompts},
     )
     return recorded(new_token(title, "run"), event)
 
@@ -147,8 +147,8 @@ def started(settings: Settings, name: str = "") -> Recorded:
 async def until_cancelled(*work: Awaitable[None]) -> None:
     """Run several endless works; the first that fails ends all."""
     async with asyncio.TaskGroup() as group:
-        for one in work:
-            group.create_task(_as_coroutine(one))
+        for awaitable in work:
+            group.create_task(_as_coroutine(awaitable))
 
 
 async def _as_coroutine(work: Awaitable[None]) -> None:

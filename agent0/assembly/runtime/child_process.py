@@ -11,14 +11,14 @@ PATIENCE_S = 60.0
 
 
 @asynccontextmanager
-async def child(module: str, *arguments: str, said: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``python -m module arguments``: what it writes to stderr is added to ``said``. It loads its settings as this
+async def child(module: str, *arguments: str, output: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """``python -m module arguments``: what it writes to stderr is added to ``output``. It loads its settings as this
     process does, and needs the keys that they name. It learns from the end of its stdin that nobody waits any more;
     Ctrl-C reaches it through us alone."""
     from agent0.infra.engine.worker_process import whole_environment
 
     command, pipe = (sys.executable, "-m", module, *arguments), asyncio.subprocess.PIPE
-    with said.open("ab") as errors:
+    with output.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True, env=whole_environment(1)
         )
@@ -36,15 +36,15 @@ async def child(module: str, *arguments: str, said: Path) -> AsyncIterator[async
             process.stdin.close()
 
 
-def size(said: Path) -> int:
+def size(output: Path) -> int:
     """Bytes there are; 0 where there is no such file."""
-    return said.stat().st_size if said.exists() else 0
+    return output.stat().st_size if output.exists() else 0
 
 
-def last_words(said: Path, before: int, code: int) -> str:
+def last_words(output: Path, before: int, code: int) -> str:
     """The last thing that a failed process said (beyond ``before`` bytes), and where the rest is."""
-    fresh = said.read_bytes()[before:].decode(errors="replace")
+    fresh = output.read_bytes()[before:].decode(errors="replace")
     lines = [line for line in fresh.splitlines() if line.strip()]
     last = next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1] if lines else "")
     ended = f"its process was killed by signal {-code}" if code < 0 else f"exit code {code}"
-    return f"{last.removeprefix('error: ')[:500]} ({ended}; {said})".lstrip()
+    return f"{last.removeprefix('error: ')[:500]} ({ended}; {output})".lstrip()

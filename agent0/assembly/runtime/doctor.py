@@ -19,7 +19,7 @@ async def _log(settings: Settings) -> list[Check]:
     """How the log stands; nothing where an external server fails, which a run's own look says."""
     from agent0.infra.log.nats_server import open_server
 
-    if settings.nats.url and any([one.state == "fail" async for one in examine(settings, _SERVER)]):
+    if settings.nats.url and any([check.state == "fail" async for check in examine(settings, _SERVER)]):
         return []
     server = await open_server(settings.home, settings.nats)
     try:
@@ -41,20 +41,18 @@ async def _provisioned(settings: Settings) -> list[Check]:
     try:
         async with open_log(settings, "app") as log:
             await check_log(settings, log, known_handlers().values())
-            found = await log.info()
-            shape = Check(
-                "log streams", "ok", f"{found.last_seq:,} events, {found.bytes / (1 << 20):.1f} MiB, no drift"
-            )
-            return [shape, _room(found.bytes, found.max_bytes), await _denied(settings, log.client)]
+            info = await log.info()
+            shape = Check("log streams", "ok", f"{info.last_seq:,} events, {info.bytes / (1 << 20):.1f} MiB, no drift")
+            return [shape, _room(info.bytes, info.max_bytes), await _denied(settings, log.client)]
     except LogError as error:
         if error.what == "There is no log yet.":
             return [Check("log streams", "warn", "not made yet; the first run makes them", "agent0 log init")]
         raise
 
 
-def _room(held: int, most: int) -> Check:
+def _room(used: int, most: int) -> Check:
     """Of the stream's limit: a full one refuses to store."""
-    share = held / most if most > 0 else 0.0
+    share = used / most if most > 0 else 0.0
     fix = "`agent0 events archive PATH` goes on in a fresh stream; or raise nats.max_bytes, then `agent0 log init`."
     state: State = "warn" if share >= FULL else "ok"
     return Check("log size", state, f"{share:.0%} of nats.max_bytes ({most / (1 << 20):,.0f} MiB)", fix)
@@ -83,9 +81,9 @@ async def _tables(settings: Settings) -> list[Check]:
     if not path.exists():
         return []
     with sqlite.reading(path) as db:
-        (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    if said != "ok":
-        return [Check("tables", "fail", f"{path} is damaged: {said}", "agent0 projections rebuild")]
+        (result,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if result != "ok":
+        return [Check("tables", "fail", f"{path} is damaged: {result}", "agent0 projections rebuild")]
     try:
         async with open_log(settings, "reader") as log:
             with sqlite.explained(path):

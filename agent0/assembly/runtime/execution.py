@@ -12,7 +12,7 @@ from agent0.assembly.runtime.app import App, open_app, run_handlers
 from agent0.assembly.runtime.port_openers import benchmark_files
 from agent0.assembly.runtime.progress import Progress
 from agent0.assembly.runtime.read_models import catch_up, reading, run_projector
-from agent0.assembly.runtime.stamping import now, recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require
 from agent0.assembly.validate.run_config import check_names
@@ -120,7 +120,7 @@ async def _opened(stack: contextlib.AsyncExitStack, settings: Settings, observer
 async def append_begin(log: Log, begin: Recorded | None, observer: Observer, news: str) -> None:
     """Append ``begin``, stamped now since getting ready took its time, and say ``news``."""
     if begin:
-        await log.append([begin.model_copy(update={"time": now()})])
+        await log.append([begin.model_copy(update={"time": utc_now()})])
     if news:
         observer.say(news)
 
@@ -137,10 +137,11 @@ async def pause_abandoned(settings: Settings, log: Log, run: str, observer: Obse
             if row["status"] == "running" and row["run"] != run
         ]
     if left and await log.server.alone():
-        await log.append([recorded(one, RunPaused(reason="nobody carried it")) for one in left])
-        for one in left:
+        await log.append([recorded(abandoned, RunPaused(reason="nobody carried it")) for abandoned in left])
+        for abandoned in left:
             observer.say(
-                f"Run {one} was left running and nobody carried it: paused. {resume_command(one)}", warning=True
+                f"Run {abandoned} was left running and nobody carried it: paused. {resume_command(abandoned)}",
+                warning=True,
             )
 
 
@@ -196,7 +197,7 @@ async def _pause(log: Log, run: str, error: BaseException, observer: Observer) -
     by_hand = isinstance(error, asyncio.CancelledError)
     paused = RunPaused(reason="stopped by hand" if by_hand else "its process failed")
     with contextlib.suppress(Agent0Error):  # what went wrong before is what a person must hear
-        states = [one.type async for one in log.read(run, ("RunStarted", "RunResumed", *_ENDS))]
+        states = [stored.type async for stored in log.read(run, ("RunStarted", "RunResumed", *_ENDS))]
         if not states or states[-1] in _ENDS:
             return
         await log.append([recorded(run, paused)])

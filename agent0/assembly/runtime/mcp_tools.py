@@ -26,18 +26,20 @@ async def mcp_tools(settings: Settings, sandbox: Sandbox) -> dict[str, Tool]:
         ConfigError: a server that is not configured well, whose tools are not the trusted ones, or have a name twice.
         DependencyError: one that does not answer, or the package mcp is not installed.
     """
-    found: dict[str, Tool] = {}
+    offered: dict[str, Tool] = {}
     for name, server in settings.mcp.servers.items():
         for entry in await _trusted_tools(settings, name, server, sandbox):
-            if entry.name in found or entry.name in tools():
+            if entry.name in offered or entry.name in tools():
                 why = f"One of them is offered by MCP server {name}."
                 raise ConfigError(f"Two tools are named {entry.name}.", why, "Give the server another name.")
-            found[entry.name] = entry
-    missing = [name for name in settings.run.student.tools if name.startswith(MCP) and name not in found]
+            offered[entry.name] = entry
+    missing = [name for name in settings.run.student.tools if name.startswith(MCP) and name not in offered]
     if missing:
-        why = f"MCP servers offer: {', '.join(found) or 'nothing'}."
-        raise ConfigError(f"run.student.tools: there is no {missing[0][:80]!r}.", why, nearest(missing[0], list(found)))
-    return found
+        why = f"MCP servers offer: {', '.join(offered) or 'nothing'}."
+        raise ConfigError(
+            f"run.student.tools: there is no {missing[0][:80]!r}.", why, nearest(missing[0], list(offered))
+        )
+    return offered
 
 
 async def _trusted_tools(settings: Settings, name: str, server: McpServer, sandbox: Sandbox) -> list[Any]:
@@ -68,12 +70,12 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
 
     servers = settings.mcp.servers
     if name not in servers:
-        known = f"Configured: {', '.join(servers) or 'none'}."
-        raise NotFoundError(f"There is no MCP server {name[:40]!r}.", known, nearest(name, list(servers)))
+        configured = f"Configured: {', '.join(servers) or 'none'}."
+        raise NotFoundError(f"There is no MCP server {name[:40]!r}.", configured, nearest(name, list(servers)))
     if servers[name].transport == "http":
         return _shown(name, servers[name], await _list(settings, name, None))
-    one = settings.model_copy(update={"sandbox": settings.sandbox.model_copy(update={"workers": 1})})
-    sandbox = await open_port("sandbox", one, FileArtifacts(settings.home))
+    single = settings.model_copy(update={"sandbox": settings.sandbox.model_copy(update={"workers": 1})})
+    sandbox = await open_port("sandbox", single, FileArtifacts(settings.home))
     try:
         return _shown(name, servers[name], await _list(settings, name, sandbox))
     finally:
@@ -94,7 +96,9 @@ def _shown(name: str, server: McpServer, listing: "Listing") -> dict[str, Any]:
         "digest": listing.digest,
         "trust": server.trust,
         "trusted": server.trust == listing.digest,
-        "tools": [{"name": one.name, "description": one.words, "schema": dict(one.schema)} for one in listing.tools],
+        "tools": [
+            {"name": tool.name, "description": tool.description, "schema": dict(tool.schema)} for tool in listing.tools
+        ],
     }
 
 

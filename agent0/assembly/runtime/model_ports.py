@@ -66,13 +66,13 @@ class OpenTrainers:
 
     def open(self, actor: ActorConfig) -> Trainer:
         """The trainer of ``actor``'s model."""
-        found = provider_of(actor)
-        if found.train is None:
+        provider = provider_of(actor)
+        if provider.train is None:
             fix = "Choose another provider, or set run.training.<role>.enabled = false."
-            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", fix=fix)
+            raise ConfigError(f"Models of provider {provider.name} cannot be trained here.", fix=fix)
         key = _weights(actor)
         if key not in self._open:
-            self._open[key] = found.train(actor, self._settings, self._artifacts)
+            self._open[key] = provider.train(actor, self._settings, self._artifacts)
         return self._open[key]
 
     async def close(self) -> None:
@@ -126,8 +126,8 @@ def _routing(actor: ActorConfig) -> str:
     return routing.model_dump_json() if routing else ""
 
 
-async def _close(held: dict[Hashable, Any]) -> None:
-    while held:
-        _, one = held.popitem()
-        if close := getattr(one, "close", None):
+async def _close(ports: dict[Hashable, Any]) -> None:
+    while ports:
+        _, port = ports.popitem()
+        if close := getattr(port, "close", None):
             await close()

@@ -40,15 +40,15 @@ def load_plugins() -> tuple[str, ...]:
     Raises:
         ConfigError: a plugin that cannot be imported.
     """
-    found = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
-    for point in found:
+    points = sorted(entry_points(group=PLUGINS), key=lambda point: point.name)
+    for point in points:
         try:
             point.load()
         except (ImportError, AttributeError, SyntaxError, TypeError, ValueError) as error:
             why = f"{type(error).__name__}: {error}."
             fix = f"Update or uninstall {point.dist.name if point.dist else point.value}."
             raise ConfigError(f"The plugin {point.name} cannot be loaded.", why, fix) from error
-    return tuple(point.name for point in found)
+    return tuple(point.name for point in points)
 
 
 def with_plugin_files(settings: Settings) -> Settings:
@@ -115,11 +115,11 @@ def _registered(path: Path, source: bytes) -> Keys:
     _execute(path, source)
     adds: Keys = []
     for registry in REGISTRIES:
-        held = before.get(id(registry), {})
+        earlier = before.get(id(registry), {})
         for key, entry in registry.entries.items():
-            if key in held and held[key] is not entry:
+            if key in earlier and earlier[key] is not entry:
                 raise _taken(path, registry.what, key)
-            if key not in held:
+            if key not in earlier:
                 adds.append((registry, key))
     _check_features(path, adds)
     if not adds:
@@ -133,14 +133,14 @@ def _check_features(path: Path, adds: Keys) -> None:
     from agent0.rewards import Reward, rewards
     from agent0.rewards.features import features
 
-    own = [registry.entries[key] for registry, key in adds]
-    for entry in (one for one in own if isinstance(one, Reward)):
-        held = [one for one in rewards(entry.role).values() if one not in own]
-        known = sorted({*features(entry.role), *(name for one in held for name in one.reads)})
+    added = [registry.entries[key] for registry, key in adds]
+    for entry in (entry for entry in added if isinstance(entry, Reward)):
+        others = [entry for entry in rewards(entry.role).values() if entry not in added]
+        feature_names = sorted({*features(entry.role), *(name for reward in others for name in reward.reads)})
         for name in entry.reads:
-            if name not in known:
+            if name not in feature_names:
                 what = f"The plugin {path.name}: the reward {entry.name} reads {name!r}, which is no feature."
-                raise ConfigError(what, f"Of a {entry.role}: {', '.join(known)}.", nearest(name, known))
+                raise ConfigError(what, f"Of a {entry.role}: {', '.join(feature_names)}.", nearest(name, feature_names))
 
 
 class _Held(SourceLoader):
@@ -189,12 +189,12 @@ def check_plugins(recorded: Mapping[str, str], of: str) -> None:
         ConfigError: a file that is not, or that is another one now.
     """
     for name, digest in recorded.items():
-        held = LOADED.get(name)
-        if held is None:
+        loaded = LOADED.get(name)
+        if loaded is None:
             why, fix = f"It registers what {of} uses (sha256 {digest[:12]}).", f"Add: --plugin PATH/{name}.py"
             raise ConfigError(f"The plugin {name} is not loaded.", why, fix)
-        if held != digest:
-            why = f"This one has sha256 {held[:12]}, that of {of} {digest[:12]}."
+        if loaded != digest:
+            why = f"This one has sha256 {loaded[:12]}, that of {of} {digest[:12]}."
             fix = f"Restore it, or begin anew with this one: agent0 run fork {of} --at EVENT --plugin PATH/{name}.py"
             raise ConfigError(f"The plugin {name} has changed.", why, fix)
 
@@ -202,15 +202,15 @@ def check_plugins(recorded: Mapping[str, str], of: str) -> None:
 def of_session() -> list[str]:
     """Names of rewards, tools, families and verifiers that a program or a notebook declares outside of any file that
     is recorded: no other process has them, and nothing of them is in the log."""
-    found = []
+    names = []
     for registry in REGISTRIES:
         for entry in registry.entries.values():
             made_by = next(
                 (getattr(entry, name) for name in ("score", "run", "sample", "judge") if hasattr(entry, name)), None
             )
             if getattr(made_by, "__module__", "") == "__main__":
-                found.append(str(entry.name))
-    return sorted(found)
+                names.append(str(entry.name))
+    return sorted(names)
 
 
 def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:
@@ -222,8 +222,10 @@ def known_handlers(names: Sequence[str] = ()) -> dict[str, "Handler"]:
     from agent0.handlers import handlers
 
     load_plugins()
-    known = handlers()
+    registered = handlers()
     for name in names:
-        if name not in known:
-            raise ConfigError(f"There is no handler {name!r}.", nearest(name, list(known)), "See: agent0 handlers list")
-    return {name: known[name] for name in names or known}
+        if name not in registered:
+            raise ConfigError(
+                f"There is no handler {name!r}.", nearest(name, list(registered)), "See: agent0 handlers list"
+            )
+    return {name: registered[name] for name in names or registered}

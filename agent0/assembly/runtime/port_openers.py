@@ -111,8 +111,10 @@ async def open_port(
     if name in openers:
         return await openers[name]()
     if name not in makers:
-        known = sorted(["artifacts", "history", *openers, *makers])
-        raise ConfigError(f"A handler wants the port {name!r}, which nothing plays.", f"Known: {', '.join(known)}.")
+        port_names = sorted(["artifacts", "history", *openers, *makers])
+        raise ConfigError(
+            f"A handler wants the port {name!r}, which nothing plays.", f"Known: {', '.join(port_names)}."
+        )
     return makers[name]()
 
 

@@ -159,14 +159,14 @@ class Progress:
         self.retries.feed(recorded)
         if before is None or not _moved_on(before, self.state):
             return None
-        made = self._complete(before, recorded.time)
+        milestone = self._complete(before, recorded.time)
         if self._partial:
             self._partial, self._spent = False, self._spent[:1]
             return None
-        return made
+        return milestone
 
-    def pace(self, now: datetime) -> Pace | None:
-        """Where the run is at ``now``; None before it has started."""
+    def pace(self, moment: datetime) -> Pace | None:
+        """Where the run is at ``moment``; None before it has started."""
         state = self.state
         if state is None:
             return None
@@ -176,7 +176,7 @@ class Progress:
             phase, done, total = PROPOSING, sum(t.proposed for t in state.tasks.values()), state.config.tasks
         elif phase == "tasks":
             done, total = resolved_attempts(state), state.config.tasks * state.config.attempts
-        spent = max((now - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
+        spent = max((moment - self._entered).total_seconds(), 1e-6) if self._entered else 0.0
         rate = done / spent if spent else 0.0
         failing = self.retries.text()
         left = (total - done) / rate if rate and not failing else None
@@ -214,7 +214,7 @@ class Progress:
         seconds = (time - (self._since or time)).total_seconds()
         self._spent.append(seconds)
         score = self._score
-        made = Milestone(
+        milestone = Milestone(
             iteration=finished.iteration,
             accuracy=score.accuracy if score else None,
             tool_use=score.tool_use if score else None,
@@ -227,7 +227,7 @@ class Progress:
             standing=self._standing(finished) if on_ladder(finished.config) else None,
         )
         self._since, self._before, self._score, self._verdict = time, self.events, None, ""
-        return made
+        return milestone
 
     def _standing(self, finished: RunState) -> Standing:
         """Of the newest student that was scored, in this iteration or before."""
@@ -259,18 +259,18 @@ async def taken_up(log: "Log", run: str, snapshots: "Snapshots | None" = None) -
     before its last two scores, which is at least one whole iteration; of any other what it shares with its parent."""
     progress, scores = Progress(), list[int]()
     if snapshots is not None:
-        async for one in log.read(run, ["CheckpointEvaluated"]):
-            scores += [one.seq] * _is_score(one)
-    found = await snapshots.newest(run, scores[-2]) if snapshots is not None and len(scores) > 1 else None
-    if found is None:
+        async for stored in log.read(run, ["CheckpointEvaluated"]):
+            scores += [stored.seq] * _is_score(stored)
+    snapshot = await snapshots.newest(run, scores[-2]) if snapshots is not None and len(scores) > 1 else None
+    if snapshot is None:
         async with aclosing(past_of(log, run)) as past:  # type: ignore[type-var]
-            async for one in past:
-                progress.begin_with(one)
+            async for stored in past:
+                progress.begin_with(stored)
         return progress, 0
-    async for one in log.read(run, NOTED, until=found.seq):
-        progress.note(one)
-    progress.begin_at(found.state)
-    return progress, found.seq
+    async for stored in log.read(run, NOTED, until=snapshot.seq):
+        progress.note(stored)
+    progress.begin_at(snapshot.state)
+    return progress, snapshot.seq
 
 
 def _is_score(recorded: Recorded) -> bool:
@@ -283,13 +283,13 @@ async def followed(log: "Log", run: str, say: Callable[[str], None]) -> Progress
     begin = await log.last_seq(run)
     progress, _ = await taken_up(log, run)
     async with aclosing(log.tail(0, run)) as events:  # type: ignore[type-var]
-        async for one in events:
-            made = progress.feed(one)
-            if made and progress.state:
-                say(milestone_line(made, progress.state.config.iterations))
-            elif one.seq > begin and (line := trouble(one)):
+        async for stored in events:
+            milestone = progress.feed(stored)
+            if milestone and progress.state:
+                say(milestone_line(milestone, progress.state.config.iterations))
+            elif stored.seq > begin and (line := trouble(stored)):
                 say(line)
-            if progress.over and one.seq >= begin:  # what failed may have been resumed since
+            if progress.over and stored.seq >= begin:  # what failed may have been resumed since
                 break
     return progress
 
@@ -301,14 +301,14 @@ def _is_due(state: RunState) -> bool:
 
 def proposing(state: RunState) -> bool:
     """Whether the teacher is at work on the tasks of this iteration and no attempt has begun."""
-    held = state.tasks.values()
-    return any(not t.proposed and not t.closed for t in held) and not any(t.attempts for t in held)
+    task_states = state.tasks.values()
+    return any(not t.proposed and not t.closed for t in task_states) and not any(t.attempts for t in task_states)
 
 
 def resolved_attempts(state: RunState) -> int:
     """Count the attempts of this iteration whose outcome is final; a task without attempts counts as all."""
-    k, held = state.config.attempts, state.tasks.values()
-    return sum(sum(a.resolved for a in t.attempts.values()) if t.accepted else k * t.closed for t in held)
+    k, task_states = state.config.attempts, state.tasks.values()
+    return sum(sum(a.resolved for a in t.attempts.values()) if t.accepted else k * t.closed for t in task_states)
 
 
 def frontier(state: RunState) -> float | None:
@@ -349,28 +349,29 @@ def trouble(recorded: Recorded) -> str:
     return ""
 
 
-def milestone_line(made: Milestone, iterations: int) -> str:
+def milestone_line(milestone: Milestone, iterations: int) -> str:
     """Format a milestone as one line of text."""
-    return "  ".join(_words(made, iterations))
+    return "  ".join(_parts(milestone, iterations))
 
 
-def _words(made: Milestone, iterations: int) -> Iterator[str]:
-    yield "untrained         " if made.iteration < 0 else f"iteration {iteration_of(made.iteration, iterations):<8}"
-    yield from _ladder_words(made.standing, made.iteration) if made.standing else _score_words(made)
-    yield f"{made.seconds:.0f} s"
-    if made.left_s is not None:
-        yield f"{duration(made.left_s)} left"
-    if made.verdict not in ("", "promoted"):
-        yield f"({made.verdict})"
+def _parts(milestone: Milestone, iterations: int) -> Iterator[str]:
+    number = iteration_of(milestone.iteration, iterations)
+    yield "untrained         " if milestone.iteration < 0 else f"iteration {number:<8}"
+    yield from _ladder_words(milestone.standing, milestone.iteration) if milestone.standing else _score_words(milestone)
+    yield f"{milestone.seconds:.0f} s"
+    if milestone.left_s is not None:
+        yield f"{duration(milestone.left_s)} left"
+    if milestone.verdict not in ("", "promoted"):
+        yield f"({milestone.verdict})"
 
 
-def _score_words(made: Milestone) -> Iterator[str]:
-    yield f"validation {_number(made.accuracy)}"
-    yield f"tool use {_number(made.tool_use)}"
-    if made.iteration >= 0:
-        yield f"frontier {_number(made.frontier)}"
-        yield f"reward {_number(made.reward)}"
-    yield f"{made.events:,} events"
+def _score_words(milestone: Milestone) -> Iterator[str]:
+    yield f"validation {_number(milestone.accuracy)}"
+    yield f"tool use {_number(milestone.tool_use)}"
+    if milestone.iteration >= 0:
+        yield f"frontier {_number(milestone.frontier)}"
+        yield f"reward {_number(milestone.reward)}"
+    yield f"{milestone.events:,} events"
 
 
 def _ladder_words(at: Standing, iteration: int) -> Iterator[str]:

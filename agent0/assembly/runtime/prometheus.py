@@ -72,22 +72,22 @@ class Tables(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every metric."""
-        found: list[Metric] = []
+        metrics: list[Metric] = []
         try:
             with reading(self._settings) as db:
                 db.execute("BEGIN")  # all of one scrape as of one moment
-                found = [*_tools(usage(db)), *_models(db), *_counted(db), _position(db)]
+                metrics = [*_tools(usage(db)), *_models(db), *_counted(db), _position(db)]
         except (Agent0Error, sqlite3.Error):
-            found = []
-        yield GaugeMetricFamily("agent0_tables_readable", "Whether the read models can be read.", float(bool(found)))
-        yield from found
+            metrics = []
+        yield GaugeMetricFamily("agent0_tables_readable", "Whether the read models can be read.", float(bool(metrics)))
+        yield from metrics
 
 
 def registry(settings: Settings) -> CollectorRegistry:
     """A registry of its own: what other libraries register about this process is not about the log."""
-    made = CollectorRegistry()
-    made.register(Tables(settings))
-    return made
+    created = CollectorRegistry()
+    created.register(Tables(settings))
+    return created
 
 
 def exposition(settings: Settings) -> str:
@@ -188,11 +188,11 @@ def _models(db: sqlite3.Connection) -> Iterator[Metric]:
         f"SELECT substr(model, 1, instr(model, '/') - 1) AS provider, role, {sums} FROM model_usage"  # noqa: S608
         " WHERE calls > 0 GROUP BY 1, role",
     )
-    for place, (name, (_, about)) in enumerate(_MODELS.items(), 2):
+    for index, (name, (_, about)) in enumerate(_MODELS.items(), 2):
         family = CounterMetricFamily(name, about, labels=["provider", "role"])
         for row in rows:
             provider, role, *_ = values = [*row.values()]
-            family.add_metric([provider, role], values[place] or 0)
+            family.add_metric([provider, role], values[index] or 0)
         yield family
 
 

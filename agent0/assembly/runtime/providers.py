@@ -89,11 +89,11 @@ def provider_of(actor: ActorConfig) -> Provider:
     Raises:
         ConfigError: no such provider, or it has no switch that the actor sets.
     """
-    found: Provider = named("provider", actor.provider, providers())
-    if why := found.unswitched(actor):
+    provider: Provider = named("provider", actor.provider, providers())
+    if why := provider.unswitched(actor):
         fix = "Leave it out, or name another provider."
-        raise ConfigError(f"Provider {found.name} cannot do what thinking or template_arguments asks.", why, fix)
-    return found
+        raise ConfigError(f"Provider {provider.name} cannot do what thinking or template_arguments asks.", why, fix)
+    return provider
 
 
 def check_models(run: RunConfig) -> None:
@@ -108,11 +108,13 @@ def check_models(run: RunConfig) -> None:
             check(actor)
 
 
-def named(what: str, name: str, known: dict[str, Any]) -> Any:
-    """The entry ``name`` of ``known``; raises ConfigError where there is none."""
-    if name not in known:
-        raise ConfigError(f"There is no {what} {name!r}.", f"Known: {', '.join(known)}.", nearest(name, list(known)))
-    return known[name]
+def named(what: str, name: str, entries: dict[str, Any]) -> Any:
+    """The entry ``name`` of ``entries``; raises ConfigError where there is none."""
+    if name not in entries:
+        raise ConfigError(
+            f"There is no {what} {name!r}.", f"Known: {', '.join(entries)}.", nearest(name, list(entries))
+        )
+    return entries[name]
 
 
 def _check_packages(_: ActorConfig) -> None:

@@ -46,10 +46,10 @@ async def open_views(settings: Settings, log: "Log") -> "Views":
     from agent0.projections import Views, tables
 
     plugins.load_plugins()
-    known, info = seal_file(settings).read(), await log.info()
-    require(extent(info, known, 0))
-    identity = known.identity or info.created
-    return Views(settings.home / "tables", sqlite.connect, tables(), identity, known.first)
+    recorded, info = seal_file(settings).read(), await log.info()
+    require(extent(info, recorded, 0))
+    identity = recorded.identity or info.created
+    return Views(settings.home / "tables", sqlite.connect, tables(), identity, recorded.first)
 
 
 def live_path(settings: Settings) -> Path:
@@ -202,13 +202,13 @@ async def log_and_views(settings: Settings) -> AsyncIterator[tuple["Log", "Views
 
 async def _check(settings: Settings, projector: "Projector", log: "Log") -> None:
     """The tables must have been made from this very history."""
-    held, archives = projector.position, seal_file(settings).read().archives
+    current, archives = projector.position, seal_file(settings).read().archives
     last = await log.last_seq()
-    if archives and held.seq <= archives[-1].before:
-        id_there: str | None = held.event  # in an archive, from whose seal the log goes on
+    if archives and current.seq <= archives[-1].before:
+        id_there: str | None = current.event  # in an archive, from whose seal the log goes on
     else:
-        id_there = await _id_at(log, held.seq) if held.event and held.seq <= last else None
-    projector.check(last, id_there, held)
+        id_there = await _id_at(log, current.seq) if current.event and current.seq <= last else None
+    projector.check(last, id_there, current)
 
 
 async def _id_at(log: "Log", seq: int) -> str:

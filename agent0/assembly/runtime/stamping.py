@@ -20,7 +20,7 @@ GIT_S = 5.0
 
 def recorded(run: str, event: Event) -> Recorded:
     """``event`` as a person's doing, to be appended."""
-    return record(event, run=run, time=now(), code_rev=code_rev())
+    return record(event, run=run, time=utc_now(), code_rev=code_rev())
 
 
 def new_token(title: str, otherwise: str) -> str:
@@ -35,12 +35,12 @@ def code_rev() -> str:
     """Version and, in a checkout, the commit that wrote an event: ``0.1.0+0f3c2d1abcde.dirty`` where files that git
     follows differ from it, ``.clean`` where none does, neither where git cannot be asked."""
     try:
-        found = installed_version()
+        revision = installed_version()
     except PackageNotFoundError:
-        found = "source"
+        revision = "source"
     root = Path(__file__).resolve().parents[3]
     commit = _commit(root / ".git")
-    return f"{found}+{commit[:12]}{_state(root)}" if commit else found
+    return f"{revision}+{commit[:12]}{_state(root)}" if commit else revision
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def _state(root: Path) -> str:
     git = shutil.which("git")
     if git is None:
         return ""
-    words = [git, "--no-optional-locks", "-C", str(root), "diff", "--quiet", "--no-ext-diff"]
+    arguments = [git, "--no-optional-locks", "-C", str(root), "diff", "--quiet", "--no-ext-diff"]
     try:
-        done = subprocess.run([*words, "HEAD", "--"], env={}, capture_output=True, timeout=GIT_S, check=False)  # noqa: S603 - no shell
+        done = subprocess.run([*arguments, "HEAD", "--"], env={}, capture_output=True, timeout=GIT_S, check=False)  # noqa: S603 - no shell
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return {0: ".clean", 1: ".dirty"}.get(done.returncode, "")
@@ -92,9 +92,9 @@ def _commit(git: Path) -> str:
 def _packed(packed: Path, name: str) -> str:
     """The commit of a ref that git has packed with others."""
     lines = (line.split(" ") for line in packed.read_text().splitlines())
-    return next((words[0] for words in lines if words[1:] == [name]), "")
+    return next((fields[0] for fields in lines if fields[1:] == [name]), "")
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     """Return the current time in UTC, which stamps events."""
     return datetime.now(UTC)

@@ -14,28 +14,28 @@ class Calm:
     """Ends of alarms that are not sent yet, oldest first: each may be raised again until ``calm`` has passed."""
 
     calm: timedelta
-    held: tuple[Recorded, ...] = ()
+    ends: tuple[Recorded, ...] = ()
 
-    def take(self, events: Iterable[Recorded], now: datetime) -> "tuple[list[Recorded], Calm]":
-        """Take in ``events``: what is to be sent as of ``now``, of what was held before too, and what is held since."""
-        held, out = list(self.held), list[Recorded]()
-        for one in events:
-            out += _over(held, one.time - self.calm)
-            match one.event:
+    def take(self, events: Iterable[Recorded], moment: datetime) -> "tuple[list[Recorded], Calm]":
+        """Take in ``events``: what is to be sent as of ``moment``, of what waited before too, and what waits since."""
+        ends, out = list(self.ends), list[Recorded]()
+        for stored in events:
+            out += _over(ends, stored.time - self.calm)
+            match stored.event:
                 case AlarmResolved() if self.calm:
-                    held.append(one)
-                case AlarmRaised() if again := [end for end in held if _same(end, one)]:
-                    held = [end for end in held if end not in again]
+                    ends.append(stored)
+                case AlarmRaised() if again := [end for end in ends if _same(end, stored)]:
+                    ends = [end for end in ends if end not in again]
                 case _:
-                    out.append(one)
-        out += _over(held, now - self.calm)
-        return out, Calm(self.calm, tuple(held))
+                    out.append(stored)
+        out += _over(ends, moment - self.calm)
+        return out, Calm(self.calm, tuple(ends))
 
 
-def _over(held: list[Recorded], until: datetime) -> Iterator[Recorded]:
+def _over(ends: list[Recorded], until: datetime) -> Iterator[Recorded]:
     """Take out what has been held since ``until`` or longer."""
-    for end in [one for one in held if one.time <= until]:
-        held.remove(end)
+    for end in [end for end in ends if end.time <= until]:
+        ends.remove(end)
         yield end
 
 

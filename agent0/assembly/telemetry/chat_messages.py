@@ -17,19 +17,19 @@ Message = Callable[[Sequence[Recorded]], bytes]
 def slack_message(news: Sequence[Recorded]) -> bytes:
     """Make the JSON body for a Slack channel that is notified of ``news``. What models wrote mentions no person: the
     characters that make Slack's own marks are escaped, as Slack asks."""
-    lines = [_line(one).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for one in news]
+    lines = [_line(stored).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for stored in news]
     return json.dumps({"text": _within(lines, SLACK_CHARACTERS)}).encode()
 
 
 def discord_message(news: Sequence[Recorded]) -> bytes:
     """Make the JSON body for a Discord channel that is notified of ``news``; it mentions no person."""
-    text = _within([_line(one) for one in news], DISCORD_CHARACTERS)
+    text = _within([_line(stored) for stored in news], DISCORD_CHARACTERS)
     return json.dumps({"content": text, "allowed_mentions": {"parse": []}}).encode()
 
 
-def _line(one: Recorded) -> str:
-    words = " ".join(f"{one.run}: {describe(one)}".split())
-    return words if len(words) <= LINE_CHARACTERS else f"{words[: LINE_CHARACTERS - 1]}…"
+def _line(stored: Recorded) -> str:
+    text = " ".join(f"{stored.run}: {describe(stored)}".split())
+    return text if len(text) <= LINE_CHARACTERS else f"{text[: LINE_CHARACTERS - 1]}…"
 
 
 def _within(lines: Sequence[str], most: int) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent0.assembly.runtime.read_models import NothingError, reading
-from agent0.assembly.runtime.stamping import now
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.assembly.telemetry.calming import Calm
 from agent0.assembly.telemetry.chat_messages import Message, discord_message, slack_message
 from agent0.assembly.telemetry.spans import TOLD, otlp, spans_of
@@ -40,7 +40,7 @@ class _Place:
     """The last event that was dealt with, and the ends of alarms that were not sent yet."""
 
     seq: int
-    held: tuple[Recorded, ...] = ()
+    ends: tuple[Recorded, ...] = ()
 
 
 class Follower:
@@ -54,7 +54,7 @@ class Follower:
         types: Sequence[str],
         send: Send,
         calm_s: float = 0,
-        clock: Callable[[], datetime] = now,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._settings, self.name, self._types, self._send = settings, name, frozenset(types), send
         self._calm, self._clock = timedelta(seconds=calm_s), clock
@@ -82,25 +82,25 @@ class Follower:
         before = self._before()
         rows = await asyncio.to_thread(self._rows, before.seq)
         new = [decode(str(row["body"]), row["seq"]) for row in rows if row["type"] in self._types]
-        news, calm = Calm(self._calm, before.held).take(new, self._clock())
+        news, calm = Calm(self._calm, before.ends).take(new, self._clock())
         if news:
             await self._send(news)
         if rows or news:
-            self._keep(_Place(rows[-1]["seq"] if rows else before.seq, calm.held))
+            self._keep(_Place(rows[-1]["seq"] if rows else before.seq, calm.ends))
         return len(rows) == CHUNK
 
     def _rows(self, after: int) -> list[dict[str, Any]]:
         try:
             with reading(self._settings) as db:
-                found = stored_events(db, after=after, limit=CHUNK)
+                rows = stored_events(db, after=after, limit=CHUNK)
         except NothingError:
             return []
-        return [{**row, "type": json.loads(row["body"])["type"]} for row in found]
+        return [{**row, "type": json.loads(row["body"])["type"]} for row in rows]
 
     def _before(self) -> _Place:
         try:
-            said = json.loads(self._path.read_bytes())
-            return _Place(int(said["seq"]), tuple(decode(body, seq) for seq, body in said.get("held", [])))
+            saved = json.loads(self._path.read_bytes())
+            return _Place(int(saved["seq"]), tuple(decode(body, seq) for seq, body in saved.get("held", [])))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
         try:
@@ -111,11 +111,11 @@ class Follower:
         self._keep(_Place(end))
         return _Place(end)
 
-    def _keep(self, place: _Place) -> None:
+    def _keep(self, position: _Place) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self._path.with_suffix(".tmp")
-        held = [(one.seq, json.loads(one.to_json())) for one in place.held]
-        beside.write_text(json.dumps({"seq": place.seq, "held": held}), encoding="utf-8")
+        ends = [(end.seq, json.loads(end.to_json())) for end in position.ends]
+        beside.write_text(json.dumps({"seq": position.seq, "held": ends}), encoding="utf-8")
         beside.replace(self._path)
 
 
@@ -125,28 +125,28 @@ def followers(settings: Settings) -> list[Follower]:
     Raises:
         ConfigError: the webhook has no secret, or a chat's address is none.
     """
-    plan, found = settings.telemetry, []
+    plan, following = settings.telemetry, []
     if plan.otlp_url:
-        found.append(Follower(settings, "otlp", TOLD, _to_collector(plan.otlp_url)))
+        following.append(Follower(settings, "otlp", TOLD, _to_collector(plan.otlp_url)))
     if plan.webhook_url:
         if not (secret := plan.webhook_secret.get_secret_value()):
             fix = "Set AGENT0_TELEMETRY__WEBHOOK_SECRET."
             raise ConfigError("The webhook has no secret to sign with.", "Its receiver could believe nothing.", fix)
-        found.append(Follower(settings, "webhook", NOTICES, _to_webhook(plan.webhook_url, secret), plan.calm_s))
+        following.append(Follower(settings, "webhook", NOTICES, _to_webhook(plan.webhook_url, secret), plan.calm_s))
     for name, message in CHATS.items():
         if url := getattr(plan, f"{name}_url").get_secret_value():
-            found.append(Follower(settings, name, NOTICES, _to_chat(name, url, message), plan.calm_s))
+            following.append(Follower(settings, name, NOTICES, _to_chat(name, url, message), plan.calm_s))
     if plan.log_json:
-        found.append(Follower(settings, "log", NOTICES, _to_log, plan.calm_s))
-    return found
+        following.append(Follower(settings, "log", NOTICES, _to_log, plan.calm_s))
+    return following
 
 
 async def _to_log(news: Sequence[Recorded]) -> None:
     """A line of the process's log for each, a warning where something is wrong."""
-    for one in news:
-        level = logging.WARNING if one.type in ("AlarmRaised", "RunFailed") else logging.INFO
-        with about(run=one.run, event=one.seq):
-            logging.getLogger(__name__).log(level, "%s: %s", one.type, describe(one))
+    for stored in news:
+        level = logging.WARNING if stored.type in ("AlarmRaised", "RunFailed") else logging.INFO
+        with about(run=stored.run, event=stored.seq):
+            logging.getLogger(__name__).log(level, "%s: %s", stored.type, describe(stored))
 
 
 def _to_chat(name: str, url: str, message: Message) -> Send:
@@ -164,7 +164,7 @@ def _to_chat(name: str, url: str, message: Message) -> Send:
 
 def _to_collector(url: str) -> Send:
     async def send(news: Sequence[Recorded]) -> None:
-        spans = [span for one in news for span in spans_of(one)]
+        spans = [span for stored in news for span in spans_of(stored)]
         body = json.dumps(otlp(spans, installed_version())).encode()
         await asyncio.to_thread(post, f"{url.rstrip('/')}/v1/traces", body, {})
 
@@ -175,9 +175,9 @@ def _to_webhook(url: str, secret: str) -> Send:
     """One request an event, signed: a receiver computes the same over ``<timestamp>.<body>``."""
 
     async def send(news: Sequence[Recorded]) -> None:
-        for one in news:
-            body = json.dumps({"seq": one.seq, **json.loads(one.to_json())}).encode()
-            stamp = str(int(one.time.timestamp()))
+        for stored in news:
+            body = json.dumps({"seq": stored.seq, **json.loads(stored.to_json())}).encode()
+            stamp = str(int(stored.time.timestamp()))
             await asyncio.to_thread(post, url, body, {SIGNATURE: f"t={stamp},v1={signature(secret, stamp, body)}"})
 
     return send
@@ -194,7 +194,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     Raises:
         OSError: no answer, or one that is an error.
     """
-    given = {"Content-Type": "application/json", **headers}
-    request = urllib.request.Request(url, body, given, method="POST")  # noqa: S310 - a setting: http or https
+    all_headers = {"Content-Type": "application/json", **headers}
+    request = urllib.request.Request(url, body, all_headers, method="POST")  # noqa: S310 - a setting: http or https
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
         answer.read()

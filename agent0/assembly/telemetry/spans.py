@@ -46,8 +46,8 @@ class Span:
 
 def spans_of(recorded: Recorded) -> list[Span]:
     """The spans that follow from ``recorded``; none for most classes."""
-    made = _MADE.get(recorded.type)
-    return made(recorded, recorded.event) if made else []
+    make_spans = _MADE.get(recorded.type)
+    return make_spans(recorded, recorded.event) if make_spans else []
 
 
 def _attempted(e: Recorded, x: TaskAttempted) -> list[Span]:
@@ -60,29 +60,29 @@ def _attempted(e: Recorded, x: TaskAttempted) -> list[Span]:
 
 
 def _called(e: Recorded, x: ToolCalled) -> list[Span]:
-    given = {OPERATION: "execute_tool", TOOL: x.call.name or "unparsed", CALL: f"{e.attempt}#{x.number}"}
+    attributes = {OPERATION: "execute_tool", TOOL: x.call.name or "unparsed", CALL: f"{e.attempt}#{x.number}"}
     failed = "" if x.result.state is ToolState.OK else x.result.state.value
-    return [Span(f"execute_tool {given[TOOL]}", e, x.result.wall_s, given, failed=failed)]
+    return [Span(f"execute_tool {attributes[TOOL]}", e, x.result.wall_s, attributes, failed=failed)]
 
 
-def _asked(e: Recorded, x: ModelCalled) -> list[Span]:
-    given: dict[str, Value] = {OPERATION: "chat", PROVIDER: x.provider, ASKED: x.asked or x.model, SERVED: x.model}
-    given |= {FINISH: [x.finish], **_usage(x.usage), "agent0.role": x.role}
+def _model_called(e: Recorded, x: ModelCalled) -> list[Span]:
+    attributes: dict[str, Value] = {OPERATION: "chat", PROVIDER: x.provider, ASKED: x.asked or x.model, SERVED: x.model}
+    attributes |= {FINISH: [x.finish], **_usage(x.usage), "agent0.role": x.role}
     failed = "error" if x.finish == "error" else ""
-    return [Span(f"chat {x.asked or x.model}", e, x.usage.wall_s, given, CLIENT, failed)]
+    return [Span(f"chat {x.asked or x.model}", e, x.usage.wall_s, attributes, CLIENT, failed)]
 
 
 def _judged(e: Recorded, x: ResultVerified) -> list[Span]:
     label = {True: "correct", False: "wrong", None: "undecided"}[x.correct]
-    given: dict[str, Value] = {OPERATION: "evaluation", EVALUATION: x.verifier, LABEL: label}
+    attributes: dict[str, Value] = {OPERATION: "evaluation", EVALUATION: x.verifier, LABEL: label}
     score: dict[str, Value] = {} if x.correct is None else {SCORE: float(x.correct)}
-    return [Span(f"evaluation {x.verifier}", e, 0.0, given | score)]
+    return [Span(f"evaluation {x.verifier}", e, 0.0, attributes | score)]
 
 
 _MADE: dict[str, Callable[[Recorded, Any], list[Span]]] = {
     "TaskAttempted": _attempted,
     "ToolCalled": _called,
-    "ModelCalled": _asked,
+    "ModelCalled": _model_called,
     "ResultVerified": _judged,
 }
 TOLD = tuple(_MADE)
@@ -96,15 +96,15 @@ def _usage(usage: Usage) -> dict[str, Value]:
 def otlp(spans: Iterable[Span], version: str) -> dict[str, Any]:
     """The body of one request of OTLP/HTTP with ``spans``, as JSON has it."""
     resource = _attributes({"service.name": SERVICE, "service.version": version})
-    scope = {"scope": {"name": SCOPE, "version": version}, "spans": [_told(one) for one in spans]}
+    scope = {"scope": {"name": SCOPE, "version": version}, "spans": [_as_json(span) for span in spans]}
     return {"resourceSpans": [{"resource": {"attributes": resource}, "scopeSpans": [scope]}]}
 
 
-def _told(span: Span) -> dict[str, Any]:
+def _as_json(span: Span) -> dict[str, Any]:
     e = span.of
     trace, root = trace_of(e.run, e.task, e.attempt)
     end = _nanoseconds(e)
-    own: dict[str, Value] = {
+    attributes: dict[str, Value] = {
         "agent0.run": e.run,
         "agent0.task": e.task,
         "agent0.attempt": e.attempt,
@@ -119,7 +119,7 @@ def _told(span: Span) -> dict[str, Any]:
         "kind": span.kind,
         "startTimeUnixNano": str(end - round(span.took_s * 1e9)),
         "endTimeUnixNano": str(end),
-        "attributes": _attributes({**span.attributes, **own}),
+        "attributes": _attributes({**span.attributes, **attributes}),
         "status": status,
     }
 
@@ -129,13 +129,13 @@ def _nanoseconds(e: Recorded) -> int:
     return (since // timedelta(microseconds=1)) * 1000
 
 
-def _attributes(given: Mapping[str, Value]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": _value(value)} for key, value in given.items() if value not in ("", "-")]
+def _attributes(attributes: Mapping[str, Value]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": _value(value)} for key, value in attributes.items() if value not in ("", "-")]
 
 
 def _value(value: Value) -> dict[str, Any]:
     if isinstance(value, list):
-        return {"arrayValue": {"values": [{"stringValue": one} for one in value]}}
+        return {"arrayValue": {"values": [{"stringValue": item} for item in value]}}
     if isinstance(value, float):
         return {"doubleValue": value}
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}

@@ -49,16 +49,21 @@ class ToolBench:
     """Every tool, ready to be called; nothing of one call is left for the next. Make one with ``open_bench``."""
 
     def __init__(
-        self, settings: Settings, sandbox: Sandbox, web: Web | None, artifacts: Artifacts, known: Mapping[str, Tool]
+        self,
+        settings: Settings,
+        sandbox: Sandbox,
+        web: Web | None,
+        artifacts: Artifacts,
+        registered: Mapping[str, Tool],
     ) -> None:
         self._settings, self._sandbox, self._web, self._artifacts = settings, sandbox, web, artifacts
-        self._tools = known
+        self._tools = registered
 
     @property
     def room(self) -> int:
         """Calls that are carried out or wait; to one more the sandbox says ``busy``."""
-        held = self._settings.sandbox
-        return held.workers * held.calls + held.queue
+        limits = self._settings.sandbox
+        return limits.workers * limits.calls + limits.queue
 
     async def answer(self, request: ToolRequest) -> dict[str, Any]:
         """Carry out a tool call; return its record as JSON values (``call_record``). Hostile code, a limit or a
@@ -76,12 +81,12 @@ class ToolBench:
         sandbox = _Sized(self._sandbox, min(request.mem or limits.mem_mib, limits.mem_mib))
         work = self._workspace(request, sandbox)
         try:
-            made = (
+            pending = (
                 self._raw(request, request.code, work)
                 if request.code is not None
                 else _read(request, work, sandbox.seen)
             )
-            result, output = await made
+            result, output = await pending
         except SandboxUnavailableError as error:
             result, output = not_run(ToolState.REFUSED, str(error)), None if request.code is not None else ""
         manifest = await asyncio.to_thread(save, work.files, self._artifacts) if request.keep else None
@@ -108,10 +113,12 @@ class ToolBench:
         return await run(code, wall_s=work.seconds), None
 
 
-async def _read(request: ToolRequest, work: Workspace, seen: Sequence[SandboxResult]) -> tuple[SandboxResult, str]:
+async def _read(request: ToolRequest, work: Workspace, results: Sequence[SandboxResult]) -> tuple[SandboxResult, str]:
     """A call as a model makes it: what it reads, and what the calls of the sandbox printed that it was made of."""
     result = await call_tool(ToolCall(name=request.tool, arguments=dict(request.args)), work)
-    stdout, stderr = ("".join(texts) for texts in ([one.stdout for one in seen], [one.stderr for one in seen]))
+    stdout, stderr = (
+        "".join(texts) for texts in ([result.stdout for result in results], [result.stderr for result in results])
+    )
     measured = {name: getattr(result, name) for name in MEASURED}
     whole = SandboxResult(result.state, result.rc, shorten(stdout, LONGEST), shorten(stderr, LONGEST), **measured)
     return whole, result.output
@@ -147,18 +154,18 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[T
     from agent0.infra.storage.artifacts import FileArtifacts
 
     load_plugins()
-    held = await with_policy(settings)
+    allowed = await with_policy(settings)
     if workers:
-        held = held.model_copy(update={"sandbox": held.sandbox.model_copy(update={"workers": workers})})
-    artifacts = FileArtifacts(held.home)
+        allowed = allowed.model_copy(update={"sandbox": allowed.sandbox.model_copy(update={"workers": workers})})
+    artifacts = FileArtifacts(allowed.home)
     async with AsyncExitStack() as stack:
-        known, sandbox = tools(), await _sandbox(held, artifacts)
+        registered, sandbox = tools(), await _sandbox(allowed, artifacts)
         stack.push_async_callback(sandbox.close)
         if not isinstance(sandbox, Refusing):
-            known |= await mcp_tools(held, sandbox)
-        web = await open_port("web", held, artifacts)
+            registered |= await mcp_tools(allowed, sandbox)
+        web = await open_port("web", allowed, artifacts)
         stack.push_async_callback(web.close)
-        yield ToolBench(held, sandbox, web, artifacts, known)
+        yield ToolBench(allowed, sandbox, web, artifacts, registered)
 
 
 async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
@@ -171,16 +178,16 @@ async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
     return opened
 
 
-def known_tool(name: str, known: Mapping[str, Tool]) -> Tool:
-    """The tool of that name among those ``known``.
+def known_tool(name: str, registered: Mapping[str, Tool]) -> Tool:
+    """The tool of that name among those ``registered``.
 
     Raises:
         ConfigError: there is none; the known ones and the nearest are named.
     """
-    if name not in known:
-        why = f"The tools are: {', '.join(known)}."
-        raise ConfigError(f"There is no tool {name[:80]!r}.", why, nearest(name, list(known)))
-    return known[name]
+    if name not in registered:
+        why = f"The tools are: {', '.join(registered)}."
+        raise ConfigError(f"There is no tool {name[:80]!r}.", why, nearest(name, list(registered)))
+    return registered[name]
 
 
 def not_run(state: ToolState, reason: str) -> SandboxResult:
@@ -193,12 +200,12 @@ def call_record(
 ) -> dict[str, Any]:
     """Make the JSON record of one tool call. Every key is always present but ``output``, the text a model reads,
     which raw calls lack. Control and format characters in texts and file names are escaped."""
-    said: dict[str, Any] = {"tool": tool, "state": result.state.value}
-    said |= {name: getattr(result, name) for name in ("rc", "stdout", "stderr")}
-    said |= {"output": output} if output is not None else {}
-    said |= {name: getattr(result, name) for name in MEASURED}
+    fields: dict[str, Any] = {"tool": tool, "state": result.state.value}
+    fields |= {name: getattr(result, name) for name in ("rc", "stdout", "stderr")}
+    fields |= {"output": output} if output is not None else {}
+    fields |= {name: getattr(result, name) for name in MEASURED}
     return {
-        **{name: escaped(clean(value)) if isinstance(value, str) else value for name, value in said.items()},
+        **{name: escaped(clean(value)) if isinstance(value, str) else value for name, value in fields.items()},
         "files": {printable(name): len(data) for name, data in result.files.items()},
         "manifest": manifest.sha256 if manifest else None,
     }

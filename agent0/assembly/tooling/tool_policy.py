@@ -19,10 +19,10 @@ async def changes(settings: Settings) -> list[PolicyChanged]:
         return []
     try:
         async with open_log(settings, "reader") as log:
-            found = [one.event async for one in log.read(RUN, (PolicyChanged.__name__,))]
+            recorded = [stored.event async for stored in log.read(RUN, (PolicyChanged.__name__,))]
     except NoLogError:
         return []
-    return [event for event in found if isinstance(event, PolicyChanged)]
+    return [event for event in recorded if isinstance(event, PolicyChanged)]
 
 
 async def with_policy(settings: Settings) -> Settings:
@@ -57,10 +57,10 @@ def rows(configured: PolicyConfig, resolved: PolicyConfig) -> list[dict[str, obj
     """Every entry of either, by kind: ``allowed``, and whether the settings or a change said so."""
     out: list[dict[str, object]] = []
     for kind, field in FIELDS.items():
-        before, now = getattr(configured, field), getattr(resolved, field)
-        for name in dict.fromkeys([*before, *now]):
-            origin = "settings" if (name in before) == (name in now) else "changed"
-            out.append({"kind": kind, "name": name, "allowed": name in now, "origin": origin})
+        before, after = getattr(configured, field), getattr(resolved, field)
+        for name in dict.fromkeys([*before, *after]):
+            origin = "settings" if (name in before) == (name in after) else "changed"
+            out.append({"kind": kind, "name": name, "allowed": name in after, "origin": origin})
     for name in dict.fromkeys([*configured.withheld, *resolved.withheld]):
         kept, by_settings = name in resolved.withheld, name in configured.withheld
         out.append(

@@ -24,8 +24,8 @@ _digest = re.compile(r"[0-9a-f]{8,64}")
 _call = re.compile(r"([A-Za-z0-9_-]{1,64})#(\d{1,9}(?:\.\d{1,9})?)")
 
 
-def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
-    """The manifest that a person means by ``word``: a digest, a beginning of one, ``ATTEMPT#CALL`` of ``run``, or
+def find(settings: Settings, reference: str, run: str = "LAST") -> Artifact | None:
+    """The manifest that a person means by ``reference``: a digest, a beginning of one, ``ATTEMPT#CALL`` of ``run``, or
     ``empty``. Calls are counted as the student counts them, from 1; a plan's steps are 3.1, 3.2; 0 is the start. None:
     the empty folder.
 
@@ -35,19 +35,23 @@ def find(settings: Settings, word: str, run: str = "LAST") -> Artifact | None:
     """
     from agent0.infra.storage.artifacts import FileArtifacts
 
-    call = _call.fullmatch(word)
-    digest = _of_call(settings, call[1], call[2], run) if call else word
+    call = _call.fullmatch(reference)
+    digest = _of_call(settings, call[1], call[2], run) if call else reference
     if digest in ("", EMPTY):
         return None
     if not _digest.fullmatch(digest):
         fix = f"Give {LEAST_PREFIX} to 64 hexadecimal digits, ATTEMPT#CALL, or the word {EMPTY}."
-        raise ConfigError(f"{word[:80]!r} names no work folder.", fix=fix)
+        raise ConfigError(f"{reference[:80]!r} names no work folder.", fix=fix)
     store = FileArtifacts(settings.home)
-    found = [one for one in _beginning(settings.home / "artifacts", digest) if _manifest(one, store) is not None]
-    if len(found) != 1:
-        what = f"{'No' if not found else 'More than one'} stored work folder begins with {digest!r}."
+    artifacts = [
+        artifact
+        for artifact in _beginning(settings.home / "artifacts", digest)
+        if _manifest(artifact, store) is not None
+    ]
+    if len(artifacts) != 1:
+        what = f"{'No' if not artifacts else 'More than one'} stored work folder begins with {digest!r}."
         raise NotFoundError(what, fix="`agent0 sandbox snapshots` lists those of a run.")
-    return found[0]
+    return artifacts[0]
 
 
 def _of_call(settings: Settings, attempt: str, call: str, run: str) -> str:
@@ -68,11 +72,11 @@ def _beginning(root: Path, digest: str) -> Iterator[Artifact]:
 def _manifest(artifact: Artifact, store: Artifacts) -> dict[str, Artifact] | None:
     """Its entries; None where it is something else."""
     try:
-        found = entries(artifact, store)
+        content = entries(artifact, store)
     except (ValueError, TypeError, AttributeError):
         return None
-    fits = all(is_inside(name) and re.fullmatch("[0-9a-f]{64}", one.sha256) for name, one in found.items())
-    return found if fits and len(found) <= MOST_FILES else None
+    fits = all(is_inside(name) and re.fullmatch("[0-9a-f]{64}", entry.sha256) for name, entry in content.items())
+    return content if fits and len(content) <= MOST_FILES else None
 
 
 def content(settings: Settings, manifest: Artifact | None) -> dict[str, bytes]:
@@ -102,20 +106,20 @@ def changes(
     """List the files that differ between two folders in ``store``."""
     old, new = entries(before, store), entries(after, store)
     out = []
-    for one in difference(old, new):
-        row: dict[str, Any] = {"path": one.path, "kind": one.kind, "before": one.before, "after": one.after}
-        out.append({**row, "diff": _lines(one.path, old, new, store)} if text else row)
+    for change in difference(old, new):
+        row: dict[str, Any] = {"path": change.path, "kind": change.kind, "before": change.before, "after": change.after}
+        out.append({**row, "diff": _lines(change.path, old, new, store)} if text else row)
     return out
 
 
 def _lines(path: str, old: Mapping[str, Artifact], new: Mapping[str, Artifact], store: Artifacts) -> str | None:
     """A unified diff; None where one of the two is too long or no text."""
     texts = []
-    for held in (old.get(path), new.get(path)):
-        if held is not None and held.size > LONGEST_DIFF:
+    for artifact in (old.get(path), new.get(path)):
+        if artifact is not None and artifact.size > LONGEST_DIFF:
             return None
         try:
-            texts.append((store.get(held) if held else b"").decode().splitlines())
+            texts.append((store.get(artifact) if artifact else b"").decode().splitlines())
         except UnicodeDecodeError:
             return None
     return "\n".join(difflib.unified_diff(texts[0], texts[1], f"a/{path}", f"b/{path}", lineterm=""))
@@ -146,7 +150,7 @@ def read(folder: Path) -> dict[str, bytes]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
         if entry.is_dir(follow_symlinks=False):
             yield from _files(Path(entry.path))
         elif entry.is_file(follow_symlinks=False):
@@ -194,8 +198,8 @@ def _write_one(root: int, name: str, data: bytes) -> None:
         with os.fdopen(os.open(last, flags, 0o600, dir_fd=at), "wb") as file:
             file.write(data)
     except (OSError, UnicodeError) as error:
-        said = getattr(error, "strerror", None) or "it is no name of a file here"
-        raise OperationError(f"The file {name[:80]!r} cannot be written.", f"{said}.") from error
+        reason = getattr(error, "strerror", None) or "it is no name of a file here"
+        raise OperationError(f"The file {name[:80]!r} cannot be written.", f"{reason}.") from error
     finally:
         for fd in opened:
             os.close(fd)

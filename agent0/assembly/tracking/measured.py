@@ -53,17 +53,17 @@ def measured(db: sqlite3.Connection, run: str) -> Measured:
 
     row = show_run(db, run)
     name, iterations = str(row["run"]), list_iterations(db, str(row["run"]))
-    times = {one["iteration"]: _seconds(one["measured"]) for one in iterations}
+    times = {iteration["iteration"]: _seconds(iteration["measured"]) for iteration in iterations}
     began, last = _seconds(row["started"]), row["config"]["iterations"]
     points = [
         *_points("curve", learning_curve(db, name), times, began),
         *_points("iteration", iterations, times, began),
     ]
-    for one in list_evaluations(db, name):
-        if one["split"] == "test" and one["status"] == "evaluated":
-            step = last if one["evaluation"].endswith("-final") else 0
-            series = "test/forced_tool" if one["forced_tool"] else "test/accuracy"
-            points.append(Point(series, step, _seconds(one["evaluated"]), float(one["accuracy"])))
+    for evaluation in list_evaluations(db, name):
+        if evaluation["split"] == "test" and evaluation["status"] == "evaluated":
+            step = last if evaluation["evaluation"].endswith("-final") else 0
+            series = "test/forced_tool" if evaluation["forced_tool"] else "test/accuracy"
+            points.append(Point(series, step, _seconds(evaluation["evaluated"]), float(evaluation["accuracy"])))
     points.sort(key=lambda point: (point.step, point.series))
     return Measured(name, str(row["name"]), dict(leaves(row["config"])), tuple(points))
 

@@ -20,8 +20,8 @@ SILENT = {"MLFLOW_DISABLE_TELEMETRY": "true", "WANDB_ERROR_REPORTING": "false"}
 not to."""
 
 
-def export(found: Measured, kind: str, folder: Path) -> Path:
-    """Write ``found`` into ``folder`` as ``kind``, one of ``SINKS``; returns what was written.
+def export(run_measures: Measured, kind: str, folder: Path) -> Path:
+    """Write ``run_measures`` into ``folder`` as ``kind``, one of ``SINKS``; returns what was written.
 
     Raises:
         ConfigError: there is no such kind.
@@ -33,7 +33,7 @@ def export(found: Measured, kind: str, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _silent():
-            return SINKS[kind](found, folder)
+            return SINKS[kind](run_measures, folder)
     except OSError as error:
         raise OperationError(f"{folder} cannot be written.", f"{error.strerror}.", "Name another place.") from error
 
@@ -53,30 +53,32 @@ def _silent() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _csv(found: Measured, folder: Path) -> Path:
-    return Rows(found.rows()).write(folder / f"{found.run}.csv")
+def _csv(run_measures: Measured, folder: Path) -> Path:
+    return Rows(run_measures.rows()).write(folder / f"{run_measures.run}.csv")
 
 
-def _parquet(found: Measured, folder: Path) -> Path:
-    return Rows(found.rows()).write(folder / f"{found.run}.parquet")
+def _parquet(run_measures: Measured, folder: Path) -> Path:
+    return Rows(run_measures.rows()).write(folder / f"{run_measures.run}.parquet")
 
 
-def _mlflow(found: Measured, folder: Path) -> Path:
+def _mlflow(run_measures: Measured, folder: Path) -> Path:
     """A run in the database ``mlflow.db``, which `mlflow ui --backend-store-uri sqlite:///FOLDER/mlflow.db` shows."""
     mlflow: Any = _package("mlflow", "mlflow")
     if telemetry := getattr(mlflow, "telemetry", None):  # where it was imported before, it is asked anew
         telemetry.set_telemetry_client()
     file = (folder / "mlflow.db").absolute()
     client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{file}")
-    known = client.get_experiment_by_name("agent0")
+    existing = client.get_experiment_by_name("agent0")
     experiment = (
-        known.experiment_id if known else client.create_experiment("agent0", (folder / "artifacts").absolute().as_uri())
+        existing.experiment_id
+        if existing
+        else client.create_experiment("agent0", (folder / "artifacts").absolute().as_uri())
     )
-    milliseconds = [round(1000 * point.time) for point in found.points] or [0]
-    run = client.create_run(experiment, min(milliseconds), {"agent0.run": found.run}, found.run)
+    milliseconds = [round(1000 * point.time) for point in run_measures.points] or [0]
+    run = client.create_run(experiment, min(milliseconds), {"agent0.run": run_measures.run}, run_measures.run)
     metric, param = mlflow.entities.Metric, mlflow.entities.Param
-    points = [metric(p.series, p.value, at, p.step) for p, at in zip(found.points, milliseconds, strict=False)]
-    params = [param(key, str(value)[:LONGEST]) for key, value in found.settings.items()]
+    points = [metric(p.series, p.value, at, p.step) for p, at in zip(run_measures.points, milliseconds, strict=False)]
+    params = [param(key, str(value)[:LONGEST]) for key, value in run_measures.settings.items()]
     for values, name in ((points, "metrics"), (params, "params")):
         for first in range(0, len(values), 100):
             client.log_batch(run.info.run_id, **{name: values[first : first + 100]})
@@ -84,20 +86,20 @@ def _mlflow(found: Measured, folder: Path) -> Path:
     return file
 
 
-def _wandb(found: Measured, folder: Path) -> Path:
+def _wandb(run_measures: Measured, folder: Path) -> Path:
     """An offline run of Weights & Biases; `wandb sync` sends it, where and when its owner wants."""
     wandb: Any = _package("wandb", "wandb")
     settings = wandb.Settings(console="off", silent=True, x_disable_stats=True, x_disable_meta=True,
                               x_save_requirements=False, disable_git=True)  # fmt: skip
     run = wandb.init(
-        mode="offline", dir=str(folder), project="agent0", id=found.run, name=found.name,
-        config=dict(found.settings), settings=settings,
+        mode="offline", dir=str(folder), project="agent0", id=run_measures.run, name=run_measures.name,
+        config=dict(run_measures.settings), settings=settings,
     )  # fmt: skip
-    for row in found.rows():
+    for row in run_measures.rows():
         run.log({name: value for name, value in row.items() if name != "step" and value is not None}, step=row["step"])
-    place = Path(run.dir).parent
+    run_folder = Path(run.dir).parent
     run.finish()
-    return place
+    return run_folder
 
 
 SINKS: Mapping[str, Callable[[Measured, Path], Path]] = {

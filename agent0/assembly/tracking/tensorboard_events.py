@@ -14,24 +14,24 @@ _POLYNOMIAL = 0x82F63B78
 """CRC-32C (Castagnoli), reflected."""
 
 
-def write_events(found: Measured, folder: Path) -> Path:
+def write_events(run_measures: Measured, folder: Path) -> Path:
     """Write ``folder``/RUN/events.out.tfevents.*, which `tensorboard --logdir` reads; an earlier one is replaced.
 
     Raises:
         OSError: it cannot be written.
     """
-    place = folder / found.run
-    place.mkdir(parents=True, exist_ok=True)
-    began = int(found.points[0].time) if found.points else 0
-    file = place / f"events.out.tfevents.{began:010}.agent0"
-    file.write_bytes(b"".join(map(_record, _messages(found))))
+    run_folder = folder / run_measures.run
+    run_folder.mkdir(parents=True, exist_ok=True)
+    began = int(run_measures.points[0].time) if run_measures.points else 0
+    file = run_folder / f"events.out.tfevents.{began:010}.agent0"
+    file.write_bytes(b"".join(map(_record, _messages(run_measures))))
     return file
 
 
-def _messages(found: Measured) -> Iterator[bytes]:
-    began = found.points[0].time if found.points else 0.0
+def _messages(run_measures: Measured) -> Iterator[bytes]:
+    began = run_measures.points[0].time if run_measures.points else 0.0
     yield _double(1, began) + _bytes(3, b"brain.Event:2")
-    for point in found.points:
+    for point in run_measures.points:
         yield _event(point)
 
 

@@ -28,15 +28,19 @@ async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
         async for stored in read_branch(log, state.run, ["CheckpointTrained"])
         if isinstance(stored.event, CheckpointTrained) and stored.event.adapter
     }
-    for one in kept(state):
-        if one.adapter is None or one.adapter not in trained:
+    for checkpoint in kept(state):
+        if checkpoint.adapter is None or checkpoint.adapter not in trained:
             continue
-        role = trained[one.adapter].role
+        role = trained[checkpoint.adapter].role
         before, after = (_actor(plan, role) for plan in (state.config, config))
-        known, found = trained[one.adapter].environment.get("base", ""), await _base(after)
-        fits = known == found if known and found else (before.provider, before.model) == (after.provider, after.model)
+        trained_on, actual = trained[checkpoint.adapter].environment.get("base", ""), await _base(after)
+        fits = (
+            trained_on == actual
+            if trained_on and actual
+            else (before.provider, before.model) == (after.provider, after.model)
+        )
         if not fits:
-            _refuse(state, one.id, role, after, known, found)
+            _refuse(state, checkpoint.id, role, after, trained_on, actual)
 
 
 async def check_trained_on(log: "Log", run: str, roles: Collection[Role], plan: RunConfig) -> None:
@@ -45,18 +49,18 @@ async def check_trained_on(log: "Log", run: str, roles: Collection[Role], plan: 
     Raises:
         ConfigError: the models that ``plan`` names for ``roles`` have other weights than those that ``run`` trained.
     """
-    known: dict[Role, str] = {}
+    trained_on: dict[Role, str] = {}
     async for stored in read_branch(log, run, ["CheckpointTrained"]):
         event = stored.event
         if isinstance(event, CheckpointTrained) and event.role in roles and event.environment.get("base"):
-            known[event.role] = str(event.environment["base"])
-    for role, base in known.items():
-        found = await _base(_actor(plan, role))
-        if found and found != base:
+            trained_on[event.role] = str(event.environment["base"])
+    for role, base in trained_on.items():
+        actual = await _base(_actor(plan, role))
+        if actual and actual != base:
             actor = _actor(plan, role)
             raise ConfigError(
                 f"The {role}'s model of run {run} is not here any more: sha256 {base[:12]}….",
-                f"{actor.provider} {actor.model}".strip() + f" has weights with sha256 {found[:12]}….",
+                f"{actor.provider} {actor.model}".strip() + f" has weights with sha256 {actual[:12]}….",
                 f"Name the weights it was trained on: --set {role}.provider=transformers --set {role}.model=FOLDER",
             )
 
@@ -69,15 +73,15 @@ async def _base(actor: ActorConfig) -> str:
     """The digest of the weights that ``actor`` names; empty where they are not here."""
     from agent0.infra.weights.safetensors_io import digest
 
-    place = provider_of(actor).folder
-    folder = place(actor) if place else None
+    folder_of = provider_of(actor).folder
+    folder = folder_of(actor) if folder_of else None
     there = folder is not None and any(folder.glob("*.safetensors"))
     return await asyncio.to_thread(digest, folder) if folder and there else ""
 
 
-def _refuse(state: RunState, name: str, role: Role, actor: ActorConfig, known: str, found: str) -> None:
+def _refuse(state: RunState, name: str, role: Role, actor: ActorConfig, trained_on: str, actual: str) -> None:
     where = f"provider {actor.provider}" + (f", model {actor.model!r}" if actor.model else "")
-    digests = f" (sha256 {known[:12]}…, that has {found[:12]}…)" if known and found else ""
+    digests = f" (sha256 {trained_on[:12]}…, that has {actual[:12]}…)" if trained_on and actual else ""
     raise ConfigError(
         f"{name}, a checkpoint of {state.run}, does not fit the {role}'s model: {where}.",
         f"Its adapter was trained on other weights{digests}.",

@@ -21,15 +21,15 @@ def call_forms(settings: Settings) -> list[dict[str, Any]]:
 
 
 def _calls_of(actor: ActorConfig) -> dict[str, Any]:
-    place = template_of(actor)
+    template = template_of(actor)
     if is_packaged(actor.provider, actor.model):
         return _unknown("It comes with Agent0 and was taught calls between <tool_call> marks.")
-    if place is None or not place.exists():
+    if template is None or not template.exists():
         return _unknown(
             "Its chat template is not on this machine: calls go as text, in the form of run.student.tool_form."
         )
     try:
-        report = report_of_model(place)
+        report = report_of_model(template)
     except Agent0Error as error:
         return _unknown(f"{error.what} {error.why}".strip())
     if report is None:

@@ -25,8 +25,8 @@ def check_curriculum(run: RunConfig) -> None:
     """
     plan = run.curriculum
     _check_packages(plan)
-    known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
-    known("run.curriculum.families", plan.families, (*KINDS, OPEN_FAMILY, *families(long=None)))
+    require_known("run.curriculum.domains", plan.domains, {entry.domain for entry in families(long=None).values()})
+    require_known("run.curriculum.families", plan.families, (*KINDS, OPEN_FAMILY, *families(long=None)))
     if plan.band[0] >= plan.band[1]:
         raise ConfigError(f"run.curriculum.band = {list(plan.band)} is empty.", "The first must be lower.")
     if not plan.domains:
@@ -42,9 +42,9 @@ def check_curriculum(run: RunConfig) -> None:
 
 
 def _check_packages(plan: CurriculumConfig) -> None:
-    wanted = [name for name in (*plan.domains, *plan.families) if name == gym.DOMAIN or name.startswith(gym.PREFIX)]
-    if wanted and not gym.present():
-        what = f"run.curriculum asks for {wanted[0][:80]}, which needs the package reasoning-gym."
+    named = [name for name in (*plan.domains, *plan.families) if name == gym.DOMAIN or name.startswith(gym.PREFIX)]
+    if named and not gym.present():
+        what = f"run.curriculum asks for {named[0][:80]}, which needs the package reasoning-gym."
         raise ConfigError(what, "It is not installed.", "make setup EXTRAS=gym (it needs a C compiler)")
 
 
@@ -56,9 +56,9 @@ def _check_families(run: RunConfig) -> None:
             fix = f"Add {domain} to run.curriculum.domains."
             raise ConfigError(f"run.curriculum.families = {name} is never asked for.", f"It is of {domain}.", fix)
     if plan.families and not any(requested_families(domain, plan.families, long) for domain in plan.domains):
-        words = ("have no steps", "long") if long else ("have steps", "short")
-        why = f"All of them {words[0]} or are free questions; held-out tasks are {words[1]} and of a family."
-        fix = f"Name a {words[1]} one, or set run.evaluation.long = {str(not long).lower()}."
+        adjectives = ("have no steps", "long") if long else ("have steps", "short")
+        why = f"All of them {adjectives[0]} or are free questions; held-out tasks are {adjectives[1]} and of a family."
+        fix = f"Name a {adjectives[1]} one, or set run.evaluation.long = {str(not long).lower()}."
         raise ConfigError(f"run.curriculum.families = {list(plan.families)} does not fit.", why, fix)
     if plan.families and not (plan.long or any(requested_families(domain, plan.families) for domain in plan.domains)):
         why = "All of them have steps or are free questions, and run.curriculum.long is 0."
@@ -97,9 +97,9 @@ def _check_ladders(domain: str, run: RunConfig) -> None:
             raise ConfigError(
                 f"Level {max(levels)} of {entry.name} is beyond the context.", why, "Ask for lower levels."
             )
-        found = list(canaries([entry], max(levels), TASKS, "before a run"))
-        if faults := sum(one.fault for one in found):
-            why = f"It is wrong about {faults} of {len(found)} known answers, or says otherwise when asked again."
+        drawn = list(canaries([entry], max(levels), TASKS, "before a run"))
+        if faults := sum(canary.fault for canary in drawn):
+            why = f"It is wrong about {faults} of {len(drawn)} known answers, or says otherwise when asked again."
             fix = (
                 f"Mend the check of {entry.name}: it must accept what its solve writes, and nothing else of its length."
             )
@@ -108,10 +108,10 @@ def _check_ladders(domain: str, run: RunConfig) -> None:
 
 def _context(actor: ActorConfig) -> int:
     """How many tokens the actor's model reads and writes together; 0 where nothing here says so."""
-    found = provider_of(actor)
-    config = found.folder(actor) / "config.json" if found.folder else None
-    own = json.loads(config.read_bytes()).get("max_position_embeddings") if config and config.is_file() else None
-    return min(filter(None, (own, actor.num_ctx if found.sized else None)), default=0)
+    provider = provider_of(actor)
+    config = provider.folder(actor) / "config.json" if provider.folder else None
+    stated = json.loads(config.read_bytes()).get("max_position_embeddings") if config and config.is_file() else None
+    return min(filter(None, (stated, actor.num_ctx if provider.sized else None)), default=0)
 
 
 def _check_sets(run: RunConfig) -> None:
@@ -140,16 +140,16 @@ def check_levels(key: str, levels: Sequence[int], run: RunConfig) -> None:
     if not levels:
         return
     highest = {
-        domain: max(f.levels for f in held.values())
+        domain: max(f.levels for f in entries.values())
         for domain in plan.domains
-        if (held := requested_families(domain, plan.families, long))
+        if (entries := requested_families(domain, plan.families, long))
     }
     for domain, most in highest.items():
         if min(levels) < 1 or min(levels) > most or max(levels) > max(highest.values()):
             raise ConfigError(f"{key} = {list(levels)} does not fit.", f"Levels of {domain} are 1 to {most}.")
 
 
-def known(key: str, names: Iterable[str], there: Iterable[str]) -> None:
+def require_known(key: str, names: Iterable[str], there: Iterable[str]) -> None:
     """Raises ConfigError for the first of ``names`` that is not ``there``; ``key`` is the setting."""
     listed = sorted(there)
     for name in names:

@@ -24,13 +24,13 @@ async def models(settings: Settings) -> list[Check]:
 
     check_folder(BASE)
     size = sum(file.stat().st_size for file in BASE.iterdir())
-    found = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
+    checks = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
     for role, actor in actors_of(settings).items():
-        found += [
+        checks += [
             replace(check, name=f"{role} model", fix=check.fix.replace("<role>", role))
             for check in await _model(actor, settings)
         ]
-    return found + await _shared_bases(settings)
+    return checks + await _shared_bases(settings)
 
 
 async def _shared_bases(settings: Settings) -> list[Check]:
@@ -80,11 +80,11 @@ async def _model(actor: ActorConfig, settings: Settings) -> list[Check]:
 
 def _taught(actor: ActorConfig) -> str | Check:
     """What its chat template makes of calls; nothing where that is not at hand, or the model was taught our form."""
-    place = template_of(actor)
-    if place is None or not place.exists() or is_packaged(actor.provider, actor.model):
+    template = template_of(actor)
+    if template is None or not template.exists() or is_packaged(actor.provider, actor.model):
         return ""
     try:
-        return calls_of_model(place)
+        return calls_of_model(template)
     except Agent0Error as error:
         return _failure(error)
 
@@ -131,8 +131,8 @@ def _templated(folder: Path) -> None:
 
 def weights_of(actor: ActorConfig) -> Path | None:
     """The folder that ``actor``'s weights or tokenizer are in on this machine; None where it names none."""
-    place = provider_of(actor).folder
-    path = place(actor) if place else Path()
+    folder_of = provider_of(actor).folder
+    path = folder_of(actor) if folder_of else Path()
     return None if path == Path() else path
 
 

@@ -29,7 +29,10 @@ async def require_replay(
     Raises:
         RequirementsError: something is missing; it names all of it, each with what mends it.
     """
-    needs = {str((one.student, one.teacher)): one for one in (_needed(plan, roles, evaluate) for plan in plans)}
+    needs = {
+        str((plan_settings.student, plan_settings.teacher)): plan_settings
+        for plan_settings in (_needed(plan, roles, evaluate) for plan in plans)
+    }
     cheap = {name: look for name, look in REQUIREMENTS.items() if name not in OPENED}
     missing = [check for plan in needs.values() for check in await _failed(settings, plan, cheap)]
     if evaluate and (missing or opened):
@@ -41,8 +44,8 @@ async def require_replay(
 
 async def _failed(settings: Settings, plan: RunConfig, looks: Mapping[str, Look]) -> list[Check]:
     """What of ``looks`` is missing for a run of ``plan``."""
-    held = settings.model_copy(update={"run": plan})
-    return [check async for check in examine(held, looks) if check.state == "fail"]
+    plan_settings = settings.model_copy(update={"run": plan})
+    return [check async for check in examine(plan_settings, looks) if check.state == "fail"]
 
 
 def _needed(plan: RunConfig, roles: Collection[Role], evaluate: bool) -> RunConfig:
@@ -68,7 +71,7 @@ def _needed(plan: RunConfig, roles: Collection[Role], evaluate: bool) -> RunConf
 
 def _folder_of(actor: ActorConfig) -> ActorConfig:
     """``actor`` as the weights that it is trained on, where a server generates with them."""
-    held = provider_of(actor)
-    if held.probe is None or held.folder is None:
+    provider = provider_of(actor)
+    if provider.probe is None or provider.folder is None:
         return actor
-    return actor.model_copy(update={"provider": "transformers", "model": str(held.folder(actor))})
+    return actor.model_copy(update={"provider": "transformers", "model": str(provider.folder(actor))})

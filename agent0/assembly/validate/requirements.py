@@ -58,14 +58,14 @@ async def require(settings: Settings, say: Say | None = None, *, opened: bool = 
         ConfigError: the settings cannot hold on any machine.
         RequirementsError: something is missing; it names all of it, each with what mends it.
     """
-    said = ""
+    reported = ""
     while missing := await _missing(settings, opened):
         error = lacking(missing)
         if say is None:
             raise error
-        if str(error) != said:
+        if str(error) != reported:
             say(f"{error}\nWaiting for it; Ctrl-C ends this.")
-            said = str(error)
+            reported = str(error)
         await asyncio.sleep(AGAIN_S)
 
 
@@ -79,16 +79,16 @@ async def require_all(settings: Settings, plans: Iterable[RunConfig]) -> None:
         ): plan
         for plan in plans
     }
-    found = list[Check]()
+    missing_checks = list[Check]()
     for number, plan in enumerate(needs.values()):
-        found += await _missing(settings.model_copy(update={"run": plan}), opened=number == 0)
-    if found:
-        raise lacking(list(dict.fromkeys(found)))
+        missing_checks += await _missing(settings.model_copy(update={"run": plan}), opened=number == 0)
+    if missing_checks:
+        raise lacking(list(dict.fromkeys(missing_checks)))
 
 
 def lacking(missing: Iterable[Check]) -> RequirementsError:
     """Make the error that names each of ``missing`` with what mends it."""
-    lines = [f"\n- {one.name}: {sentence(one.detail)} {one.fix}".rstrip() for one in missing]
+    lines = [f"\n- {check.name}: {sentence(check.detail)} {check.fix}".rstrip() for check in missing]
     return RequirementsError("This run needs what is not here:" + "".join(lines))
 
 
@@ -128,8 +128,8 @@ async def examine(settings: Settings, looks: Mapping[str, Look]) -> AsyncIterato
 
 def _local(settings: Settings) -> list[tuple[ActorConfig, Path]]:
     """Those whose weights are loaded in this process, with the folders, each once."""
-    found = [(actor, path) for actor in actors_of(settings).values() if (path := weights_of(actor))]
-    return list({(actor.device, actor.quantization, path): (actor, path) for actor, path in found}.values())
+    local = [(actor, path) for actor in actors_of(settings).values() if (path := weights_of(actor))]
+    return list({(actor.device, actor.quantization, path): (actor, path) for actor, path in local}.values())
 
 
 async def _packages(settings: Settings) -> list[Check]:
@@ -147,15 +147,18 @@ async def _packages(settings: Settings) -> list[Check]:
         ("packages [openai]", ("openai",), "openai" in named, "make setup EXTRAS=openai"),
         ("packages [mcp]", ("mcp",), bool(settings.mcp.servers), "make setup EXTRAS=mcp"),
     )
-    return [python, *(_group(name, wanted, "fail" if needed else "warn", fix) for name, wanted, needed, fix in groups)]
+    return [
+        python,
+        *(_group(name, packages, "fail" if needed else "warn", fix) for name, packages, needed, fix in groups),
+    ]
 
 
 def _group(name: str, packages: tuple[str, ...], otherwise: State, fix: str) -> Check:
-    found = {package: _version(package) for package in packages}
-    missing = [package for package, number in found.items() if not number]
+    versions = {package: _version(package) for package in packages}
+    missing = [package for package, number in versions.items() if not number]
     if missing:
         return Check(name, otherwise, f"missing: {', '.join(missing)}", fix)
-    return Check(name, "ok", ", ".join(f"{package} {number}" for package, number in found.items()))
+    return Check(name, "ok", ", ".join(f"{package} {number}" for package, number in versions.items()))
 
 
 def _version(package: str) -> str:
@@ -166,20 +169,20 @@ def _version(package: str) -> str:
 
 
 async def _folder(settings: Settings) -> list[Check]:
-    held = settings.home
-    there = next(path for path in (held, *held.parents) if path.exists())
+    home = settings.home
+    there = next(path for path in (home, *home.parents) if path.exists())
     fix = "Point AGENT0_HOME at a folder you can write to."
     writable = os.access(there, os.W_OK | os.X_OK)
     free = shutil.disk_usage(there).free
-    return [Check("data folder", "ok" if writable else "fail", str(held), fix), _disk(settings, free)]
+    return [Check("data folder", "ok" if writable else "fail", str(home), fix), _disk(settings, free)]
 
 
 def _disk(settings: Settings, free: int) -> Check:
     """Whether what a run of ``settings`` writes has room, by an estimate."""
     needs = max(LEAST, disk_need(settings))
     state: State = "fail" if free < needs else "warn" if free < 2 * needs else "ok"
-    said = f"{_gib(free)} GiB free, a run of profile {settings.profile} writes about {_gib(needs)}"
-    return Check("disk space", state, said, "Free some space, or point AGENT0_HOME at a larger disk.")
+    text = f"{_gib(free)} GiB free, a run of profile {settings.profile} writes about {_gib(needs)}"
+    return Check("disk space", state, text, "Free some space, or point AGENT0_HOME at a larger disk.")
 
 
 async def _private(settings: Settings) -> list[Check]:
@@ -217,14 +220,15 @@ async def _sandbox(settings: Settings) -> list[Check]:
     """The backend that calls run on; where there is none, every candidate with what it missed."""
     from agent0.infra.sandbox import survey
 
-    found = await survey(settings.sandbox, until_chosen=True)
-    for one in found:
-        if one.chosen:
-            held = f"{one.name}: {len(one.probes)} probes hold: {', '.join(probe.name for probe in one.probes)}"
-            slow = one.name.endswith("cold")
-            return [Check("sandbox", "warn" if slow else "ok", held, COLD if slow else "")]
+    candidates = await survey(settings.sandbox, until_chosen=True)
+    for candidate in candidates:
+        if candidate.chosen:
+            probes = ", ".join(probe.name for probe in candidate.probes)
+            text = f"{candidate.name}: {len(candidate.probes)} probes hold: {probes}"
+            slow = candidate.name.endswith("cold")
+            return [Check("sandbox", "warn" if slow else "ok", text, COLD if slow else "")]
     few = FEW_FILES if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < LEAST_FILES else ""
-    return [Check(f"sandbox {one.name}", "fail", one.why, few or one.fix) for one in found]
+    return [Check(f"sandbox {candidate.name}", "fail", candidate.why, few or candidate.fix) for candidate in candidates]
 
 
 async def _mcp(settings: Settings) -> list[Check]:
@@ -236,7 +240,7 @@ async def _mcp(settings: Settings) -> list[Check]:
 
     servers, sandbox = settings.mcp.servers, cast(Any, None)
     try:
-        if any(one.transport == "stdio" for one in servers.values()):
+        if any(server.transport == "stdio" for server in servers.values()):
             sandbox = await open_port("sandbox", settings, FileArtifacts(settings.home))
         offered = await mcp_tools(settings, sandbox)
         return [Check("mcp servers", "ok", ", ".join(offered))] if servers else []
@@ -252,20 +256,20 @@ async def _benchmarks(settings: Settings) -> list[Check]:
     from agent0.assembly.runtime.port_openers import benchmark_files
     from agent0.evaluation.suite import benchmark_suite
 
-    plan, files, found = settings.run.evaluation, benchmark_files(settings), list[Check]()
+    plan, files, checks = settings.run.evaluation, benchmark_files(settings), list[Check]()
     for name in plan.benchmarks:
         try:
-            held = await asyncio.to_thread(benchmark_suite, name, plan.benchmark_items, plan.seed, files)
-            found.append(Check(f"benchmark {name}", "ok", f"{len(held.items)} items of {held.source}"))
+            suite = await asyncio.to_thread(benchmark_suite, name, plan.benchmark_items, plan.seed, files)
+            checks.append(Check(f"benchmark {name}", "ok", f"{len(suite.items)} items of {suite.source}"))
         except Agent0Error as error:
-            found.append(Check(f"benchmark {name}", "fail", f"{error.what} {error.why}".strip(), error.fix))
-    return found
+            checks.append(Check(f"benchmark {name}", "fail", f"{error.what} {error.why}".strip(), error.fix))
+    return checks
 
 
 async def _embedding(settings: Settings) -> list[Check]:
     if settings.run.curriculum.embedder != "minilm":
-        known = settings.run.curriculum.embedder in embedders()
-        return [Check("embedding model", "ok" if known else "fail", settings.run.curriculum.embedder)]
+        registered = settings.run.curriculum.embedder in embedders()
+        return [Check("embedding model", "ok" if registered else "fail", settings.run.curriculum.embedder)]
     from agent0.infra.embeddings.worker import WEIGHTS, check, packaged
 
     folder = await asyncio.to_thread(packaged)
@@ -282,8 +286,8 @@ async def _gpu(settings: Settings) -> list[Check]:
     cpu_build = "+cpu" in _version("torch")
     lacking: State = "fail" if needed else "warn"
     text = f"{summary}; this torch build is for CPUs" if cards and cpu_build else summary
-    found = [Check("gpu", "ok" if cards and not cpu_build else lacking, text, fix)]
-    return found + [
+    checks = [Check("gpu", "ok" if cards and not cpu_build else lacking, text, fix)]
+    return checks + [
         _room(device, needs, room) for device, needs in memory_needs(settings).items() if (room := _of(device, cards))
     ]
 
@@ -312,8 +316,8 @@ def _gib(size: float) -> str:
 def _memory() -> int:
     """Bytes of this machine's memory that can be had now; all of it where the kernel does not say."""
     with suppress(OSError):
-        if found := re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.M):
-            return int(found[1]) << 10
+        if match := re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.M):
+            return int(match[1]) << 10
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -328,13 +332,13 @@ async def _cards() -> tuple[list[int], str]:
     process = await asyncio.create_subprocess_exec(tool, *options, env=bare, stdout=pipe, stderr=both)
     try:
         async with asyncio.timeout(10):
-            said = (await process.communicate())[0].decode(errors="replace").strip()
+            output = (await process.communicate())[0].decode(errors="replace").strip()
     except TimeoutError:
         process.kill()
         return [], "nvidia-smi does not answer: restart the driver"
     if process.returncode:
-        return [], said
-    return [int(line.partition(",")[0]) << 20 for line in said.splitlines()], "; ".join(said.splitlines())
+        return [], output
+    return [int(line.partition(",")[0]) << 20 for line in output.splitlines()], "; ".join(output.splitlines())
 
 
 REQUIREMENTS: Mapping[str, Look] = {

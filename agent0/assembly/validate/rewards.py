@@ -24,10 +24,10 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
     from agent0.rewards import reward_sets, rewards
 
     load_plugins()
-    known = [*reward_sets()]
-    if rules.set not in known:
+    set_names = [*reward_sets()]
+    if rules.set not in set_names:
         what = f"{where}: there is no reward set {rules.set[:80]!r}."
-        raise ConfigError(what, f"Known: {', '.join(known)}.", nearest(rules.set, known))
+        raise ConfigError(what, f"Known: {', '.join(set_names)}.", nearest(rules.set, set_names))
     parts = sorted({**rewards("student", rules.set), **rewards("teacher", rules.set)})
     for name in rules.weights:
         if name not in parts:
@@ -61,9 +61,9 @@ def amended_rules(rules: RewardConfig, changes: Mapping[str, str]) -> RewardConf
         if not key.removeprefix("run.").startswith("rewards."):
             fix = "Name keys below run.rewards, as in run.rewards.weights.token_cost=0.1."
             raise ConfigError(f"{key} has no effect.", "Only rewards are computed here.", fix)
-    found = amended(RunConfig(rewards=rules), changes).rewards
-    check_rewards(found, "--set")
-    return found
+    changed_rules = amended(RunConfig(rewards=rules), changes).rewards
+    check_rewards(changed_rules, "--set")
+    return changed_rules
 
 
 def _first_problem(error: ValueError) -> str:
@@ -76,7 +76,7 @@ def _first_problem(error: ValueError) -> str:
     return f"{where} = {str(first['input'])[:80]!r}: {first['msg']}"
 
 
-def reward_policy(given: str) -> RewardConfig | None:
+def reward_policy(reference: str) -> RewardConfig | None:
     """Rules of a set by its name, or of a TOML file with ``set``, ``[weights]`` and what else ``run.rewards`` may have;
     None for ``as-run``.
 
@@ -87,17 +87,17 @@ def reward_policy(given: str) -> RewardConfig | None:
     from agent0.infra.storage.files import read_regular
     from agent0.rewards import reward_sets
 
-    if given == AS_RUN:
+    if reference == AS_RUN:
         return None
     load_plugins()
-    if given in reward_sets():
-        return RewardConfig(set=given)
-    path = Path(given)
+    if reference in reward_sets():
+        return RewardConfig(set=reference)
+    path = Path(reference)
     try:
         given_rules = tomllib.loads(read_regular(path, LARGEST).decode())
     except OSError as error:
         fix = f"Name a set, a TOML file, or {AS_RUN}."
-        near = nearest(given, [*reward_sets()])
+        near = nearest(reference, [*reward_sets()])
         raise ConfigError(f"{path} cannot be read.", f"{error.strerror}.", f"{near} {fix}".strip()) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML.", f"{error}.") from error

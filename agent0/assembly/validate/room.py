@@ -72,30 +72,30 @@ class LocalModel:
 
 def local_models(settings: Settings) -> list[LocalModel]:
     """Those that a run of ``settings`` loads here to generate or to train."""
-    return [one for one in _models(settings) if one.generates or one.recipe]
+    return [model for model in _models(settings) if model.generates or model.recipe]
 
 
 def _models(settings: Settings) -> Iterator[LocalModel]:
     for role, actor in actors_of(settings).items():
-        held = provider_of(actor)
-        folder = held.folder(actor) if held.folder else Path()
+        provider = provider_of(actor)
+        folder = provider.folder(actor) if provider.folder else Path()
         if folder != Path():
-            yield LocalModel(role, actor, folder, held.probe is None, _recipe(settings.run, role, actor))
+            yield LocalModel(role, actor, folder, provider.probe is None, _recipe(settings.run, role, actor))
 
 
 def _recipe(run: RunConfig, role: str, actor: ActorConfig) -> RecipeConfig | None:
     """How ``role`` is trained; None where it is not."""
-    held = provider_of(actor)
-    return None if held.train is None or held.untrainable(actor) else run.training.learning(role)
+    provider = provider_of(actor)
+    return None if provider.train is None or provider.untrainable(actor) else run.training.learning(role)
 
 
 def longest(actor: ActorConfig, context: int = 0) -> tuple[int, int]:
     """(tokens of the longest conversation, of them the model's own): prompt, then turns with what tools say; at most
     ``context``, where that is known."""
     turns = actor.max_turns if isinstance(actor, StudentConfig) else 1
-    own, prompt = turns * actor.max_tokens, COMPACT if actor.prompts == "compact" else PROMPT
-    tokens = min(prompt + own + (turns - 1) * TOOL, context or sys.maxsize)
-    return tokens, min(own, tokens)
+    written, prompt = turns * actor.max_tokens, COMPACT if actor.prompts == "compact" else PROMPT
+    tokens = min(prompt + written + (turns - 1) * TOOL, context or sys.maxsize)
+    return tokens, min(written, tokens)
 
 
 def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
@@ -111,12 +111,12 @@ def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
 def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNeed:
     """Estimate the memory of a step of ``recipe`` on longest conversations of ``actor``; at least one at a time."""
     precision, quantized = precision_of(actor.device, actor.precision), bool(actor.quantization)
-    tokens, own = longest(actor, shape.context)
-    asked = recipe.gradient_checkpointing
+    tokens, written = longest(actor, shape.context)
+    setting = recipe.gradient_checkpointing
     return need(
-        shape, rank=recipe.rank, rows=min(recipe.micro_batch or 1, recipe.minibatch), tokens=tokens, own=own,
+        shape, rank=recipe.rank, rows=min(recipe.micro_batch or 1, recipe.minibatch), tokens=tokens, learned=written,
         precision=precision, quantized=quantized,
-        checkpointing=asked == "on" or (asked == "auto" and actor.device != "cpu"),
+        checkpointing=setting == "on" or (setting == "auto" and actor.device != "cpu"),
         function=as_function(shape, precision, quantized),
     )  # fmt: skip
 
@@ -127,24 +127,24 @@ def memory_needs(settings: Settings) -> dict[str, dict[str, float]]:
     Who generates leaves before a training, and who trained leaves after it. Roles of one base share its weights and
     write in turns; of different bases each holds its own.
     """
-    found: dict[str, dict[str, float]] = {}
-    for one in local_models(settings):
-        if one.recipe and (size := one.to_train()):
-            found.setdefault(one.actor.device, {})[f"training the {one.role}"] = size
-    for device in dict.fromkeys(one.actor.device for one in local_models(settings) if one.generates):
+    needs: dict[str, dict[str, float]] = {}
+    for model in local_models(settings):
+        if model.recipe and (size := model.to_train()):
+            needs.setdefault(model.actor.device, {})[f"training the {model.role}"] = size
+    for device in dict.fromkeys(model.actor.device for model in local_models(settings) if model.generates):
         if size := _generating_on(device, settings):
-            found.setdefault(device, {})["generating"] = size
-    return found
+            needs.setdefault(device, {})["generating"] = size
+    return needs
 
 
 def _generating_on(device: str, settings: Settings) -> float:
     bases: dict[tuple[Path, str], list[MemoryNeed]] = {}
     rows = min(settings.models.max_batch, settings.run.tasks * settings.run.attempts)
-    for one in local_models(settings):
-        if one.generates and one.actor.device == device:
-            bases.setdefault(one.base, []).append(one.to_generate(rows))
+    for model in local_models(settings):
+        if model.generates and model.actor.device == device:
+            bases.setdefault(model.base, []).append(model.to_generate(rows))
     return SPARE * sum(
-        roles[0].weights + max(one.activations + one.logits for one in roles) for roles in bases.values()
+        roles[0].weights + max(need.activations + need.logits for need in roles) for roles in bases.values()
     )
 
 
@@ -154,10 +154,10 @@ def disk_need(settings: Settings) -> int:
     run, models = settings.run, local_models(settings)
     items = run.evaluation.validation * (run.iterations + 1) + 2 * run.evaluation.test
     attempts = run.iterations * run.tasks * run.attempts + items
-    adapters = [_adapter(one) for one in models if one.recipe]
+    adapters = [_adapter(model) for model in models if model.recipe]
     written = attempts * (ATTEMPT + TOKEN * longest(run.student)[0])
     kept = run.iterations * sum(adapters) + 3 * max(adapters, default=0)
-    served = {one.folder: one.stored for one in models if one.actor.provider == "llamacpp"}
+    served = {model.folder: model.stored for model in models if model.actor.provider == "llamacpp"}
     return BASE_DISK + written + kept + sum(served.values())
 
 

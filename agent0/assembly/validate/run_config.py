@@ -6,7 +6,7 @@ from agent0.assembly.runtime.providers import (
     embedders,
     provider_of,
 )
-from agent0.assembly.validate.curriculum import check_curriculum, known
+from agent0.assembly.validate.curriculum import check_curriculum, require_known
 from agent0.assembly.validate.gain import check_gain
 from agent0.assembly.validate.rewards import check_rewards
 from agent0.errors import ConfigError
@@ -30,24 +30,26 @@ def check_names(run: RunConfig) -> None:
         ("teacher", run.teacher, run.training.teacher),
         ("student", run.student, run.training.student),
     ):
-        found = provider_of(actor)
-        known(f"run.{role}.prompts", [actor.prompts], styles())
+        provider = provider_of(actor)
+        require_known(f"run.{role}.prompts", [actor.prompts], styles())
         _check_recipe(role, recipe)
         _check_window(role, recipe)
         _check_taught(actor, recipe)
-        if recipe.enabled and (found.train is None or found.untrainable(actor)):
+        if recipe.enabled and (provider.train is None or provider.untrainable(actor)):
             fix = f"Set run.training.{role}.enabled = false, or choose another provider."
-            why = found.untrainable(actor)
-            raise ConfigError(f"Models of provider {found.name} cannot be trained here.", why, fix)
-        if recipe.enabled and recipe.rank == 0 and not found.whole:
+            why = provider.untrainable(actor)
+            raise ConfigError(f"Models of provider {provider.name} cannot be trained here.", why, fix)
+        if recipe.enabled and recipe.rank == 0 and not provider.whole:
             why = "An adapter that holds all weights cannot be loaded beside its base."
-            raise ConfigError(f"run.training.{role}.rank = 0 does not fit provider {found.name}.", why, "Set it to 16.")
+            raise ConfigError(
+                f"run.training.{role}.rank = 0 does not fit provider {provider.name}.", why, "Set it to 16."
+            )
     if run.teacher.explore and not provider_of(run.teacher).bias:
         why = f"Provider {run.teacher.provider} cannot change the logits of single tokens."
         raise ConfigError("run.teacher.explore has no effect.", why, "Set it to 0.")
-    known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
-    own = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
-    known("run.student.tools", own, tools())
+    require_known("run.curriculum.embedder", [run.curriculum.embedder], embedders())
+    tool_names = [name for name in run.student.tools if not name.startswith(MCP)]  # a world asks the servers for theirs
+    require_known("run.student.tools", tool_names, tools())
     check_rewards(run.rewards, "run.rewards")
     if run.evaluation.forced_tool and not provider_of(run.student).prefill:
         why = f"Provider {run.student.provider} cannot begin a turn with given text."
@@ -62,7 +64,7 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     from agent0.training.objectives import objectives
 
     usable = {name: entry for name, entry in objectives().items() if role in entry.roles}
-    known(f"run.training.{role}.objective", [recipe.objective], usable)
+    require_known(f"run.training.{role}.objective", [recipe.objective], usable)
     if recipe.kl and not usable[recipe.objective].penalty:
         why = f"The objective {recipe.objective} has no such penalty."
         raise ConfigError(f"run.training.{role}.kl has no effect.", why, "Set it to 0, or choose another objective.")
@@ -110,8 +112,8 @@ def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
     """What the base was taught must be there to be replayed, where the base itself is here."""
     from agent0.infra.training.course_replay import FILE
 
-    place = provider_of(actor).folder
-    folder = place(actor) if place else None
+    folder_of = provider_of(actor).folder
+    folder = folder_of(actor) if folder_of else None
     if (recipe.taught or recipe.settle) and folder and folder.is_dir() and not (folder / FILE).is_file():
         fix = "Set run.training.student.taught and settle to 0, or name a base of `agent0 tiny build --course climb`."
         raise ConfigError("What the base was taught cannot be replayed.", f"There is no {folder / FILE}.", fix)
@@ -121,7 +123,7 @@ def _check_verification(plan: VerificationConfig) -> None:
     from agent0.rollout.prompts import styles
     from agent0.verification.verifiers import collective
 
-    known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])
+    require_known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])
     if plan.judge.provider:
         provider_of(plan.judge)
-        known("run.verification.judge.prompts", [plan.judge.prompts], styles())
+        require_known("run.verification.judge.prompts", [plan.judge.prompts], styles())

@@ -37,19 +37,19 @@ def baseline(
     from agent0.report.markdown.baseline import baseline_page
     from agent0.report.score_answers import benchmark_answer
 
-    held = student(provider, model, profile, set_)
+    settings = student(provider, model, profile, set_)
     plan, skipped = _plan(suites, data, limit, seed)
     identity = resume or f"baseline-{secrets.token_hex(3)}"
-    found = _scored(held, plan, identity, bool(resume))
-    verified = console.run_async(lambda: _verified(held, data))
+    scores = _scored(settings, plan, identity, bool(resume))
+    verified = console.run_async(lambda: _verified(settings, data))
     command = _command(provider, model, suites, limit, seed, profile, set_ or [])
-    text = baseline_page(found, verified, skipped, {"command": command, **_made(held)})
+    text = baseline_page(scores, verified, skipped, {"command": command, **_model_facts(settings)})
     if out == "-":
         typer.echo(text, nl=False)
         return
     path = _written(text, out)
-    shown = {"path": str(path), "run": identity, "scores": found["scores"], "domains": found["domains"]}
-    answer = benchmark_answer(found)
+    shown = {"path": str(path), "run": identity, "scores": scores["scores"], "domains": scores["domains"]}
+    answer = benchmark_answer(scores)
     if as_json:
         console.data({**shown, "verifiers": verified, "skipped": skipped, "answer": answer})
         return
@@ -84,30 +84,30 @@ def _plan(suites: str, folder: Path, limit: int, seed: int) -> "tuple[Plan, dict
             if suites != "all":
                 raise
             skipped[name] = error.why if isinstance(error, NotFoundError) else str(error)
-    found = tuple(name for name in names if name not in skipped)
-    if not found:
+    scorable = tuple(name for name in names if name not in skipped)
+    if not scorable:
         raise NotFoundError(
             "There is no suite to score.", f"{folder} has no rows of any.", "Name another: --data FOLDER"
         )
-    return Plan(found, folder, limit=limit, seed=seed), skipped
+    return Plan(scorable, folder, limit=limit, seed=seed), skipped
 
 
-def _scored(held: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
+def _scored(settings: "Settings", plan: "Plan", identity: str, begun: bool) -> dict[str, Any]:
     from agent0.assembly.evaluation.benchmark_run import run_benchmarks
     from agent0.infra.storage.artifacts import FileArtifacts
     from agent0.report.benchmark_findings import bench_findings
 
-    console.run_async(lambda: run_benchmarks(held, plan, identity, _report, begun=begun, say=console.say))
+    console.run_async(lambda: run_benchmarks(settings, plan, identity, _report, begun=begun, say=console.say))
     with console.tables() as db:
-        return bench_findings(db, FileArtifacts(held.home), identity, {}, held.run.evaluation.max_truncated)
+        return bench_findings(db, FileArtifacts(settings.home), identity, {}, settings.run.evaluation.max_truncated)
 
 
-def _report(now: "Progress") -> None:
-    if now.done == now.all:
-        console.say(f"{now.benchmark:<16} {now.mode:<6} {now.right}/{now.all} right")
+def _report(progress: "Progress") -> None:
+    if progress.done == progress.all:
+        console.say(f"{progress.benchmark:<16} {progress.mode:<6} {progress.right}/{progress.all} right")
 
 
-async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
+async def _verified(settings: "Settings", folder: Path) -> dict[str, Any]:
     """Summaries by file, of the pairs that are there."""
     from agent0.assembly.runtime.port_openers import open_port
     from agent0.infra.storage.artifacts import FileArtifacts
@@ -116,15 +116,17 @@ async def _verified(held: "Settings", folder: Path) -> dict[str, Any]:
     there = [folder / name for name in PAIRS if (folder / name).is_file()]
     if not there:
         return {}
-    sandbox = await open_port("verifier_sandbox", held, FileArtifacts(held.home))
-    at_once = max(1, held.sandbox.workers // 2) * held.sandbox.calls
+    sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
+    at_once = max(1, settings.sandbox.workers // 2) * settings.sandbox.calls
     try:
-        found = {}
+        summaries = {}
         for path in there:
             rows = read_pairs(decoded(path.read_bytes(), str(path)), str(path))
-            found[path.name] = summary(await decide_pairs(rows, sandbox, at_once))
-            console.say(f"{path.name}: {found[path.name]['accuracy']:.3f} of {found[path.name]['n']} decided right")
-        return found
+            summaries[path.name] = summary(await decide_pairs(rows, sandbox, at_once))
+            console.say(
+                f"{path.name}: {summaries[path.name]['accuracy']:.3f} of {summaries[path.name]['n']} decided right"
+            )
+        return summaries
     finally:
         await sandbox.close()
 
@@ -133,16 +135,16 @@ def _command(
     provider: str | None, model: str | None, suites: str, limit: int, seed: int, profile: str | None, pairs: list[str]
 ) -> str:
     """The command as it would be given again; where the rows lie is everybody's own affair."""
-    given = {"--profile": profile, "--provider": provider, "--model": model, "--limit": limit, "--seed": seed}
-    words = [f"{flag} {value}" for flag, value in given.items() if value is not None]
+    flags = {"--profile": profile, "--provider": provider, "--model": model, "--limit": limit, "--seed": seed}
+    options = [f"{flag} {value}" for flag, value in flags.items() if value is not None]
     named = [] if suites == "all" else [f"--suites {suites}"]
-    return " ".join(["agent0 bench baseline --data FOLDER", *words, *named, *(f"--set {pair}" for pair in pairs)])
+    return " ".join(["agent0 bench baseline --data FOLDER", *options, *named, *(f"--set {pair}" for pair in pairs)])
 
 
-def _made(held: "Settings") -> dict[str, str]:
-    from agent0.assembly.runtime.stamping import now
+def _model_facts(settings: "Settings") -> dict[str, str]:
+    from agent0.assembly.runtime.stamping import utc_now
     from agent0.config.distribution import installed_version
 
-    student = held.run.student
+    student = settings.run.student
     name = f"{student.provider} {student.model}".strip()
-    return {"date": f"{now():%Y-%m-%d}", "student": f"the student `{name}`", "version": installed_version()}
+    return {"date": f"{utc_now():%Y-%m-%d}", "student": f"the student `{name}`", "version": installed_version()}

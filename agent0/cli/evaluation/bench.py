@@ -208,21 +208,20 @@ class _Reporter:
         self._first = 0
         self._pace: float | None = None
 
-    def __call__(self, now: "Progress") -> None:
-        if (now.benchmark, now.mode) != self._key:
-            self._key, self._first, self._pace = (now.benchmark, now.mode), now.done, None
+    def __call__(self, progress: "Progress") -> None:
+        if (progress.benchmark, progress.mode) != self._key:
+            self._key, self._first, self._pace = (progress.benchmark, progress.mode), progress.done, None
             self._start = self._last = self._clock()
-        moment, ended = self._clock(), now.done == now.all
-        self._measure(now.done - self._first, moment, ended)
+        moment, ended = self._clock(), progress.done == progress.all
+        self._measure(progress.done - self._first, moment, ended)
         if self._quiet or not (ended or moment - self._last >= EVERY_S):
             return
         self._last = moment
-        share = f"{now.right / now.done:.3f}" if now.done else "-"
-        spent = f"  cost {now.cost:.4g}" if any(now.price) else ""
-        more = "" if ended or self._pace is None else f"  {(now.all - now.done) / self._pace:.0f} s left"
-        console.say(
-            f"{now.benchmark:<14} {now.mode:<6} {now.done}/{now.all}  right {share}{self._took(now)}{spent}{more}"
-        )
+        share = f"{progress.right / progress.done:.3f}" if progress.done else "-"
+        spent = f"  cost {progress.cost:.4g}" if any(progress.price) else ""
+        more = "" if ended or self._pace is None else f"  {(progress.all - progress.done) / self._pace:.0f} s left"
+        counts = f"{progress.benchmark:<14} {progress.mode:<6} {progress.done}/{progress.all}  right {share}"
+        console.say(f"{counts}{self._took(progress)}{spent}{more}")
 
     def _measure(self, fresh: int, moment: float, ended: bool) -> None:
         """Set the pace, items a second of wall time, where something can be said of it."""
@@ -234,20 +233,21 @@ class _Reporter:
             self._pace = fresh / max(moment - self._start, 1e-6)
         self._before = moment
 
-    def _took(self, now: "Progress") -> str:
-        if not now.done:
+    def _took(self, progress: "Progress") -> str:
+        if not progress.done:
             return ""
         pace = "" if self._pace is None else f"  {self._pace:.3g} items/s"
-        return f"{pace}  {now.latency_s(0.5):.2f} s wall, 95 % {now.latency_s(0.95):.2f} s, up to {now.at_once} at once"
+        latency = f"{progress.latency_s(0.5):.2f} s wall, 95 % {progress.latency_s(0.95):.2f} s"
+        return f"{pace}  {latency}, up to {progress.at_once} at once"
 
 
-def show(found: dict[str, Any]) -> None:
+def show(results: dict[str, Any]) -> None:
     """Print a results file as a table, and the scores by likelihood as another one."""
     rows = [
         {
             "benchmark": name,
             "mode": mode,
-            "n": found["n-samples"][name]["effective"],
+            "n": results["n-samples"][name]["effective"],
             "accuracy": f"{entry[f'acc,{mode}']:.3f}",
             "cut off": entry.get(f"truncated,{mode}"),
             "95 %": f"{entry[f'acc_lower95,{mode}']:.3f} to {entry[f'acc_upper95,{mode}']:.3f}",
@@ -255,7 +255,7 @@ def show(found: dict[str, Any]) -> None:
             "wall s, batched": entry.get(f"latency_p50_s,{mode}"),
             "cost": entry.get(f"cost,{mode}"),
         }
-        for name, entry in found["results"].items()
+        for name, entry in results["results"].items()
         for mode in MODES
         if f"acc,{mode}" in entry
     ]
@@ -264,7 +264,7 @@ def show(found: dict[str, Any]) -> None:
     )
     likely = [
         {"benchmark": name, "acc": entry["acc,likelihood"], "acc_norm": entry["acc_norm,likelihood"]}
-        for name, entry in found["results"].items()
+        for name, entry in results["results"].items()
         if "acc,likelihood" in entry
     ]
     if likely:
@@ -286,15 +286,15 @@ def compare(
     from agent0.report.benchmark_findings import difference_row
     from agent0.report.score_answers import compared_answer
 
-    held = console.settings()
-    left, _ = console.run_async(lambda: scored_items(held, before))
-    right, _ = console.run_async(lambda: scored_items(held, after))
-    found = paired(before, left, after, right)
+    settings = console.settings()
+    left, _ = console.run_async(lambda: scored_items(settings, before))
+    right, _ = console.run_async(lambda: scored_items(settings, after))
+    comparisons = paired(before, left, after, right)
     if not as_json:
-        console.print_lines(_cut_off({before: left, after: right}, held.run.evaluation.max_truncated))
-        console.print_lines(compared_answer([difference_row(one) for one in found], before, after))
+        console.print_lines(_cut_off({before: left, after: right}, settings.run.evaluation.max_truncated))
+        console.print_lines(compared_answer([difference_row(comparison) for comparison in comparisons], before, after))
     if as_json or full:
-        _compare(found, as_json)
+        _compare(comparisons, as_json)
 
 
 def _cut_off(runs: "Mapping[str, Sequence[ItemScored]]", max_truncated: float) -> list[str]:
@@ -319,8 +319,8 @@ def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequen
     from agent0.errors import OperationError
     from agent0.evaluation.benchmark_scores import compared, grouped, modes_compared
 
-    if found := modes_compared(left) if before == after else compared(left, right):
-        return found
+    if comparisons := modes_compared(left) if before == after else compared(left, right):
+        return comparisons
     scored = {name: ", ".join(map(" ".join, grouped(items))) for name, items in ((before, left), (after, right))}
     why = " ".join(f"{name[:80]} has scored {what}." for name, what in scored.items())
     what = "There are no items that both have scored." if before != after else "There is only one mode to compare."
@@ -328,28 +328,28 @@ def paired(before: str, left: "Sequence[ItemScored]", after: str, right: "Sequen
     raise OperationError(what, why, fix)
 
 
-def _compare(found: "list[Compared]", as_json: bool) -> None:
+def _compare(comparisons: "list[Compared]", as_json: bool) -> None:
     rows = [
         {
-            "benchmark": one.benchmark,
-            "mode": one.mode,
-            "n": one.difference.items,
-            "before": round(one.before, 4),
-            "after": round(one.after, 4),
-            "difference": round(one.difference.mean, 4),
-            "lower95": round(one.difference.lower95, 4),
-            "upper95": round(one.difference.upper95, 4),
-            "p": float(f"{one.adjusted:.3g}"),
-            "detectable": round(one.difference.detectable, 4),
-            "verdict": one.verdict,
+            "benchmark": comparison.benchmark,
+            "mode": comparison.mode,
+            "n": comparison.difference.items,
+            "before": round(comparison.before, 4),
+            "after": round(comparison.after, 4),
+            "difference": round(comparison.difference.mean, 4),
+            "lower95": round(comparison.difference.lower95, 4),
+            "upper95": round(comparison.difference.upper95, 4),
+            "p": float(f"{comparison.adjusted:.3g}"),
+            "detectable": round(comparison.difference.detectable, 4),
+            "verdict": comparison.verdict,
         }
-        for one in found
+        for comparison in comparisons
     ]
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    seen = ("benchmark", "mode", "n", "before", "after", "difference", "lower95", "upper95", "p", "detectable")
-    console.table(rows, False, (*seen, "verdict"))
+    columns = ("benchmark", "mode", "n", "before", "after", "difference", "lower95", "upper95", "p", "detectable")
+    console.table(rows, False, (*columns, "verdict"))
 
 
 app.command()(baseline)

@@ -24,8 +24,8 @@ def student(provider: str | None, model: str | None, profile: str | None, pairs:
     """
     from agent0.errors import ConfigError
 
-    held = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
-    if model and (why := ONE_MODEL.get(held.run.student.provider)):
+    settings = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
+    if model and (why := ONE_MODEL.get(settings.run.student.provider)):
         fix = "Leave --model out, or name another provider: --provider transformers --model FOLDER"
-        raise ConfigError(f"The provider {held.run.student.provider} knows no model {model[:80]!r}.", why, fix)
-    return held
+        raise ConfigError(f"The provider {settings.run.student.provider} knows no model {model[:80]!r}.", why, fix)
+    return settings

@@ -34,47 +34,49 @@ def bench_report(
     settings = console.settings()
     artifacts = FileArtifacts(settings.home)
     with console.tables() as db:
-        held = show_benchmark_run(db, run)
-        questions = _asked(held["settings"], data)
-        found = bench_findings(db, artifacts, held["run"], questions, settings.run.evaluation.max_truncated)
-    text = bench_page(found)
+        benchmark_run = show_benchmark_run(db, run)
+        questions = _questions(benchmark_run["settings"], data)
+        findings = bench_findings(db, artifacts, benchmark_run["run"], questions, settings.run.evaluation.max_truncated)
+    text = bench_page(findings)
     if out == "-":
         typer.echo(text)
         return
-    path, answer = written(text, out, f"{found['run']}.html"), benchmark_answer(found)
+    path, answer = written(text, out, f"{findings['run']}.html"), benchmark_answer(findings)
     if as_json:
-        console.data({"path": str(path), "bytes": path.stat().st_size, "answer": answer, **found})
+        console.data({"path": str(path), "bytes": path.stat().st_size, "answer": answer, **findings})
         return
     console.print_lines(answer)
     if full:
-        _show(found)
+        _show(findings)
     console.text(path)
 
 
-def _asked(settings: dict[str, Any], folder: Path) -> "Asked":
+def _questions(settings: dict[str, Any], folder: Path) -> "Asked":
     """Items by id, of benchmarks whose rows are at hand just as they were and may be passed on."""
     from agent0.assembly.evaluation.benchmark_run import Plan, read_plan
     from agent0.errors import Agent0Error
 
-    found: dict[str, Any] = {}
+    questions: dict[str, Any] = {}
     for name in settings["benchmarks"]:
         try:
-            held, files = read_plan(Plan((name,), folder, limit=settings["limit"], seed=settings["seed"]))
+            by_name, files = read_plan(Plan((name,), folder, limit=settings["limit"], seed=settings["seed"]))
         except Agent0Error:  # not at hand: then without
             continue
         if all(settings["files"].get(file) == digest for file, digest in files.items()):
-            found |= {key: {item.id: item for item in items} for key, (entry, items) in held.items() if entry.ships}
-    return found
+            questions |= {
+                key: {item.id: item for item in items} for key, (entry, items) in by_name.items() if entry.ships
+            }
+    return questions
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(findings: dict[str, Any]) -> None:
     from agent0.report.tables import benchmark_rows, failure_mode_rows, tool_effect_rows
 
-    console.text(f"\nBenchmark run {found['run']}, {found['status']}")
-    console.table(benchmark_rows(found["scores"]), False, title="\nAccuracy")
-    if found["tools_against_plain"]:
-        console.table(tool_effect_rows(found["tools_against_plain"]), False, title="\nWith tools against without")
-    for one in found["failures"]:
-        title = f"\nWhere it fails, {one['mode']}: {one['wrong']} of {one['items']} not right"
-        if one["modes"]:
-            console.table(failure_mode_rows(one["modes"]), False, title=title)
+    console.text(f"\nBenchmark run {findings['run']}, {findings['status']}")
+    console.table(benchmark_rows(findings["scores"]), False, title="\nAccuracy")
+    if findings["tools_against_plain"]:
+        console.table(tool_effect_rows(findings["tools_against_plain"]), False, title="\nWith tools against without")
+    for failure in findings["failures"]:
+        title = f"\nWhere it fails, {failure['mode']}: {failure['wrong']} of {failure['items']} not right"
+        if failure["modes"]:
+            console.table(failure_mode_rows(failure["modes"]), False, title=title)

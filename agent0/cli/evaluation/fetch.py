@@ -57,8 +57,8 @@ def _names(text: str) -> list[str]:
     chosen(names)
     for name in names:
         if name not in SOURCES:
-            made = name in benchmarks() and benchmarks()[name].make
-            why = "Its items are made from a seed." if made else "It has no address."
+            generated = name in benchmarks() and benchmarks()[name].make
+            why = "Its items are made from a seed." if generated else "It has no address."
             raise ConfigError(f"There is nothing to fetch for {name}.", why, f"Known: {', '.join(SOURCES)}.")
     return names
 

@@ -35,7 +35,7 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     artifacts = FileArtifacts(console.settings().home)
     with console.tables() as db:
         name = resolve(db, run)
-        text, found = page(db, artifacts, name), findings(db, artifacts, name)
+        text, results = page(db, artifacts, name), findings(db, artifacts, name)
         shown = overview(db, name, known_here(console.settings()))
     answer, why = shown["answer"], shown["why"]
     if out == "-":
@@ -43,13 +43,13 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
         return
     path = written(text, out, f"{name}.html")
     if as_json:
-        told = {"run": name, "path": str(path), "bytes": path.stat().st_size, "answer": answer, "why": why}
-        console.data({**told, **found})
+        head = {"run": name, "path": str(path), "bytes": path.stat().st_size, "answer": answer, "why": why}
+        console.data({**head, **results})
         return
     print_why(why)
     console.print_lines(answer)
     if full:
-        _show(found)
+        _show(results)
     console.text(path)
 
 
@@ -71,11 +71,11 @@ def written(text: str, out: str, name: str) -> Path:
     return console.write(path, text)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(results: dict[str, Any]) -> None:
     from agent0.report.charts.terminal_plot import plot
     from agent0.report.tables import run_tables
 
-    if drawn := plot(found["iterations"]):
+    if drawn := plot(results["iterations"]):
         console.text(f"\n{drawn}")
-    for title, rows in run_tables(found):
+    for title, rows in run_tables(results):
         console.table(rows, False, title=f"\n{title}")

@@ -67,21 +67,21 @@ def reroute(
     routing = RoutingConfig(
         strategy=strategy, threshold=threshold, worth_usd=worth, share=share, allowance_usd=allowance
     )
-    wanted = Reroute(console.run_id(run), role, routing, cast("Priced", prices))
-    found = console.run_async(lambda: reroute_run(console.settings(), wanted))
-    console.record(found if as_json else _as_dollars(found), as_json)
+    request = Reroute(console.run_id(run), role, routing, cast("Priced", prices))
+    results = console.run_async(lambda: reroute_run(console.settings(), request))
+    console.record(results if as_json else _as_dollars(results), as_json)
 
 
-def _as_dollars(found: "dict[str, Any]") -> "dict[str, Any]":
+def _as_dollars(results: "dict[str, Any]") -> "dict[str, Any]":
     """A rerouted run as people read it."""
     from agent0.routing.budgets import dollars
 
-    least, most = found["cost"]
-    low, high = found["same95"]
+    least, most = results["cost"]
+    low, high = results["same95"]
     cost = dollars(least) if least == most else f"{dollars(least)} to {'any' if most is None else dollars(most)}"
-    same = f"{found['same']} of {found['known']} known (95 %: {low:.2f} to {high:.2f})"
-    rest = {name: value for name, value in found.items() if name != "same95"}
-    return {**rest, "cost": cost, "cost_then": dollars(found["cost_then"]), "same": same}
+    same = f"{results['same']} of {results['known']} known (95 %: {low:.2f} to {high:.2f})"
+    rest = {name: value for name, value in results.items() if name != "same95"}
+    return {**rest, "cost": cost, "cost_then": dollars(results["cost_then"]), "same": same}
 
 
 Rules = Annotated[
@@ -111,20 +111,20 @@ def rescore(
     from agent0.assembly.validate.rewards import AS_RUN, reward_policy
     from agent0.errors import ConfigError
 
-    held = console.settings(plugins=plugin)
+    settings = console.settings(plugins=plugin)
     policy, changes = reward_policy(rewards), pairs_of(pairs)
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     request = Rescore(console.run_id(run), name or "look", policy, verdicts, commit, changes)
-    found = console.run_async(lambda: rescore_run(held, request, _Reporter(quiet=as_json)))
-    own = rewards == AS_RUN and not verdicts and not changes
+    results = console.run_async(lambda: rescore_run(settings, request, _Reporter(quiet=as_json)))
+    as_run = rewards == AS_RUN and not verdicts and not changes
     if as_json:
-        console.data(found)
+        console.data(results)
     else:
-        _show(found)
-    if own and not found["identical"] and found["redacted"]:
+        _show(results)
+    if as_run and not results["identical"] and results["redacted"]:
         console.say("The run's own rules do not give all of its own rewards: some rest on what was redacted.", "yellow")
-    elif own and not found["identical"]:
+    elif as_run and not results["identical"]:
         console.say("The run's own rules do not give its own rewards: see `agent0 run check`.")
         raise typer.Exit(1)
 
@@ -156,18 +156,18 @@ def reverify(
 
     if commit and not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
-    held = console.settings(plugins=plugin)
+    settings = console.settings(plugins=plugin)
     request = Reverify(console.run_id(run), name or "look", pairs_of(pairs), commit, asks)
-    found = console.run_async(lambda: judge_again(held, request, _Reporter(quiet=as_json), _waiting))
-    answer = reverify_answer(found)
+    results = console.run_async(lambda: judge_again(settings, request, _Reporter(quiet=as_json), _waiting))
+    answer = reverify_answer(results)
     if as_json:
-        console.data({**found, "answer": answer})
+        console.data({**results, "answer": answer})
     else:
         console.print_lines(answer)
         if full:
-            _show_verdicts(found)
-        _show_end(found)
-    if found["own_settings"] and not found["identical"]:
+            _show_verdicts(results)
+        _show_end(results)
+    if results["own_settings"] and not results["identical"]:
         console.say("The run's own settings do not give its own verdicts: verifiers were changed since, or one failed.")
         raise typer.Exit(1)
 
@@ -196,8 +196,8 @@ def retrain(
 ) -> None:
     """Train a run's checkpoints again from what is stored: with the rewards of an experiment, another recipe
     (--set training.student.lr=…), or without some tasks. Nothing is generated again."""
-    held = console.settings(plugins=plugin)
-    _retrain(held, source, name, pairs, roles, tuple(purge or ()), evaluate, full, as_json)
+    settings = console.settings(plugins=plugin)
+    _retrain(settings, source, name, pairs, roles, tuple(purge or ()), evaluate, full, as_json)
 
 
 @app.command("purge-task")
@@ -216,7 +216,7 @@ def purge_task(
 
 
 def _retrain(
-    held: "Settings",
+    settings: "Settings",
     source: str,
     name: str,
     pairs: list[str] | None,
@@ -235,43 +235,43 @@ def _retrain(
     if not name:
         raise ConfigError("An experiment that is written down needs a name.", fix="Add: --name NAME")
     request = Retrain(console.of_newest(source), name, pairs_of(pairs), purged, roles_of(roles), evaluate)
-    found = console.run_async(lambda: train_again(held, request, (lambda _: None) if as_json else console.say))
-    found["stay"] = [one for task in purged for one in _staying(held, found["run"], task, request.roles)]
+    results = console.run_async(lambda: train_again(settings, request, (lambda _: None) if as_json else console.say))
+    results["stay"] = [name for task in purged for name in _staying(settings, results["run"], task, request.roles)]
     scored = evaluate and "student" in request.roles
-    found["held_out"] = _beside_its_own(held, found["run"], found["experiment"]) if scored else None
-    answer = retrain_answer(found, purged)
+    results["held_out"] = _beside_its_own(settings, results["run"], results["experiment"]) if scored else None
+    answer = retrain_answer(results, purged)
     if as_json:
-        console.data({**found, "answer": answer})
+        console.data({**results, "answer": answer})
         return
     console.print_lines(answer)
     if full:
-        console.table(found["checkpoints"], False)
-    if found["stay"]:
+        console.table(results["checkpoints"], False)
+    if results["stay"]:
         others = "student,teacher"
-        console.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(found['stay'])}", "yellow")
+        console.say(f"These saw what was left out, and stay (--roles {others}): {', '.join(results['stay'])}", "yellow")
 
 
-def _beside_its_own(held: "Settings", run: str, experiment: str) -> dict[str, Any] | None:
+def _beside_its_own(settings: "Settings", run: str, experiment: str) -> dict[str, Any] | None:
     """The last student trained again compared with the run's own, where both answered the same validation tasks."""
     from agent0.assembly.replay.rescore import gather
     from agent0.experiments.compare_runs import same_checkpoint
 
-    own, again = console.run_async(lambda: gather(held, [run, experiment]))
-    return same_checkpoint(own, again)
+    original, again = console.run_async(lambda: gather(settings, [run, experiment]))
+    return same_checkpoint(original, again)
 
 
-def _staying(held: "Settings", run: str, task: str, roles: "Sequence[Role]") -> list[str]:
+def _staying(settings: "Settings", run: str, task: str, roles: "Sequence[Role]") -> list[str]:
     """Checkpoints of the run's other roles whose training saw ``task``."""
     from agent0.assembly.models.lineage import touched
     from agent0.assembly.runtime.read_models import reading_log
     from agent0.infra.storage.artifacts import FileArtifacts
 
     async def work() -> list[dict[str, Any]]:
-        async with reading_log(held) as log:
-            return await touched(log, FileArtifacts(held.home), run, task)
+        async with reading_log(settings) as log:
+            return await touched(log, FileArtifacts(settings.home), run, task)
 
-    found = console.run_async(work)
-    return [f"{one['run']}/{one['checkpoint']}" for one in found if one["run"] == run and one["role"] not in roles]
+    rows = console.run_async(work)
+    return [f"{row['run']}/{row['checkpoint']}" for row in rows if row["run"] == run and row["role"] not in roles]
 
 
 @app.command()
@@ -293,31 +293,32 @@ def compare(
     from agent0.report.answers import compare_answer
 
     names = [console.of_newest(name) for name in names]
-    held = console.settings()
-    found = side_by_side(console.run_async(lambda: gather_different(held, names)))
+    settings = console.settings()
+    comparison = side_by_side(console.run_async(lambda: gather_different(settings, names)))
     if out is not None:
         from agent0.report.html.compare_page import compare_page
 
-        console.write(out, compare_page(found))
+        console.write(out, compare_page(comparison))
     if as_json:
-        console.data(found)
+        console.data(comparison)
         return
-    console.print_lines(compare_answer(found))
+    console.print_lines(compare_answer(comparison))
     if full:
-        _show_sides(found)
+        _show_sides(comparison)
     if out is not None:
         console.text(str(out))
 
 
-def _show_sides(found: dict[str, Any]) -> None:
-    console.table(found["rewards"], False, title="Rewards")
-    last = [{"name": name, **curve[-1]} for name, curve in found["curves"].items() if curve]
+def _show_sides(comparison: dict[str, Any]) -> None:
+    console.table(comparison["rewards"], False, title="Rewards")
+    last = [{"name": name, **curve[-1]} for name, curve in comparison["curves"].items() if curve]
     console.table(last, False, title="\nLast validation score")
-    rows = [_against(row) for row in found["against"]]
-    seen = ("name", "conclusion", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
-    console.table(rows, False, (*seen, "changed_sides"), title=f"\nAgainst {found['names'][0]}, on the same items")
-    console.table(found["read"], False, title="\nWhat was written, and what of it could be read")
-    console.table(found["cost"], False, title="\nCost")
+    rows = [_against(row) for row in comparison["against"]]
+    heads = ("name", "conclusion", "mean", "lower95", "upper95", "adjusted_p", "detectable", "teacher_rank_correlation")
+    first = comparison["names"][0]
+    console.table(rows, False, (*heads, "changed_sides"), title=f"\nAgainst {first}, on the same items")
+    console.table(comparison["read"], False, title="\nWhat was written, and what of it could be read")
+    console.table(comparison["cost"], False, title="\nCost")
 
 
 app.command()(hyperparameters.hyperparameters)
@@ -328,9 +329,9 @@ def _against(row: dict[str, Any]) -> dict[str, Any]:
     """The columns of one comparison, its conclusion in words."""
     from agent0.report.conclusions import conclusion
 
-    held = row["held_out"] or {}
-    concluded = {"conclusion": conclusion(held["word"])} if held.get("word") else {}
-    return {**row, **held, **concluded, "changed_sides": len(row["changed_sides"])}
+    held_out = row["held_out"] or {}
+    concluded = {"conclusion": conclusion(held_out["word"])} if held_out.get("word") else {}
+    return {**row, **held_out, **concluded, "changed_sides": len(row["changed_sides"])}
 
 
 class _Reporter:
@@ -345,25 +346,25 @@ class _Reporter:
             console.say(f"{at.done:,} of {at.all:,} events, {rate:,.0f} a second, {at.left_s:.0f} s left")
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(results: dict[str, Any]) -> None:
     from agent0.report.answers import rescore_answer
 
-    console.print_lines(rescore_answer(found))
-    roles = [{"role": role, **found[role]} for role in ("student", "teacher") if role in found]
-    sides = found["changed_sides"]
+    console.print_lines(rescore_answer(results))
+    roles = [{"role": role, **results[role]} for role in ("student", "teacher") if role in results]
+    sides = results["changed_sides"]
     console.table(roles, False, ("role", "n", "changed", "mean_before", "mean_after", "rank_correlation"))
     if sides:
         console.text(f"{len(sides)} tasks change sides: {', '.join(sides[:20])}{' …' if len(sides) > 20 else ''}")
-    if found["failed"]:
-        console.text(f"{found['failed']} rewards could not be computed, the first: {found['first_failure']}")
-    if found["redacted"]:
-        console.text(f"{found['redacted']} events of the run were redacted: their content is left out.")
-    _show_end(found)
+    if results["failed"]:
+        console.text(f"{results['failed']} rewards could not be computed, the first: {results['first_failure']}")
+    if results["redacted"]:
+        console.text(f"{results['redacted']} events of the run were redacted: their content is left out.")
+    _show_end(results)
 
 
-def _show_end(found: dict[str, Any]) -> None:
-    if found["committed"]:
-        console.text(f"Written down as {found['experiment']}.")
+def _show_end(results: dict[str, Any]) -> None:
+    if results["committed"]:
+        console.text(f"Written down as {results['experiment']}.")
     else:
         console.say("Nothing is written; --commit writes it down.")
 
@@ -372,28 +373,28 @@ SHOWN = 20
 """Changed verdicts that are printed; --json has them all."""
 
 
-def _show_verdicts(found: dict[str, Any]) -> None:
-    for rows in (found["by_verifier"], [row for row in found["by_family"] if row["changed"]]):
+def _show_verdicts(results: dict[str, Any]) -> None:
+    for rows in (results["by_verifier"], [row for row in results["by_family"] if row["changed"]]):
         if rows:
             console.table([_labels(row) for row in rows], False)
-    if found["changes"]:
-        first = sorted(found["changes"], key=lambda row: not row["flip"])[:SHOWN]
+    if results["changes"]:
+        first = sorted(results["changes"], key=lambda row: not row["flip"])[:SHOWN]
         console.table([_changed(row) for row in first], False)
-    if len(found["changes"]) > SHOWN:
-        console.text(f"… and {len(found['changes']) - SHOWN} more: --json has them all.")
-    for row in found["failures"][:SHOWN]:
+    if len(results["changes"]) > SHOWN:
+        console.text(f"… and {len(results['changes']) - SHOWN} more: --json has them all.")
+    for row in results["failures"][:SHOWN]:
         console.text(f"{row['attempt']} could not be judged: {row['error']}: {console.one_line(row['message'])}")
 
 
 def _labels(row: dict[str, Any]) -> dict[str, Any]:
     """Counts as ``before > after``."""
     plain = {key: value for key, value in row.items() if not key.endswith(("_before", "_after"))}
-    words = ("right", "wrong", "undecided")
-    return plain | {word: f"{row[f'{word}_before']} > {row[f'{word}_after']}" for word in words}
+    labels = ("right", "wrong", "undecided")
+    return plain | {label: f"{row[f'{label}_before']} > {row[f'{label}_after']}" for label in labels}
 
 
 def _changed(row: dict[str, Any]) -> dict[str, Any]:
-    words = {True: "right", False: "wrong", None: "undecided"}
-    verdicts = {when: words[row[when]["correct"]] if row[when] else "none" for when in ("before", "after")}
+    labels = {True: "right", False: "wrong", None: "undecided"}
+    verdicts = {when: labels[row[when]["correct"]] if row[when] else "none" for when in ("before", "after")}
     reason = console.one_line(row["after"]["reason"] if row["after"] else "")
     return {"attempt": row["attempt"], "family": row["family"], **verdicts, "reason": reason}

@@ -36,16 +36,16 @@ class Standings:
         from agent0.report.charts.ladder_picture import Row, mean_standing, picture
 
         rows = [Row("base", mean_standing([*self._bases.values()]))] if self._bases else []
-        for variant in sorted(self._newest, key=self._place):
-            held = self._newest[variant]
-            last = min(iteration for iteration, _ in held.values())
-            rows.append(Row(_name(variant, last), mean_standing([standing for _, standing in held.values()])))
+        for variant in sorted(self._newest, key=self._rank):
+            newest = self._newest[variant]
+            last = min(iteration for iteration, _ in newest.values())
+            rows.append(Row(_name(variant, last), mean_standing([standing for _, standing in newest.values()])))
         return picture(rows, "validation", self.taught, marks)
 
-    def _place(self, variant: str) -> tuple[int, str]:
+    def _rank(self, variant: str) -> tuple[int, str]:
         """In the order of the study; others behind, by name."""
-        known = self._variants.index(variant) if variant in self._variants else len(self._variants)
-        return known, variant
+        rank = self._variants.index(variant) if variant in self._variants else len(self._variants)
+        return rank, variant
 
 
 def _name(variant: str, iteration: int) -> str:
@@ -94,9 +94,9 @@ def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun
         yield say, add
 
 
-def end_lines(found: Mapping[str, object], standings: Standings, page: str) -> Sequence[str]:
+def end_lines(results: Mapping[str, object], standings: Standings, page: str) -> Sequence[str]:
     """The last picture and the three lines that a study on a ladder ends with."""
     from agent0.report.climb_summary import study_lines
 
-    lines = study_lines(found, page)
+    lines = study_lines(results, page)
     return ["", *standings.lines(marks(stderr=False)), "", *lines] if lines else []

@@ -12,7 +12,7 @@ from pathlib import Path
 def main() -> None:
     """Execute the ablation run whose folder is the one argument; an error is one paragraph and an exit code."""
     from agent0.assembly.ablations.ablation_run import serve_ablation_run
-    from agent0.cli import known
+    from agent0.cli import user_error
     from agent0.cli.console import complain, stops
     from agent0.cli.defects import defect
 
@@ -21,9 +21,9 @@ def main() -> None:
     except asyncio.CancelledError:
         sys.exit(128 + signal.SIGTERM)
     except (Exception, BaseExceptionGroup) as error:
-        said = known(error) or defect(error)
-        complain(said)
-        sys.exit(said.kind.exit_code)
+        reported = user_error(error) or defect(error)
+        complain(reported)
+        sys.exit(reported.kind.exit_code)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ def verify(as_json: console.Json = False) -> None:
     """Read every artifact that events name and compare it with its digest. Exit 1 where one is missing or damaged."""
     from agent0.assembly.log.artifact_check import verify as compare
 
-    held = console.settings()
-    found = console.run_async(lambda: compare(held))
-    console.record(found, as_json)
-    if found["state"] != "whole":
+    settings = console.settings()
+    comparison = console.run_async(lambda: compare(settings))
+    console.record(comparison, as_json)
+    if comparison["state"] != "whole":
         raise typer.Exit(1)
 
 
@@ -29,7 +29,7 @@ def gc(
     """Count artifacts that no event of the log or of its archives names. What is younger than an hour stays."""
     from agent0.assembly.log.artifact_check import collect
 
-    held = console.settings()
-    console.record(console.run_async(lambda: collect(held, delete)), as_json)
+    settings = console.settings()
+    console.record(console.run_async(lambda: collect(settings, delete)), as_json)
     if not delete:
         console.say("Nothing is changed; --delete throws the unnamed ones away.")

@@ -30,32 +30,32 @@ def tail(
     as_json: console.Json = False,
 ) -> None:
     """The newest events, from the log itself; --json gives one object a line."""
-    held = console.settings()
+    settings = console.settings()
     name = _resolved(run)
-    _known(type)
+    _require_type(type)
 
-    if follow or not _on_disk(held, name, type, limit, as_json):
-        console.run_async(lambda: _read(held, name, type, limit, follow, as_json))
+    if follow or not _on_disk(settings, name, type, limit, as_json):
+        console.run_async(lambda: _read(settings, name, type, limit, follow, as_json))
 
 
-def _on_disk(held: "Settings", run: str, type: str, limit: int, as_json: bool) -> bool:
+def _on_disk(settings: "Settings", run: str, type: str, limit: int, as_json: bool) -> bool:
     """Print what the tables have of the log, where they have all of it or its server does not answer."""
     from agent0.assembly.log.table_freshness import server_answers, tables_current
     from agent0.assembly.runtime.read_models import BEHIND, live_path, reading
     from agent0.events.base import decode
     from agent0.projections.events import count_events, newest_events
 
-    current = tables_current(held)
-    if not current and (not live_path(held).exists() or server_answers(held)):
+    current = tables_current(settings)
+    if not current and (not live_path(settings).exists() or server_answers(settings)):
         return False
     if not current:
         console.say(BEHIND, "yellow")
-    with reading(held) as db:
-        found = newest_events(db, run, type, limit)
-        for seq, body in found:
+    with reading(settings) as db:
+        events = newest_events(db, run, type, limit)
+        for seq, body in events:
             _print(decode(body, seq), as_json)
         if not as_json:
-            _tell_left(len(found), count_events(db, run, type))
+            _tell_left(len(events), count_events(db, run, type))
     return True
 
 
@@ -64,20 +64,20 @@ def _tell_left(shown: int, all_: int) -> None:
         console.say(f"{shown:,} of {all_:,}; --limit shows more.")
 
 
-async def _read(held: "Settings", run: str, type: str, limit: int, follow: bool, as_json: bool) -> None:
+async def _read(settings: "Settings", run: str, type: str, limit: int, follow: bool, as_json: bool) -> None:
     from agent0.assembly.runtime.read_models import reading_log
 
-    async with reading_log(held) as log:
+    async with reading_log(settings) as log:
         end = await log.last_seq()
         kinds = (type,) if type else ()
         before = [r async for r in log.read(run, kinds, until=end)] if limit and end else []
-        for one in before[-limit:]:
-            _print(one, as_json)
+        for event in before[-limit:]:
+            _print(event, as_json)
         if not as_json:
             _tell_left(min(limit, len(before)), len(before))
         if follow:
-            async for one in log.tail(end, run, kinds):
-                _print(one, as_json)
+            async for event in log.tail(end, run, kinds):
+                _print(event, as_json)
 
 
 @app.command()
@@ -94,13 +94,13 @@ def show(
     if event.startswith(("+", "iteration:")):
         event = str(positions.sequence(console.run_id(run or "LAST"), event, "EVENT"))
     with console.tables() as db:
-        found = show_event(db, event)
+        row = show_event(db, event)
     if as_json:
-        console.data(found)
+        console.data(row)
         return
-    effects = found.pop("effects")
-    body: Any = found.pop("body")
-    console.record(found, False)
+    effects = row.pop("effects")
+    body: Any = row.pop("body")
+    console.record(row, False)
     console.text("\n".join(json_lines(body, console.screen())))
     if effects:
         console.table(effects, False, ("seq", "type", "handler", "task", "attempt", "text"), title="caused")
@@ -118,7 +118,7 @@ def grep(
     from agent0.projections.events import grep_events
     from agent0.projections.runs import resolve
 
-    _known(type)
+    _require_type(type)
     with console.tables() as db:
         of = resolve(db, run) if run else ""
         rows = console.limited(lambda n: grep_events(db, " ".join(words), of, type, n), limit)
@@ -146,21 +146,23 @@ def verify(
     from agent0.assembly.log.integrity import check_log
     from agent0.assembly.runtime.read_models import reading_log
 
-    held = console.settings()
+    settings = console.settings()
 
     async def work() -> dict[str, Any]:
-        async with reading_log(held) as log:
-            return await check_log(held, log)
+        async with reading_log(settings) as log:
+            return await check_log(settings, log)
 
-    found = look_into(archive) if archive else console.run_async(work)
+    result = look_into(archive) if archive else console.run_async(work)
     if as_json:
-        console.data(found)
+        console.data(result)
     else:
-        wrong = found.pop("differences")
-        console.record(found, False)
-        for one in wrong[:MOST]:
-            console.say(one if isinstance(one, str) else f"{one['where']}: {one['told']}", "red")
-    if found["state"] != "whole":
+        wrong = result.pop("differences")
+        console.record(result, False)
+        for difference in wrong[:MOST]:
+            console.say(
+                difference if isinstance(difference, str) else f"{difference['where']}: {difference['told']}", "red"
+            )
+    if result["state"] != "whole":
         raise typer.Exit(1)
 
 
@@ -173,8 +175,8 @@ def set_aside(
     """Go on without a message of the log that is no event. It stays stored; a tombstone is read in its place."""
     from agent0.assembly.log.set_aside import set_aside as note
 
-    held = console.settings()
-    console.record(console.run_async(lambda: note(held, seq, reason)), as_json)
+    settings = console.settings()
+    console.record(console.run_async(lambda: note(settings, seq, reason)), as_json)
 
 
 @app.command()
@@ -192,8 +194,8 @@ def export(
     """Write the log, or one run, with the artifacts it names: compressed, with a digest of everything."""
     from agent0.assembly.log.export import export as write
 
-    held, name = console.settings(), _resolved(run)
-    console.record(console.run_async(lambda: write(held, path, name, redact or ())), as_json)
+    settings, name = console.settings(), _resolved(run)
+    console.record(console.run_async(lambda: write(settings, path, name, redact or ())), as_json)
 
 
 @app.command("import")
@@ -204,8 +206,8 @@ def import_(
     """Make the log of an empty data folder from an archive: all of it or nothing, under the same numbers."""
     from agent0.assembly.log.restore import bring
 
-    held = console.settings()
-    console.record(console.run_async(lambda: bring(held, path)), as_json)
+    settings = console.settings()
+    console.record(console.run_async(lambda: bring(settings, path)), as_json)
 
 
 @app.command()
@@ -218,8 +220,8 @@ def archive(
     """Seal and export everything, then go on in a fresh stream whose numbers go on. Runs must be over."""
     from agent0.assembly.log.rollover import archive as put_away
 
-    held = console.settings()
-    console.record(console.run_async(lambda: put_away(held, path)), as_json)
+    settings = console.settings()
+    console.record(console.run_async(lambda: put_away(settings, path)), as_json)
 
 
 def _resolved(run: str) -> str:
@@ -227,7 +229,7 @@ def _resolved(run: str) -> str:
     return console.of_newest(run) if run else ""
 
 
-def _known(type: str) -> None:
+def _require_type(type: str) -> None:
     """Raises ConfigError for an event type there is not."""
     from agent0.config.loading import nearest
     from agent0.errors import ConfigError
@@ -237,19 +239,21 @@ def _known(type: str) -> None:
         raise ConfigError(f"There is no event type {type[:80]!r}.", nearest(type, list(event_types())))
 
 
-def _print(one: "Recorded", as_json: bool) -> None:
+def _print(event: "Recorded", as_json: bool) -> None:
     import json
 
     if as_json:
-        console.line({"seq": one.seq, **json.loads(one.to_json())})
+        console.line({"seq": event.seq, **json.loads(event.to_json())})
         return
     from agent0.projections.wording import describe
 
-    seen = console.screen()
-    where = one.attempt if one.attempt != "-" else one.task
-    if seen is None:
-        moment = one.time.isoformat().replace("+00:00", "Z")
-        console.text("\t".join((str(one.seq), moment, one.run, one.type, where, console.one_line(describe(one), 1000))))
+    terminal = console.screen()
+    where = event.attempt if event.attempt != "-" else event.task
+    if terminal is None:
+        moment = event.time.isoformat().replace("+00:00", "Z")
+        console.text(
+            "\t".join((str(event.seq), moment, event.run, event.type, where, console.one_line(describe(event), 1000)))
+        )
         return
-    head = f"{one.seq:>6} {one.time:%H:%M:%S} {one.type:<20} {where:<11}"
-    console.text(f"{head} {console.one_line(describe(one), max(seen.width - len(head) - 1, 12))}")
+    head = f"{event.seq:>6} {event.time:%H:%M:%S} {event.type:<20} {where:<11}"
+    console.text(f"{head} {console.one_line(describe(event), max(terminal.width - len(head) - 1, 12))}")

@@ -17,11 +17,11 @@ def init(profile: console.Profile = None, pairs: console.Set = None, as_json: co
     """Make streams and consumers, or apply changed limits. Doing it twice changes nothing."""
     from agent0.assembly.log.access import provision
 
-    held = console.settings(profile, pairs)
+    settings = console.settings(profile, pairs)
 
     async def work() -> dict[str, object]:
-        await provision(held)
-        return await _info(held)
+        await provision(settings)
+        return await _info(settings)
 
     console.record(console.run_async(work), as_json)
 
@@ -29,24 +29,24 @@ def init(profile: console.Profile = None, pairs: console.Set = None, as_json: co
 @app.command()
 def check(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Compare the log with what it must look like; names the first field that drifted."""
-    held = console.settings(profile, pairs)
-    console.record(console.run_async(lambda: _info(held)), as_json)
+    settings = console.settings(profile, pairs)
+    console.record(console.run_async(lambda: _info(settings)), as_json)
 
 
-async def _info(held: "Settings") -> dict[str, object]:
+async def _info(settings: "Settings") -> dict[str, object]:
     from agent0.assembly.log.access import check_log, open_log
     from agent0.assembly.runtime.plugins import known_handlers
     from agent0.errors import bare_url
 
-    async with open_log(held, "reader") as log:
-        await check_log(held, log, known_handlers().values())
-        found = await log.info()
+    async with open_log(settings, "reader") as log:
+        await check_log(settings, log, known_handlers().values())
+        info = await log.info()
         return {
             "state": "ok",
             "server": bare_url(log.server.url),
             "embedded": log.server.folder is not None,
-            "first_seq": found.first_seq,
-            "last_seq": found.last_seq,
-            "bytes": found.bytes,
-            "created": found.created,
+            "first_seq": info.first_seq,
+            "last_seq": info.last_seq,
+            "bytes": info.bytes,
+            "created": info.created,
         }

@@ -42,9 +42,9 @@ def show(
     from agent0.assembly.replay.tables_at import known_tables
     from agent0.projections import select
 
-    known = known_tables((table,))[table]
+    definition = known_tables((table,))[table]
     with console.tables() as db:
-        order = ", ".join(known.key)
+        order = ", ".join(definition.key)
         sql = f"SELECT * FROM {table} ORDER BY {order} LIMIT ?"  # noqa: S608 - a declared name
         rows = console.limited(lambda n: select(db, sql, (n,)), limit)
     console.table(rows, as_json, stored=True)
@@ -69,15 +69,15 @@ def query(
     query = sys.stdin.read() if sql == "-" else sql
     if file is None:
         with console.tables():
-            rows = _asked(live_path(console.settings()), query, limit, timeout)
+            rows = _query_rows(live_path(console.settings()), query, limit, timeout)
     elif file.is_file():
-        rows = _asked(file, query, limit, timeout)
+        rows = _query_rows(file, query, limit, timeout)
     else:
         raise NotFoundError(f"There is no file {file}.", fix=f"Make it: agent0 projections build --into {file}")
     console.table(rows, as_json, stored=True)
 
 
-def _asked(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str, Any]]":
+def _query_rows(path: Path, query: str, limit: int, timeout: float) -> "list[dict[str, Any]]":
     """Rows of a query; a table that does not exist is answered with the nearest name that does."""
     from agent0.config.loading import nearest
     from agent0.errors import ConfigError, NotFoundError
@@ -103,14 +103,14 @@ def lag(as_json: console.Json = False) -> None:
     from agent0.assembly.runtime.read_models import reading, reading_log
     from agent0.projections import position
 
-    held = console.settings()
+    settings = console.settings()
 
     async def last() -> int:
-        async with reading_log(held) as log:
+        async with reading_log(settings) as log:
             return await log.last_seq()
 
     end = console.run_async(last)
-    with reading(held) as db:
+    with reading(settings) as db:
         at = position(db).seq
     console.record({"log": end, "tables": at, "lag": end - at}, as_json)
 
@@ -121,12 +121,12 @@ def run(profile: console.Profile = None, pairs: console.Set = None) -> None:
     from agent0.assembly.log.access import open_log
     from agent0.assembly.runtime.read_models import run_projector
 
-    held = console.settings(profile, pairs)
+    settings = console.settings(profile, pairs)
 
     async def work() -> None:
-        async with open_log(held, "reader") as log:
+        async with open_log(settings, "reader") as log:
             console.say("Keeping the tables up to date. Ctrl-C stops.")
-            await run_projector(held, log)
+            await run_projector(settings, log)
 
     console.run_async(work)
 
@@ -142,11 +142,11 @@ def rebuild(
     from agent0.assembly.log.full_history import history
     from agent0.assembly.runtime.read_models import log_and_views
 
-    held = console.settings()
+    settings = console.settings()
 
     async def work() -> dict[str, object]:
-        async with log_and_views(held) as (log, views):
-            done = await views.rebuild(history(held, log), check=verify)
+        async with log_and_views(settings) as (log, views):
+            done = await views.rebuild(history(settings, log), check=verify)
             return {"path": str(done.path), "seq": done.seq, "verified": done.verified, "sha256": done.digests}
 
     console.record(console.run_async(work), as_json)
@@ -180,8 +180,8 @@ def build(
         raise ConfigError("--until-seq and --until-time exclude each other.", fix="Give one of them.")
     time = moment(until_time) if until_time else None
     request = Build(into, tuple(table or ()), until_seq or 0, time, source)
-    held = console.settings()
-    console.record(console.run_async(lambda: build_file(held, request, _Reporter())), as_json)
+    settings = console.settings()
+    console.record(console.run_async(lambda: build_file(settings, request, _Reporter())), as_json)
 
 
 class _Reporter:

@@ -51,33 +51,35 @@ def calibrate(
     Killed, it goes on with --resume: no task is asked twice."""
     from agent0.report.markdown.calibration import page as page_of
 
-    held = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    settings = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"calibration-{secrets.token_hex(3)}"
-    console.say(f"Calibration {identity}: {held.run.student.provider}, data in {held.home}")
-    found: list[Found] = []
-    for place, student in enumerate(checkpoint or ["base"]):
+    console.say(f"Calibration {identity}: {settings.run.student.provider}, data in {settings.home}")
+    measurements: list[Found] = []
+    for index, student in enumerate(checkpoint or ["base"]):
         for number in range(seed, seed + seeds):
-            one = _measured(held, student, f"{identity}-{place}-{number}", (items, samples, number), name, as_json)
-            found.append(one)
+            run = f"{identity}-{index}-{number}"
+            measurements.append(_measured(settings, student, run, (items, samples, number), name, as_json))
     if page:
-        write_page(page, page_of(found, shlex.join(["agent0", *sys.argv[1:]]), note))
+        write_page(page, page_of(measurements, shlex.join(["agent0", *sys.argv[1:]]), note))
     if as_json:
-        console.data([plain(one) for one in found])
+        console.data([plain(measurement) for measurement in measurements])
 
 
-def _measured(held: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool) -> "Found":
+def _measured(settings: Any, student: str, run: str, size: tuple[int, int, int], name: str, quiet: bool) -> "Found":
     """One student, one seed: told as it is done. ``size``: items, samples, seed."""
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
 
-    plan = Plan(*size, name=name, **trained(held, student))
-    found = console.run_async(lambda: measure(held, plan, run, Reporter(f"{student}, seed {plan.seed}", quiet)))
+    plan = Plan(*size, name=name, **trained(settings, student))
+    measurement = console.run_async(
+        lambda: measure(settings, plan, run, Reporter(f"{student}, seed {plan.seed}", quiet))
+    )
     if not quiet:
-        show(found)
-    return found
+        show(measurement)
+    return measurement
 
 
-def trained(held: Any, checkpoint: str) -> dict[str, Any]:
+def trained(settings: Any, checkpoint: str) -> dict[str, Any]:
     """Find the adapter of ``RUN/CHECKPOINT``, as fields of a plan; none for the base. RUN as ``console.run_id`` takes
     it."""
     from agent0.assembly.evaluation.benchmark_run import adapter_of
@@ -85,8 +87,8 @@ def trained(held: Any, checkpoint: str) -> dict[str, Any]:
     if checkpoint in ("", "base"):
         return {}
     named, _, name = checkpoint.rpartition("/")
-    run = console.run_id(named, held)
-    return {"checkpoint": f"{run}/{name}", "adapter": console.run_async(lambda: adapter_of(held, run, name))}
+    run = console.run_id(named, settings)
+    return {"checkpoint": f"{run}/{name}", "adapter": console.run_async(lambda: adapter_of(settings, run, name))}
 
 
 class Reporter:
@@ -98,17 +100,17 @@ class Reporter:
         self._first = -1
 
     def __call__(self, done: int, all_: int) -> None:
-        now = time.monotonic()
+        at = time.monotonic()
         if self._first < 0:
             self._first = done
-        if self._quiet or not (done == all_ or now - self._last >= EVERY_S):
+        if self._quiet or not (done == all_ or at - self._last >= EVERY_S):
             return
-        self._last, fresh = now, done - self._first
-        left = f"  {(now - self._start) / fresh * (all_ - done):.0f} s left" if fresh >= ENOUGH and done < all_ else ""
+        self._last, fresh = at, done - self._first
+        left = f"  {(at - self._start) / fresh * (all_ - done):.0f} s left" if fresh >= ENOUGH and done < all_ else ""
         console.say(f"{self._head}: {done}/{all_} tasks{left}")
 
 
-def show(found: "Found") -> None:
+def show(measurement: "Found") -> None:
     """The table of all signals, and the picture of the best."""
     from agent0.evaluation.calibration_report import as_row, picture
 
@@ -117,30 +119,36 @@ def show(found: "Found") -> None:
     console.text("")
     console.text(
         console.prose(
-            f"{found.name}, {found.checkpoint}, seed {found.seed}: fitted on {found.fitted_on} answers, scored on "
-            f"{found.scored_on} others; {found.accuracy:.3f} of these are right; {found.unanswered} of {found.asked} "
-            f"tasks unanswered, {found.undecided} undecided."
+            f"{measurement.name}, {measurement.checkpoint}, seed {measurement.seed}: fitted on {measurement.fitted_on} "
+            f"answers, scored on {measurement.scored_on} others; {measurement.accuracy:.3f} of these are right; "
+            f"{measurement.unanswered} of {measurement.asked} "
+            f"tasks unanswered, {measurement.undecided} undecided."
         )
     )
     errors = ("ece_before", "ece_after", "after_95", "floor", "brier_after", "brier_95")
-    seen = ("signal", "method", "n", *errors, "auroc", "auroc_95", "log_loss")
-    console.table([as_row(one) for one in found.measured], False, seen)
-    best = found.measured[0]
+    columns = ("signal", "method", "n", *errors, "auroc", "auroc_95", "log_loss")
+    console.table([as_row(calibrator) for calibrator in measurement.measured], False, columns)
+    best = measurement.measured[0]
     console.text(f"Before ({best.candidate.signal}):\n" + "\n".join(picture(best.before, *wide)))
     console.text(f"After ({best.candidate.method}):\n" + "\n".join(picture(best.bins, *wide)))
-    console.text(f"Aim, ECE below 0.10: {found.verdict}.")
+    console.text(f"Aim, ECE below 0.10: {measurement.verdict}.")
 
 
-def plain(found: "Found") -> dict[str, Any]:
+def plain(measurement: "Found") -> dict[str, Any]:
     """Turn what was found into plain values, as JSON has them."""
     from dataclasses import asdict
 
     from agent0.evaluation.calibration_report import as_row
 
-    kept = {key: value for key, value in asdict(found).items() if key not in ("measured", "sampled", "carried")}
-    bins = [asdict(one) for one in found.measured[0].bins]
-    kept |= {"sampled": plain(found.sampled)} if found.sampled else {}
-    return {**kept, "aim": found.verdict, "calibrators": [as_row(one) for one in found.measured], "reliability": bins}
+    kept = {key: value for key, value in asdict(measurement).items() if key not in ("measured", "sampled", "carried")}
+    bins = [asdict(interval) for interval in measurement.measured[0].bins]
+    kept |= {"sampled": plain(measurement.sampled)} if measurement.sampled else {}
+    return {
+        **kept,
+        "aim": measurement.verdict,
+        "calibrators": [as_row(calibrator) for calibrator in measurement.measured],
+        "reliability": bins,
+    }
 
 
 def write_page(path: Path, text: str) -> None:

@@ -27,20 +27,20 @@ def lineage(
     from agent0.assembly.runtime.read_models import sound_log
     from agent0.infra.storage.artifacts import FileArtifacts
 
-    held = console.settings()
+    settings = console.settings()
 
     async def work() -> list[dict[str, Any]]:
-        async with sound_log(held) as log:
-            return await chain(log, FileArtifacts(held.home), adapter)
+        async with sound_log(settings) as log:
+            return await chain(log, FileArtifacts(settings.home), adapter)
 
-    found = console.run_async(work)
+    checkpoints = console.run_async(work)
     if as_json:
-        console.data(found)
+        console.data(checkpoints)
         return
-    for one in found:
-        console.record(_described(one), False)
+    for checkpoint in checkpoints:
+        console.record(_described(checkpoint), False)
         console.text("")
-    console.say(f"{len(found)} checkpoints down to the base; --json has every event id.")
+    console.say(f"{len(checkpoints)} checkpoints down to the base; --json has every event id.")
 
 
 SEEN = (
@@ -59,12 +59,16 @@ SEEN = (
 DIRTY = {True: "yes: the code had changes that no commit has", False: "no", None: "not known"}
 
 
-def _described(one: dict[str, Any]) -> dict[str, Any]:
+def _described(checkpoint: dict[str, Any]) -> dict[str, Any]:
     """A checkpoint of a lineage as people read it: what it was made of is counted."""
     counted = ("teachers", "students", "verifiers", "rewards")
-    counts = {name: ", ".join(f"{k} {n}" for k, n in one[name].items()) for name in counted}
-    size = {"events": len(one["events"]), "tasks": len(one["tasks"]), "missing events": one["missing_events"]}
-    return {**{name: one[name] for name in SEEN}, "dirty": DIRTY[one["dirty"]], **size, **counts}
+    counts = {name: ", ".join(f"{k} {n}" for k, n in checkpoint[name].items()) for name in counted}
+    size = {
+        "events": len(checkpoint["events"]),
+        "tasks": len(checkpoint["tasks"]),
+        "missing events": checkpoint["missing_events"],
+    }
+    return {**{name: checkpoint[name] for name in SEEN}, "dirty": DIRTY[checkpoint["dirty"]], **size, **counts}
 
 
 @app.command()
@@ -77,11 +81,11 @@ def check(
     from agent0.assembly.models.lineage import check_adapter
     from agent0.errors import LogError
 
-    found = check_adapter(adapter.read_bytes())
-    console.record(found, as_json)
-    if not found["agrees"]:
+    result = check_adapter(adapter.read_bytes())
+    console.record(result, as_json)
+    if not result["agrees"]:
         raise LogError("The lineage digest does not follow from the note.", "The note was altered.")
-    if found["weights_agree"] is False:
+    if result["weights_agree"] is False:
         raise LogError("The weights are not those that the note names.", "One of the two was altered.")
-    if found["weights_agree"] is None:
+    if result["weights_agree"] is None:
         console.say("It has no digest of its weights: whether they were altered, none can say.")

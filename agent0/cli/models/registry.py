@@ -41,8 +41,8 @@ def list_(
 
     with console.tables() as db:
         of = console.of_newest(run) if run else ""
-        found = console.limited(lambda n: _listed(registry(db, of, role, status, n), as_json), limit)
-    console.table(found, as_json)
+        rows = console.limited(lambda n: _listed(registry(db, of, role, status, n), as_json), limit)
+    console.table(rows, as_json)
 
 
 def _listed(rows: Sequence[Mapping[str, Any]], as_json: bool) -> list[Mapping[str, Any]]:
@@ -56,14 +56,14 @@ def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
     from agent0.projections.evaluations import list_evaluations
 
     with console.tables() as db:
-        held = find_checkpoint(db, checkpoint)
-        scores = [s for s in list_evaluations(db, held["run"]) if s["checkpoint"] == held["checkpoint"]]
+        record = find_checkpoint(db, checkpoint)
+        scores = [s for s in list_evaluations(db, record["run"]) if s["checkpoint"] == record["checkpoint"]]
     if as_json:
-        console.data({**held, "evaluations": scores})
+        console.data({**record, "evaluations": scores})
         return
-    console.record({name: value for name, value in held.items() if value != {}}, False)
-    seen = ("evaluation", "split", "n", "accuracy", "lower95", "upper95", "solved_within", "tool_use", "status")
-    console.table(scores, False, seen, title="\nScores")
+    console.record({name: value for name, value in record.items() if value != {}}, False)
+    columns = ("evaluation", "split", "n", "accuracy", "lower95", "upper95", "solved_within", "tool_use", "status")
+    console.table(scores, False, columns, title="\nScores")
 
 
 def card(
@@ -85,10 +85,12 @@ def card(
         "SELECT family, count(*) AS n FROM tasks WHERE run = ? AND status = 'accepted' GROUP BY family ORDER BY n DESC"
     )
     with console.tables() as db:
-        held = find_checkpoint(db, checkpoint)
-        families = {row["family"]: row["n"] for row in select(db, counted, (held["run"],))}
-        exams = [one for name in (held["checkpoint"], BASE) for one in list_protocol_results(db, held["run"], name)]
-        text = model_card(held, show_run(db, held["run"]), list_evaluations(db, held["run"]), families, exams)
+        record = find_checkpoint(db, checkpoint)
+        families = {row["family"]: row["n"] for row in select(db, counted, (record["run"],))}
+        exams = [
+            exam for name in (record["checkpoint"], BASE) for exam in list_protocol_results(db, record["run"], name)
+        ]
+        text = model_card(record, show_run(db, record["run"]), list_evaluations(db, record["run"]), families, exams)
     if out is None:
         console.document(text)
         return
@@ -113,18 +115,18 @@ def compare(
     from agent0.projections.runs import show_run
 
     with console.tables() as db:
-        held = [find_student(db, checkpoint) for checkpoint in (first, second)]
-        scores = [list_evaluations(db, one["run"]) for one in held]
-        plans = [show_run(db, one["run"])["config"]["evaluation"] for one in held]
-    found = side_by_side(held, scores, plans)
+        rows = [find_student(db, checkpoint) for checkpoint in (first, second)]
+        scores = [list_evaluations(db, row["run"]) for row in rows]
+        plans = [show_run(db, row["run"])["config"]["evaluation"] for row in rows]
+    comparison = side_by_side(rows, scores, plans)
     if as_json:
-        console.data(found)
+        console.data(comparison)
         return
-    console.print_lines([f"{second} beside {first}: {sentence(found['word'])}"])
+    console.print_lines([f"{second} beside {first}: {sentence(comparison['word'])}"])
     if not full:
         return
-    console.table(found["models"], False)
-    exact = [{k: f"{v:g}" if isinstance(v, float) else v for k, v in row.items()} for row in found["recipe"]]
+    console.table(comparison["models"], False)
+    exact = [{k: f"{v:g}" if isinstance(v, float) else v for k, v in row.items()} for row in comparison["recipe"]]
     console.table(exact, False, title="\nWhere their recipes differ")
 
 
@@ -146,13 +148,13 @@ def ab(
     from agent0.assembly.models.ab_test import compare_models, comparison_rows
     from agent0.report.score_answers import models_answer
 
-    held = console.settings()
+    settings = console.settings()
     report = _quiet if as_json else _say
-    event = console.run_async(lambda: compare_models(held, first, second, tasks, seed, report))
-    found = event.model_dump(mode="json")
-    answer = models_answer(found)
+    event = console.run_async(lambda: compare_models(settings, first, second, tasks, seed, report))
+    comparison = event.model_dump(mode="json")
+    answer = models_answer(comparison)
     if as_json:
-        console.data({**found, "answer": answer})
+        console.data({**comparison, "answer": answer})
         return
     console.print_lines(answer)
     if full:
@@ -174,11 +176,11 @@ def repeat(
 
     from agent0.assembly.models.ab_test import repeat as answer
 
-    held = console.settings()
-    event = console.run_async(lambda: answer(held, checkpoint, repeats, n, seed, _quiet if as_json else _say))
+    settings = console.settings()
+    event = console.run_async(lambda: answer(settings, checkpoint, repeats, n, seed, _quiet if as_json else _say))
     spread = stdev(event.accuracies)
-    found = {"checkpoint": event.checkpoint, "draws": repeats, "n": n, "mean": round(fmean(event.accuracies), 4)}
-    console.record({**found, "deviation": round(spread, 4), "below 5 points": spread < 0.05}, as_json)
+    summary = {"checkpoint": event.checkpoint, "draws": repeats, "n": n, "mean": round(fmean(event.accuracies), 4)}
+    console.record({**summary, "deviation": round(spread, 4), "below 5 points": spread < 0.05}, as_json)
 
 
 def evaluate_protocol(
@@ -203,7 +205,7 @@ def evaluate_protocol(
     from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
 
     try:
-        heats = [float(one) for one in temperatures.split(",")]
+        heats = [float(heat) for heat in temperatures.split(",")]
     except ValueError:
         raise ConfigError(f"{temperatures[:80]!r} are no temperatures.", fix="Write --temperatures 0,0.7,1.") from None
     if any(not 0 <= heat <= 100 for heat in heats):
@@ -213,11 +215,11 @@ def evaluate_protocol(
         EvaluationProtocol(n, seed, attempts if heat else 1, heat, split, forced_tool, _levels(levels), excluded)
         for heat in heats
     ]
-    held = console.settings()
+    settings = console.settings()
     report = (lambda _: None) if as_json else (lambda event: console.say(f"{event.exam}: {event.wall_s:.0f} s"))
-    results = console.run_async(lambda: evaluate_protocols(held, {checkpoint: exams}, report))
-    found = [scores(event) for event in results]
-    console.table(found, as_json)
+    results = console.run_async(lambda: evaluate_protocols(settings, {checkpoint: exams}, report))
+    rows = [scores(event) for event in results]
+    console.table(rows, as_json)
 
 
 def rejudge(
@@ -233,23 +235,23 @@ def rejudge(
     Exit 1 where one does. No model is called; what is not stored is named."""
     from agent0.assembly.replay.rejudge import rejudge as judge_again
 
-    held = console.settings()
-    found = console.run_async(lambda: judge_again(held, checkpoint))
+    settings = console.settings()
+    result = console.run_async(lambda: judge_again(settings, checkpoint))
     if as_json:
-        console.data(found)
+        console.data(result)
     else:
-        stored = [{**row, "answers": row["answers"] or "not stored"} for row in found["evaluations"]]
+        stored = [{**row, "answers": row["answers"] or "not stored"} for row in result["evaluations"]]
         console.table(stored, False)
-        console.table(found["differences"], False, title="\nVerdicts that differ")
-    if found["differences"]:
+        console.table(result["differences"], False, title="\nVerdicts that differ")
+    if result["differences"]:
         raise typer.Exit(1)
 
 
 def _levels(text: str) -> tuple[int, ...]:
     from agent0.errors import ConfigError
 
-    parts = [one.strip() for one in text.split(",") if one.strip()]
-    if not all(one.isascii() and one.isdigit() and len(one) < 4 for one in parts):
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
         raise ConfigError(f"{text[:80]!r} are no levels.", fix="Write --levels 2,3.")
     return tuple(sorted(set(map(int, parts))))
 
@@ -266,8 +268,8 @@ def promote(checkpoint: Checkpoint, reason: Reason = "", as_json: console.Json =
     """Make a checkpoint its run's student, whatever the gate said of it. One event; `rollback` undoes it."""
     from agent0.assembly.models.registry import promote as decide
 
-    held = console.settings()
-    _show_decision(console.run_async(lambda: decide(held, checkpoint, reason)), as_json)
+    settings = console.settings()
+    _show_decision(console.run_async(lambda: decide(settings, checkpoint, reason)), as_json)
 
 
 def rollback(
@@ -280,10 +282,10 @@ def rollback(
     from agent0.assembly.models.registry import go_back
     from agent0.projections.runs import resolve
 
-    held = console.settings()
+    settings = console.settings()
     with console.tables() as db:
         name = resolve(db, run)
-    _show_decision(console.run_async(lambda: go_back(held, name, to, reason)), as_json)
+    _show_decision(console.run_async(lambda: go_back(settings, name, to, reason)), as_json)
 
 
 def prune(
@@ -297,15 +299,15 @@ def prune(
     from agent0.assembly.models.registry import prune as throw
     from agent0.projections.runs import resolve
 
-    held = console.settings()
+    settings = console.settings()
     with console.tables() as db:
         name = resolve(db, run)
-    found: dict[str, Any] = console.run_async(lambda: throw(held, name, reason, commit))
+    pruning: dict[str, Any] = console.run_async(lambda: throw(settings, name, reason, commit))
     if as_json:
-        console.data(found)
+        console.data(pruning)
         return
-    console.table(found["pruned"], False)
-    console.say(f"{found['bytes']:,} bytes." + ("" if commit else " Nothing is thrown away; --commit does it."))
+    console.table(pruning["pruned"], False)
+    console.say(f"{pruning['bytes']:,} bytes." + ("" if commit else " Nothing is thrown away; --commit does it."))
 
 
 def _show_decision(begun: Any, as_json: bool) -> None:

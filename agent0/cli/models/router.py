@@ -47,13 +47,13 @@ def route(
     call one: agent0 router ask. JSON: in nano-dollars."""
     from agent0.assembly.routing.dry_run import dry_route
 
-    found = dry_route(console.settings(None, pairs), role, text, confidence)
+    decision = dry_route(console.settings(None, pairs), role, text, confidence)
     if as_json:
-        console.data(found)
+        console.data(decision)
         return
-    shown = [{**row, "most": _dollars(row["most"]) or "unknown"} for row in found["models"]]
+    shown = [{**row, "most": _dollars(row["most"]) or "unknown"} for row in decision["models"]]
     console.table(shown, False, ("model", "most", "right"))
-    steps = [{"step": n, **step} for n, step in enumerate(found["steps"], 1)]
+    steps = [{"step": n, **step} for n, step in enumerate(decision["steps"], 1)]
     console.table(steps, False, ("step", "ask", "give", "reason"))
 
 
@@ -77,12 +77,12 @@ def ask(
                     typer.echo(piece, nl=False)
         raise AssertionError("a turn ends with itself")
 
-    found = console.run_async(work)
+    answer = console.run_async(work)
     if as_json:
-        console.data(found)
+        console.data(answer)
         return
     typer.echo()
-    console.say(f"By {found['model']}.")
+    console.say(f"By {answer['model']}.")
 
 
 app.command("calibrate")(calibrate)
@@ -100,8 +100,8 @@ def explain(
     from agent0.projections.routes import show_route
 
     with console.tables() as db:
-        found = show_route(db, call)
-    console.record(found, as_json)
+        decision = show_route(db, call)
+    console.record(decision, as_json)
 
 
 @app.command()
@@ -139,11 +139,11 @@ def cache(
     """Answers that are kept, by model: how many, their size, how often they were used again, what that saved."""
     from agent0.assembly.routing.cache import cached_models, clear_cache
 
-    held = console.settings()
+    settings = console.settings()
     if clear:
-        console.record({"dropped": clear_cache(held)}, as_json)
+        console.record({"dropped": clear_cache(settings)}, as_json)
         return
-    rows = cached_models(held)
+    rows = cached_models(settings)
     shown = [{**row, "saved": _dollars(row["saved"])} for row in rows]
     console.table(rows if as_json else shown, as_json, ("provider", "model", "answers", "bytes", "hits", "saved"))
 
@@ -158,9 +158,9 @@ def list_(
     from agent0.assembly.routing.budgets import scope_of
     from agent0.projections.budgets import list_budgets
 
-    wanted = scope_of(scope) if scope else ""
+    known_scope = scope_of(scope) if scope else ""
     with console.tables() as db:
-        rows = console.limited(lambda n: list_budgets(db, wanted, limit=n), limit)
+        rows = console.limited(lambda n: list_budgets(db, known_scope, limit=n), limit)
     console.table(rows if as_json else rows.like(map(_shown, rows)), as_json, COLUMNS, keep=("free", "spent"))
 
 
@@ -169,16 +169,16 @@ def show(scope: Scope, name: Name = "", limit: console.Limit = 50, as_json: cons
     """One budget, and its entries, newest first: the invoice. JSON: in nano-dollars."""
     from agent0.projections.budgets import list_budgets, list_entries
 
-    known, named = _which(scope, name)
+    budget_scope, named = _which(scope, name)
     with console.tables() as db:
-        found = list_budgets(db, known, named)
-        entries = console.limited(lambda n: list_entries(db, known, named, n), limit)
-    if not found:
-        _missing(known, named)
+        rows = list_budgets(db, budget_scope, named)
+        entries = console.limited(lambda n: list_entries(db, budget_scope, named, n), limit)
+    if not rows:
+        _missing(budget_scope, named)
     if as_json:
-        console.data({**found[0], "entries": list(entries)})
+        console.data({**rows[0], "entries": list(entries)})
         return
-    console.record(_shown(found[0]), False)
+    console.record(_shown(rows[0]), False)
     shown = [{**row, "amount": _dollars(row["amount"]), "spent": _dollars(row["spent"])} for row in entries]
     console.table(entries.like(shown), False, ("seq", "time", "kind", "amount", "spent", "model", "reason", "prices"))
 
@@ -198,10 +198,16 @@ def set_(
 
     if (cap is None) is not no_cap:
         raise ConfigError("A cap, or none?", fix="Give either --cap USD or --no-cap.")
-    known, named = _which(scope, name)
-    held = console.settings()
-    balance = console.run_async(lambda: change_cap(held, known, named, cap, reason))
-    row = {"scope": known, "name": named, "cap": balance.cap, "spent": balance.spent, "reserved": balance.reserved}
+    budget_scope, named = _which(scope, name)
+    settings = console.settings()
+    balance = console.run_async(lambda: change_cap(settings, budget_scope, named, cap, reason))
+    row = {
+        "scope": budget_scope,
+        "name": named,
+        "cap": balance.cap,
+        "spent": balance.spent,
+        "reserved": balance.reserved,
+    }
     row["level"] = balance.level
     console.record(row if as_json else _shown(row), as_json)
 
@@ -210,9 +216,9 @@ def _which(scope: str, name: str) -> "tuple[Any, str]":
     """The scope and the name that are meant; a run's id where one was named as runs are."""
     from agent0.assembly.routing.budgets import name_of, scope_of
 
-    known = scope_of(scope)
-    named = name_of(console.settings(), known, name)
-    return known, console.run_id(named) if known == "run" else named
+    budget_scope = scope_of(scope)
+    named = name_of(console.settings(), budget_scope, name)
+    return budget_scope, console.run_id(named) if budget_scope == "run" else named
 
 
 def _missing(scope: str, name: str) -> None:
@@ -234,5 +240,5 @@ def _shown(row: "Any") -> dict[str, Any]:
     free = None if cap is None else max(0, cap - row["spent"] - row["reserved"])
     amounts = {"cap": cap, "spent": row["spent"], "reserved": row["reserved"], "free": free}
     rest = {key: value for key, value in row.items() if key not in (*amounts, "open", "token")}
-    told = {key: _dollars(value) for key, value in amounts.items()}
-    return {**rest, **told, "cap": told["cap"] or "none", "free": told["free"] or "any"}
+    texts = {key: _dollars(value) for key, value in amounts.items()}
+    return {**rest, **texts, "cap": texts["cap"] or "none", "free": texts["free"] or "any"}

@@ -43,22 +43,23 @@ def calibrate(
     Killed, it goes on with --resume: no task is asked twice."""
     from agent0.report.markdown.calibration import page as page_of
 
-    held = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
+    settings = console.settings(profile, set_, run__student__provider=provider, run__student__model=model)
     identity = resume or f"router-calibration-{secrets.token_hex(3)}"
-    console.say(f"Calibration {identity}: {held.run.student.provider}, data in {held.home}")
+    console.say(f"Calibration {identity}: {settings.run.student.provider}, data in {settings.home}")
     how = (items, samples, critique, drawn)
-    found = [_measured(held, checkpoint, f"{identity}-{n}", n, how, as_json) for n in range(seed, seed + seeds)]
+    numbers = range(seed, seed + seeds)
+    measurements = [_measured(settings, checkpoint, f"{identity}-{n}", n, how, as_json) for n in numbers]
     if page:
-        write_page(page, page_of(found, shlex.join(["agent0", *sys.argv[1:]]), note, turns=True))
+        write_page(page, page_of(measurements, shlex.join(["agent0", *sys.argv[1:]]), note, turns=True))
     if as_json:
-        console.data([{**plain(one), "settings": settings_of(one)} for one in found])
+        console.data([{**plain(each), "settings": settings_of(each)} for each in measurements])
         return
-    for line in _lines(found[0]):
+    for line in _lines(measurements[0]):
         console.text(line)
 
 
 def _measured(
-    held: "Settings", student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
+    settings: "Settings", student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
 ) -> "Found":
     """One seed: told as it is done. ``how``: items, samples, critique, drawn."""
     from agent0.assembly.evaluation.calibration import Plan
@@ -67,23 +68,25 @@ def _measured(
 
     items, samples, critique, drawn = how
     routing = RoutingConfig(samples=samples, self_critique=critique)
-    plan = Plan(items, 0, seed, routing=routing, drawn=drawn, at_once=256 // (samples + 1), **trained(held, student))
-    found = console.run_async(lambda: measure(held, plan, run, Reporter(f"{student}, seed {seed}", quiet)))
+    plan = Plan(
+        items, 0, seed, routing=routing, drawn=drawn, at_once=256 // (samples + 1), **trained(settings, student)
+    )
+    measurement = console.run_async(lambda: measure(settings, plan, run, Reporter(f"{student}, seed {seed}", quiet)))
     if not quiet:
-        show(found)
-    return found
+        show(measurement)
+    return measurement
 
 
-def settings_of(found: "Found") -> dict[str, object]:
-    """The best calibrator of ``found`` as the setting that strategies read."""
-    best = found.measured[0].candidate
-    revision = found.revisions.get(best.signal, 1)
-    version = f"{found.name}, {found.checkpoint}, revision {revision} ({found.run})"
+def settings_of(measurement: "Found") -> dict[str, object]:
+    """The best calibrator of ``measurement`` as the setting that strategies read."""
+    best = measurement.measured[0].candidate
+    revision = measurement.revisions.get(best.signal, 1)
+    version = f"{measurement.name}, {measurement.checkpoint}, revision {revision} ({measurement.run})"
     return {"signal": best.signal, "method": best.method, "parameters": list(best.parameters), "version": version}
 
 
-def _lines(found: "Found") -> list[str]:
+def _lines(measurement: "Found") -> list[str]:
     """The setting as a profile has it."""
-    name = found.name.partition(" routed")[0]
-    values = [f"{key} = {value!r}".replace("'", '"') for key, value in settings_of(found).items()]
+    name = measurement.name.partition(" routed")[0]
+    values = [f"{key} = {value!r}".replace("'", '"') for key, value in settings_of(measurement).items()]
     return ["", f'[run.student.distil_routing.calibrators."{name}"]', *values]

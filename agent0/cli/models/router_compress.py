@@ -37,37 +37,37 @@ def compress(
     from agent0.assembly.evaluation.compressed import measure_loss
     from agent0.assembly.evaluation.routed import Plan
 
-    held = console.settings(profile, set_)
-    given = {"stages": json.dumps(stage or ["structural"]), "longest": longest, "summarizer": summarizer}
-    asked = [f"router.compression.{name}={value}" for name, value in given.items() if value]
-    how = console.settings(profile, [*(set_ or ()), *asked]).router.compression
+    settings = console.settings(profile, set_)
+    options = {"stages": json.dumps(stage or ["structural"]), "longest": longest, "summarizer": summarizer}
+    overrides = [f"router.compression.{name}={value}" for name, value in options.items() if value]
+    how = console.settings(profile, [*(set_ or ()), *overrides]).router.compression
     identity = resume or f"compression-{secrets.token_hex(3)}"
-    console.say(f"Compression {identity}: {held.run.student.provider}, data in {held.home}")
-    plan = Plan(items, "test", seed, long=long, **trained(held, checkpoint))
-    found = console.run_async(lambda: measure_loss(held, plan, how, identity, Reporter(checkpoint, as_json)))
-    _show(found, how, as_json)
+    console.say(f"Compression {identity}: {settings.run.student.provider}, data in {settings.home}")
+    plan = Plan(items, "test", seed, long=long, **trained(settings, checkpoint))
+    loss = console.run_async(lambda: measure_loss(settings, plan, how, identity, Reporter(checkpoint, as_json)))
+    _show(loss, how, as_json)
 
 
-def _show(found: "Loss", how: "CompressionSettings", as_json: bool) -> None:
+def _show(loss: "Loss", how: "CompressionSettings", as_json: bool) -> None:
     from agent0.evaluation.routed.standings import as_row, paired_row
 
-    rows, pair = [as_row(one) for one in found.standings], paired_row(found.paired)
-    settings = {"stages": list(how.stages), "longest": how.longest, "loss95": round(found.loss95, 4)}
-    version, written = f"{found.run}, {found.standings[0].tasks} tasks", {}
+    rows, pair = [as_row(standing) for standing in loss.standings], paired_row(loss.paired)
+    settings = {"stages": list(how.stages), "longest": how.longest, "loss95": round(loss.loss95, 4)}
+    version, written = f"{loss.run}, {loss.standings[0].tasks} tasks", {}
     if how.summarizer:
         settings |= {"summarizer": how.summarizer}
-        settings |= {"measured_summarizer": how.summarizer if found.shows_summaries else ""}
-        version, written = f"{version}, {how.summarizer}", {"summaries": found.summaries, "without": found.without}
+        settings |= {"measured_summarizer": how.summarizer if loss.shows_summaries else ""}
+        version, written = f"{version}, {how.summarizer}", {"summaries": loss.summaries, "without": loss.without}
     settings |= {"version": version}
     if as_json:
-        console.data({"ways": rows, "paired": pair, "shorter": found.shorter, **written, "settings": settings})
+        console.data({"ways": rows, "paired": pair, "shorter": loss.shorter, **written, "settings": settings})
         return
     console.table(rows, False, ("way", "tasks", "right", "accuracy", "low", "high"))
     console.table([pair], False, ("tasks", "gained", "lost", "difference", "low", "high", "p", "verdict"))
-    console.text(f"{100 * found.shorter:.1f} % of the characters of all prompts were left out.")
+    console.text(f"{100 * loss.shorter:.1f} % of the characters of all prompts were left out.")
     if written:
-        console.text(f"Outputs in prompts with a summary: {found.summaries}; as long and without: {found.without}.")
-        if not found.shows_summaries:
+        console.text(f"Outputs in prompts with a summary: {loss.summaries}; as long and without: {loss.without}.")
+        if not loss.shows_summaries:
             console.text("Too few had one: this does not measure summaries, and runs refuse them.")
     for line in (
         "",

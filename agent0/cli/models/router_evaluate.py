@@ -41,25 +41,28 @@ def evaluate(
     from agent0.errors import ConfigError
     from agent0.evaluation.routed.standings import WAYS
 
-    held = console.settings(profile, [*(set_ or ()), *_pairs(with_, strategy, threshold)])
+    settings = console.settings(profile, [*(set_ or ()), *_pairs(with_, strategy, threshold)])
     identity = resume or f"routed-{secrets.token_hex(3)}"
-    console.say(f"Evaluation {identity}: {held.run.student.provider}, data in {held.home}")
+    console.say(f"Evaluation {identity}: {settings.run.student.provider}, data in {settings.home}")
     if unknown := sorted({*(way or ())} - {*WAYS}):
         raise ConfigError(f"There is no way {unknown[0]!r}.", f"Known: {', '.join(WAYS)}.")
-    ways = tuple(one for one in WAYS if not way or one in way)
-    plan = Plan(items, split, seed, ways, **trained(held, checkpoint))
-    found = console.run_async(lambda: evaluate_routed(held, plan, identity, Reporter(checkpoint, as_json)))
-    _show(found, as_json)
+    ways = tuple(name for name in WAYS if not way or name in way)
+    plan = Plan(items, split, seed, ways, **trained(settings, checkpoint))
+    evaluation = console.run_async(lambda: evaluate_routed(settings, plan, identity, Reporter(checkpoint, as_json)))
+    _show(evaluation, as_json)
 
 
-def _show(found: "Evaluated", as_json: bool) -> None:
+def _show(evaluation: "Evaluated", as_json: bool) -> None:
     """The ways, then the comparisons."""
     from agent0.evaluation.routed.standings import as_row, paired_row
     from agent0.routing.budgets import dollars
 
-    rows, pairs = [as_row(one) for one in found.standings], [paired_row(one) for one in found.paired]
+    rows, pairs = (
+        [as_row(standing) for standing in evaluation.standings],
+        [paired_row(pair) for pair in evaluation.paired],
+    )
     if as_json:
-        console.data({"run": found.run, "strategy": found.strategy, "ways": rows, "paired": pairs})
+        console.data({"run": evaluation.run, "strategy": evaluation.strategy, "ways": rows, "paired": pairs})
         return
     shown = [{**row, "cost": dollars(cast(int, row["cost"]))} for row in rows]
     console.table(shown, False, ("way", "tasks", "right", "accuracy", "low", "high", "cost", "answered"))
@@ -69,9 +72,9 @@ def _show(found: "Evaluated", as_json: bool) -> None:
 
 def _pairs(models: list[str] | None, strategy: str, threshold: float | None) -> list[str]:
     """The settings that the options stand for."""
-    place = "run.student.distil_routing"
+    prefix = "run.student.distil_routing"
     return [
         *([f"run.student.distil_from={','.join(models)}"] if models else []),
-        *([f"{place}.strategy={strategy}"] if strategy else []),
-        *([] if threshold is None else [f"{place}.threshold={threshold}"]),
+        *([f"{prefix}.strategy={strategy}"] if strategy else []),
+        *([] if threshold is None else [f"{prefix}.threshold={threshold}"]),
     ]

@@ -28,13 +28,13 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-async def _source(held: Any, checkpoint: str, base: Path | None) -> "Source":
+async def _source(settings: Any, checkpoint: str, base: Path | None) -> "Source":
     from agent0.assembly.models.export import open_source
     from agent0.assembly.runtime.read_models import reading_log
     from agent0.infra.storage.artifacts import FileArtifacts
 
-    async with reading_log(held) as log:
-        return await open_source(log, FileArtifacts(held.home), checkpoint, base)
+    async with reading_log(settings) as log:
+        return await open_source(log, FileArtifacts(settings.home), checkpoint, base)
 
 
 def export(
@@ -55,10 +55,10 @@ def export(
 
     if numbers not in KINDS:
         raise ConfigError(f"There are no numbers {numbers!r}.", f"Known: {', '.join(KINDS)}.")
-    held = console.settings()
-    found = write(console.run_async(lambda: _source(held, checkpoint, base)), form, out, numbers)
-    _show(found, as_json)
-    if not found["text"]["exact"] and form.startswith("gguf"):
+    settings = console.settings()
+    exported = write(console.run_async(lambda: _source(settings, checkpoint, base)), form, out, numbers)
+    _show(exported, as_json)
+    if not exported["text"]["exact"] and form.startswith("gguf"):
         console.say(_INEXACT, "yellow")
 
 
@@ -83,17 +83,17 @@ def push(
     """Make a checkpoint a model of an Ollama server. Look at it with: agent0 model verify"""
     from agent0.assembly.models.export import push as send
 
-    held = console.settings()
+    settings = console.settings()
     text = template.read_text(encoding="utf-8") if template else ""
 
     async def work() -> dict[str, Any]:
-        source = await _source(held, checkpoint, base)
-        there = url or held.models.ollama_url
+        source = await _source(settings, checkpoint, base)
+        there = url or settings.models.ollama_url
         return await send(source, name, there, way, base=parent, template=text, quantize=quantize)
 
-    found = console.run_async(work)
-    _show(found, as_json)
-    if not found["text"]["exact"]:
+    pushed = console.run_async(work)
+    _show(pushed, as_json)
+    if not pushed["text"]["exact"]:
         console.say(_INEXACT, "yellow")
 
 
@@ -112,29 +112,29 @@ def verify(
     from agent0.errors import GateError
     from agent0.infra.storage.artifacts import FileArtifacts
 
-    held = console.settings()
+    settings = console.settings()
 
     async def work() -> dict[str, Any]:
-        source = await _source(held, checkpoint, base)
+        source = await _source(settings, checkpoint, base)
         if folder:
             return check_files(folder, source)
-        return await compare(source, FileArtifacts(held.home), url or held.models.ollama_url, name, tolerance)
+        return await compare(source, FileArtifacts(settings.home), url or settings.models.ollama_url, name, tolerance)
 
-    found = console.run_async(work)
-    _show(found, as_json)
-    if not found.get("agrees", True):
+    comparison = console.run_async(work)
+    _show(comparison, as_json)
+    if not comparison.get("agrees", True):
         why = "A cache in half precision or quantised weights differ by more than float32; another adapter by far more."
         fix = "See the numbers; start llama-server with -ctk f32 -ctv f32, raise --tolerance, or push it again."
         raise GateError("What is served is not, as far as was asked, what was trained.", why, fix)
 
 
-def _show(found: dict[str, Any], as_json: bool) -> None:
+def _show(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        console.data(found)
+        console.data(result)
         return
     flat = {
         key: "  ".join(f"{k} {_short(v)}" for k, v in value.items()) if isinstance(value, dict) else value
-        for key, value in found.items()
+        for key, value in result.items()
     }
     console.record(flat, False)
 

@@ -42,11 +42,11 @@ def build(
     from agent0.infra.tiny.courses import MIXES
 
     taught, progress = _read(mix) if mix else MIXES[course], _quiet if as_json else _progress()
-    made = make(out, seed=seed, mix=taught, progress=progress, device=device)
-    shown = {**made.__dict__, "path": str(made.path)}
+    card = make(out, seed=seed, mix=taught, progress=progress, device=device)
+    shown = {**card.__dict__, "path": str(card.path)}
     console.record(shown, as_json)
     if not as_json:
-        console.say(f"Use it: --set run.student.provider=transformers --set run.student.model={made.path}")
+        console.say(f"Use it: --set run.student.provider=transformers --set run.student.model={card.path}")
 
 
 @app.command()

@@ -102,10 +102,10 @@ async def _pruned(settings: "Settings", selection: "Selection", reason: str, com
     """What was deleted, or would be; behind it what others need."""
     from agent0.assembly.log.access import open_log
     from agent0.assembly.requests.run_deletion import delete_run, select_runs
-    from agent0.assembly.runtime.stamping import now
+    from agent0.assembly.runtime.stamping import utc_now
 
     async with open_log(settings) as log:
-        chosen = await select_runs(settings, log, selection, now().isoformat())
+        chosen = await select_runs(settings, log, selection, utc_now().isoformat())
         if not commit:
             return chosen
         deleted: list[Deletion] = []
@@ -115,7 +115,7 @@ async def _pruned(settings: "Settings", selection: "Selection", reason: str, com
             gone = {deletion.run for deletion in deleted}
             chosen = [
                 deletion
-                for deletion in await select_runs(settings, log, selection, now().isoformat())
+                for deletion in await select_runs(settings, log, selection, utc_now().isoformat())
                 if deletion.run not in gone
             ]
         return [*deleted, *chosen]

@@ -18,8 +18,8 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     with console.tables() as db:
         row = show_run(db, run)
     name, provider = row["run"], row["config"]["student"]["provider"]
-    found = console.run_async(lambda: _read(name))
-    rows, summed = [asdict(one) for one in found], total(found)
+    entries = console.run_async(lambda: _read(name))
+    rows, summed = [asdict(entry) for entry in entries], total(entries)
     if as_json:
         console.data({"run": name, "checkpoints": rows, "total": summed})
         return
@@ -27,10 +27,10 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     if not summed["tokens"]:
         console.say(f"Run {name} has trained nothing.")
         return
-    own, taught, other = (f"{100 * summed[f'{one}_share']:.1f} %" for one in ("own", "taught", "other"))
+    written, taught, other = (f"{100 * summed[f'{source}_share']:.1f} %" for source in ("own", "taught", "other"))
     console.say(
-        f"Of {summed['tokens']:,} tokens learned, {own} were written by the model in training as they stand, {taught} "
-        f"are of what its base was taught, {other} of anything else."
+        f"Of {summed['tokens']:,} tokens learned, {written} were written by the model in training as they stand, "
+        f"{taught} are of what its base was taught, {other} of anything else."
     )
     if provider == "scripted":
         console.say("Its model is scripted: it writes from the solutions of the families themselves.")
@@ -43,6 +43,6 @@ async def _read(run: str) -> "list[Diet]":
     from agent0.assembly.runtime.read_models import sound_log
     from agent0.infra.storage.artifacts import FileArtifacts
 
-    held = console.settings()
-    async with sound_log(held) as log:
-        return await diets(log, FileArtifacts(held.home), run)
+    settings = console.settings()
+    async with sound_log(settings) as log:
+        return await diets(log, FileArtifacts(settings.home), run)

@@ -27,8 +27,8 @@ def export(
     from agent0.assembly.tracking.sinks import export as write
 
     with console.tables() as db:
-        found = measured(db, run)
+        series = measured(db, run)
     console.in_folder(out)
-    place = write(found, form, out)
-    values = {"run": found.run, "written": str(place), "steps": len(found.rows()), "values": len(found.points)}
+    target = write(series, form, out)
+    values = {"run": series.run, "written": str(target), "steps": len(series.rows()), "values": len(series.points)}
     console.record(values, as_json)

@@ -32,14 +32,14 @@ def list_(
             rows = console.limited(lambda n: list_missing(db, of, n), limit)
         else:
             rows = console.limited(lambda n: list_failures(db, of, "" if status == "all" else status, n), limit)
-    seen = ("failure", "status", "failed_handler", "cause_task", "error", "message", "run", "cause_type", "deliveries")
-    console.table(rows, as_json, seen, keep=("message",))
+    heads = ("failure", "status", "failed_handler", "cause_task", "error", "message", "run", "cause_type", "deliveries")
+    console.table(rows, as_json, heads, keep=("message",))
 
 
 @app.command()
 def show(failure: Failure, as_json: console.Json = False) -> None:
     """One failure with its traceback and the event that was reacted to."""
-    console.record(_found(failure), as_json)
+    console.record(_failure(failure), as_json)
 
 
 @app.command()
@@ -47,7 +47,7 @@ def retry(failure: Failure, as_json: console.Json = False) -> None:
     """Try the reaction again: its handler takes it up as soon as it runs."""
     from agent0.assembly.requests.decisions import retrying
 
-    _settle(retrying(_found(failure)), as_json)
+    _settle(retrying(_failure(failure)), as_json)
 
 
 @app.command()
@@ -59,10 +59,10 @@ def drop(
     """Give the reaction up for good; the run goes on without its effects."""
     from agent0.assembly.requests.decisions import dropping
 
-    _settle(dropping(_found(failure), reason), as_json)
+    _settle(dropping(_failure(failure), reason), as_json)
 
 
-def _found(failure: str) -> dict[str, Any]:
+def _failure(failure: str) -> dict[str, Any]:
     from agent0.projections.failures import show_failure
 
     with console.tables() as db:

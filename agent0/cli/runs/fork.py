@@ -23,15 +23,15 @@ def show_at(run: str, at: str, as_json: bool) -> None:
     seq = positions.sequence(name, at)
 
     async def work() -> dict[str, Any]:
-        async with sound_log(held := console.settings()) as log:
-            return describe_state(await state_at(log, name, seq, state_snapshots(held, log)))
+        async with sound_log(settings := console.settings()) as log:
+            return describe_state(await state_at(log, name, seq, state_snapshots(settings, log)))
 
-    found = console.run_async(work)
+    state = console.run_async(work)
     if as_json:
-        console.data(found)
+        console.data(state)
         return
-    arms = [{"arm": key, **arm} for key, arm in found.pop("arms").items()]
-    console.record({key: ", ".join(v) if isinstance(v, list) else v for key, v in found.items()}, False)
+    arms = [{"arm": key, **arm} for key, arm in state.pop("arms").items()]
+    console.record({key: ", ".join(v) if isinstance(v, list) else v for key, v in state.items()}, False)
     if arms:
         console.table(arms, False, title="\nWhat curriculum remembers")
 
@@ -54,13 +54,13 @@ def fork(
     from agent0.cli.runs.foreground import follow_to_end, require
     from agent0.settings import RunConfig
 
-    held = console.settings(plugins=plugin)
+    settings = console.settings(plugins=plugin)
     source, changes = console.run_id(run), pairs_of(pairs)
     seq = positions.sequence(source, at)
 
     async def work() -> Any:
-        async with open_log(held) as log:
-            begin = await forked(held, log, source, seq, changes, name)
+        async with open_log(settings) as log:
+            begin = await forked(settings, log, source, seq, changes, name)
             if detach:
                 await log.append([begin])
             return begin
@@ -69,9 +69,9 @@ def fork(
     if detach:
         console.record({"run": begin.run, "parent": source, "parent_seq": begin.event.parent_seq}, as_json)
         return
-    require(held, RunConfig.recorded(begin.event.config), wait)
-    news = f"Run {begin.run}: from {source} at event {begin.event.parent_seq}, data in {held.home}"
-    follow_to_end(held, begin.run, begin, news, with_handlers=True, as_json=as_json, wait=wait)
+    require(settings, RunConfig.recorded(begin.event.config), wait)
+    news = f"Run {begin.run}: from {source} at event {begin.event.parent_seq}, data in {settings.home}"
+    follow_to_end(settings, begin.run, begin, news, with_handlers=True, as_json=as_json, wait=wait)
 
 
 def diff(
@@ -83,22 +83,22 @@ def diff(
     from agent0.assembly.replay.forks import compare_states
     from agent0.assembly.runtime.read_models import sound_log
 
-    names, held = (console.run_id(left), console.run_id(right)), console.settings()
+    names, settings = (console.run_id(left), console.run_id(right)), console.settings()
 
     async def work() -> dict[str, Any]:
-        async with sound_log(held) as log:
-            return await compare_states(held, log, *names)
+        async with sound_log(settings) as log:
+            return await compare_states(settings, log, *names)
 
-    found = console.run_async(work)
+    differences = console.run_async(work)
     if as_json:
-        console.data(found)
+        console.data(differences)
         return
-    _show_difference(found, names)
-    if found["common_until"]:
-        console.text(f"They share everything up to event {found['common_until']}.")
+    _show_difference(differences, names)
+    if differences["common_until"]:
+        console.text(f"They share everything up to event {differences['common_until']}.")
 
 
-def _show_difference(found: dict[str, Any], names: tuple[str, str]) -> None:
+def _show_difference(differences: dict[str, Any], names: tuple[str, str]) -> None:
     """A line for each difference. On a terminal, where two ids leave no room, the runs are A and B."""
     from agent0.report.columns import named_iteration
 
@@ -106,7 +106,7 @@ def _show_difference(found: dict[str, Any], names: tuple[str, str]) -> None:
     if console.screen() is not None:
         heads = ("A", "B")
         console.text("\n".join(f"{head}  {name}" for head, name in zip(heads, names, strict=True)) + "\n")
-    parts = [("setting ", found["settings"]), ("", found["state"])]
+    parts = [("setting ", differences["settings"]), ("", differences["state"])]
     pairs = [(f"{kind}{key}", pair) for kind, part in parts for key, pair in part.items()]
     counted = [(what, map(named_iteration, pair) if what == "iteration" else pair) for what, pair in pairs]
     console.table([dict(zip(("what", *heads), (what, *pair), strict=True)) for what, pair in counted], False)
@@ -117,28 +117,35 @@ def check(run: console.Run = "LAST", plugin: console.Plugin = None, as_json: con
     from agent0.assembly.replay.forks import check_run
     from agent0.assembly.runtime.read_models import sound_log
 
-    held, name = console.settings(plugins=plugin), console.run_id(run)
+    settings, name = console.settings(plugins=plugin), console.run_id(run)
 
     async def work() -> Any:
-        async with sound_log(held) as log:
+        async with sound_log(settings) as log:
             return await check_run(log, name)
 
     checked = console.run_async(work)
-    count, found = checked.decisions, checked.first
-    result = {"run": name, "decisions": count, "same": found is None, "first": vars(found) if found else None}
+    count, difference = checked.decisions, checked.first
+    result = {
+        "run": name,
+        "decisions": count,
+        "same": difference is None,
+        "first": vars(difference) if difference else None,
+    }
     result["redacted"] = checked.redacted
     if as_json:
         console.data(result)
-    elif found is None:
+    elif difference is None:
         console.text(f"{count} decisions of {name}: today's code decides each of them alike.")
         if checked.redacted:
             console.text(
                 f"Those from event {checked.redacted:,} on are left out: they rest on what was redacted there."
             )
     else:
-        console.record({key: value for key, value in vars(found).items() if key not in ("recorded", "today")}, False)
-        rows = [{"field": k, "recorded": v, "today": found.today.get(k)} for k, v in found.recorded.items()]
+        console.record(
+            {key: value for key, value in vars(difference).items() if key not in ("recorded", "today")}, False
+        )
+        rows = [{"field": k, "recorded": v, "today": difference.today.get(k)} for k, v in difference.recorded.items()]
         console.table(rows, False, title="\nWhat differs")
         console.say(f"Decision {count} of {name} would be another today.", "yellow")
-    if found is not None:
+    if difference is not None:
         raise typer.Exit(1)

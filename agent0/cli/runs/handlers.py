@@ -40,12 +40,12 @@ def run(
     from agent0.assembly.runtime.app import open_app, run_handlers, until_cancelled
     from agent0.assembly.runtime.read_models import run_projector
 
-    held = console.settings(profile, pairs, plugins=plugin)
+    settings = console.settings(profile, pairs, plugins=plugin)
 
     async def work() -> None:
-        async with open_app(held, names or ()) as app:
+        async with open_app(settings, names or ()) as app:
             console.say(f"Handlers {', '.join(app.handlers)} at work. Ctrl-C stops them.")
-            extra = [run_projector(held, app.log)] if projector else []
+            extra = [run_projector(settings, app.log)] if projector else []
             await until_cancelled(run_handlers(app), *extra)
 
     console.run_async(work, "Stopping: finishing what is in hand (again: at once).")

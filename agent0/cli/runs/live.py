@@ -51,7 +51,7 @@ class Display(Protocol):
 
     every_s: float
 
-    def passed(self, made: Milestone, config: "RunConfig") -> None:
+    def passed(self, milestone: Milestone, config: "RunConfig") -> None:
         """Show what a finished iteration came to."""
         ...
 
@@ -94,18 +94,18 @@ async def follow(
 
 async def _refresh(progress: Progress, display: Display, trainings: Path) -> None:
     from agent0.assembly.log.waits import waits
-    from agent0.assembly.runtime.stamping import now
+    from agent0.assembly.runtime.stamping import utc_now
 
-    said: set[str] = set()
+    reported: set[str] = set()
     while True:
         await asyncio.sleep(display.every_s)
-        pace = progress.pace(now())
+        pace = progress.pace(utc_now())
         if pace and pace.phase == "training":
-            found = training(progress, trainings)
-            if found and found[1].room and found[1].room not in said:
-                said.add(found[1].room)
-                display.say(f"{found[0]}: {found[1].room}")
-            pace = replace(pace, training=steps(*found)) if found else pace
+            current = training(progress, trainings)
+            if current and current[1].room and current[1].room not in reported:
+                reported.add(current[1].room)
+                display.say(f"{current[0]}: {current[1].room}")
+            pace = replace(pace, training=steps(*current)) if current else pace
         if pace and not pace.waits and (full := waits(trainings.parent)):
             pace = replace(pace, waits=f"waits for {full}")
         if pace:
@@ -116,8 +116,8 @@ def training(progress: Progress, folder: Path) -> "tuple[str, StepProgress] | No
     """(checkpoint, how far it is) of the one that is being trained on this machine, if one is."""
     from agent0.infra.training.lora_trainer import pace_of
 
-    found = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
-    return next(((name, progress) for name, progress in found if progress), None)
+    paces = ((name, pace_of(folder, name, seed)) for name, seed in progress.trainings.items())
+    return next(((name, progress) for name, progress in paces if progress), None)
 
 
 def steps(checkpoint: str, progress: "StepProgress") -> str:
@@ -151,9 +151,9 @@ class Lines:
 
     every_s = LINES_S
 
-    def passed(self, made: Milestone, config: "RunConfig") -> None:
+    def passed(self, milestone: Milestone, config: "RunConfig") -> None:
         """Say it in one line."""
-        self.say(milestone_line(made, config.iterations))
+        self.say(milestone_line(milestone, config.iterations))
 
     def show(self, pace: Pace) -> None:
         """Say it."""
@@ -190,15 +190,15 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def passed(self, made: Milestone, config: "RunConfig") -> None:
+    def passed(self, milestone: Milestone, config: "RunConfig") -> None:
         """Add a row to the picture; a line above the bar where there is none."""
         from agent0.report.charts.ladder_picture import Row
 
-        if made.standing is None:
-            self.say(milestone_line(made, config.iterations))
+        if milestone.standing is None:
+            self.say(milestone_line(milestone, config.iterations))
             return
-        name = "base" if made.iteration < 0 else f"iteration {made.iteration}"
-        self._rows, self._taught = [*self._rows, Row(name, made.standing)], config.curriculum.mastered
+        name = "base" if milestone.iteration < 0 else f"iteration {milestone.iteration}"
+        self._rows, self._taught = [*self._rows, Row(name, milestone.standing)], config.curriculum.mastered
         self._draw()
 
     def show(self, pace: Pace) -> None:
@@ -239,8 +239,8 @@ def drawn(lines: Sequence[str]) -> "list[Text]":
 
 def describe(pace: Pace) -> str:
     """``iteration 2: tasks and attempts 120/512, 8.1/s, about 40 s left``."""
-    words = PHASES.get(pace.phase, pace.phase)
-    where = f"iteration {pace.iteration}: {words}" if pace.iteration >= 0 else words
+    label = PHASES.get(pace.phase, pace.phase)
+    where = f"iteration {pace.iteration}: {label}" if pace.iteration >= 0 else label
     if pace.waits:
         return f"{where}: {pace.waits}"
     if pace.failing:

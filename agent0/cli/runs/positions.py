@@ -21,15 +21,15 @@ def sequence(run: str, at: str, option: str = "--at") -> int:
     """
     from agent0.errors import ConfigError
 
-    found = _SHAPE.fullmatch(at)
-    if found is None:
+    match = _SHAPE.fullmatch(at)
+    if match is None:
         raise ConfigError(f"{option} {at[:80]!r} names no event.", fix=f"Write {HELP}.")
-    if found["seq"] is not None:
-        return int(found["seq"])
+    if match["seq"] is not None:
+        return int(match["seq"])
     with console.tables() as db:
-        if found["after"] is not None:
-            return _counted(db, run, int(found["after"]))
-        return _iteration(db, run, int(found["iteration"]))
+        if match["after"] is not None:
+            return _counted(db, run, int(match["after"]))
+        return _iteration(db, run, int(match["iteration"]))
 
 
 def _counted(db: "sqlite3.Connection", run: str, after: int) -> int:
@@ -66,10 +66,10 @@ def _begun_in_parent(db: "sqlite3.Connection", run: str, number: int) -> tuple[s
     from agent0.projections.events import iteration_starts
     from agent0.projections.runs import parent_of
 
-    seen: set[str] = set()
-    while (held := parent_of(db, run)) is not None and run not in seen:
-        seen.add(run)
-        run, until = held
+    visited: set[str] = set()
+    while (parent := parent_of(db, run)) is not None and run not in visited:
+        visited.add(run)
+        run, until = parent
         seq = iteration_starts(db, run).get(number)
         if seq is not None and seq <= until:
             return run, seq

@@ -48,16 +48,16 @@ def start(
     from agent0.assembly.runtime.execution import prepared
 
     sizes = {"run__seed": seed, "run__iterations": iterations, "run__tasks": tasks, "run__attempts": attempts}
-    given = console.settings(profile, pairs, plugins=plugin, **sizes)
+    chosen = console.settings(profile, pairs, plugins=plugin, **sizes)
     here = not (detach or no_handlers)
-    held = console.run_async(lambda: prepared(given, console.say if wait else None, here=here))
-    begin = started(held, name)
+    settings = console.run_async(lambda: prepared(chosen, console.say if wait else None, here=here))
+    begin = started(settings, name)
     if detach:
-        console.run_async(lambda: _append(held, begin, make=True))
-        console.record({"run": begin.run, "profile": held.profile, "config_sha": held_sha(begin)}, as_json)
+        console.run_async(lambda: _append(settings, begin, make=True))
+        console.record({"run": begin.run, "profile": settings.profile, "config_sha": held_sha(begin)}, as_json)
         return
-    news = f"Run {begin.run}: profile {held.profile}, seed {held.run.seed}, data in {held.home}"
-    follow_to_end(held, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+    news = f"Run {begin.run}: profile {settings.profile}, seed {settings.run.seed}, data in {settings.home}"
+    follow_to_end(settings, begin.run, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
 
 
 @app.command()
@@ -77,25 +77,25 @@ def resume(
     from agent0.assembly.runtime.execution import resumption
     from agent0.settings import RunConfig
 
-    held = console.settings(profile, pairs, plugins=plugin)
-    row = _row(run, held)
+    settings = console.settings(profile, pairs, plugins=plugin)
+    row = _row(run, settings)
     name = str(row["run"])
     if row["status"] == "finished":
         console.say(f"Run {name} is finished.")
-        print_conclusion(held, name, as_json)
+        print_conclusion(settings, name, as_json)
         return
-    begin = resumption(held, row)
+    begin = resumption(settings, row)
     if detach:
         if begin:
-            console.run_async(lambda: _append(held, begin))
+            console.run_async(lambda: _append(settings, begin))
         console.record({"run": name, "status": "running"}, as_json)
         return
     if not no_handlers:
-        require(held, RunConfig.recorded(row["config"]), wait)
-        if row["status"] == "running" and carriers(held):
-            console.say(f"{carrier_line(held, name)} This process shares the work.", "yellow")
+        require(settings, RunConfig.recorded(row["config"]), wait)
+        if row["status"] == "running" and carriers(settings):
+            console.say(f"{carrier_line(settings, name)} This process shares the work.", "yellow")
     news = f"Run {name} goes on: profile {row['profile']}, seed {row['seed']}"
-    follow_to_end(held, name, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
+    follow_to_end(settings, name, begin, news, with_handlers=not no_handlers, as_json=as_json, wait=wait)
 
 
 @app.command("list")
@@ -118,9 +118,9 @@ def list_(
     if not as_json:
         shown = [{**row, "status": STOPPED if row["carried"] is False else row["status"]} for row in shown]
     first = ("run", "parent", "parent_seq") if forks else ("run",)
-    seen = ("status", "iteration", "validation", "heldout_first", "heldout_last", "started", "wall_s", "events")
+    columns = ("status", "iteration", "validation", "heldout_first", "heldout_last", "started", "wall_s", "events")
     why = tuple(name for name in ("failed", "waits_for") if any(r[name] for r in shown))
-    console.table(rows.like(shown), as_json, (*first, *seen, *why), keep=("started", *why))
+    console.table(rows.like(shown), as_json, (*first, *columns, *why), keep=("started", *why))
 
 
 def _listed(db: "sqlite3.Connection", limit: int, forks: bool, everything: bool) -> "list[dict[str, Any]]":
@@ -149,16 +149,16 @@ def show(
         return
 
     with console.tables() as db:
-        found = overview(db, run, known_here(console.settings()))
+        summary = overview(db, run, known_here(console.settings()))
     if as_json:
-        console.data(found)
+        console.data(summary)
         return
-    print_answer(console.settings(), found)
+    print_answer(console.settings(), summary)
     if full:
         console.text("")
-        print_tables(found)
+        print_tables(summary)
     else:
-        console.say(f"Tables: agent0 run show {found['run']} --full. Page: agent0 report {found['run']}")
+        console.say(f"Tables: agent0 run show {summary['run']} --full. Page: agent0 report {summary['run']}")
 
 
 app.command("fork")(fork.fork)
@@ -176,9 +176,9 @@ def watch(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Follow a run that other processes execute, to its end; first it says which ones."""
     from agent0.assembly.log.carriers import carrier_line
 
-    held, row = console.settings(), _row(run)
-    news = carrier_line(held, row["run"]) if row["status"] == "running" else ""
-    follow_to_end(held, str(row["run"]), None, news, with_handlers=False, as_json=as_json)
+    settings, row = console.settings(), _row(run)
+    news = carrier_line(settings, row["run"]) if row["status"] == "running" else ""
+    follow_to_end(settings, str(row["run"]), None, news, with_handlers=False, as_json=as_json)
 
 
 @app.command()
@@ -231,17 +231,17 @@ def _decide(begin: "Recorded", as_json: bool) -> None:
     console.record({"run": begin.run, "event": begin.type}, as_json)
 
 
-def _row(run: str, held: "Settings | None" = None) -> dict[str, Any]:
+def _row(run: str, settings: "Settings | None" = None) -> dict[str, Any]:
     from agent0.projections.runs import show_run
 
-    with console.tables(held) as db:
+    with console.tables(settings) as db:
         return show_run(db, run)
 
 
-async def _append(held: "Settings", begin: "Recorded", *, make: bool = False) -> None:
+async def _append(settings: "Settings", begin: "Recorded", *, make: bool = False) -> None:
     from agent0.assembly.log.access import open_log
 
-    async with open_log(held, make=make) as log:
+    async with open_log(settings, make=make) as log:
         await log.append([begin])
 
 

@@ -18,69 +18,69 @@ def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     mends it."""
     from agent0.report.diagnosis.findings import diagnosis
 
-    held = console.settings()
-    here, warning = _here(held)
-    with console.tables(held) as db:
-        found = diagnosis(db, run, here | _idle(db, run) | _away(warning))
+    settings = console.settings()
+    here, warning = _here(settings)
+    with console.tables(settings) as db:
+        findings = diagnosis(db, run, here | _idle(db, run) | _away(warning))
     if as_json:
-        console.data(found)
+        console.data(findings)
         return
-    print_diagnosis(found)
+    print_diagnosis(findings)
 
 
-def print_why(found: dict[str, Any]) -> None:
+def print_why(findings: dict[str, Any]) -> None:
     """Print the lines of a diagnosis that stand on top of other outputs; nothing where nothing went badly."""
     from agent0.report.diagnosis.findings import why_lines
 
-    if not found["well"]:
-        _print_lines([*why_lines(found), f"More: agent0 run why {found['run']}", ""])
+    if not findings["well"]:
+        _print_lines([*why_lines(findings), f"More: agent0 run why {findings['run']}", ""])
 
 
 def _print_lines(lines: Iterable[str]) -> None:
     """Cut between words on a terminal, but for a command, which is there to be copied."""
-    for one in lines:
-        if "agent0 " in one:
-            console.text(one)
+    for line in lines:
+        if "agent0 " in line:
+            console.text(line)
         else:
-            console.print_lines([one])
+            console.print_lines([line])
 
 
-def print_diagnosis(found: dict[str, Any]) -> None:
+def print_diagnosis(findings: dict[str, Any]) -> None:
     """Print a whole diagnosis on stdout, its conclusion first; how items failed before the command that would take
     another model."""
     from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
     from agent0.report.diagnosis.replies import reply_lines
     from agent0.run.diagnosis.case import MODELS
 
-    conclusion, *others = why_lines(found)
-    replies = [] if found["well"] else reply_lines(found["replies"])
-    blamed = any(f"{key}=" in found["mend"] for key in MODELS)
+    conclusion, *others = why_lines(findings)
+    replies = [] if findings["well"] else reply_lines(findings["replies"])
+    blamed = any(f"{key}=" in findings["mend"] for key in MODELS)
     _print_lines([conclusion, *(replies if blamed else []), *others])
-    if found["advice"]:
-        console.print_lines([found["advice"]])
+    if findings["advice"]:
+        console.print_lines([findings["advice"]])
     parts = {
         "How items failed": [] if blamed else replies,
-        "What shows it": observation_lines(found["evidence"]),
-        "Settings that differ": setting_lines(found["settings"]) if not found["well"] else [],
-        "Also": [one["conclusion"] for one in found["also"]],
+        "What shows it": observation_lines(findings["evidence"]),
+        "Settings that differ": setting_lines(findings["settings"]) if not findings["well"] else [],
+        "Also": [cause["conclusion"] for cause in findings["also"]],
     }
     for title, lines in parts.items():
         if lines:
             _print_lines(["", title, *(f"  {line}" for line in lines)])
 
 
-def _here(held: "Settings") -> tuple[dict[str, Any], str]:
+def _here(settings: "Settings") -> tuple[dict[str, Any], str]:
     """What this machine says now, and why the log cannot be reached; empty where it can."""
     from agent0.assembly.log.access import open_log
     from agent0.assembly.log.carriers import known_here
     from agent0.assembly.validate.requirements import LEAST
     from agent0.errors import Agent0Error, DependencyError
 
-    free = shutil.disk_usage(held.home).free if held.home.is_dir() else None
-    here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, **known_here(held)}
+    free = shutil.disk_usage(settings.home).free if settings.home.is_dir() else None
+    here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, **known_here(settings)}
 
     async def left() -> dict[str, int]:
-        async with open_log(held, "reader") as log:
+        async with open_log(settings, "reader") as log:
             info = await log.info()
             return {"log_left": info.max_bytes - info.bytes} if info.max_bytes > 0 else {}
 

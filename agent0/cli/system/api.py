@@ -38,7 +38,7 @@ def list_(as_json: console.Json = False) -> None:
     """The names of all keys, what they may do, and when they were made."""
     from agent0.api.admission.keys import KeyFile
 
-    rows = [asdict(one) for one in KeyFile(console.settings().home).read()]
+    rows = [asdict(key) for key in KeyFile(console.settings().home).read()]
     console.table([{name: row[name] for name in ("name", "scope", "created")} for row in rows], as_json)
 
 
@@ -59,5 +59,5 @@ def openapi() -> None:
     from agent0.api.context import ApiContext
     from agent0.api.past import PastTables
 
-    held = console.settings()
-    console.data(create_app(ApiContext(held, KeyFile(held.home), PastTables(held))).openapi())
+    settings = console.settings()
+    console.data(create_app(ApiContext(settings, KeyFile(settings.home), PastTables(settings))).openapi())

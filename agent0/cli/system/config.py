@@ -34,14 +34,14 @@ def validate(profile: console.Profile = None, pairs: console.Set = None, as_json
     from agent0.assembly.validate.run_config import check_names
     from agent0.config.loading import config_of
 
-    held = console.settings(profile, pairs)
-    check_names(held.run)
-    check_models(held.run)
-    digest = config_of(held.run)[1]
+    settings = console.settings(profile, pairs)
+    check_names(settings.run)
+    check_models(settings.run)
+    digest = config_of(settings.run)[1]
     if as_json:
-        console.data({"valid": True, "profile": held.profile, "config_sha": digest})
+        console.data({"valid": True, "profile": settings.profile, "config_sha": digest})
     else:
-        console.text(f"Valid. Profile {held.profile}, configuration {digest[:12]}.")
+        console.text(f"Valid. Profile {settings.profile}, configuration {digest[:12]}.")
 
 
 @app.command()

@@ -38,10 +38,10 @@ def pages() -> dict[str, str]:
     }
 
 
-def _render(template: str, **held: Any) -> str:
+def _render(template: str, **values: Any) -> str:
     from agent0.report.markdown.rendering import render
 
-    return render(template, TEMPLATES, **held)
+    return render(template, TEMPLATES, **values)
 
 
 def events_page() -> str:
@@ -78,7 +78,9 @@ def cli_page() -> str:
     for kind in Kind:
         codes.setdefault(kind.exit_code, []).append(kind.slug.replace("_", " "))
     commands = _commands(get_command(build()), "agent0")
-    return _render("cli.md.jinja", codes=codes, commands=commands, metavar=_metavar, given=_given, examples=_examples)
+    return _render(
+        "cli.md.jinja", codes=codes, commands=commands, metavar=_metavar, given=_default_text, examples=_examples
+    )
 
 
 def _examples(path: str) -> list[str]:
@@ -116,8 +118,10 @@ def config_page() -> str:
 
     about = {}
     for name in profiles():
-        said = re.findall(r"^# ?(.*)", (PROFILES / f"{name}.toml").read_text(encoding="utf-8").split("\n\n")[0], re.M)
-        about[name] = " ".join(said)
+        comments = re.findall(
+            r"^# ?(.*)", (PROFILES / f"{name}.toml").read_text(encoding="utf-8").split("\n\n")[0], re.M
+        )
+        about[name] = " ".join(comments)
     return _render("config.md.jinja", profiles=about, settings=reference())
 
 
@@ -138,8 +142,8 @@ def tools_page() -> str:
     """Every tool of the package: what the model reads, its arguments, how it can end, examples with their output."""
     from agent0.tools import tools
 
-    own = [entry for entry in tools().values() if entry.run.__module__.startswith("agent0.tools.builtin.")]
-    return _render("tools.md.jinja", states=STATES, tools=own, kind=_kind, standing=_standing, json=_json)
+    packaged = [entry for entry in tools().values() if entry.run.__module__.startswith("agent0.tools.builtin.")]
+    return _render("tools.md.jinja", states=STATES, tools=packaged, kind=_kind, standing=_standing, json=_json)
 
 
 def _json(arguments: Mapping[str, Any]) -> str:
@@ -149,12 +153,14 @@ def _json(arguments: Mapping[str, Any]) -> str:
 def _kind(field: Mapping[str, Any]) -> str:
     """A JSON schema's type in words."""
     if "enum" in field:
-        return " or ".join(f"`{one}`" for one in field["enum"])
+        return " or ".join(f"`{choice}`" for choice in field["enum"])
     if "anyOf" in field:
-        return " or ".join(_kind(one) for one in field["anyOf"])
+        return " or ".join(_kind(option) for option in field["anyOf"])
     if field.get("type") == "array":
         return f"list of {_kind(field.get('items', {}))}"
-    bounds = [f"{word} {field[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in field]
+    bounds = [
+        f"{preposition} {field[key]}" for key, preposition in (("minimum", "from"), ("maximum", "to")) if key in field
+    ]
     return " ".join([str(field.get("type", "object")), *bounds])
 
 
@@ -166,8 +172,8 @@ def _standing(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _classes(module: ModuleType, kind: type[base.Value]) -> list[type[base.Value]]:
-    found = [c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__]
-    return [c for c in found if issubclass(c, kind)]
+    classes = [c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__]
+    return [c for c in classes if issubclass(c, kind)]
 
 
 def _prose(described: object) -> str:
@@ -178,11 +184,11 @@ def _prose(described: object) -> str:
 def _meanings(cls: type[base.Value]) -> dict[str, str]:
     """The text below each field in the source."""
     body = ast.parse(inspect.getsource(cls)).body[0]
-    held: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for field, after in zip(getattr(body, "body", []), getattr(body, "body", [])[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(after, ast.Expr):
-            held[field.target.id] = " ".join(str(ast.literal_eval(after.value)).split())
-    return held
+            texts[field.target.id] = " ".join(str(ast.literal_eval(after.value)).split())
+    return texts
 
 
 def _type(annotation: Any) -> str:
@@ -196,8 +202,8 @@ def _type(annotation: Any) -> str:
     if origin is dict:
         return f"object of {_type(inner[1])}"
     if not isinstance(inner[0], type):
-        return " or ".join(f"`{one}`" for one in inner)
-    return " or ".join(_type(one) for one in inner)
+        return " or ".join(f"`{member}`" for member in inner)
+    return " or ".join(_type(member) for member in inner)
 
 
 def _default(field: Any) -> str:
@@ -224,7 +230,7 @@ def _metavar(parameter: Any) -> str:
     return f"{name}…" if parameter.nargs == -1 else name
 
 
-def _given(parameter: Any) -> str:
+def _default_text(parameter: Any) -> str:
     value = parameter.default
     if value is None or value is False or value in ("", [], ()) or callable(value):
         return "required" if parameter.required else ""

@@ -34,42 +34,42 @@ def doctor(
 ) -> None:
     """Check dependencies, log, sandbox, disk, GPU and models. Exit 5 where the profile (tiny) could not run, 2 where
     its settings could never be."""
-    held = console.settings(profile, pairs)
-    found = console.run_async(lambda: _examined(held, None if as_json else _show))
-    if smoke and not any(check.state == "fail" for check in found):
-        found.append(_smoke())
+    settings = console.settings(profile, pairs)
+    results = console.run_async(lambda: _examined(settings, None if as_json else _show))
+    if smoke and not any(check.state == "fail" for check in results):
+        results.append(_smoke())
         if not as_json:
-            _show(found[-1])
-    healthy = not any(check.state == "fail" for check in found)
+            _show(results[-1])
+    healthy = not any(check.state == "fail" for check in results)
     if as_json:
         from agent0.assembly.validate.call_forms import call_forms
 
-        checks = [check.__dict__ for check in found]
-        console.data({"healthy": healthy, "profile": held.profile, "checks": checks, "calls": call_forms(held)})
+        checks = [check.__dict__ for check in results]
+        console.data({"healthy": healthy, "profile": settings.profile, "checks": checks, "calls": call_forms(settings)})
     else:
-        console.say(f"Profile {held.profile} can run." if healthy else "Mend what failed, then try again.")
+        console.say(f"Profile {settings.profile} can run." if healthy else "Mend what failed, then try again.")
     if not healthy:
-        raise typer.Exit(2 if _impossible(found) else 5)
+        raise typer.Exit(2 if _impossible(results) else 5)
 
 
-async def _examined(held: "Settings", show: "Callable[[Check], None] | None") -> "list[Check]":
+async def _examined(settings: "Settings", show: "Callable[[Check], None] | None") -> "list[Check]":
     """All checks, each shown as it is done; what is wrong with the settings once, however many looks meet it."""
     from agent0.assembly.runtime.doctor import LOOKS
     from agent0.assembly.validate.requirements import examine
 
-    found: list[Check] = []
-    async for check in examine(held, LOOKS):
-        if _impossible(found) and (check.detail, check.fix) == (found[0].detail, found[0].fix):
+    results: list[Check] = []
+    async for check in examine(settings, LOOKS):
+        if _impossible(results) and (check.detail, check.fix) == (results[0].detail, results[0].fix):
             continue
-        found.append(check)
+        results.append(check)
         if show:
             show(check)
-    return found
+    return results
 
 
-def _impossible(found: "Sequence[Check]") -> bool:
+def _impossible(results: "Sequence[Check]") -> bool:
     """Whether the settings, which are looked at first, cannot hold on any machine."""
-    return bool(found) and (found[0].name, found[0].state) == ("settings", "fail")
+    return bool(results) and (results[0].name, results[0].state) == ("settings", "fail")
 
 
 def _show(check: "Check") -> None:
@@ -85,14 +85,14 @@ def _show(check: "Check") -> None:
     line = Text(f"{check.state:<5}", style=COLOURS[check.state])
     line.append(f"{check.name:<22} {first}", style="default")
     console.console().print(line, soft_wrap=True)
-    for one in [*more, *(_cut(fix) if fix else [])]:
-        console.text(f"{'':<{BESIDE}}{one}")
+    for text_line in [*more, *(_cut(fix) if fix else [])]:
+        console.text(f"{'':<{BESIDE}}{text_line}")
 
 
 def _cut(text: str) -> list[str]:
     """``text`` in lines beside the names of checks, cut between words."""
-    seen = console.screen()
-    return wrapped(text, max(20, (seen.width if seen else console.WIDE) - BESIDE))
+    terminal = console.screen()
+    return wrapped(text, max(20, (terminal.width if terminal else console.WIDE) - BESIDE))
 
 
 def _smoke() -> "Check":
@@ -103,8 +103,8 @@ def _smoke() -> "Check":
     from agent0.config.loading import load
 
     with tempfile.TemporaryDirectory(prefix="agent0-doctor-") as folder:
-        held = load("scripted", {**SMOKE, "run.evaluation.test": "12", "home": str(Path(folder)), "nats.url": ""})
-        begin = started(held, "doctor")
-        progress = console.run_async(lambda: execute_run(held, begin.run, begin, Terminal(held, quiet=True)))
+        settings = load("scripted", {**SMOKE, "run.evaluation.test": "12", "home": str(Path(folder)), "nats.url": ""})
+        begin = started(settings, "doctor")
+        progress = console.run_async(lambda: execute_run(settings, begin.run, begin, Terminal(settings, quiet=True)))
         ended = progress.state.status if progress.state else "never started"
         return Check("smoke run", "ok" if ended == "finished" else "fail", f"{ended}, {progress.events} events")

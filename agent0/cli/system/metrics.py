@@ -42,15 +42,15 @@ def serve(
     pairs: console.Set = None,
 ) -> None:
     """Serve the metrics over HTTP and keep the tables up to date meanwhile, until stopped."""
-    held = console.settings(profile, pairs)
-    console.run_async(lambda: _serve(held, host, port))
+    settings = console.settings(profile, pairs)
+    console.run_async(lambda: _serve(settings, host, port))
 
 
-async def _serve(held: "Settings", host: str, port: int) -> None:
+async def _serve(settings: "Settings", host: str, port: int) -> None:
     from agent0.assembly.runtime.prometheus import serving
     from agent0.assembly.runtime.read_models import reading_log, run_projector
 
-    async with reading_log(held) as log:
-        with serving(held, host, port) as address:
+    async with reading_log(settings) as log:
+        with serving(settings, host, port) as address:
             console.say(f"Metrics at http://{address}/metrics. Ctrl-C stops.")
-            await run_projector(held, log)
+            await run_projector(settings, log)

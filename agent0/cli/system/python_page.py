@@ -24,7 +24,7 @@ def entries(name: str) -> tuple[Entry, list[Entry]]:
     """A name of ``agent0`` and, of a class, its public methods and properties."""
     node, text = _definition(name)
     if isinstance(node, ast.ClassDef):
-        members = [_entry(one, f"{name.lower()}.") for one in node.body if _is_public(one)]
+        members = [_entry(statement, f"{name.lower()}.") for statement in node.body if _is_public(statement)]
         return Entry(name, text), members
     return _entry(node, "agent0."), []
 
@@ -35,8 +35,8 @@ def others() -> Iterator[tuple[str, str, str]]:
 
     for name in sorted(set(agent0.__all__) - {*CALLS}):
         value: Any = getattr(agent0, name)
-        said = inspect.getdoc(value) if isinstance(value, type) or inspect.isfunction(value) else ""
-        yield name, agent0._HOMES[name], " ".join((said or "").split("\n\n")[0].split())
+        documentation = inspect.getdoc(value) if isinstance(value, type) or inspect.isfunction(value) else ""
+        yield name, agent0._HOMES[name], " ".join((documentation or "").split("\n\n")[0].split())
 
 
 def _definition(name: str) -> tuple[ast.AST, str]:
@@ -44,7 +44,7 @@ def _definition(name: str) -> tuple[ast.AST, str]:
 
     module = importlib.import_module(agent0._HOMES[name])
     tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
-    node = next(one for one in tree.body if getattr(one, "name", "") == name)
+    node = next(statement for statement in tree.body if getattr(statement, "name", "") == name)
     return node, _text(node)
 
 
@@ -54,12 +54,12 @@ def _is_public(node: ast.stmt) -> bool:
 
 def _entry(node: ast.AST, before: str) -> Entry:
     assert isinstance(node, ast.FunctionDef)  # noqa: S101 - only functions come here
-    if any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list):
+    if any(isinstance(decorator, ast.Name) and decorator.id == "property" for decorator in node.decorator_list):
         return Entry(f"{before}{node.name}", _text(node))
-    node.args.args = [one for one in node.args.args if one.arg != "self"]
+    node.args.args = [argument for argument in node.args.args if argument.arg != "self"]
     gives = ast.unparse(node.returns).replace("'", "") if node.returns else "None"
-    given = ast.unparse(node.args).replace("'Run | str'", "Run | str")
-    return Entry(f"{before}{node.name}({given}) -> {gives}", _text(node))
+    parameters = ast.unparse(node.args).replace("'Run | str'", "Run | str")
+    return Entry(f"{before}{node.name}({parameters}) -> {gives}", _text(node))
 
 
 def _text(node: ast.AST) -> str:

@@ -17,10 +17,12 @@ def status(as_json: console.Json = False) -> None:
     No server is started for it."""
     from agent0.api.status import status as found
 
-    held = console.settings()
-    told: dict[str, Any] = console.run_async(lambda: found(held))
+    settings = console.settings()
+    state: dict[str, Any] = console.run_async(lambda: found(settings))
     if not as_json:
-        processes = told["processes"]
-        told["processes"] = "not known" if processes is None else ", ".join(str(one["pid"]) for one in processes) or 0
-        told["log"] = ", ".join(f"{name} {value}" for name, value in told["log"].items())
-    console.record(told, as_json)
+        processes = state["processes"]
+        state["processes"] = (
+            "not known" if processes is None else ", ".join(str(process["pid"]) for process in processes) or 0
+        )
+        state["log"] = ", ".join(f"{name} {value}" for name, value in state["log"].items())
+    console.record(state, as_json)

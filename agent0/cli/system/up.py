@@ -27,13 +27,13 @@ def up(
     pages in one process. Ctrl-C stops cleanly; nothing is lost."""
     from agent0.api.server import up as stand
 
-    held = console.settings(profile, pairs, plugins=plugin, api__port=port, api__host=host)
+    settings = console.settings(profile, pairs, plugins=plugin, api__port=port, api__host=host)
 
     def say(address: str) -> None:
         console.text(address)
         console.say("Runs, pages and API are there. Ctrl-C stops.")
 
-    console.run_async(lambda: stand(held, say, handlers=not no_handlers), STOPPING)
+    console.run_async(lambda: stand(settings, say, handlers=not no_handlers), STOPPING)
 
 
 STOPPING = "Stopping: finishing what is in hand (again: at once)."

@@ -26,30 +26,30 @@ def view(
 ) -> None:
     """Open a data folder, one run or an exported archive in a browser, to read only: no server of a log is started,
     nothing is written."""
-    held, path = console.settings(api__port=port, api__host=host), Path(target)
+    settings, path = console.settings(api__port=port, api__host=host), Path(target)
     if target and path.exists():
-        console.run_async(lambda: _at(held, path.absolute()))
+        console.run_async(lambda: _at(settings, path.absolute()))
         return
-    page = f"/runs/{console.run_id(target, held)}" if target else "/runs"
-    console.run_async(lambda: _shown(held, page))
+    page = f"/runs/{console.run_id(target, settings)}" if target else "/runs"
+    console.run_async(lambda: _shown(settings, page))
 
 
-async def _at(held: "Settings", path: Path) -> None:
+async def _at(settings: "Settings", path: Path) -> None:
     from agent0.api.server import archived, is_data_folder
 
     if is_data_folder(path):
-        await _shown(held.model_copy(update={"home": path}), "/runs")
+        await _shown(settings.model_copy(update={"home": path}), "/runs")
         return
     console.say(f"Reading {path.name} …")
-    async with archived(held, path) as own:
-        await _shown(own, "/runs")
+    async with archived(settings, path) as archive:
+        await _shown(archive, "/runs")
 
 
-async def _shown(held: "Settings", page: str) -> None:
+async def _shown(settings: "Settings", page: str) -> None:
     from agent0.api.server import view as serve
 
     def say(address: str) -> None:
         console.text(address + page)
         console.say("To read only. Ctrl-C stops.")
 
-    await serve(held, say)
+    await serve(settings, say)

@@ -21,17 +21,28 @@ def show(run: console.Run = "LAST", as_json: console.Json = False) -> None:
 
     with console.tables() as db:
         name = resolve(db, run)
-        held = recorded_config(show_run(db, name)["config"]) or RunConfig()
+        config = recorded_config(show_run(db, name)["config"]) or RunConfig()
         arms, iterations = list_slots(db, name), list_iterations(db, name)
     graded: list[dict[str, Any]] = []
     for arm in arms:
-        found = grade(int(arm["solved"]), arm["tried"], held.curriculum.band, arm["turns"], arm["calls"])
-        graded.append({**arm, "grade": found.grade, "lower95": found.lower95, "upper95": found.upper95})
+        graded_arm = grade(int(arm["solved"]), arm["tried"], config.curriculum.band, arm["turns"], arm["calls"])
+        graded.append({**arm, "grade": graded_arm.grade, "lower95": graded_arm.lower95, "upper95": graded_arm.upper95})
     if as_json:
         console.data({"run": name, "arms": graded, "iterations": iterations})
         return
-    seen = ("domain", "family", "level", "grade", "asked", "tasks", "tried", "solve_rate", "lower95", "upper95")
-    console.table(graded, False, (*seen, "turns", "calls", "last"))
+    arm_columns = (
+        "domain",
+        "family",
+        "level",
+        "grade",
+        "asked",
+        "tasks",
+        "tried",
+        "solve_rate",
+        "lower95",
+        "upper95",
+    )
+    console.table(graded, False, (*arm_columns, "turns", "calls", "last"))
     columns = ("iteration", "tasks", "accepted", "families", "largest_family", "solve_rate", "frontier", "novelty")
     title = "\nIterations; validation is that of the student who made the attempts, before it was trained on them"
     console.table(iterations, False, (*columns, "label_accuracy", "surprise", "validation"), title=title)

@@ -48,5 +48,5 @@ def _text(name: str) -> tuple[str, str]:
     parts = name.split("/")
     if len(parts) != 3:
         raise ConfigError(f"{name[:80]!r} names no prompt.", "Names read style/domain/role.", "See: agent0 prompt list")
-    found = prompt(parts[0], parts[1], parts[2])
-    return found.text, found.version
+    template = prompt(parts[0], parts[1], parts[2])
+    return template.text, template.version

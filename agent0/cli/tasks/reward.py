@@ -60,26 +60,26 @@ def explain(
         console.settings(plugins=plugin)
     attempt = name if "-a" in name else ""
     with console.tables() as db:
-        found = resolve(db, of or run)
-        show_attempt(db, found, attempt) if attempt else show_task(db, found, name)
-        receipts = explain_rewards(db, found, attempt=attempt) if attempt else explain_rewards(db, found, task=name)
+        run_id = resolve(db, of or run)
+        show_attempt(db, run_id, attempt) if attempt else show_task(db, run_id, name)
+        receipts = explain_rewards(db, run_id, attempt=attempt) if attempt else explain_rewards(db, run_id, task=name)
     explained_receipts = [explain_receipt(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
     if not explained_receipts:
         from agent0.errors import NotFoundError
 
         with console.tables() as db:  # which does not know it either, says so
-            (show_attempt if attempt else show_task)(db, found, name)
+            (show_attempt if attempt else show_task)(db, run_id, name)
         raise NotFoundError(
-            f"{name!r} of {found} has no receipt.", "No reward was assigned yet.", "See: agent0 task list"
+            f"{name!r} of {run_id} has no receipt.", "No reward was assigned yet.", "See: agent0 task list"
         )
     if as_json:
         console.data(explained_receipts)
         return
-    for one in explained_receipts:
-        parts = one.pop("parts")
-        console.record({key: value for key, value in one.items() if value not in ("", None)}, False)
-        seen = ("part", "value", "weight", "worth", "contribution", "inputs", "part_formula")
-        console.table([{**part, "part_formula": part["formula"]} for part in parts], False, seen)
+    for receipt in explained_receipts:
+        parts = receipt.pop("parts")
+        console.record({key: value for key, value in receipt.items() if value not in ("", None)}, False)
+        columns = ("part", "value", "weight", "worth", "contribution", "inputs", "part_formula")
+        console.table([{**part, "part_formula": part["formula"]} for part in parts], False, columns)
 
 
 @app.command("hack-test")
@@ -106,11 +106,11 @@ def hack_test(
 
     if plugin:
         console.settings(plugins=plugin)
-    named = [one for one in sets or () if "=" not in one]
-    changes = pairs_of([one for one in sets or () if "=" in one])
+    named = [entry for entry in sets or () if "=" not in entry]
+    changes = pairs_of([entry for entry in sets or () if "=" in entry])
     rules = amended_rules(_rules(named[-1] if named else "agent0", rewards), changes)
     rows = [_row(played) for played in _played(rules, seed)]
-    rows += [_undone(one) for one in undone(seed)]
+    rows += [_undone(kind) for kind in undone(seed)]
     if page:
         _write(page, seed)
     cheats = [row for row in rows if row["more"]]
@@ -124,8 +124,8 @@ def _tell(rows: list[dict[str, Any]], shown: list[dict[str, Any]], cheats: int, 
     if as_json:
         console.data(rows)
         return
-    found = f"{cheats} of {len(rows)} policies earn" if cheats else f"No policy of {len(rows)} earns"
-    console.text(f"{found} more than honest work.")
+    outcome = f"{cheats} of {len(rows)} policies earn" if cheats else f"No policy of {len(rows)} earns"
+    console.text(f"{outcome} more than honest work.")
     if shown:
         console.table(shown, False, ("role", "policy", "family", "paid", "honest", "more", "about"))
 
@@ -195,15 +195,15 @@ def _row(played: Any) -> dict[str, Any]:
     return {**row, "more": played.exploits, "receipts": played.receipts, "about": played.about}
 
 
-def _undone(one: Any) -> dict[str, Any]:
+def _undone(kind: Any) -> dict[str, Any]:
     """The share of answers that were right or undecided, beside that of the family's own."""
-    question, answer = one.example or ("", "")
-    about = f"{one.tried} answers of this kind, judged by the family's verifier"
-    paid = round(one.not_wrong / one.tried, 4)
-    row = {"role": "student", "policy": one.policy, "family": one.family, "paid": paid}
-    more = {"honest": round(one.honest, 4), "more": one.not_wrong > 0, "receipts": one.tried}
-    told = f"{answer!r} is not wrong for {question!r}" if one.not_wrong else about
-    return {**row, **more, "undecided": one.undecided, "about": told}
+    question, answer = kind.example or ("", "")
+    about = f"{kind.tried} answers of this kind, judged by the family's verifier"
+    paid = round(kind.not_wrong / kind.tried, 4)
+    row = {"role": "student", "policy": kind.policy, "family": kind.family, "paid": paid}
+    more = {"honest": round(kind.honest, 4), "more": kind.not_wrong > 0, "receipts": kind.tried}
+    description = f"{answer!r} is not wrong for {question!r}" if kind.not_wrong else about
+    return {**row, **more, "undecided": kind.undecided, "about": description}
 
 
 def _write(path: Path, seed: int) -> None:

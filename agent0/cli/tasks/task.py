@@ -31,7 +31,7 @@ def list_(
     with console.tables() as db:
         of = resolve(db, run)
         rows = console.limited(lambda n: list_tasks(db, of, iteration, status, domain, n), limit)
-    seen = (
+    columns = (
         "task",
         "status",
         "solve_rate",
@@ -44,7 +44,7 @@ def list_(
         "credit",
     )
     why = ("reason", "detail") if any(row["reason"] for row in rows) else ()
-    console.table(rows, as_json, (*seen[:5], *why, *seen[5:]))
+    console.table(rows, as_json, (*columns[:5], *why, *columns[5:]))
 
 
 @app.command()
@@ -58,12 +58,12 @@ def show(
     from agent0.projections.tasks import show_task
 
     with console.tables() as db:
-        found = show_task(db, resolve(db, run), task)
+        row = show_task(db, resolve(db, run), task)
     if as_json:
-        console.data(found)
+        console.data(row)
         return
-    attempts, reviews = found.pop("attempts"), found.pop("reviews")
-    console.record(found, False)
+    attempts, reviews = row.pop("attempts"), row.pop("reviews")
+    console.record(row, False)
     console.table(attempts, False)
     if reviews:
         console.table(reviews, False, ("attempt", "reviewer", "correct", "reason", "reviewed"), title="reviews")
@@ -86,20 +86,20 @@ def review(
     from agent0.projections.reviews import awaiting, judged
     from agent0.projections.runs import resolve
 
-    given = [word for word, flag in ((True, correct), (False, wrong), (None, cannot_tell)) if flag]
+    verdicts = [verdict for verdict, flag in ((True, correct), (False, wrong), (None, cannot_tell)) if flag]
     with console.tables() as db:
-        found = resolve(db, run)
-        rows = judged(db, found, name) if name else awaiting(db, found, limit)
-    if given or reviewer or reason:
-        seqs = _record(found, _verdicts(rows if name else [], given, reviewer, reason))
-        console.record({"run": found, "attempts": [row["attempt"] for row in rows], "events": seqs}, as_json)
+        run_id = resolve(db, run)
+        rows = judged(db, run_id, name) if name else awaiting(db, run_id, limit)
+    if verdicts or reviewer or reason:
+        seqs = _record(run_id, _verdicts(rows if name else [], verdicts, reviewer, reason))
+        console.record({"run": run_id, "attempts": [row["attempt"] for row in rows], "events": seqs}, as_json)
     elif as_json:
         console.data(rows)
     else:
         _tell_awaiting(rows)
 
 
-def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: str, reason: str) -> "list[Event]":
+def _verdicts(rows: list[dict[str, Any]], verdicts: list[bool | None], reviewer: str, reason: str) -> "list[Event]":
     """Events of one verdict about all of ``rows``.
 
     Raises:
@@ -115,9 +115,9 @@ def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: st
         raise ConfigError(
             "A verdict needs an attempt.", "None was named.", "agent0 task review RUN ATTEMPT --correct …"
         )
-    if len(given) != 1:
+    if len(verdicts) != 1:
         why = "Exactly one of --correct, --wrong and --cannot-tell says it."
-        raise ConfigError("There is no verdict." if not given else "There are several verdicts.", why)
+        raise ConfigError("There is no verdict." if not verdicts else "There are several verdicts.", why)
     if not 0 < len(reviewer.strip()) <= LONGEST_NAME or len(reason) > LONGEST_REASON:
         why = f"--reviewer has 1 to {LONGEST_NAME} characters, --reason at most {LONGEST_REASON}."
         raise ConfigError("A verdict needs somebody who gives it.", why)
@@ -126,11 +126,11 @@ def _verdicts(rows: list[dict[str, Any]], given: list[bool | None], reviewer: st
     if len({row["answer"] and normal_form(row["answer"]) for row in rows}) > 1:
         names = ", ".join(row["attempt"] for row in rows)
         raise ConfigError("The attempts of this task gave different answers.", f"Name one: {names}.")
-    said = {"correct": given[0], "reviewer": reviewer.strip(), "reason": reason.strip()}
+    fields = {"correct": verdicts[0], "reviewer": reviewer.strip(), "reason": reason.strip()}
     out: list[Event] = []
     for row in rows:
-        word = TaskReviewed(task=row["task"], attempt=row["attempt"], **said)
-        out += reviewed(word, None if row["correct"] is None else bool(row["correct"]), row["verifier"] or "")
+        review = TaskReviewed(task=row["task"], attempt=row["attempt"], **fields)
+        out += reviewed(review, None if row["correct"] is None else bool(row["correct"]), row["verifier"] or "")
     return out
 
 
@@ -146,10 +146,10 @@ def _record(run: str, events: "list[Event]") -> list[int]:
 
 
 def _tell_awaiting(rows: list[dict[str, Any]]) -> None:
-    words = {None: "undecided", 0: "wrong", 1: "right"}
+    labels = {None: "undecided", 0: "wrong", 1: "right"}
     for row in rows:
         verdict = (
-            f"{words[row['correct']]}, {row['verifier']}: {row['reason']}" if row["verifier"] else "not judged yet"
+            f"{labels[row['correct']]}, {row['verifier']}: {row['reason']}" if row["verifier"] else "not judged yet"
         )
         cast = [f"{vote['check']} {_SAID[vote['correct']]} ({vote['reason']})" for vote in row["votes"] or []]
         shown = {"question": row["question"], "answer": row["answer"], "verdict": verdict, "votes": "\n".join(cast)}
@@ -175,15 +175,15 @@ def lineage(
     from agent0.infra.storage.artifacts import FileArtifacts
     from agent0.projections.runs import resolve
 
-    held = console.settings()
+    settings = console.settings()
     with console.tables() as db:
         name = str(resolve(db, run))
 
     async def work() -> list[dict[str, Any]]:
-        async with sound_log(held) as log:
-            return await touched(log, FileArtifacts(held.home), name, task)
+        async with sound_log(settings) as log:
+            return await touched(log, FileArtifacts(settings.home), name, task)
 
-    found = console.run_async(work)
-    console.table(found, as_json, ("run", "checkpoint", "events", "through", "adapter"))
-    if not found and not as_json:
+    checkpoints = console.run_async(work)
+    console.table(checkpoints, as_json, ("run", "checkpoint", "events", "through", "adapter"))
+    if not checkpoints and not as_json:
         console.say(f"No checkpoint was trained on {task}.")

@@ -39,14 +39,17 @@ def list_(
         )
     with console.tables() as db:
         if evaluation:
-            name, seen = evaluated_run(db, run), "attempt correct answer end turns tool_calls tool_ok wall_s question"
+            name, columns = (
+                evaluated_run(db, run),
+                "attempt correct answer end turns tool_calls tool_ok wall_s question",
+            )
             rows = console.limited(lambda n: list_items(db, name, evaluation, correct, n), limit)
         else:
-            name, seen = resolve(db, run), f"attempt status correct reward answer student {_CALLS} end wall_s credit"
+            name, columns = resolve(db, run), f"attempt status correct reward answer student {_CALLS} end wall_s credit"
             if task:
                 show_task(db, name, task)
             rows = console.limited(lambda n: list_attempts(db, name, task, iteration, correct, n), limit)
-    console.table(rows, as_json, seen.split())
+    console.table(rows, as_json, columns.split())
 
 
 @app.command()
@@ -66,14 +69,14 @@ def show(
 
     with console.tables() as db:
         name = evaluated_run(db, run)
-        found = show_attempt(db, name, attempt)
+        shown = show_attempt(db, name, attempt)
         receipts = explain_rewards(db, name, attempt=attempt)
-    found["transcript"] = transcript_of(console.settings(), found)
-    found["receipts"] = receipts
+    shown["transcript"] = transcript_of(console.settings(), shown)
+    shown["receipts"] = receipts
     if as_json:
-        console.data(found)
+        console.data(shown)
     else:
-        _show(found)
+        _show(shown)
 
 
 @app.command()
@@ -96,16 +99,16 @@ def export(
             typer.echo(json.dumps(row, default=str))
 
 
-def _show(found: dict[str, Any]) -> None:
-    lists = {name: found.pop(name) or [] for name in ("transcript", "calls", "verdicts", "receipts", "wanted")}
-    answers, found["rollbacks"] = found.pop("subgoals"), len(_rollbacks(lists["calls"])) or None
-    found.pop("progress", None)
-    console.record({k: v for k, v in found.items() if v is not None}, False)
-    for head, content in _conversation(lists["transcript"], lists["calls"], found["turns"] or 0):
+def _show(attempt: dict[str, Any]) -> None:
+    lists = {name: attempt.pop(name) or [] for name in ("transcript", "calls", "verdicts", "receipts", "wanted")}
+    answers, attempt["rollbacks"] = attempt.pop("subgoals"), len(_rollbacks(lists["calls"])) or None
+    attempt.pop("progress", None)
+    console.record({k: v for k, v in attempt.items() if v is not None}, False)
+    for head, content in _conversation(lists["transcript"], lists["calls"], attempt["turns"] or 0):
         console.text(f"\n[{head}]\n{content}")
     console.text("")
-    seen = ("call", "turn", "tool", "arguments", "state", "output", "wall_s", "cached", "files", "work")
-    console.table([{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]], False, seen)
+    columns = ("call", "turn", "tool", "arguments", "state", "output", "wall_s", "cached", "files", "work")
+    console.table([{**call, "turn": call["turn"] + 1, "work": _short(call)} for call in lists["calls"]], False, columns)
     if lists["wanted"]:
         console.table(_subgoals(lists["wanted"], answers or [], lists["verdicts"]), False, title="subgoals")
     console.table(lists["verdicts"], False, ("verifier", "correct", "credit", "reason", "expected", "got"))
@@ -141,7 +144,7 @@ def _outcome(call: dict[str, Any], calls: list[dict[str, Any]]) -> str:
     parts = [call["state"], f"{steps} steps" if steps else ""]
     parts.append("rolled back" if _rollbacks([call]) else "")
     if call["files"]:
-        sizes = [f"{n:,} {word}{'s' * (n != 1)}" for n, word in ((call["files"], "file"), (call["file_bytes"], "byte"))]
+        sizes = [f"{n:,} {unit}{'s' * (n != 1)}" for n, unit in ((call["files"], "file"), (call["file_bytes"], "byte"))]
         parts += [*sizes, f"folder {_short(call)}"]
     return ", ".join(filter(None, parts))
 

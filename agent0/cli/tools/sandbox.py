@@ -30,18 +30,22 @@ def check(profile: console.Profile = None, pairs: console.Set = None, as_json: c
     """Put every backend to the whole self-test: each probe with what it saw. Exit 5 where none passes."""
     from agent0.infra.sandbox import survey
 
-    held = console.settings(profile, pairs)
-    found = console.run_async(lambda: survey(held.sandbox))
+    settings = console.settings(profile, pairs)
+    candidates = console.run_async(lambda: survey(settings.sandbox))
     if as_json:
-        rows = [{**vars(one), "probes": [vars(probe) for probe in one.probes]} for one in found]
-        console.data({"chosen": next((one.name for one in found if one.chosen), None), "candidates": rows})
-    for one in () if as_json else found:
-        console.text(f"{one.name}: {'chosen' if one.chosen else one.why or 'passes, one before it is chosen'}")
-        rows = [{"probe": p.name, "holds": "yes" if p.ok else "NO", "saw": p.detail} for p in one.probes]
+        rows = [{**vars(candidate), "probes": [vars(probe) for probe in candidate.probes]} for candidate in candidates]
+        console.data(
+            {"chosen": next((candidate.name for candidate in candidates if candidate.chosen), None), "candidates": rows}
+        )
+    for candidate in () if as_json else candidates:
+        console.text(
+            f"{candidate.name}: {'chosen' if candidate.chosen else candidate.why or 'passes, one before it is chosen'}"
+        )
+        rows = [{"probe": p.name, "holds": "yes" if p.ok else "NO", "saw": p.detail} for p in candidate.probes]
         console.table(rows, False)
-        if one.fix:
-            console.text(f"fix: {one.fix}\n")
-    if not any(one.chosen for one in found):
+        if candidate.fix:
+            console.text(f"fix: {candidate.fix}\n")
+    if not any(candidate.chosen for candidate in candidates):
         console.say("No backend passes: every tool call is refused.", "red")
         raise typer.Exit(5)
 
@@ -62,9 +66,9 @@ def snapshots(
         of = resolve(db, run)
         rows = console.limited(lambda n: list_snapshots(db, of, attempt, n), limit)
     named = [{**row, "call": f"{row['attempt']}#{row['call']}"} for row in rows]
-    seen = [{**row, "work": (row["work"] or "empty")[:16]} for row in named]
+    short = [{**row, "work": (row["work"] or "empty")[:16]} for row in named]
     console.table(
-        rows.like(named if as_json else seen), as_json, ("call", "tool", "state", "files", "file_bytes", "work")
+        rows.like(named if as_json else short), as_json, ("call", "tool", "state", "files", "file_bytes", "work")
     )
 
 
@@ -79,8 +83,8 @@ def diff(
     """What changed from one work folder to another."""
     from agent0.assembly.tooling.workspaces import compare, find
 
-    held = _caught_up([before, after])
-    rows = compare(held, find(held, before, run), find(held, after, run), text=text)
+    settings = _caught_up([before, after])
+    rows = compare(settings, find(settings, before, run), find(settings, after, run), text=text)
     console.table(rows, as_json, ("path", "kind", "before", "after"))
     for row in () if as_json else rows:
         if row.get("diff"):
@@ -97,8 +101,8 @@ def restore(
     """Write a work folder into a new or empty folder. Nothing is ever written over."""
     from agent0.assembly.tooling.workspaces import content, find, write
 
-    held = _caught_up([manifest])
-    files = content(held, find(held, manifest, run))
+    settings = _caught_up([manifest])
+    files = content(settings, find(settings, manifest, run))
     write(files, folder)
     size = sum(map(len, files.values()))
     console.record({"folder": str(folder.absolute()), "files": len(files), "bytes": size}, as_json)
@@ -114,17 +118,17 @@ def top(
     """Tools as they are used, live: calls, rate, latency, limits hit, kills, refusals. Ctrl-C ends."""
     from agent0.cli.tools.usage import COLUMNS, look, watch
 
-    held = console.settings()
+    settings = console.settings()
     if once or as_json:
         with console.tables() as db:
-            seen = look(db, run)
+            view = look(db, run)
         if as_json:
-            console.data(seen)
+            console.data(view)
         else:
-            console.table(seen["tools"], False, COLUMNS)
-            console.say(f"{seen['attempts_under_way']} attempts under way in {seen['runs']} running runs.")
+            console.table(view["tools"], False, COLUMNS)
+            console.say(f"{view['attempts_under_way']} attempts under way in {view['runs']} running runs.")
         return
-    console.run_async(lambda: watch(held, run, every))
+    console.run_async(lambda: watch(settings, run, every))
 
 
 @app.command()
@@ -158,21 +162,21 @@ def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: c
     from agent0.assembly.tooling.tool_policy import rows, with_policy
     from agent0.projections.policies import list_policies
 
-    held = console.settings(profile, pairs)
-    now = console.run_async(lambda: with_policy(held)).run.policy
+    settings = console.settings(profile, pairs)
+    policy = console.run_async(lambda: with_policy(settings)).run.policy
     try:
         with console.tables() as db:
-            recorded_rows = {(row["kind"], row["name"]): row for row in list_policies(db, held.profile)}
+            recorded_rows = {(row["kind"], row["name"]): row for row in list_policies(db, settings.profile)}
     except NothingError:
         recorded_rows = {}
     out = []
-    for row in rows(held.run.policy, now):
-        word: dict[str, Any] = recorded_rows.get((row["kind"], row["name"]), {})
-        out.append({**row, "changed": word.get("changed"), "reason": word.get("reason") or ""})
+    for row in rows(settings.run.policy, policy):
+        recorded: dict[str, Any] = recorded_rows.get((row["kind"], row["name"]), {})
+        out.append({**row, "changed": recorded.get("changed"), "reason": recorded.get("reason") or ""})
     if as_json:
-        console.data({"profile": held.profile, "policy": now, "entries": out})
+        console.data({"profile": settings.profile, "policy": policy, "entries": out})
         return
-    _tell_policy(held.profile, now, [row for row in out if row["origin"] == "changed"])
+    _tell_policy(settings.profile, policy, [row for row in out if row["origin"] == "changed"])
 
 
 @app.command("test")
@@ -192,23 +196,23 @@ def test_(
     from agent0.errors import ConfigError
     from agent0.tools.policy import judge_python, judge_sql
 
-    held = console.run_async(lambda: with_policy(console.settings(profile, pairs)))
-    policy = held.run.policy
-    if sum(one not in (None, "") for one in (command, code, url, sql)) != 1:
+    settings = console.run_async(lambda: with_policy(console.settings(profile, pairs)))
+    policy = settings.run.policy
+    if sum(option not in (None, "") for option in (command, code, url, sql)) != 1:
         raise ConfigError(
             "Give one of: a command, --python, --url, --sql.", fix='Example: agent0 sandbox test "ls | wc"'
         )
     if command:
         rows = _judged_command(policy, command)
     elif code is not None:
-        rows = [_row(one, _installed(one)) for one in judge_python(policy, code)]
+        rows = [_row(verdict, _installed(verdict)) for verdict in judge_python(policy, code)]
     elif url is not None:
         rows = _judged_url(policy, url, method)
     else:
-        rows = [_row(one, None) for one in judge_sql(policy, sql or "")]
+        rows = [_row(verdict, None) for verdict in judge_sql(policy, sql or "")]
     fits = {name: all(row[name] is not False for row in rows) for name in ("allowed", "installed")}
     if as_json:
-        console.data({"profile": held.profile, **fits, "words": rows})
+        console.data({"profile": settings.profile, **fits, "words": rows})
     else:
         marks = {True: "yes", False: "NO", None: "-"}
         shown = [{**row, **{name: marks[row[name]] for name in fits}} for row in rows]
@@ -217,9 +221,9 @@ def test_(
         raise typer.Exit(3)
 
 
-def _caught_up(words: list[str]) -> "Settings":
+def _caught_up(folders: list[str]) -> "Settings":
     """Settings, with tables that know the newest calls where they are asked for one."""
-    if any("#" in word for word in words):
+    if any("#" in folder for folder in folders):
         with console.tables():
             pass
     return console.settings()
@@ -230,19 +234,19 @@ def _change(kind: str, name: str, reason: str, profile: str | None, as_json: boo
     from agent0.errors import OperationError
     from agent0.tools.policy import checked, verdict, warning
 
-    held = console.settings(profile)
-    what, word = checked(kind, name)
-    before, changed = console.run_async(lambda: change(held, what, word, allowed, reason))
-    found = verdict(before, what, word)
-    if not changed and found.allowed and not allowed:
-        why = f"It is allowed by {found.by}, which is an entry of its own."
-        raise OperationError(f"{what} {word} cannot be denied by itself.", why, f"Deny {found.by} first.")
-    words = warning(before, what, word, allowed) if changed else ""
-    more = _absent(what, word) if allowed else _needed(what, word) if changed else ""
-    notes = [one for one in (words, more) if one]
-    shown = {"profile": held.profile, "kind": what, "name": word, "allowed": allowed, "changed": changed}
+    settings = console.settings(profile)
+    what, entry = checked(kind, name)
+    before, changed = console.run_async(lambda: change(settings, what, entry, allowed, reason))
+    judged = verdict(before, what, entry)
+    if not changed and judged.allowed and not allowed:
+        why = f"It is allowed by {judged.by}, which is an entry of its own."
+        raise OperationError(f"{what} {entry} cannot be denied by itself.", why, f"Deny {judged.by} first.")
+    notice = warning(before, what, entry, allowed) if changed else ""
+    more = _absent(what, entry) if allowed else _needed(what, entry) if changed else ""
+    notes = [note for note in (notice, more) if note]
+    shown = {"profile": settings.profile, "kind": what, "name": entry, "allowed": allowed, "changed": changed}
     if not changed:
-        console.say(f"{what} {word} is {f'allowed already, by {found.by}' if allowed else 'not allowed anyway'}.")
+        console.say(f"{what} {entry} is {f'allowed already, by {judged.by}' if allowed else 'not allowed anyway'}.")
     for note in notes:
         console.say(note, "yellow")
     console.record({**shown, "notes": notes} if as_json else shown, as_json)
@@ -252,7 +256,7 @@ def _needed(kind: str, name: str) -> str:
     """Which tools cannot do without it."""
     from agent0.tools import tools
 
-    lost = [one.name for one in tools().values() if (kind, name) in one.needs]
+    lost = [tool.name for tool in tools().values() if (kind, name) in tool.needs]
     return f"Every call of {' and '.join(lost)} is then refused." if lost else ""
 
 
@@ -271,38 +275,38 @@ def _absent(kind: str, name: str) -> str:
     return ""
 
 
-def _installed(one: "Verdict") -> bool | None:
+def _installed(verdict: "Verdict") -> bool | None:
     """Whether it is on this machine, allowed or not; None where that is not looked at."""
     from agent0.infra.sandbox.roots import RootError, packages, programs
     from agent0.ports.sandbox import Root
 
-    if one.by in ("bash itself", "the standard library"):
+    if verdict.by in ("bash itself", "the standard library"):
         return True
     try:
-        if one.kind == "executable":
-            name = one.name.rpartition("/")[2]
-            return None if one.by.startswith("its path") else name in programs(Root((name,), ()))
-        return bool(packages(Root((), (one.name,)))) if one.kind == "module" else None
+        if verdict.kind == "executable":
+            name = verdict.name.rpartition("/")[2]
+            return None if verdict.by.startswith("its path") else name in programs(Root((name,), ()))
+        return bool(packages(Root((), (verdict.name,)))) if verdict.kind == "module" else None
     except RootError:
         return False
 
 
-def _row(one: "Verdict", installed: bool | None, why: str = "") -> dict[str, Any]:
-    by = "it is on the list" if one.by == one.name else f"by {one.by}"
+def _row(verdict: "Verdict", installed: bool | None, why: str = "") -> dict[str, Any]:
+    by = "it is on the list" if verdict.by == verdict.name else f"by {verdict.by}"
     by = f"{by}, but not installed here" if installed is False else by
-    why = why or (by if one.allowed else f"agent0 sandbox allow {one.kind} {one.name.rpartition('/')[2]}")
-    return {"kind": one.kind, "name": one.name, "allowed": one.allowed, "installed": installed, "why": why}
+    why = why or (by if verdict.allowed else f"agent0 sandbox allow {verdict.kind} {verdict.name.rpartition('/')[2]}")
+    return {"kind": verdict.kind, "name": verdict.name, "allowed": verdict.allowed, "installed": installed, "why": why}
 
 
 def _judged_command(policy: "PolicyConfig", command: str) -> list[dict[str, Any]]:
     from agent0.errors import ConfigError
     from agent0.tools.policy import judge_command
 
-    found = judge_command(policy, command)
-    if found is None:
+    verdicts = judge_command(policy, command)
+    if verdicts is None:
         why = "A quote or a bracket is not closed, or it is nested too deeply. bash alone would know."
         raise ConfigError("The command cannot be read word by word.", why)
-    return [_row(one, _installed(one)) for one in found]
+    return [_row(verdict, _installed(verdict)) for verdict in verdicts]
 
 
 def _judged_url(policy: "PolicyConfig", url: str, method: str) -> list[dict[str, Any]]:

@@ -24,20 +24,20 @@ def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: c
     from agent0.assembly.tooling.tool_calls import switched_off
     from agent0.tools import tools
 
-    held = console.settings(profile, pairs)
-    off = switched_off(held)
+    settings = console.settings(profile, pairs)
+    off = switched_off(settings)
     rows = [
         {
-            "tool": one.name,
-            "on": one.name not in off,
-            "student": one.name in held.run.student.tools,
-            "does": _first_sentence(one.spec.description),
-            "why_off": off.get(one.name, ""),
-            "cached": one.pure,
-            "untrusted": one.untrusted,
-            "parameters": one.spec.parameters,
+            "tool": tool.name,
+            "on": tool.name not in off,
+            "student": tool.name in settings.run.student.tools,
+            "does": _first_sentence(tool.spec.description),
+            "why_off": off.get(tool.name, ""),
+            "cached": tool.pure,
+            "untrusted": tool.untrusted,
+            "parameters": tool.spec.parameters,
         }
-        for one in tools().values()
+        for tool in tools().values()
     ]
     if as_json:
         console.data(rows)
@@ -72,15 +72,15 @@ def call(
     from agent0.assembly.tooling.workspaces import content, find, read
     from agent0.tools import tools
 
-    held = console.settings(profile, pairs)
-    if not held.mcp.servers:  # they are asked for their tools only once there is a sandbox
+    settings = console.settings(profile, pairs)
+    if not settings.mcp.servers:  # they are asked for their tools only once there is a sandbox
         known_tool(name, tools())
-    text, given = _code(code, code_file), _arguments(arguments)
-    _either(name, text, given)
-    _say_limits(held, wall, mem)
-    laid = {**(content(held, find(held, start)) if start else {}), **(read(files) if files else {})}
-    request = ToolRequest(name, text, given or {}, wall, mem, laid, keep=True)
-    record = console.run_async(lambda: _answered(held, request))
+    text, parsed = _code(code, code_file), _arguments(arguments)
+    _either(name, text, parsed)
+    _say_limits(settings, wall, mem)
+    laid = {**(content(settings, find(settings, start)) if start else {}), **(read(files) if files else {})}
+    request = ToolRequest(name, text, parsed or {}, wall, mem, laid, keep=True)
+    record = console.run_async(lambda: _answered(settings, request))
     if as_json:
         console.data(record)
     else:
@@ -103,15 +103,15 @@ def serve(
     from agent0.cli.tools.jsonl_server import incoming
     from agent0.cli.tools.jsonl_server import serve as answer_all
 
-    held = console.settings(profile, pairs)
+    settings = console.settings(profile, pairs)
 
     def write(line: str) -> None:
         sys.stdout.write(line)
         sys.stdout.flush()
 
     async def work() -> None:
-        async with open_bench(held) as bench:
-            await answer_all(held, bench, incoming(sys.stdin.fileno()), write)
+        async with open_bench(settings) as bench:
+            await answer_all(settings, bench, incoming(sys.stdin.fileno()), write)
 
     console.run_async(work)
 
@@ -126,13 +126,13 @@ def mcp(
     """Show what an MCP server offers, and the digest to trust it by. Its texts are untrusted."""
     from agent0.assembly.runtime.mcp_tools import inspect_mcp
 
-    held = console.settings(profile, pairs)
-    found = console.run_async(lambda: inspect_mcp(held, name))
+    settings = console.settings(profile, pairs)
+    listing = console.run_async(lambda: inspect_mcp(settings, name))
     if as_json:
-        console.data(found)
+        console.data(listing)
         return
-    console.record({key: value for key, value in found.items() if key != "tools"}, False)
-    console.table(found["tools"], False, ("name", "description"))
+    console.record({key: value for key, value in listing.items() if key != "tools"}, False)
+    console.table(listing["tools"], False, ("name", "description"))
 
 
 def _first_sentence(description: str) -> str:
@@ -157,9 +157,9 @@ def _code(code: str | None, code_file: str | None) -> str | None:
         raise ConfigError(f"{code_file} cannot be read.", f"{error.strerror}.") from error
 
 
-def _say_limits(held: "Settings", wall: float | None, mem: int | None) -> None:
+def _say_limits(settings: "Settings", wall: float | None, mem: int | None) -> None:
     """What was asked for beyond the settings is not had: say so."""
-    limits = held.sandbox
+    limits = settings.sandbox
     if wall and wall > limits.wall_s:
         console.say(f"--wall is cut to sandbox.wall_s = {limits.wall_s:g}.", "yellow")
     if mem and mem > limits.mem_mib:
@@ -172,12 +172,12 @@ def _arguments(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError("--args is no JSON.", f"{str(error)[:200]}.", 'Example: --args \'{"code": "1"}\'') from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise ConfigError("--args is no JSON object.", fix='Example: --args \'{"code": "1"}\'')
-    return found
+    return parsed
 
 
 def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> None:
@@ -189,20 +189,20 @@ def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> No
         raise ConfigError(f"{name} is called with one of: {options}.", fix="See: agent0 tool list --json")
 
 
-async def _answered(held: "Settings", request: "ToolRequest") -> dict[str, Any]:
+async def _answered(settings: "Settings", request: "ToolRequest") -> dict[str, Any]:
     from agent0.assembly.tooling.tool_calls import open_bench
 
-    async with open_bench(held, workers=1) as bench:
+    async with open_bench(settings, workers=1) as bench:
         return await bench.answer(request)
 
 
 def _show(record: dict[str, Any]) -> None:
     """For people: what was measured, then what it said, cleaned."""
-    said = {name: record.pop(name) for name in ("stdout", "stderr", "output") if name in record}
+    texts = {name: record.pop(name) for name in ("stdout", "stderr", "output") if name in record}
     files = record.pop("files")
     console.record({name: value for name, value in record.items() if value not in (None, "")}, False)
     for name, size in files.items():
         console.text(f"file {console.one_line(name, 200)}  {size} bytes")
-    for name, text in said.items():
+    for name, text in texts.items():
         if text:
             console.text(f"\n[{name}]\n{text.rstrip()}")

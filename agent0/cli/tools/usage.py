@@ -20,14 +20,14 @@ COLUMNS = ("tool", "calls", "per_min", "p50_ms", "p95_ms", "p99_ms", "limits", "
 
 def look(db: sqlite3.Connection, run: str = "") -> dict[str, Any]:
     """Every tool that was called: a summary and its calls of the last minute; besides, what is under way."""
-    from agent0.assembly.runtime.stamping import now
+    from agent0.assembly.runtime.stamping import utc_now
     from agent0.projections.base import stamp
     from agent0.projections.runs import resolve, under_way
     from agent0.projections.tool_calls import recent_calls
     from agent0.projections.tool_usage import summary, usage
 
     name = resolve(db, run) if run else ""
-    recent = recent_calls(db, stamp(now() - timedelta(seconds=MINUTE_S)), name)
+    recent = recent_calls(db, stamp(utc_now() - timedelta(seconds=MINUTE_S)), name)
     tools = [{**summary(tool, rows), "per_min": recent.get(tool, 0)} for tool, rows in usage(db, name).items()]
     running, attempts = under_way(db, name)
     return {"runs": running, "attempts_under_way": attempts, "tools": [_ordered(row) for row in tools]}
@@ -60,8 +60,8 @@ async def watch(settings: "Settings", run: str, every_s: float, look: Look = loo
                 await asyncio.sleep(every_s)
 
 
-def _drawn(seen: dict[str, Any]) -> "Text":
+def _drawn(view: dict[str, Any]) -> "Text":
     from rich.text import Text
 
-    title = f"{seen['attempts_under_way']} attempts under way in {seen['runs']} running runs"
-    return Text("\n".join([title, *table_lines(seen["tools"], COLUMNS, console.screen())]), no_wrap=True)
+    title = f"{view['attempts_under_way']} attempts under way in {view['runs']} running runs"
+    return Text("\n".join([title, *table_lines(view["tools"], COLUMNS, console.screen())]), no_wrap=True)

@@ -17,26 +17,32 @@ FEW = 4
 """Lines with intervals; of more, only the first has them."""
 
 
-def curve(found: Row) -> Markup:
+def curve(results: Row) -> Markup:
     """Draw validation accuracy by iteration, a line per variant, with intervals where few lines are drawn; empty
     without one."""
-    curves = {arm: {row["iteration"]: row for row in curve} for arm, curve in found["curves"].items() if curve}
-    places = sorted({place for held in curves.values() for place in held})
+    curves = {arm: {row["iteration"]: row for row in curve} for arm, curve in results["curves"].items() if curve}
+    places = sorted({iteration for by_iteration in curves.values() for iteration in by_iteration})
     return lines(
-        {arm: [held[place]["mean"] if place in held else None for place in places] for arm, held in curves.items()},
-        [shown_iteration(place) for place in places],
+        {
+            arm: [by_iteration[iteration]["mean"] if iteration in by_iteration else None for iteration in places]
+            for arm, by_iteration in curves.items()
+        },
+        [shown_iteration(iteration) for iteration in places],
         "validation accuracy by iteration, mean over seeds with 95 % intervals",
         {
-            arm: [(held[place]["low"], held[place]["high"]) if place in held else None for place in places]
-            for arm, held in list(curves.items())[: FEW if len(curves) <= FEW else 1]
+            arm: [
+                (by_iteration[iteration]["low"], by_iteration[iteration]["high"]) if iteration in by_iteration else None
+                for iteration in places
+            ]
+            for arm, by_iteration in list(curves.items())[: FEW if len(curves) <= FEW else 1]
         },
     )
 
 
-def means(found: Row, measure: str) -> Markup:
+def means(results: Row, measure: str) -> Markup:
     """Draw the mean of one measure for every variant, its controls below it."""
     groups: dict[str, list[Score]] = {}
-    for row in found["arms"]:
+    for row in results["arms"]:
         if row["measure"] != measure:
             continue
         groups.setdefault(row["arm"], []).append(Score(_student(row), row["mean"], row["low"], row["high"]))
@@ -47,9 +53,9 @@ def _student(row: Row) -> str:
     return "at the end" if row["student"] == "trained" else str(row["student"]).replace("_", " ")
 
 
-def chart_files(found: Row) -> dict[str, str]:
+def chart_files(results: Row) -> dict[str, str]:
     """By name, the text of an SVG file for each picture there is something on."""
-    drawn = {CURVE: as_file(curve(found)), LEVELS: as_file(levels_chart(found))}
-    for lead in found["measures"][:1]:
-        drawn[ARMS] = as_file(means(found, lead))
+    drawn = {CURVE: as_file(curve(results)), LEVELS: as_file(levels_chart(results))}
+    for lead in results["measures"][:1]:
+        drawn[ARMS] = as_file(means(results, lead))
     return {name: text for name, text in drawn.items() if text}

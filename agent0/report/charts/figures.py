@@ -9,13 +9,13 @@ import os
 
 KEPT = ("PATH", "HOME", "TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL")
 
-_held = dict(os.environ)
-for _name in _held.keys() - {*KEPT}:
+_environment = dict(os.environ)
+for _name in _environment.keys() - {*KEPT}:
     del os.environ[_name]
 try:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 finally:
-    os.environ.update(_held)
+    os.environ.update(_environment)
 
 __all__ = ["Figure", "FigureCanvasAgg"]

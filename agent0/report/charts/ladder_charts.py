@@ -8,9 +8,9 @@ from markupsafe import Markup
 from agent0.report.charts.plots import lines
 
 
-def levels_chart(found: Mapping[str, Any]) -> Markup:
+def levels_chart(results: Mapping[str, Any]) -> Markup:
     """Draw the accuracy of each variant's last students by level, means over seeds on fresh tasks; empty without."""
-    rows = found.get("ladder_levels", ())
+    rows = results.get("ladder_levels", ())
     levels = sorted({level for row in rows for level in row["levels"]}, key=int)
     return lines(
         {row["arm"]: [row["levels"].get(level) for level in levels] for row in rows},

@@ -46,9 +46,9 @@ def latest(rows: Sequence[Row]) -> list[Row]:
 def _scale(levels: Sequence[int], cell: int) -> str:
     """The levels above their columns, as many as do not touch."""
     text = ""
-    for place, level in enumerate(levels):
-        if place * cell >= len(text) + bool(text) and place * cell + len(str(level)) <= len(levels) * cell:
-            text = f"{text:<{place * cell}}{level}"
+    for index, level in enumerate(levels):
+        if index * cell >= len(text) + bool(text) and index * cell + len(str(level)) <= len(levels) * cell:
+            text = f"{text:<{index * cell}}{level}"
     return f"{text:<{len(levels) * cell}}"
 
 
@@ -67,10 +67,10 @@ def _mark(share: float | None, marks: str) -> str:
     return marks[0] if share <= 0 else marks[max(1, round(share * (len(marks) - 1)))]
 
 
-def mean_standing(found: Sequence[Standing]) -> Standing:
+def mean_standing(standings: Sequence[Standing]) -> Standing:
     """The mean accuracy by level of several students, level by level."""
-    levels = dict.fromkeys(level for one in found for level in one.by_level)
-    held: Mapping[str, list[float]] = {
-        level: [one.by_level[level] for one in found if level in one.by_level] for level in levels
+    levels = dict.fromkeys(level for standing in standings for level in standing.by_level)
+    shares_by_level: Mapping[str, list[float]] = {
+        level: [standing.by_level[level] for standing in standings if level in standing.by_level] for level in levels
     }
-    return Standing({level: sum(shares) / len(shares) for level, shares in held.items()})
+    return Standing({level: sum(shares) / len(shares) for level, shares in shares_by_level.items()})

@@ -71,32 +71,38 @@ def curve_svg(db: sqlite3.Connection, run: str) -> Markup:
 
 
 def _draw(axes: "Axes", points: Sequence[Row], scores: Sequence[Row], colours: Palette) -> None:
-    held = [point for point in points if point["validation"] is not None]
-    _draw_validation(axes, held, colours)
-    _draw_within(axes, held, colours)
+    evaluated = [point for point in points if point["validation"] is not None]
+    _draw_validation(axes, evaluated, colours)
+    _draw_within(axes, evaluated, colours)
     _draw_test(
         axes, [score for score in scores if score["split"] == "test" and score["status"] == "evaluated"], colours
     )
     _dress(axes, [int(point["iteration"]) for point in points] or [-1], colours)
 
 
-def _draw_validation(axes: "Axes", held: Sequence[Row], colours: Palette) -> None:
-    at = [point["iteration"] for point in held]
-    low, high = [point["lower95"] for point in held], [point["upper95"] for point in held]
+def _draw_validation(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> None:
+    at = [point["iteration"] for point in evaluated]
+    low, high = [point["lower95"] for point in evaluated], [point["upper95"] for point in evaluated]
     axes.plot(
-        at, [p["validation"] for p in held], "-o", color=colours.validation, lw=2, label="validation accuracy", zorder=3
+        at,
+        [p["validation"] for p in evaluated],
+        "-o",
+        color=colours.validation,
+        lw=2,
+        label="validation accuracy",
+        zorder=3,
     )
     axes.fill_between(at, low, high, color=colours.validation, alpha=0.15, linewidth=0, label="its 95 % interval")
-    refused = [point for point in held if point["promoted"] == 0]
+    refused = [point for point in evaluated if point["promoted"] == 0]
     if refused:
         where, what = [p["iteration"] for p in refused], [p["validation"] for p in refused]
         axes.plot(where, what, "x", color=colours.ink, ms=11, label="not promoted", zorder=4)
-    axes.plot(at, [p["tool_use"] for p in held], "--s", color=colours.tools, ms=4, label="tool use")
+    axes.plot(at, [p["tool_use"] for p in evaluated], "--s", color=colours.tools, ms=4, label="tool use")
 
 
-def _draw_within(axes: "Axes", held: Sequence[Row], colours: Palette) -> None:
+def _draw_within(axes: "Axes", evaluated: Sequence[Row], colours: Palette) -> None:
     """Of the tasks whose answers can be checked: solved at the first go, and within so many attempts."""
-    tried = [point for point in held if point["solved_within"] is not None]
+    tried = [point for point in evaluated if point["solved_within"] is not None]
     if not tried:
         return
     at = [point["iteration"] for point in tried]
@@ -140,9 +146,9 @@ def _draw_test_within(axes: "Axes", score: Row, colours: Palette) -> None:
         return
     mark = "v" if score["forced_tool"] else "D"
     label_text = f"test, {'tool forced, ' if score['forced_tool'] else ''}pass@{score['checked']} (verifier-selected)"
-    known = axes.get_legend_handles_labels()[1]
+    labels = axes.get_legend_handles_labels()[1]
     spread = [[max(within - low, 0.0)], [max(high - within, 0.0)]]
-    label = label_text if label_text not in known else "_"
+    label = label_text if label_text not in labels else "_"
     at = [_shifted(score) + 0.08]
     axes.errorbar(at, [within], spread, fmt=mark, color=colours.within, capsize=4, label=label, zorder=5)
 
@@ -154,7 +160,7 @@ def _shifted(score: Row) -> float:
 
 def _dress(axes: "Axes", ticks: Sequence[int], colours: Palette) -> None:
     step = max(1, len(ticks) // 12)
-    shown = [tick for place, tick in enumerate(ticks) if place % step == 0 or tick == ticks[-1]]
+    shown = [tick for index, tick in enumerate(ticks) if index % step == 0 or tick == ticks[-1]]
     axes.set_xticks(shown, [shown_iteration(tick) for tick in shown])
     axes.set_xlim(ticks[0] - 0.3, ticks[-1] + 0.4)
     axes.set_ylim(0, 1.02)

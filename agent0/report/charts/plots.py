@@ -72,13 +72,13 @@ def svg(figure: Figure, title: str, tips: Sequence[str] = ()) -> Markup:
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     drawn = text.getvalue()
-    drawn = re.sub(r"#0b0c([0-9a-f]{2})", lambda found: f"var(--{VARIABLES[int(found[1], 16)]})", drawn)
-    drawn = re.sub(r'<g id="tip([0-9]+)">', lambda found: f"<g><title>{escape(tips[int(found[1])])}</title>", drawn)
+    drawn = re.sub(r"#0b0c([0-9a-f]{2})", lambda match: f"var(--{VARIABLES[int(match[1], 16)]})", drawn)
+    drawn = re.sub(r'<g id="tip([0-9]+)">', lambda match: f"<g><title>{escape(tips[int(match[1])])}</title>", drawn)
     drawn = re.sub(r' id="[A-Za-z0-9.]+_[0-9]+"', "", drawn)  # a page has several figures; nothing refers to these
     drawn = re.sub(r' xmlns(:xlink)?="[^"]*"', "", drawn)  # HTML needs none
     wide = round(figure.get_figwidth() * 100)
-    told = Markup('<svg class="drawn" style="max-width: {}px" role="img" aria-label="{}"').format(wide, title)
-    return told + Markup(re.sub(r' (width|height)="[0-9.]+pt"', "", drawn.partition("<svg")[2], count=2))  # noqa: S704 - texts are escaped by matplotlib
+    opening = Markup('<svg class="drawn" style="max-width: {}px" role="img" aria-label="{}"').format(wide, title)
+    return opening + Markup(re.sub(r' (width|height)="[0-9.]+pt"', "", drawn.partition("<svg")[2], count=2))  # noqa: S704 - texts are escaped by matplotlib
 
 
 def as_file(drawn: Markup) -> str:
@@ -104,19 +104,19 @@ def lines(
         return Markup()
     figure, axes = canvas(4.8, 2.4)
     for number, (name, values) in enumerate(series.items()):
-        known = [(place, value) for place, value in enumerate(values) if value is not None]
+        points = [(index, value) for index, value in enumerate(values) if value is not None]
         style: Any = {"ls": _DASHES[_kind(number)], **_marked(number)}
-        axes.plot([place for place, _ in known], [value for _, value in known], label=short(name), **style)
-    held = [name for name in series if name in (spans or {})]
-    for beside, name in enumerate(held):
-        shift = 0.012 * len(ticks) * (beside - (len(held) - 1) / 2)
+        axes.plot([index for index, _ in points], [value for _, value in points], label=short(name), **style)
+    with_spans = [name for name in series if name in (spans or {})]
+    for beside, name in enumerate(with_spans):
+        shift = 0.012 * len(ticks) * (beside - (len(with_spans) - 1) / 2)
         number = list(series).index(name)
-        for place, span in enumerate((spans or {})[name]):
+        for index, span in enumerate((spans or {})[name]):
             if span:
-                axes.vlines(place + shift, span[0], span[1], colors=_colour(number), linewidth=1)
+                axes.vlines(index + shift, span[0], span[1], colors=_colour(number), linewidth=1)
     every = max(1, -(-len(ticks) // 12))
-    shown = [place for place in range(len(ticks)) if place % every == 0 or place == len(ticks) - 1]
-    axes.set_xticks(shown, [short(ticks[place]) for place in shown])
+    shown = [index for index in range(len(ticks)) if index % every == 0 or index == len(ticks) - 1]
+    axes.set_xticks(shown, [short(ticks[index]) for index in shown])
     axes.set_ylim(0, 1.02)
     _shares(axes.yaxis)
     _dress(axes, "y")
@@ -149,19 +149,19 @@ def _rows(groups: Mapping[str, Sequence[Score]], figured: Callable[[float], str]
     names = list(dict.fromkeys(score.series for scores in groups.values() for score in scores))
     places = list(_places(groups))
     figure, axes = canvas(7.2, 0.35 + 0.2 * (places[-1] + 2) + 0.22 * -(-len(names) // 4))
-    scores = [score for held in groups.values() for score in held]
+    scores = [score for group in groups.values() for score in group]
     for at, score in zip(places, scores, strict=True):
         number = names.index(score.series)
         axes.hlines(at, score.low, score.high, colors=_colour(number), linewidth=2)
-        label = short(score.series) if score is next(one for one in scores if one.series == score.series) else "_"
+        label = short(score.series) if score is next(other for other in scores if other.series == score.series) else "_"
         axes.plot([score.value], [at], ls="none", label=label, clip_on=False, **_marked(number))
-        told = f"{figured(score.value)}  ({figured(score.low)} to {figured(score.high)})"
-        axes.text(1.02, at, told, transform=axes.get_yaxis_transform(), va="center", color=STAND_IN["quiet"], size=9)
+        text = f"{figured(score.value)}  ({figured(score.low)} to {figured(score.high)})"
+        axes.text(1.02, at, text, transform=axes.get_yaxis_transform(), va="center", color=STAND_IN["quiet"], size=9)
     named, begin = [], 0
-    for name, held in groups.items():
-        if held:
-            named.append((sum(places[begin : begin + len(held)]) / len(held), short(name)))
-        begin += len(held)
+    for name, group in groups.items():
+        if group:
+            named.append((sum(places[begin : begin + len(group)]) / len(group), short(name)))
+        begin += len(group)
     axes.set_yticks([at for at, _ in named], [name for _, name in named])
     axes.set_ylim(places[-1] + 0.7, -0.7)
     axes.spines["left"].set_visible(False)

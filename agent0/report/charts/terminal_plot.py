@@ -49,5 +49,5 @@ def _row(share: float) -> int:
 def _thinned(scores: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
     if len(scores) <= most:
         return list(scores)
-    kept = {round(place * (len(scores) - 1) / (most - 1)) for place in range(most)}
-    return [scores[place] for place in sorted(kept)]
+    kept = {round(index * (len(scores) - 1) / (most - 1)) for index in range(most)}
+    return [scores[index] for index in sorted(kept)]

@@ -36,7 +36,7 @@ def case_of(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None = N
         profile=str(row["profile"] or ""),
         status=str(row["status"]),
         config=config or RunConfig(),
-        started=min((one["seq"] for one in marks["RunStarted"]), default=1),
+        started=min((event["seq"] for event in marks["RunStarted"]), default=1),
         last=_last(db, name),
         reason=_reason(row, marks),
         changes=changes_of(db, row, config) if config else (),
@@ -66,15 +66,15 @@ def _milestones(db: sqlite3.Connection, run: str) -> dict[str, list[Row]]:
         (run, *_MILESTONES),
         ("data",),
     )
-    found: dict[str, list[Row]] = {name: [] for name in _MILESTONES}
+    by_type: dict[str, list[Row]] = {name: [] for name in _MILESTONES}
     for row in rows:
-        found[row["type"]].append(row)
-    return found
+        by_type[row["type"]].append(row)
+    return by_type
 
 
 def _last(db: sqlite3.Connection, run: str) -> int:
-    found = select(db, "SELECT max(seq) AS seq FROM events WHERE run = ?", (run,))
-    return int(found[0]["seq"] or 1)
+    rows = select(db, "SELECT max(seq) AS seq FROM events WHERE run = ?", (run,))
+    return int(rows[0]["seq"] or 1)
 
 
 def _reason(row: Row, marks: Mapping[str, list[Row]]) -> str:
@@ -85,7 +85,7 @@ def _reason(row: Row, marks: Mapping[str, list[Row]]) -> str:
 
 
 def _trainings(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]]) -> tuple[Training, ...]:
-    requested = {one["data"]["checkpoint"]: one["seq"] for one in marks["TrainingRequested"]}
+    requested = {event["data"]["checkpoint"]: event["seq"] for event in marks["TrainingRequested"]}
     rows = select(
         db,
         "SELECT checkpoint, role, iteration, parent, status, samples, replay, skipped, metrics, reason FROM checkpoints"
@@ -150,7 +150,7 @@ def _waits(db: sqlite3.Connection, run: str, marks: Mapping[str, list[Row]], fai
         key = (dependency, str(row["message"]).partition(": ")[2])
         who[key].append(waiting)
         since.setdefault(key, row["raised"])
-    seqs = {one["data"]["dependency"]: one["seq"] for one in reversed(marks["DependencyLost"])}
+    seqs = {event["data"]["dependency"]: event["seq"] for event in reversed(marks["DependencyLost"])}
     return tuple(
         Wait(dependency, tuple(sorted(names)), message, since[dependency, message], seqs.get(dependency, 0))
         for (dependency, message), names in who.items()
@@ -166,10 +166,10 @@ def _losses(db: sqlite3.Connection, run: str) -> tuple[Loss, ...]:
         (run,),
     )
     kinds = Counter((row["failed_handler"], row["error"]) for row in rows)
-    found = []
+    losses = []
     for (handler, error), count in kinds.most_common():
         first = next(row for row in rows if (row["failed_handler"], row["error"]) == (handler, error))
-        found.append(
+        losses.append(
             Loss(
                 handler=handler,
                 error=error,
@@ -183,14 +183,14 @@ def _losses(db: sqlite3.Connection, run: str) -> tuple[Loss, ...]:
                 iteration=_iteration_at(db, run, first["cause_seq"]),
             )
         )
-    return tuple(found)
+    return tuple(losses)
 
 
 def _iteration_at(db: sqlite3.Connection, run: str, seq: int) -> int:
     """The iteration whose tasks were the last to be requested at the event ``seq``."""
     query = "SELECT max(iteration) FROM tasks WHERE run = ? AND iteration >= 0 AND requested_seq <= ?"
-    found = db.execute(query, (run, seq)).fetchone()[0]
-    return NEVER if found is None else int(found)
+    iteration = db.execute(query, (run, seq)).fetchone()[0]
+    return NEVER if iteration is None else int(iteration)
 
 
 def _named(token: str | None) -> str:
@@ -223,5 +223,5 @@ def written_by_student(db: sqlite3.Connection, run: str, attempt: str) -> str:
         (run, attempt),
     )
     turns = json.loads(rows[0]["turns"] or "[]") if rows else []
-    said = [turn["content"] for turn in turns if turn["role"] == "assistant"]
-    return str(said[-1]) if said else ""
+    written = [turn["content"] for turn in turns if turn["role"] == "assistant"]
+    return str(written[-1]) if written else ""

@@ -29,9 +29,9 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
         NotFoundError: there is no such run.
     """
     case = case_of(db, run, here)
-    found = diagnose(case)
-    root = found[0] if found else None
-    seen = [_with_event(db, case.run, one) for one in root.observations] if root else []
+    causes = diagnose(case)
+    root = causes[0] if causes else None
+    observations = [_with_event(db, case.run, cause) for cause in root.observations] if root else []
     return {
         "run": case.run,
         "status": case.status,
@@ -39,24 +39,25 @@ def diagnosis(db: sqlite3.Connection, run: str, here: Mapping[str, Any] | None =
         "conclusion": _conclusion(case, root),
         "cause": root.name if root else None,
         "fatal": bool(root and root.fatal),
-        "step": {**_step(root), "event": root.event or _first_event(db, case, root, seen)} if root else None,
-        "evidence": [asdict(_with_writing(db, case.run, one)) for one in seen],
+        "step": {**_step(root), "event": root.event or _first_event(db, case, root, observations)} if root else None,
+        "evidence": [asdict(_with_writing(db, case.run, observation)) for observation in observations],
         "replies": _replies(case),
-        "settings": [asdict(one) for one in case.changes],
+        "settings": [asdict(observation) for observation in case.changes],
         "mend": root.mend if root else "",
         "advice": root.advice if root else "",
         "also": [
-            {"cause": one.name, "conclusion": one.conclusion, "step": _step(one), "mend": one.mend} for one in found[1:]
+            {"cause": cause.name, "conclusion": cause.conclusion, "step": _step(cause), "mend": cause.mend}
+            for cause in causes[1:]
         ],
     }
 
 
-def why_lines(found: Mapping[str, Any]) -> list[str]:
+def why_lines(results: Mapping[str, Any]) -> list[str]:
     """At most three lines: the cause, the first bad step, the command that mends it."""
-    if found["well"]:
-        return [found["conclusion"]]
-    mend = [f"To mend it: {found['mend']}"] if found["mend"] else []
-    return [found["conclusion"], f"First bad step: {step_words(found['step'])}", *mend]
+    if results["well"]:
+        return [results["conclusion"]]
+    mend = [f"To mend it: {results['mend']}"] if results["mend"] else []
+    return [results["conclusion"], f"First bad step: {step_words(results['step'])}", *mend]
 
 
 def step_words(step: Mapping[str, Any]) -> str:
@@ -70,11 +71,15 @@ def step_words(step: Mapping[str, Any]) -> str:
 def observation_lines(observations: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line each: where it was seen, what, and what a model wrote there."""
     lines = []
-    for one in observations:
-        named = [one["attempt"] or one["task"], one["checkpoint"], f"event {one['event']}" if one["event"] else ""]
+    for observation in observations:
+        named = [
+            observation["attempt"] or observation["task"],
+            observation["checkpoint"],
+            f"event {observation['event']}" if observation["event"] else "",
+        ]
         where = ", ".join(name for name in named if name)
-        wrote = f"; wrote: {one['wrote']}" if one["wrote"] else ""
-        lines.append(f"{where}: {one['text']}{wrote}" if where else f"{one['text']}{wrote}")
+        wrote = f"; wrote: {observation['wrote']}" if observation["wrote"] else ""
+        lines.append(f"{where}: {observation['text']}{wrote}" if where else f"{observation['text']}{wrote}")
     return lines
 
 
@@ -82,7 +87,7 @@ def setting_lines(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line each, those that say how large the run is last."""
     from agent0.run.diagnosis.case import Setting
 
-    lines = [str(Setting(**one)) for one in settings[:SETTINGS]]
+    lines = [str(Setting(**setting)) for setting in settings[:SETTINGS]]
     left = len(settings) - SETTINGS
     return [*lines, f"and {left} more: --json has all"] if left > 0 else lines
 
@@ -90,8 +95,8 @@ def setting_lines(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 def _conclusion(case: Case, root: Cause | None) -> str:
     if root is not None:
         return sentence(f"{case.run}: {root.conclusion}")
-    held = [one.accuracy for one in case.validations() if one.accuracy is not None]
-    scores = f"; validation {held[0]:.3f} first, {held[-1]:.3f} last" if len(held) > 1 else ""
+    accuracies = [score.accuracy for score in case.validations() if score.accuracy is not None]
+    scores = f"; validation {accuracies[0]:.3f} first, {accuracies[-1]:.3f} last" if len(accuracies) > 1 else ""
     if case.status == "running" and (case.here.get("carried") or "idle_s" in case.here):
         return f"{case.run}: it runs{_progress(case)}: no sign that anything went badly{scores}."
     return f"{case.run}: no sign that anything went badly ({case.status}{scores})."
@@ -116,40 +121,42 @@ def _replies(case: Case) -> dict[str, Any] | None:
     """How items failed, with the examples' texts shortened."""
     if case.replies is None:
         return None
-    examples = [asdict(replace(one, wrote=_shortened(one.wrote))) for one in case.replies.examples]
+    examples = [asdict(replace(example, wrote=_shortened(example.wrote))) for example in case.replies.examples]
     return {**asdict(case.replies), "examples": examples}
 
 
-def _step(one: Cause) -> dict[str, Any]:
-    return {"iteration": one.iteration, "checkpoint": one.checkpoint, "event": one.event}
+def _step(cause: Cause) -> dict[str, Any]:
+    return {"iteration": cause.iteration, "checkpoint": cause.checkpoint, "event": cause.event}
 
 
-def _first_event(db: sqlite3.Connection, case: Case, one: Cause, seen: Sequence[Observation]) -> int:
+def _first_event(db: sqlite3.Connection, case: Case, cause: Cause, observations: Sequence[Observation]) -> int:
     """The event of what shows a cause that names none, else the first of its iteration, else 0."""
-    if shown := [held.event for held in seen if held.event]:
+    if shown := [observation.event for observation in observations if observation.event]:
         return shown[0]
-    return event_of(db, "SELECT min(requested_seq) FROM tasks WHERE run = ? AND iteration = ?", case.run, one.iteration)
+    return event_of(
+        db, "SELECT min(requested_seq) FROM tasks WHERE run = ? AND iteration = ?", case.run, cause.iteration
+    )
 
 
-def _with_event(db: sqlite3.Connection, run: str, one: Observation) -> Observation:
+def _with_event(db: sqlite3.Connection, run: str, observation: Observation) -> Observation:
     """The evidence with the event of its attempt, or of what became of its task, where it names none."""
-    if one.event or not (one.attempt or one.task):
-        return one
-    if one.attempt:
+    if observation.event or not (observation.attempt or observation.task):
+        return observation
+    if observation.attempt:
         query = "SELECT attempted_seq FROM attempts WHERE run = ? AND attempt = ?"
-        return replace(one, event=event_of(db, query, run, one.attempt))
+        return replace(observation, event=event_of(db, query, run, observation.attempt))
     query = "SELECT max(seq) FROM events WHERE run = ? AND task = ? AND type IN ('TaskRejected', 'TaskAccepted')"
-    return replace(one, event=event_of(db, query, run, one.task))
+    return replace(observation, event=event_of(db, query, run, observation.task))
 
 
-def _with_writing(db: sqlite3.Connection, run: str, one: Observation) -> Observation:
+def _with_writing(db: sqlite3.Connection, run: str, observation: Observation) -> Observation:
     """The evidence with what was written there, shortened."""
     text = ""
-    if one.attempt:
-        text = written_by_student(db, run, one.attempt)
-    elif one.task:
-        text = written_by_teacher(db, run, one.task)
-    return replace(one, wrote=_shortened(text))
+    if observation.attempt:
+        text = written_by_student(db, run, observation.attempt)
+    elif observation.task:
+        text = written_by_teacher(db, run, observation.task)
+    return replace(observation, wrote=_shortened(text))
 
 
 def _shortened(text: str) -> str:

@@ -14,24 +14,24 @@ Counts = dict[int, dict[str, Any]]
 def iterations_of(db: sqlite3.Connection, run: str, plugins: bool = False) -> tuple[Iteration, ...]:
     """Count the tasks, attempts and tool calls of a run's iterations, oldest first; with ``plugins``, what verifiers of
     theirs said of answers, too."""
-    found: Counts = defaultdict(lambda: {"refused": {}, "ends": {}, "calls": {}, "examples": {}})
-    _tasks(db, run, found)
-    _attempts(db, run, found)
-    _outcomes(db, run, found)
-    _misjudged(db, run, found)
+    counts: Counts = defaultdict(lambda: {"refused": {}, "ends": {}, "calls": {}, "examples": {}})
+    _tasks(db, run, counts)
+    _attempts(db, run, counts)
+    _outcomes(db, run, counts)
+    _misjudged(db, run, counts)
     if plugins:  # what reads families and verifiers takes longer to import than all else here
         from agent0.report.diagnosis.plugin_verdicts import count_plugin_verdicts
 
-        count_plugin_verdicts(db, run, found)
-    _calls(db, run, found)
+        count_plugin_verdicts(db, run, counts)
+    _calls(db, run, counts)
     for row in select(db, "SELECT * FROM iterations WHERE run = ?", (run,)):
-        if row["iteration"] in found:
+        if row["iteration"] in counts:
             measures = {key: value for key, value in row.items() if isinstance(value, float)}
-            found[row["iteration"]]["measures"] = measures
-    return tuple(Iteration(number=number, **found[number]) for number in sorted(found))
+            counts[row["iteration"]]["measures"] = measures
+    return tuple(Iteration(number=number, **counts[number]) for number in sorted(counts))
 
 
-def _tasks(db: sqlite3.Connection, run: str, found: Counts) -> None:
+def _tasks(db: sqlite3.Connection, run: str, counts: Counts) -> None:
     rows = select(
         db,
         "SELECT iteration, status, reason, max(teacher) AS teacher, count(*) AS n, min(task) AS task,"
@@ -40,19 +40,19 @@ def _tasks(db: sqlite3.Connection, run: str, found: Counts) -> None:
         (run,),
     )
     for row in rows:
-        held = found[row["iteration"]]
-        held["teacher"] = row["teacher"] or "base"
-        held["tasks"] = held.get("tasks", 0) + row["n"]
+        iteration = counts[row["iteration"]]
+        iteration["teacher"] = row["teacher"] or "base"
+        iteration["tasks"] = iteration.get("tasks", 0) + row["n"]
         if row["status"] == "accepted":
-            held["accepted"] = row["n"]
+            iteration["accepted"] = row["n"]
         if row["status"] == "rejected":
-            held["refused"][row["reason"]] = row["n"]
-            held["cut_off"] = held.get("cut_off", 0) + row["cut"]
-            told = f"refused as {row['reason']}" + (f": {row['detail']}" if row["detail"] else "")
-            held["examples"][row["reason"]] = Observation(told, task=row["task"])
+            iteration["refused"][row["reason"]] = row["n"]
+            iteration["cut_off"] = iteration.get("cut_off", 0) + row["cut"]
+            text = f"refused as {row['reason']}" + (f": {row['detail']}" if row["detail"] else "")
+            iteration["examples"][row["reason"]] = Observation(text, task=row["task"])
 
 
-def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
+def _attempts(db: sqlite3.Connection, run: str, counts: Counts) -> None:
     rows = select(
         db,
         "SELECT iteration, end, status, correct, max(student) AS student, count(*) AS n, min(attempt) AS attempt,"
@@ -63,28 +63,28 @@ def _attempts(db: sqlite3.Connection, run: str, found: Counts) -> None:
         (run,),
     )
     for row in rows:
-        held = found[row["iteration"]]
-        held["student"] = row["student"] or "base"
+        iteration = counts[row["iteration"]]
+        iteration["student"] = row["student"] or "base"
         if row["status"] == "dropped":
-            held["given_up"] = held.get("given_up", 0) + row["n"]
+            iteration["given_up"] = iteration.get("given_up", 0) + row["n"]
         if row["end"] is None:
             continue
-        _add(held, "attempts", row["n"])
-        _add(held, "answered", row["answered"])
-        _add(held, "unread", row["unread"])
+        _add(iteration, "attempts", row["n"])
+        _add(iteration, "answered", row["answered"])
+        _add(iteration, "unread", row["unread"])
         if row["unread"]:
             unread = Observation("wrote a call that cannot be read", attempt=row["unread_attempt"])
-            held["examples"].setdefault("unread", unread)
-        held["ends"][row["end"]] = held["ends"].get(row["end"], 0) + row["n"]
+            iteration["examples"].setdefault("unread", unread)
+        iteration["ends"][row["end"]] = iteration["ends"].get(row["end"], 0) + row["n"]
         kind = _verdict(row)
         if kind:
-            _add(held, kind, row["n"])
-            told = {"right": "called right", "wrong": "called wrong", "undecided": "undecided"}[kind]
-            held["examples"].setdefault(kind, Observation(told, attempt=row["attempt"], event=row["seq"] or 0))
+            _add(iteration, kind, row["n"])
+            text = {"right": "called right", "wrong": "called wrong", "undecided": "undecided"}[kind]
+            iteration["examples"].setdefault(kind, Observation(text, attempt=row["attempt"], event=row["seq"] or 0))
         if row["end"] != "answered":
-            words = _ENDS.get(row["end"], f"ended: {row['end']}")
-            seen = Observation(words, attempt=row["attempt"], event=row["seq"] or 0)
-            held["examples"].setdefault(f"end:{row['end']}", seen)
+            ending = _ENDS.get(row["end"], f"ended: {row['end']}")
+            observation = Observation(ending, attempt=row["attempt"], event=row["seq"] or 0)
+            iteration["examples"].setdefault(f"end:{row['end']}", observation)
 
 
 def _verdict(row: Row) -> str:
@@ -93,11 +93,11 @@ def _verdict(row: Row) -> str:
     return {1: "right", 0: "wrong", None: "undecided"}[row["correct"]]
 
 
-def _add(held: dict[str, Any], name: str, number: int | None) -> None:
-    held[name] = held.get(name, 0) + (number or 0)
+def _add(counts: dict[str, Any], name: str, number: int | None) -> None:
+    counts[name] = counts.get(name, 0) + (number or 0)
 
 
-def _outcomes(db: sqlite3.Connection, run: str, found: Counts) -> None:
+def _outcomes(db: sqlite3.Connection, run: str, counts: Counts) -> None:
     """Tasks by how their attempts came out."""
     rows = select(
         db,
@@ -109,10 +109,10 @@ def _outcomes(db: sqlite3.Connection, run: str, found: Counts) -> None:
         (run,),
     )
     for row in rows:
-        found[row.pop("iteration")].update(row)
+        counts[row.pop("iteration")].update(row)
 
 
-def _misjudged(db: sqlite3.Connection, run: str, found: Counts) -> None:
+def _misjudged(db: sqlite3.Connection, run: str, counts: Counts) -> None:
     rows = select(
         db,
         "SELECT iteration, count(*) AS n, min(attempt) AS attempt, max(reason) AS reason, max(expected) AS expected"
@@ -121,12 +121,12 @@ def _misjudged(db: sqlite3.Connection, run: str, found: Counts) -> None:
         (run,),
     )
     for row in rows:
-        told = f"called wrong ({row['reason']}), and it is {row['expected']}, as expected"
-        found[row["iteration"]]["misjudged"] = row["n"]
-        found[row["iteration"]]["examples"]["misjudged"] = Observation(told, attempt=row["attempt"])
+        text = f"called wrong ({row['reason']}), and it is {row['expected']}, as expected"
+        counts[row["iteration"]]["misjudged"] = row["n"]
+        counts[row["iteration"]]["examples"]["misjudged"] = Observation(text, attempt=row["attempt"])
 
 
-def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
+def _calls(db: sqlite3.Connection, run: str, counts: Counts) -> None:
     """Tool calls by how they ended. A call of a tool that is not there is an error like any other, but for its
     words."""
     rows = select(
@@ -139,9 +139,9 @@ def _calls(db: sqlite3.Connection, run: str, found: Counts) -> None:
         ("tools",),
     )
     for row in rows:
-        held = found[row["iteration"]]
-        held["calls"][row["kind"]] = row["n"]
-        held["missing"] = tuple(sorted(row["tools"])) if row["kind"] == "unknown" else held.get("missing", ())
-        told = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
+        iteration = counts[row["iteration"]]
+        iteration["calls"][row["kind"]] = row["n"]
+        iteration["missing"] = tuple(sorted(row["tools"])) if row["kind"] == "unknown" else iteration.get("missing", ())
+        text = " ".join(str(row["reason"] or row["output"] or row["kind"]).split())[:200]
         used = f" (after {row['wall_s']:.2f} s, with {row['mib']:.0f} MiB, at most)" if row["reason"] else ""
-        held["examples"][f"call:{row['kind']}"] = Observation(told + used, attempt=row["attempt"])
+        iteration["examples"][f"call:{row['kind']}"] = Observation(text + used, attempt=row["attempt"])

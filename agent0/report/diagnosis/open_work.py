@@ -21,9 +21,9 @@ HAVING count(*)
 
 def open_work(db: sqlite3.Connection, run: str) -> tuple[str, ...]:
     """Trainings, evaluations, attempts and tasks that ``run`` waits for, in words, with the time of day since when."""
-    return tuple(map(_words, select(db, _OPEN, (run,))))
+    return tuple(map(_description, select(db, _OPEN, (run,))))
 
 
-def _words(row: Row) -> str:
+def _description(row: Row) -> str:
     count = f"{row['left']:,} " if row["left"] else ""
     return f"{count}{row['what']} (since {str(row['since'])[11:19]} UTC)"

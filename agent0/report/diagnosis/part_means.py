@@ -53,11 +53,11 @@ def _files(config: RunConfig) -> dict[str, str]:
     from agent0.rewards import reward_sets, rewards
 
     chosen = config.rewards.set
-    known = rewards("student", chosen) if chosen in reward_sets() else {}
-    modules = {name: str(one.score.__module__) for name, one in known.items()}
+    packaged = rewards("student", chosen) if chosen in reward_sets() else {}
+    modules = {name: str(component.score.__module__) for name, component in packaged.items()}
     loaded = {name: f"{m.removeprefix(PREFIX)}.py" for name, m in modules.items() if m.startswith(PREFIX)}
-    held = " or ".join(f"{name}.py" for name in config.plugins)
-    return {name: held for name in config.rewards.weights if held and name not in known} | loaded
+    files = " or ".join(f"{name}.py" for name in config.plugins)
+    return {name: files for name in config.rewards.weights if files and name not in packaged} | loaded
 
 
 def _receipt(db: sqlite3.Connection, run: str, attempt: str) -> int:

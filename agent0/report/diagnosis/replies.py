@@ -29,13 +29,13 @@ WHERE item.run = ? AND evaluation = ? AND correct IS NOT 1 ORDER BY number LIMIT
 def failed_replies(db: sqlite3.Connection, run: str) -> FailedReplies | None:
     """How items failed in the newest validation that has failed ones, or else in the newest evaluation; the control
     whose tool is forced is none of them. None: nothing failed."""
-    found = select(db, _NEWEST, (run,))
-    if not found:
+    rows = select(db, _NEWEST, (run,))
+    if not rows:
         return None
-    name = found[0]["evaluation"]
+    name = rows[0]["evaluation"]
     replies = [_reply(db, row) for row in select(db, _FAILED, (run, name, MOST))]
     kinds = dict(Counter(reply.kind for reply in replies).most_common())
-    return FailedReplies(name, found[0]["items"], found[0]["failed"], kinds, tuple(_various(replies, kinds)[:SHOWN]))
+    return FailedReplies(name, rows[0]["items"], rows[0]["failed"], kinds, tuple(_various(replies, kinds)[:SHOWN]))
 
 
 def _reply(db: sqlite3.Connection, row: Row) -> FailedReply:

@@ -32,24 +32,24 @@ def retries_of(db: sqlite3.Connection, run: str) -> tuple[Retry, ...]:
     for (handler, cause), tries in _open(rows).items():
         if tries and tries[-1]["seq"] > done.get((handler, cause), 0):
             by_handler[handler].append(tries)
-    found = [_retry(handler, reactions) for handler, reactions in by_handler.items()]
-    return tuple(sorted(found, key=lambda one: (-one.tries, -one.event)))
+    retries = [_retry(handler, reactions) for handler, reactions in by_handler.items()]
+    return tuple(sorted(retries, key=lambda retry: (-retry.tries, -retry.event)))
 
 
 def _open(rows: Sequence[Row]) -> Tries:
     """Failed tries, and beginnings without an end: a failure, or what was given back, ends the one before it."""
     tries: Tries = defaultdict(list)
     for row in rows:
-        held = tries[row["data"]["tried_handler"], row["cause"]]
-        if row["data"]["noted"] and held and held[-1]["data"]["outcome"] == "begun":
-            held.pop()
+        attempts = tries[row["data"]["tried_handler"], row["cause"]]
+        if row["data"]["noted"] and attempts and attempts[-1]["data"]["outcome"] == "begun":
+            attempts.pop()
         if row["data"]["outcome"] != "left":
-            held.append(row)
+            attempts.append(row)
     return tries
 
 
 def _retry(handler: str, reactions: Sequence[Sequence[Row]]) -> Retry:
-    tries = sorted((row for one in reactions for row in one), key=lambda row: int(row["seq"]))
+    tries = sorted((row for reaction in reactions for row in reaction), key=lambda row: int(row["seq"]))
     worst = max(reactions, key=len)
     last = next((row for row in reversed(worst) if row["data"]["error"]), worst[-1])
     return Retry(
@@ -63,7 +63,7 @@ def _retry(handler: str, reactions: Sequence[Sequence[Row]]) -> Retry:
         task=_named(last["task"]),
         attempt=_named(last["attempt"]),
         event=last["seq"],
-        seen=tuple(int(row["seq"]) for row in tries),
+        events=tuple(int(row["seq"]) for row in tries),
     )
 
 

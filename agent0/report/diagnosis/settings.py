@@ -18,7 +18,7 @@ WEIGHT = "run.rewards.weights."
 def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Setting, ...]:
     """List the settings of a run that differ from its packaged profile, but for those that the last run of this profile
     that went well had too; where there is no such profile, those that differ from that run's."""
-    own, usual, good = _flat(config), dict[str, Any](), _last_good(db, row)
+    own_values, usual, good = _flat(config), dict[str, Any](), _last_good(db, row)
     if good and (kept := recorded_config(json.loads(good["config"]))):
         usual = _flat(kept)
     profile = packaged_run(str(row["profile"] or ""))
@@ -27,11 +27,11 @@ def changes_of(db: sqlite3.Connection, row: Row, config: RunConfig) -> tuple[Set
         source = f"run {good['run']}, which went well,"
     if not source:
         return ()
-    keys = [key for key in own if own[key] != other.get(key)]
-    keys = [key for key in keys if not (profile and key in usual and own[key] == usual[key])]
+    keys = [key for key in own_values if own_values[key] != other.get(key)]
+    keys = [key for key in keys if not (profile and key in usual and own_values[key] == usual[key])]
     other = other | _weights([key for key in keys if other.get(key) is None], config)
-    found = [Setting(key, own[key], other.get(key), source) for key in keys]
-    return tuple(sorted(found, key=lambda one: (one.key in SIZES, one.key)))
+    settings = [Setting(key, own_values[key], other.get(key), source) for key in keys]
+    return tuple(sorted(settings, key=lambda setting: (setting.key in SIZES, setting.key)))
 
 
 def _weights(keys: Sequence[str], config: RunConfig) -> dict[str, float]:
@@ -66,10 +66,10 @@ def _last_good(db: sqlite3.Connection, row: Row) -> Row | None:
         "(SELECT accuracy FROM evaluations WHERE evaluations.run = runs.run AND split = 'validation'"
         " AND NOT forced_tool AND status = 'evaluated' ORDER BY evaluated_seq {} LIMIT 1)"
     )
-    found = select(
+    rows = select(
         db,
         "SELECT run, config FROM runs WHERE profile = ? AND run != ? AND ended = 'finished' AND started < ?"  # noqa: S608 - constants
         f" AND {score.format('DESC')} > {score.format('ASC')} ORDER BY started DESC LIMIT 1",
         (row["profile"], row["run"], row["started"]),
     )
-    return found[0] if found else None
+    return rows[0] if rows else None

@@ -10,15 +10,15 @@ from agent0.report.html.rendering import render
 from agent0.report.markdown.ablation import sentences
 
 
-def ablation_page(found: Mapping[str, Any]) -> str:
+def ablation_page(results: Mapping[str, Any]) -> str:
     """Write the HTML page of a study from its results. The same results give the same bytes."""
     return render(
         "grid.html.jinja",
-        found=found,
-        answer=study_answer(found),
+        found=results,
+        answer=study_answer(results),
         titles=MEASURES,
         controls=CONTROLS,
-        curve=curve(found),
-        said=sentences(found),
-        pictures={name: means(found, name) for name in found["measures"]},
+        curve=curve(results),
+        said=sentences(results),
+        pictures={name: means(results, name) for name in results["measures"]},
     )

@@ -13,24 +13,24 @@ from agent0.report.score_answers import benchmark_answer
 Row = dict[str, Any]
 
 
-def bench_page(found: Mapping[str, Any]) -> str:
+def bench_page(results: Mapping[str, Any]) -> str:
     """The report as HTML, from what ``bench_findings`` says. The same findings give the same bytes."""
     return render(
         "bench.html.jinja",
-        found=found,
-        answer=benchmark_answer(found),
+        found=results,
+        answer=benchmark_answer(results),
         names=NAMES,
-        accuracy=accuracy_picture(found["scores"]),
-        ks=sorted({int(k) for score in found["scores"] for k in score["pass_at"]}),
-        metrics=_metrics(found["scores"]),
-        reliabilities=[(one, _reliability(one)) for one in found["calibration"]],
+        accuracy=accuracy_picture(results["scores"]),
+        ks=sorted({int(k) for score in results["scores"] for k in score["pass_at"]}),
+        metrics=_metrics(results["scores"]),
+        reliabilities=[(row, _reliability(row)) for row in results["calibration"]],
     )
 
 
 def accuracy_picture(scores: Sequence[Row]) -> Markup:
     """A row a benchmark and mode, without tools below with tools."""
     groups: dict[str, list[Score]] = {}
-    for score in sorted(scores, key=lambda one: (one["benchmark"], one["mode"] != "tools")):
+    for score in sorted(scores, key=lambda score: (score["benchmark"], score["mode"] != "tools")):
         drawn = Score(NAMES[score["mode"]], score["accuracy"], score["lower95"], score["upper95"])
         groups.setdefault(f"{score['benchmark']} ({score['n']})", []).append(drawn)
     return intervals(groups, "accuracy with 95 % intervals, by benchmark and mode")
@@ -44,5 +44,5 @@ def _metrics(scores: Sequence[Row]) -> list[str]:
     return sorted({name for score in scores for name in score["metrics"]} - set(_SHOWN))
 
 
-def _reliability(one: Row) -> Markup:
-    return reliability(one["bins"], f"reliability of {one['signal']} {NAMES[one['mode']]}")
+def _reliability(signal: Row) -> Markup:
+    return reliability(signal["bins"], f"reliability of {signal['signal']} {NAMES[signal['mode']]}")

@@ -9,26 +9,28 @@ from agent0.report.columns import shown_iteration
 from agent0.report.html.rendering import render
 
 
-def compare_page(found: Mapping[str, Any]) -> str:
+def compare_page(results: Mapping[str, Any]) -> str:
     """The page, from what ``agent0.experiments.compare_runs`` found. The same findings give the same bytes."""
-    scored = {name: {score["iteration"]: score for score in curve} for name, curve in found["curves"].items() if curve}
-    places = sorted({place for curve in scored.values() for place in curve})
+    scored = {
+        name: {score["iteration"]: score for score in curve} for name, curve in results["curves"].items() if curve
+    }
+    places = sorted({iteration for curve in scored.values() for iteration in curve})
     last = {
         f"{name} ({curve[-1]['n']})": [Score("last", *(curve[-1][k] for k in ("accuracy", "lower95", "upper95")))]
-        for name, curve in found["curves"].items()
+        for name, curve in results["curves"].items()
         if curve
     }
     return render(
         "compare.html.jinja",
-        found=found,
-        answer=compare_answer(found),
+        found=results,
+        answer=compare_answer(results),
         curve=lines(
-            {name: [_accuracy(curve.get(place)) for place in places] for name, curve in scored.items()},
-            [shown_iteration(place) for place in places],
+            {name: [_accuracy(curve.get(iteration)) for iteration in places] for name, curve in scored.items()},
+            [shown_iteration(iteration) for iteration in places],
             "validation accuracy by iteration",
         ),
         last=intervals(last, "last validation score with 95 % intervals"),
-        paid=spreads(_paid(found["rewards"]), "rewards: the middle one, and from the lowest to the highest tenth"),
+        paid=spreads(_paid(results["rewards"]), "rewards: the middle one, and from the lowest to the highest tenth"),
     )
 
 

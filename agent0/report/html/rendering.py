@@ -18,15 +18,15 @@ LONGEST = 4000
 """Characters of a text by a model that are shown; the log has the rest."""
 
 
-def render(template: str, **held: Any) -> str:
+def render(template: str, **values: Any) -> str:
     """The page that ``template`` of this folder makes."""
-    return with_contents(environment().get_template(template).render(**held))
+    return with_contents(environment().get_template(template).render(**values))
 
 
 @cache
 def environment(*folders: Path) -> Environment:
     """Templates of ``folders`` and of this one, every text escaped."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader([*folders, FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -34,9 +34,9 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
-    made.filters.update(iteration=shown_iteration, counted=counted, words=words)
-    return made
+    templates.filters.update(share=share, number=number, cut=cut, points=points, p_value=p_value, conclusion=conclusion)
+    templates.filters.update(iteration=shown_iteration, counted=counted, words=as_words)
+    return templates
 
 
 CONTENTS = "<!-- contents -->"
@@ -46,18 +46,18 @@ _heading = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
 def with_contents(page: str) -> str:
     """Give each heading of the second level an anchor, and list them where ``CONTENTS`` stands. A text of a model is no
     heading, since it is escaped."""
-    found: dict[str, str] = {}
+    anchors: dict[str, str] = {}
 
     def named(heading: re.Match[str]) -> str:
-        words = re.sub(r"<[^>]+>", "", heading[1])
-        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "part"
-        name = name if name not in found else f"{name}-{len(found)}"
-        found[name] = words
+        heading_text = re.sub(r"<[^>]+>", "", heading[1])
+        name = re.sub(r"[^a-z0-9]+", "-", heading_text.lower()).strip("-") or "part"
+        name = name if name not in anchors else f"{name}-{len(anchors)}"
+        anchors[name] = heading_text
         return f'<h2 id="{name}">{heading[1]}</h2>'
 
     text = _heading.sub(named, page)
-    links = " ".join(f'<a href="#{name}">{words}</a>' for name, words in found.items())
-    return text.replace(CONTENTS, f'<nav class="contents">{links}</nav>' if found else "", 1)
+    links = " ".join(f'<a href="#{name}">{heading_text}</a>' for name, heading_text in anchors.items())
+    return text.replace(CONTENTS, f'<nav class="contents">{links}</nav>' if anchors else "", 1)
 
 
 def _shown(value: Any) -> Any:
@@ -86,7 +86,7 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
 
 
-def words(name: str | None) -> str | None:
+def as_words(name: str | None) -> str | None:
     """A name of code as it is read: ``rolled_back`` as rolled back."""
     return name and name.replace("_", " ")
 

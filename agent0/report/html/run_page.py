@@ -44,85 +44,85 @@ def page(db: sqlite3.Connection, artifacts: Artifacts, run: str) -> str:
     Raises:
         NotFoundError: there is no such run.
     """
-    held = overview(db, run)
-    name = held["run"]
+    summary = overview(db, run)
+    name = summary["run"]
     tasks, attempts = list_tasks(db, name, limit=ALL), list_attempts(db, name, limit=ALL)
-    found = findings(db, artifacts, name)
+    results = findings(db, artifacts, name)
     return render(
         "page.html.jinja",
-        run=held,
+        run=summary,
         few=FEW,
-        standing=held["alarm_kinds"],
-        found=found,
-        scores=_test_scores(held, found),
-        benchmarks=benchmark_rows(held["benchmarks"]),
+        standing=summary["alarm_kinds"],
+        found=results,
+        scores=_test_scores(summary, results),
+        benchmarks=benchmark_rows(summary["benchmarks"]),
         curve=curve_svg(db, name),
-        curves=_curves(found),
-        within=_within(found),
-        fared=_fared(found),
-        critique=self_critique_rows(found["self_critique"]),
-        tests=_tests(held["test"]),
+        curves=_curves(results),
+        within=_within(results),
+        fared=_fared(results),
+        critique=self_critique_rows(results["self_critique"]),
+        tests=_tests(summary["test"]),
         rewards=_rewards(reward_curve(db, name)),
         heat=_heat(tasks),
         screened=_screened(tasks),
-        contaminated=sum(row["tasks"] for row in found["rejected"] if row["reason"] == "contaminated"),
+        contaminated=sum(row["tasks"] for row in results["rejected"] if row["reason"] == "contaminated"),
         patterns=patterns(db, name),
         tools=tool_stats(db, name),
         checkpoints=list_checkpoints(db, name),
         failures=list_failures(db, name, status="", limit=ALL),
         events=event_stats(db, name),
-        config=json.dumps(held["config"], indent=2, ensure_ascii=False),
-        **_linked(db, held, attempts),
+        config=json.dumps(summary["config"], indent=2, ensure_ascii=False),
+        **_linked(db, summary, attempts),
     )
 
 
-def _linked(db: sqlite3.Connection, held: Row, attempts: Sequence[Mapping[str, Any]]) -> Row:
+def _linked(db: sqlite3.Connection, summary: Row, attempts: Sequence[Mapping[str, Any]]) -> Row:
     """What leads to tasks, attempts and events, and these."""
-    name, why = held["run"], _why(held["why"])
-    alarms = [{**one, "evidence": shown_by(one)} for one in list_alarms(db, name, status="", limit=ALL)]
+    name, why = summary["run"], _why(summary["why"])
+    alarms = [{**alarm, "evidence": shown_by(alarm)} for alarm in list_alarms(db, name, status="", limit=ALL)]
     slowest = nlargest(SLOWEST, (a for a in attempts if a["wall_s"] is not None), key=lambda a: a["wall_s"])
-    naming = _naming(why, [*held["alarm_kinds"], *alarms], slowest)
+    naming = _naming(why, [*summary["alarm_kinds"], *alarms], slowest)
     records = shown_records(db, name, _picked(attempts), naming)
     return {"why": why, "alarms": alarms, "slowest": slowest, "records": records, "link": records["link"]}
 
 
-def _why(found: Row) -> Row | None:
+def _why(results: Row) -> Row | None:
     """The diagnosis in words; None where nothing went badly."""
-    if found["well"]:
+    if results["well"]:
         return None
-    told = {"step": step_words(found["step"]), "evidence": observation_lines(found["evidence"])}
-    told["replies"] = reply_lines(found["replies"])
-    return {**found, **told, "settings": setting_lines(found["settings"])}
+    texts = {"step": step_words(results["step"]), "evidence": observation_lines(results["evidence"])}
+    texts["replies"] = reply_lines(results["replies"])
+    return {**results, **texts, "settings": setting_lines(results["settings"])}
 
 
 def _naming(why: Row | None, alarms: Iterable[Row], slowest: Iterable[Mapping[str, Any]]) -> list[str]:
     """The texts on the page that name tasks, attempts and events to look at."""
-    told = [why["conclusion"], why["step"], *why["evidence"]] if why else []
-    return [*told, *(str(one["evidence"]) for one in alarms), *(str(one["attempt"]) for one in slowest)]
+    texts = [why["conclusion"], why["step"], *why["evidence"]] if why else []
+    return [*texts, *(str(alarm["evidence"]) for alarm in alarms), *(str(attempt["attempt"]) for attempt in slowest)]
 
 
-def _curves(found: Row) -> list[tuple[str, Markup]]:
-    ticks = [shown_iteration(score["iteration"]) for score in found["iterations"]]
+def _curves(results: Row) -> list[tuple[str, Markup]]:
+    ticks = [shown_iteration(score["iteration"]) for score in results["iterations"]]
     drawn = [
-        (part, lines(found["curves"][f"by_{part}"], ticks, f"accuracy by {part} and iteration"))
+        (part, lines(results["curves"][f"by_{part}"], ticks, f"accuracy by {part} and iteration"))
         for part in ("domain", "level")
     ]
     return [(part, picture) for part, picture in drawn if picture and len(ticks) > 1]
 
 
-def _within(found: Row) -> list[Row]:
+def _within(results: Row) -> list[Row]:
     """Every score with checked attempts, on validation and test."""
     return [
         {"set": name, "student": score["checkpoint"] + (", tool forced" if score["forced_tool"] else "")}
         | pass_at_k_columns(score)
-        for name, scores in (("validation", found["iterations"]), ("test", found["test"]))
+        for name, scores in (("validation", results["iterations"]), ("test", results["test"]))
         for score in scores
         if score["checked"]
     ]
 
 
-def _fared(found: Row) -> Markup:
-    rows = found["tools"]["with_and_without"]
+def _fared(results: Row) -> Markup:
+    rows = results["tools"]["with_and_without"]
     scores = {
         f"{row['tools']} ({row['attempts']:,})": [Score("right", row["correct"], row["lower95"], row["upper95"])]
         for row in rows
@@ -130,10 +130,10 @@ def _fared(found: Row) -> Markup:
     return intervals(scores, "share of attempts that are right, by the tools that went well")
 
 
-def _test_scores(held: Row, found: Row) -> list[Row]:
+def _test_scores(summary: Row, results: Row) -> list[Row]:
     """The scores on the test set, each with how the last compares ``against`` it."""
-    against = {score["evaluation"]: score["last_against_this"] for score in found["test"]}
-    named = zip(rows_for_people(held), held["test"], strict=True)
+    against = {score["evaluation"]: score["last_against_this"] for score in results["test"]}
+    named = zip(rows_for_people(summary), summary["test"], strict=True)
     return [{**row, "against": against.get(test["evaluation"])} for row, test in named]
 
 
@@ -158,8 +158,13 @@ def _rewards(points: Sequence[Row]) -> list[Row]:
     for point in points:
         by_role[point["role"], point["reward_set"]].append(point)
     return [
-        {"role": role, "set": name, "parts": sorted({part for p in held for part in p["parts"]}), "points": held}
-        for (role, name), held in sorted(by_role.items())
+        {
+            "role": role,
+            "set": name,
+            "parts": sorted({part for p in points_of_set for part in p["parts"]}),
+            "points": points_of_set,
+        }
+        for (role, name), points_of_set in sorted(by_role.items())
     ]
 
 
@@ -172,8 +177,8 @@ def _heat(tasks: Iterable[Mapping[str, Any]]) -> Row:
     levels = sorted({level for _, _, level in cells})
     rows = []
     for domain, family in sorted({(domain, family) for domain, family, _ in cells}):
-        held = [cells.get((domain, family, level), []) for level in levels]
-        rates = [{"n": len(rates), "rate": sum(rates) / len(rates) if rates else None} for rates in held]
+        rates_by_level = [cells.get((domain, family, level), []) for level in levels]
+        rates = [{"n": len(rates), "rate": sum(rates) / len(rates) if rates else None} for rates in rates_by_level]
         rows.append({"domain": domain, "family": family, "cells": rates})
     return {"levels": levels, "rows": rows}
 
@@ -187,9 +192,9 @@ def _screened(tasks: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]:
 def _picked(attempts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Attempts worth reading: of the first and the last iteration, right and wrong, with a tool and without."""
     ends = sorted({a["iteration"] for a in attempts})
-    wanted: dict[tuple[Any, ...], str] = {}
+    picks: dict[tuple[Any, ...], str] = {}
     for attempt in attempts:
         if attempt["iteration"] in (*ends[:1], *ends[-1:]) and attempt["correct"] is not None:
             kind = (attempt["iteration"], bool(attempt["correct"]), bool(attempt["tool_ok"]))
-            wanted.setdefault(kind, attempt["attempt"])
-    return [wanted[kind] for kind in sorted(wanted)]
+            picks.setdefault(kind, attempt["attempt"])
+    return [picks[kind] for kind in sorted(picks)]

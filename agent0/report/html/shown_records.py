@@ -28,16 +28,20 @@ def shown_records(db: sqlite3.Connection, run: str, picked: Sequence[str], texts
 
     Returns ``attempts``, ``tasks``, ``events`` (rows each) and ``link``, which makes the names in a text lead there.
     """
-    named = [found for text in texts for found in NAMED.finditer(text)]
-    known = {kind: [one[kind] for one in named if one[kind]] for kind in ("attempt", "task", "event")}
-    shown = dict.fromkeys([*picked, *_there(db, run, "attempts", "attempt", known["attempt"])])
-    attempts = [{**show_attempt(db, run, one), "receipts": _receipts(db, run, attempt=one)} for one in shown]
-    wanted = dict.fromkeys([*(one["task"] for one in attempts), *_there(db, run, "tasks", "task", known["task"])])
-    tasks = [_task(db, run, one, shown) for one in sorted(wanted)]
-    held = {event["seq"] for task in tasks for event in task["events"]}
-    others = list_named(db, run, sorted({int(seq) for seq in known["event"]} - held))
-    anchors = {one["attempt"] for one in attempts} | {*wanted}
-    anchors |= {f"event {seq}" for seq in (*held, *(one["seq"] for one in others))}
+    named = [match for text in texts for match in NAMED.finditer(text)]
+    by_kind = {kind: [name[kind] for name in named if name[kind]] for kind in ("attempt", "task", "event")}
+    shown = dict.fromkeys([*picked, *_there(db, run, "attempts", "attempt", by_kind["attempt"])])
+    attempts = [
+        {**show_attempt(db, run, attempt), "receipts": _receipts(db, run, attempt=attempt)} for attempt in shown
+    ]
+    task_names = dict.fromkeys(
+        [*(name["task"] for name in attempts), *_there(db, run, "tasks", "task", by_kind["task"])]
+    )
+    tasks = [_task(db, run, attempt, shown) for attempt in sorted(task_names)]
+    sequences = {event["seq"] for task in tasks for event in task["events"]}
+    others = list_named(db, run, sorted({int(seq) for seq in by_kind["event"]} - sequences))
+    anchors = {event["attempt"] for event in attempts} | {*task_names}
+    anchors |= {f"event {seq}" for seq in (*sequences, *(event["seq"] for event in others))}
     return {"attempts": attempts, "tasks": tasks, "events": others, "link": _linker(anchors)}
 
 
@@ -51,38 +55,38 @@ def _task(db: sqlite3.Connection, run: str, task: str, attempts: Collection[str]
     """A task with the teacher's receipts and its events, each with the position of its cause; ``elsewhere``: the first
     of its attempts that is not among ``attempts``, those of the page."""
     events = list_events(db, run, task=task, limit=EVENTS)
-    seqs = {one["id"]: one["seq"] for one in events}
+    seqs = {event["id"]: event["seq"] for event in events}
     rows = [
         {
-            "seq": one["seq"],
-            "event": f"event {one['seq']}",
-            "type": one["type"],
-            "attempt": "" if one["attempt"] == "-" else one["attempt"],
-            "because_of": f"event {seqs[one['cause']]}" if one["cause"] in seqs else "",
+            "seq": event["seq"],
+            "event": f"event {event['seq']}",
+            "type": event["type"],
+            "attempt": "" if event["attempt"] == "-" else event["attempt"],
+            "because_of": f"event {seqs[event['cause']]}" if event["cause"] in seqs else "",
         }
-        for one in events
+        for event in events
     ]
-    receipts = [one for one in _receipts(db, run, task) if one["role"] == "teacher"]
-    held = show_task(db, run, task)
-    elsewhere = next((one["attempt"] for one in held["attempts"] if one["attempt"] not in attempts), None)
-    return {**held, "receipts": receipts, "events": rows, "elsewhere": elsewhere}
+    receipts = [receipt for receipt in _receipts(db, run, task) if receipt["role"] == "teacher"]
+    shown = show_task(db, run, task)
+    elsewhere = next((attempt["attempt"] for attempt in shown["attempts"] if attempt["attempt"] not in attempts), None)
+    return {**shown, "receipts": receipts, "events": rows, "elsewhere": elsewhere}
 
 
 def _receipts(db: sqlite3.Connection, run: str, task: str = "", attempt: str = "") -> list[Row]:
     """Receipts of a task or an attempt, each with the position of its event and ``of``: what was rewarded."""
-    found = explain_rewards(db, run, task, attempt)
-    events = list_events(db, run, "RewardAssigned", found[0]["task"], limit=EVENTS) if found else []
-    seqs = {(one["time"], one["attempt"]): one["seq"] for one in events}
-    rewarded = [one["task"] if one["attempt"] == "-" else one["attempt"] for one in found]
-    places = [seqs.get((one["time"], one["attempt"])) for one in found]
-    return [{**one, "seq": seq, "of": of} for one, seq, of in zip(found, places, rewarded, strict=True)]
+    receipts = explain_rewards(db, run, task, attempt)
+    events = list_events(db, run, "RewardAssigned", receipts[0]["task"], limit=EVENTS) if receipts else []
+    seqs = {(event["time"], event["attempt"]): event["seq"] for event in events}
+    rewarded = [receipt["task"] if receipt["attempt"] == "-" else receipt["attempt"] for receipt in receipts]
+    places = [seqs.get((receipt["time"], receipt["attempt"])) for receipt in receipts]
+    return [{**receipt, "seq": seq, "of": of} for receipt, seq, of in zip(receipts, places, rewarded, strict=True)]
 
 
 def _linker(anchors: set[str]) -> Callable[[Any], Markup]:
     """A function that escapes a text and makes the names of ``anchors`` in it lead to them."""
 
-    def lead(found: re.Match[str]) -> str:
-        name = found[0]
+    def lead(match: re.Match[str]) -> str:
+        name = match[0]
         return f'<a href="#{anchor(name)}">{name}</a>' if name in anchors else name
 
     def link(text: Any) -> Markup:

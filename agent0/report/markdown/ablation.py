@@ -21,43 +21,43 @@ STUDENTS = {"trained": "at the end", **CONTROLS}
 TOOK = {"attempts": "attempts", "tokens": "tokens", "learned_tokens": "learned tokens", "wall_s": "seconds"}
 
 
-def page(found: Row, pictures: Mapping[str, str], file: str) -> str:
+def page(results: Row, pictures: Mapping[str, str], file: str) -> str:
     """Markdown of an ablation study: its answer, one table, the command, and everything else folded by section.
     ``file`` is where the page goes, ``pictures`` are files beside it: by set, ``arms`` and ``curve``."""
-    on_ladder = "ladder" in found
-    first, *others = found["cost"] or [{}]
-    dearer = "; ".join(f"{one['arm']} {more}" for one in others if (more := _more(first, one)))
+    on_ladder = "ladder" in results
+    first, *others = results["cost"] or [{}]
+    dearer = "; ".join(f"{other['arm']} {more}" for other in others if (more := _more(first, other)))
     target = PurePath(file).name if PurePath(file).is_absolute() else file
     return render(
         "ablation.md.jinja",
-        found=found,
+        found=results,
         title=PurePath(file).stem.replace("-", " ").capitalize(),
-        short=ladder.answer(found) if on_ladder else _answer(found),
-        heights=ladder.table(found) if on_ladder else [],
-        command=shlex.join([*found["command"], "--jobs", "2", "--write", target]),
-        conclusions=sentences(found),
-        settings={arm: _settings(about, found["settings"][arm]) for arm, about in found["about"].items()},
-        measures=[_measure(found, name) for name in found["measures"]],
+        short=ladder.answer(results) if on_ladder else _answer(results),
+        heights=ladder.table(results) if on_ladder else [],
+        command=shlex.join([*results["command"], "--jobs", "2", "--write", target]),
+        conclusions=sentences(results),
+        settings={arm: _settings(about, results["settings"][arm]) for arm, about in results["about"].items()},
+        measures=[_measure(results, name) for name in results["measures"]],
         pictures=defaultdict(str, pictures),
         tested_by=TESTED,
         dearer=dearer,
-        runs=found["cells"],
+        runs=results["cells"],
     )
 
 
-def answers(found: Row) -> list[str]:
+def answers(results: Row) -> list[str]:
     """The answer of a study, a line for each variant but the first: whether it is better, by how much, and what would
     have been found."""
-    if not found["measures"]:
+    if not results["measures"]:
         return ["Nothing was measured: no run is finished."]
-    first, *others = found["about"]
-    return [_beats(found, other, first) for other in others]
+    first, *others = results["about"]
+    return [_beats(results, other, first) for other in others]
 
 
-def sentences(found: Row) -> list[str]:
+def sentences(results: Row) -> list[str]:
     """State the conclusions: the answers, what training is worth beside each control, and who was never trained."""
-    worth = [text for control in CONTROLS for name in found["measures"] if (text := _worth(found, control, name))]
-    return answers(found) + worth + _unpromoted(found["cells"])
+    worth = [text for control in CONTROLS for name in results["measures"] if (text := _worth(results, control, name))]
+    return answers(results) + worth + _unpromoted(results["cells"])
 
 
 def _unpromoted(runs: Sequence[Row]) -> list[str]:
@@ -66,41 +66,43 @@ def _unpromoted(runs: Sequence[Row]) -> list[str]:
     return [f"No trained student was promoted, so the student is still the base: {', '.join(names)}."] if names else []
 
 
-def _answer(found: Row) -> list[str]:
+def _answer(results: Row) -> list[str]:
     """The answer, then by the leading measure what training is worth beside each control."""
-    lead = found["measures"][:1]
-    return answers(found) + [text for control in CONTROLS for name in lead if (text := _worth(found, control, name))]
+    lead = results["measures"][:1]
+    return answers(results) + [
+        text for control in CONTROLS for name in lead if (text := _worth(results, control, name))
+    ]
 
 
-def _beats(found: Row, first: str, other: str) -> str:
+def _beats(results: Row, first: str, other: str) -> str:
     """Say whether the variant ``first`` beats ``other``."""
-    asked, lead = f"Does {first} beat {other}?", found["measures"][0]
+    question, lead = f"Does {first} beat {other}?", results["measures"][0]
     rows = {
         name: row
-        for name in found["measures"]
-        for row in found["against"]
+        for name in results["measures"]
+        for row in results["against"]
         if (row["measure"], row["arm"], row["against"]) == (name, first, other)
     }
     if lead not in rows:
-        return f"**{asked} Unknown:** no seed has finished runs of both."
+        return f"**{question} Unknown:** no seed has finished runs of both."
     led = "; ".join(f"{MEASURES[name]} {_difference(row)}" for name, row in rows.items())
     answer = ANSWERS.get(rows[lead]["word"], "Not significant")
-    return f"**{asked} {answer}.** {first} less {other}, in points: {led}.{_missed(rows[lead])}"
+    return f"**{question} {answer}.** {first} less {other}, in points: {led}.{_missed(rows[lead])}"
 
 
 def _missed(row: Row) -> str:
     """State the smallest detectable effect where the difference is not significant."""
     if row["detectable"] is None or row["word"] in ANSWERS:
         return ""
-    asked = f"With {row['seeds']} seeds and {row['items']} tasks"
+    sizes = f"With {row['seeds']} seeds and {row['items']} tasks"
     if row["detectable"] >= 1:
-        return f" {asked} no difference would have been found with 80 % power, however large."
+        return f" {sizes} no difference would have been found with 80 % power, however large."
     least = f"{100 * row['detectable']:.1f} points"
-    return f" {asked} a true difference of {least} would have been found (80 % power, before Holm's correction)."
+    return f" {sizes} a true difference of {least} would have been found (80 % power, before Holm's correction)."
 
 
-def _worth(found: Row, control: str, name: str) -> str:
-    rows = [row for row in found["against"] if row["measure"] == name and row["against"] == control]
+def _worth(results: Row, control: str, name: str) -> str:
+    rows = [row for row in results["against"] if row["measure"] == name and row["against"] == control]
     led = "; ".join(f"{row['arm']} {_difference(row)}" for row in rows)
     what = f"The student at the end less {CONTROLS[control]}, {MEASURES[name]}"
     return f"**{what}, in points:** {led}." if rows else ""
@@ -112,18 +114,18 @@ def _difference(row: Row) -> str:
 
 
 def _settings(about: str, settings: Mapping[str, str]) -> str:
-    said = ", ".join(f"`{key}={text}`" for key, text in settings.items())
-    return "; ".join(filter(None, (about, said))) or "the profile as it is"
+    values = ", ".join(f"`{key}={text}`" for key, text in settings.items())
+    return "; ".join(filter(None, (about, values))) or "the profile as it is"
 
 
-def _measure(found: Row, name: str) -> Row:
+def _measure(results: Row, name: str) -> Row:
     """A measure's means, and its differences to the other variants and to the controls, as rows of tables."""
-    rows = [row for row in found["against"] if row["measure"] == name]
+    rows = [row for row in results["against"] if row["measure"] == name]
     controls = [row for row in rows if row["against"] in CONTROLS]
     return {
         "title": MEASURES[name],
-        "leads": name == found["measures"][0],
-        "means": [_mean(row) for row in found["arms"] if row["measure"] == name],
+        "leads": name == results["measures"][0],
+        "means": [_mean(row) for row in results["arms"] if row["measure"] == name],
         "others": [claim(row) for row in rows if row["against"] not in CONTROLS],
         "controls": [claim({**row, "against": CONTROLS[row["against"]]}) for row in controls],
     }
@@ -134,6 +136,6 @@ def _mean(row: Row) -> dict[str, Any]:
     return {"variant": row["arm"], "student": student, "right": right, "seeds": row["seeds"], "tasks": row["items"]}
 
 
-def _more(first: Row, one: Row) -> str:
-    change = {title: round(100 * (one[key] / first[key] - 1)) for key, title in TOOK.items() if first.get(key)}
+def _more(first: Row, other: Row) -> str:
+    change = {title: round(100 * (other[key] / first[key] - 1)) for key, title in TOOK.items() if first.get(key)}
     return ", ".join(f"{title} {much:+d} %" for title, much in change.items())

@@ -16,25 +16,27 @@ MENDED_FIRST = 16
 """Failure modes that are listed."""
 
 
-def baseline_page(found: Mapping[str, Any], verified: Mapping[str, Row], skipped: Mapping[str, str], made: Row) -> str:
+def baseline_page(
+    results: Mapping[str, Any], verified: Mapping[str, Row], skipped: Mapping[str, str], model_facts: Row
+) -> str:
     """Markdown from ``bench_findings``. ``verified`` are verifiers' summaries by file of pairs, ``skipped`` says why a
-    benchmark was not scored, ``made`` has ``command``, ``date``, ``student`` and ``version``."""
-    words = [conclusion(one["word"]) for one in found["tools_against_plain"]]
-    domains = [one for one in found["domains"] if one["mode"] == "tools"]
-    modes = [one["modes"] for one in found["failures"] if one["mode"] == "tools" and one["modes"]]
+    benchmark was not scored, ``model_facts`` has ``command``, ``date``, ``student`` and ``version``."""
+    conclusions = [conclusion(row["word"]) for row in results["tools_against_plain"]]
+    domains = [row for row in results["domains"] if row["mode"] == "tools"]
+    modes = [row["modes"] for row in results["failures"] if row["mode"] == "tools" and row["modes"]]
     policies = {f"{name}, policy": scores["policy"] for name, scores in verified.items() if scores["policy"]["n"]}
-    files = sorted(found["settings"]["files"].items())
+    files = sorted(results["settings"]["files"].items())
     return render(
         "baseline.md.jinja",
-        made=made,
-        settings=found["settings"],
-        cut_off=cut_off_line(found),
-        accuracy=", ".join(f"{_cell(one['domain'] or 'other')} {share(one['accuracy'])}" for one in domains),
-        counts=", ".join(f"{word} on {words.count(word)}" for word in dict.fromkeys(words)),
+        made=model_facts,
+        settings=results["settings"],
+        cut_off=cut_off_line(results),
+        accuracy=", ".join(f"{_cell(row['domain'] or 'other')} {share(row['accuracy'])}" for row in domains),
+        counts=", ".join(f"{verdict} on {conclusions.count(verdict)}" for verdict in dict.fromkeys(conclusions)),
         most=_cells(failure_mode_rows([modes[0][0]] if modes else [])),
-        domains=_cells(_scores(found["domains"], "domain")),
-        suites=_cells(_scores(found["scores"], "benchmark", "domain")),
-        compared=_cells(map(_compared, found["tools_against_plain"])),
+        domains=_cells(_scores(results["domains"], "domain")),
+        suites=_cells(_scores(results["scores"], "benchmark", "domain")),
+        compared=_cells(map(_compared, results["tools_against_plain"])),
         verified=_cells(_verifier(name, scores) for name, scores in {**verified, **policies}.items()),
         failures=[_cells(_numbered(failure_mode_rows(rows[:MENDED_FIRST]))) for rows in modes],
         files=_cells({"file": name, "sha256": digest} for name, digest in files),
@@ -57,13 +59,13 @@ def _scores(scores: Sequence[Row], *names: str) -> list[Row]:
     return [{name: row.get(name) for name in order} for row in rows.values()]
 
 
-def _compared(one: Row) -> Row:
+def _compared(comparison: Row) -> Row:
     return {
-        "suite": one["benchmark"],
-        "points": f"{points(one['mean'])} ({points(one['lower95'])} to {points(one['upper95'])})",
-        "p (Holm)": p_value(one["adjusted_p"]).removeprefix("p ").removeprefix("= "),
-        "detectable": f"{100 * one['detectable']:.1f}",
-        "with tools": conclusion(one["word"]),
+        "suite": comparison["benchmark"],
+        "points": f"{points(comparison['mean'])} ({points(comparison['lower95'])} to {points(comparison['upper95'])})",
+        "p (Holm)": p_value(comparison["adjusted_p"]).removeprefix("p ").removeprefix("= "),
+        "detectable": f"{100 * comparison['detectable']:.1f}",
+        "with tools": conclusion(comparison["word"]),
     }
 
 
@@ -81,7 +83,7 @@ def _verifier(name: str, scores: Row) -> Row:
 
 
 def _numbered(rows: Iterable[Row]) -> list[Row]:
-    return [{"": place, **row} for place, row in enumerate(rows, 1)]
+    return [{"": number, **row} for number, row in enumerate(rows, 1)]
 
 
 def _cells(rows: Iterable[Row]) -> list[Row]:

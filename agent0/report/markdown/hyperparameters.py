@@ -8,18 +8,20 @@ from agent0.report.markdown.rendering import render
 STUDENT = "training.student."
 
 
-def page(found: Mapping[str, Any], command: str) -> str:
+def page(results: Mapping[str, Any], command: str) -> str:
     """Write the Markdown page of a search from its results; ``command`` made them."""
-    others = [row for row in found["trials"] if row["trial"] != found["run"]]
-    own = next((row for row in found["trials"] if row["trial"] == found["run"]), None)
-    same = [row for row in others if own and row["settings"] == own["settings"]]
+    others = [row for row in results["trials"] if row["trial"] != results["run"]]
+    recipe = next((row for row in results["trials"] if row["trial"] == results["run"]), None)
+    same = [row for row in others if recipe and row["settings"] == recipe["settings"]]
     return render(
         "hyperparameters.md.jinja",
-        found=found,
+        found=results,
         command=command,
-        recipe=lambda one: {key.removeprefix(STUDENT): one["settings"].get(key, "-") for key in found["searched"]},
+        recipe=lambda trial: {
+            key.removeprefix(STUDENT): trial["settings"].get(key, "-") for key in results["searched"]
+        },
         best=next(iter(others), None),
-        better=[row for row in found["trials"] if row["word"] == "improved"],
+        better=[row for row in results["trials"] if row["word"] == "improved"],
         same=same,
         alike=not any(row["changed"] for row in same),
     )

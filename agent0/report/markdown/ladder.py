@@ -12,16 +12,16 @@ LEVELS = "levels"
 """Key of the chart of accuracy by level."""
 
 
-def answer(found: Row) -> list[str]:
+def answer(results: Row) -> list[str]:
     """The answer in two lines: T of the first variant, and its sum S beside those of its base and of every other
     variant."""
-    first = next(iter(found["about"]))
-    rows = _complete(found, first)
+    first = next(iter(results["about"]))
+    rows = _complete(results, first)
     if not rows:
         return ["Nothing was measured: no run of the first variant is finished."]
     by_seed = ", ".join(f"{row['height_untrained']} to {row['height']}" for row in rows)
     leads = "; ".join(
-        f"{'its base' if lead['arm'] == BASE else lead['arm']} {_lead(lead)}" for lead in found["ladder_leads"]
+        f"{'its base' if lead['arm'] == BASE else lead['arm']} {_lead(lead)}" for lead in results["ladder_leads"]
     )
     return [
         f"**Highest level of which half is solved (T), greedy, on fresh tasks:** {first} climbs from {by_seed} "
@@ -30,15 +30,15 @@ def answer(found: Row) -> list[str]:
     ]
 
 
-def table(found: Row) -> list[Row]:
+def table(results: Row) -> list[Row]:
     """One row for each variant: T and S of its students by seed."""
-    return [_row(BASE, _complete(found, next(iter(found["about"]))), "_untrained")] + [
-        _row(arm, rows, "") for arm in found["about"] if (rows := _complete(found, arm))
+    return [_row(BASE, _complete(results, next(iter(results["about"]))), "_untrained")] + [
+        _row(arm, rows, "") for arm in results["about"] if (rows := _complete(results, arm))
     ]
 
 
-def _complete(found: Row, arm: str) -> list[Row]:
-    return [row for row in found["ladder"] if row["arm"] == arm and row["height"] is not None]
+def _complete(results: Row, arm: str) -> list[Row]:
+    return [row for row in results["ladder"] if row["arm"] == arm and row["height"] is not None]
 
 
 def _lead(lead: Row) -> str:
@@ -57,7 +57,7 @@ def _row(arm: str, rows: Sequence[Row], ending: str) -> Row:
     return {
         "variant": arm,
         "T by seed": ", ".join(str(row[f"height{ending}"]) for row in rows),
-        "S by seed": ", ".join(f"{one:.1f}" for one in sums),
+        "S by seed": ", ".join(f"{total:.1f}" for total in sums),
         "S, mean": f"{over.value:.1f}",
         "95 % interval": "-" if over.low is None else f"{over.low:.1f} to {over.high:.1f}",
     }

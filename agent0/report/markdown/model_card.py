@@ -19,18 +19,18 @@ _gates = {
 
 
 def model_card(
-    held: Row, run: Row, scores: Sequence[Row], families: Mapping[str, int], exams: Sequence[StudentExamined] = ()
+    checkpoint: Row, run: Row, scores: Sequence[Row], families: Mapping[str, int], exams: Sequence[StudentExamined] = ()
 ) -> str:
     """Markdown with a YAML head as model hubs read it.
 
-    ``held``: the checkpoint's row; ``run``: its run's; ``scores``: the run's evaluations in order; ``families``: tasks
-    accepted in the run by family; ``exams``: those of the checkpoint, and of the base beside it.
+    ``checkpoint``: the checkpoint's row; ``run``: its run's; ``scores``: the run's evaluations in order; ``families``:
+    tasks accepted in the run by family; ``exams``: those of the checkpoint, and of the base beside it.
     """
-    recipe, config = held["recipe"] or {}, run["config"]
-    kind = _kind(held, config)
+    recipe, config = checkpoint["recipe"] or {}, run["config"]
+    kind = _kind(checkpoint, config)
     return render(
         "model_card.md.jinja",
-        held={"reason": None, "test": None, "improved": None, "pruned": None, **held},
+        held={"reason": None, "test": None, "improved": None, "pruned": None, **checkpoint},
         run=run,
         kind=kind,
         whole=recipe.get("rank") == 0,
@@ -40,19 +40,19 @@ def model_card(
         replayed=recipe.get("taught", 0.0) if recipe.get("steps") else 0.0,
         accepted=_accepted(recipe),
         beside=config.get("training", {}).get("teacher", {}).get("enabled"),
-        distilled=described(held.get("distilled") or {}),
-        scores=list(_scores(held["checkpoint"], [one for one in scores if one["status"] == "evaluated"])),
+        distilled=described(checkpoint.get("distilled") or {}),
+        scores=list(_scores(checkpoint["checkpoint"], [exam for exam in scores if exam["status"] == "evaluated"])),
         exams=[("control: untrained" if e.checkpoint == BASE else "this checkpoint", e, scores_of(e)) for e in exams],
         families=_listed(families) if families else "",
         listed=_listed,
     )
 
 
-def _kind(held: Row, config: Row) -> str:
+def _kind(checkpoint: Row, config: Row) -> str:
     """What there is of the checkpoint: ``weights``, ``skill`` of a scripted stand-in, or ``nothing``."""
-    if not held["adapter"]:
+    if not checkpoint["adapter"]:
         return "nothing"
-    return "skill" if config.get(held["role"], {}).get("provider") == "scripted" else "weights"
+    return "skill" if config.get(checkpoint["role"], {}).get("provider") == "scripted" else "weights"
 
 
 def _accepted(recipe: Row) -> str:
@@ -68,12 +68,12 @@ def _base(actor: Row) -> str:
 
 def _scores(checkpoint: str, scores: Sequence[Row]) -> Iterator[Row]:
     """The checkpoint's scores, then those of the untrained student; none where the checkpoint has none."""
-    own = [one for one in scores if one["checkpoint"] == checkpoint]
-    for one in [*own, *(one for one in scores if own and one["checkpoint"] == BASE)]:
-        control = "control: untrained, tool forced" if one["forced_tool"] else "control: untrained"
-        yield {"solved_within": None, **one, "who": "this checkpoint" if one in own else control}
+    scored = [score for score in scores if score["checkpoint"] == checkpoint]
+    for score in [*scored, *(score for score in scores if scored and score["checkpoint"] == BASE)]:
+        control = "control: untrained, tool forced" if score["forced_tool"] else "control: untrained"
+        yield {"solved_within": None, **score, "who": "this checkpoint" if score in scored else control}
 
 
-def _listed(found: Row | None) -> str:
-    texts = [f"{name} {v:g}" if isinstance(v, float) else f"{name} {v}" for name, v in (found or {}).items()]
+def _listed(values: Row | None) -> str:
+    texts = [f"{name} {v:g}" if isinstance(v, float) else f"{name} {v}" for name, v in (values or {}).items()]
     return ", ".join(texts) or "nothing"

@@ -13,14 +13,14 @@ from agent0.report.markdown.tables import variants_named
 FOLDER = Path(__file__).parent
 
 
-def render(template: str, folder: Path = FOLDER, **held: Any) -> str:
+def render(template: str, folder: Path = FOLDER, **values: Any) -> str:
     """Make the page of ``template``, which lies in ``folder``; it may import ``parts.md.jinja`` of this folder."""
-    return _environment(folder).get_template(template).render(**held).strip("\n") + "\n"
+    return _environment(folder).get_template(template).render(**values).strip("\n") + "\n"
 
 
 @cache
 def _environment(folder: Path) -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader([folder, FOLDER]),
         autoescape=False,  # noqa: S701 - Markdown, not HTML
         undefined=StrictUndefined,
@@ -28,10 +28,10 @@ def _environment(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
+    environment.filters.update(
         conclusion=conclusion, capital=capital, shown=_shown, code=code, pipes=pipes, variants_named=variants_named
     )
-    return made
+    return environment
 
 
 def _shown(value: Any) -> str:

@@ -19,12 +19,12 @@ def reference() -> str:
 def page(command: str, seed: int = 0) -> str:
     """Markdown of ``docs/results/reward-hacking.md``: the mean reward of each cheating policy under each reward set."""
     played = {name: play_policies(RewardConfig(set=name), seed) for name in reward_sets()}
-    cheats = {name: sum(one.exploits for one in rows) for name, rows in played.items()}
+    cheats = {name: sum(play.exploits for play in rows) for name, rows in played.items()}
     rows = undone(seed)
     families: dict[str, dict[str, Any]] = {}
-    for one in rows:
-        cells = families.setdefault(one.family, {"family": one.family})
-        cells[one.policy] = f"{one.not_wrong} of {one.tried}"
+    for play in rows:
+        cells = families.setdefault(play.family, {"family": play.family})
+        cells[play.policy] = f"{play.not_wrong} of {play.tried}"
     return render(
         "reward-hacking.md.jinja",
         cheats=cheats,

@@ -42,11 +42,11 @@ def diagnose(case: Case) -> Sequence[Cause]:
     before those that only did harm; then what the run lacked (``WORLD``), then what a setting explains, then what is
     direct evidence or blames a setting that differs, then the rest; then the earlier.
     """
-    found = [(one, rank) for rank, look in registered_causes().values() if (one := look(case))]
-    return [one for one, _ in sorted(found, key=lambda held: _order(*held))]
+    causes = [(cause, rank) for rank, look in registered_causes().values() if (cause := look(case))]
+    return [cause for cause, _ in sorted(causes, key=lambda ranked: _order(*ranked))]
 
 
-def _order(one: Cause, rank: int) -> tuple[bool, int, bool, int, int]:
-    weak = rank >= INDIRECT and not one.settings
-    tier = 0 if rank < WORLD else 1 if one.explained else 2 + weak
-    return not (one.fatal or one.explained), tier, not one.fatal, one.iteration, rank
+def _order(cause: Cause, rank: int) -> tuple[bool, int, bool, int, int]:
+    weak = rank >= INDIRECT and not cause.settings
+    tier = 0 if rank < WORLD else 1 if cause.explained else 2 + weak
+    return not (cause.fatal or cause.explained), tier, not cause.fatal, cause.iteration, rank

@@ -18,26 +18,26 @@ def kind_of(alarm: str, message: str, iterations: Sequence[Iteration] = ()) -> t
     ``no-contrast``, ``gave-up``, ``disk``, ``dependency/<name>``; any other is its name, without the checkpoint that it
     is of. Returns an example with it, where the iteration of a training that had nothing to learn from is known."""
     if alarm.startswith("dependency/"):
-        full = any(word in message.lower() for word in FULL)
+        full = any(text in message.lower() for text in FULL)
         return "disk" if full else alarm.rpartition("/")[0], None
     if alarm.startswith("failure-"):
         return "gave-up", None
-    if found := _UNTRAINED.fullmatch(alarm):
-        counts = {one.number: one for one in iterations}
-        return _untrained(counts.get(int(found[2])))
+    if match := _UNTRAINED.fullmatch(alarm):
+        counts = {iteration.number: iteration for iteration in iterations}
+        return _untrained(counts.get(int(match[2])))
     return _OF_ONE.sub("", alarm), None
 
 
-def _untrained(one: Iteration | None) -> tuple[str, Observation | None]:
-    if one is None or not one.screened:
+def _untrained(iteration: Iteration | None) -> tuple[str, Observation | None]:
+    if iteration is None or not iteration.screened:
         return "no-contrast", None
-    if one.unreadable >= MOST * one.screened:
-        return "unreadable-tasks", one.examples.get("malformed")
-    if one.accepted:
-        return "no-contrast", one.examples.get("wrong") or one.examples.get("right")
-    if one.known >= MOST * one.screened:
-        return "known-tasks", _example(one.examples, "similar", "duplicate")
-    return "refused-tasks", _example(one.examples, *one.refused)
+    if iteration.unreadable >= MOST * iteration.screened:
+        return "unreadable-tasks", iteration.examples.get("malformed")
+    if iteration.accepted:
+        return "no-contrast", iteration.examples.get("wrong") or iteration.examples.get("right")
+    if iteration.repeats >= MOST * iteration.screened:
+        return "known-tasks", _example(iteration.examples, "similar", "duplicate")
+    return "refused-tasks", _example(iteration.examples, *iteration.refused)
 
 
 def _example(examples: Mapping[str, Observation], *names: str) -> Observation | None:

@@ -40,7 +40,7 @@ class Setting:
         if self.key.startswith(PLUGINS):
             name = self.key.removeprefix(PLUGINS)
             return f"plugin {name} ({str(self.value)[:12]}) is loaded, in {self.source} {_plugin(self.other)}"
-        return f"{self.key} is {_word(self.value)}, in {self.source} {_word(self.other)}"
+        return f"{self.key} is {_value_text(self.value)}, in {self.source} {_value_text(self.other)}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Iteration:
         return self.refused.get("malformed", 0)
 
     @property
-    def known(self) -> int:
+    def repeats(self) -> int:
         """Tasks refused since they, or much the same, were there before."""
         return self.refused.get("duplicate", 0) + self.refused.get("similar", 0)
 
@@ -168,7 +168,8 @@ class Training:
     def observations(self) -> tuple[Observation, ...]:
         """Its loss and what the gate said of its checkpoint, as far as they are recorded."""
         loss = [f"loss {self.metrics['loss']:.3g} in its training"] if "loss" in self.metrics else []
-        return tuple(Observation(one, "", "", self.checkpoint, self.requested) for one in [*loss, self.reason] if one)
+        texts = [*loss, self.reason]
+        return tuple(Observation(text, "", "", self.checkpoint, self.requested) for text in texts if text)
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ class Retry:
     task: str = ""
     attempt: str = ""
     event: int = 0
-    seen: tuple[int, ...] = ()
+    events: tuple[int, ...] = ()
     """Sequences of the tries, in order."""
 
 
@@ -295,50 +296,55 @@ class Case:
     def changed(self, *beginnings: str) -> tuple[Setting, ...]:
         """Settings that differ, can have caused something, and begin as the first of ``beginnings`` does for which
         there are any."""
-        known = [one for one in self.changes if self._could_matter(one)]
-        found = (tuple(one for one in known if one.key.startswith(begin)) for begin in beginnings)
-        return next((settings for settings in found if settings), ())
+        relevant = [setting for setting in self.changes if self._could_matter(setting)]
+        matching = (tuple(setting for setting in relevant if setting.key.startswith(begin)) for begin in beginnings)
+        return next((settings for settings in matching if settings), ())
 
-    def _could_matter(self, one: Setting) -> bool:
+    def _could_matter(self, setting: Setting) -> bool:
         """Whether a setting can have caused anything: not a limit that nothing ran into, nor a wait that nobody had."""
-        role, _, name = one.key.removeprefix("run.").rpartition(".")
+        role, _, name = setting.key.removeprefix("run.").rpartition(".")
         if name in CALLING and role in ("student", "teacher", "verification.judge"):
             return bool(self.waits or self.losses or self.retries)
-        if one.key in MODELS and self.replies and self.replies.mended_by_settings:
+        if setting.key in MODELS and self.replies and self.replies.mended_by_settings:
             return False
-        if one.key == "run.teacher.max_tokens":
+        if setting.key == "run.teacher.max_tokens":
             return any(it.cut_off for it in self.iterations)
         if role == "student" and name in LIMITS:
-            without_tools = name == "max_calls" and not one.value  # then it is not shown any
+            without_tools = name == "max_calls" and not setting.value  # then it is not shown any
             return without_tools or any(it.reached(name) for it in self.iterations)
         return True
 
     def value(self, key: str) -> Any:
         """The run's own value of a setting, by dotted key."""
-        held: Any = self.config
+        value: Any = self.config
         for part in key.removeprefix("run.").split("."):
-            held = getattr(held, part)
-        return held
+            value = getattr(value, part)
+        return value
 
     def validations(self) -> Iterator[Held]:
         """Scores on validation tasks, in order."""
-        return (one for one in self.scores if one.split == "validation" and one.done)
+        return (score for score in self.scores if score.split == "validation" and score.done)
 
     def trained(self, role: str, before: int) -> Iterator[Training]:
         """Trainings of a role that made a checkpoint before an iteration began, the newest first."""
-        made = [t for t in self.trainings if t.role == role and t.iteration < before and t.samples]
-        return reversed(made)
+        trained = [t for t in self.trainings if t.role == role and t.iteration < before and t.samples]
+        return reversed(trained)
 
     def recovered(self, iteration: int) -> bool:
         """Whether something was trained on after ``iteration``, and the run did not stop for good."""
-        later = [one for one in self.trainings if one.role == "student" and one.iteration >= iteration]
-        later = [one for one in later if one.status != "requested"]
+        later = [
+            training for training in self.trainings if training.role == "student" and training.iteration >= iteration
+        ]
+        later = [training for training in later if training.status != "requested"]
         return self.status in ("running", "finished") and bool(later) and bool(later[-1].samples)
 
     def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
         with ``values`` by dotted key."""
-        usual = {one.key: 0 if one.other is None and one.key.startswith(WEIGHTS) else one.other for one in settings}
+        usual = {
+            setting.key: 0 if setting.other is None and setting.key.startswith(WEIGHTS) else setting.other
+            for setting in settings
+        }
         usual = {key: other for key, other in usual.items() if other is not None and not key.startswith(PLUGINS)}
         pairs = usual | dict(values or {})
         sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())
@@ -350,22 +356,22 @@ class Case:
 
     def _plugins(self) -> str:
         """The files that the run was given, which are recorded without their folders; those of ``here`` with them."""
-        known, given = self.here.get("plugins", {}), self.config.plugins
-        return "".join(f" --plugin {quote(known.get(sha, f'PATH/{name}.py'))}" for name, sha in given.items())
+        paths, plugins = self.here.get("plugins", {}), self.config.plugins
+        return "".join(f" --plugin {quote(paths.get(sha, f'PATH/{name}.py'))}" for name, sha in plugins.items())
 
 
 def _plugin(digest: Any) -> str:
     return f"another version ({str(digest)[:12]})" if digest else "not"
 
 
-def _word(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return "not set" if value is None else short(value) or "empty"
 
 
 def short(value: Any, most: int = 60) -> str:
     """A setting's value as ``--set`` takes it, cut where it is long."""
     if isinstance(value, list | tuple):
-        parts = [json.dumps(one) if isinstance(one, str) else short(one, most) for one in value]
+        parts = [json.dumps(item) if isinstance(item, str) else short(item, most) for item in value]
         text = f"[{', '.join(parts)}]"
     elif isinstance(value, bool):
         text = str(value).lower()
@@ -384,8 +390,8 @@ def quoted(text: str) -> str:
 def blamed(case: Case, settings: tuple[Setting, ...], *keys: str) -> str:
     """Say which settings are to blame: two of those that differ, who is asked first; else what ``keys`` are set to."""
     if settings:
-        first = sorted(settings, key=lambda one: not one.key.endswith(".provider"))
-        return "; ".join(str(one) for one in first[:2])
+        first = sorted(settings, key=lambda setting: not setting.key.endswith(".provider"))
+        return "; ".join(str(setting) for setting in first[:2])
     return "; ".join(f"{key} is {short(case.value(key))}" for key in keys)
 
 

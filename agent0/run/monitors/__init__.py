@@ -55,6 +55,6 @@ def _applies(name: str, config: RunConfig) -> bool:
     return name not in _conditions or _conditions[name](config)
 
 
-def known(history: History, name: str, last: int = 0) -> list[float]:
+def known_values(history: History, name: str, last: int = 0) -> list[float]:
     """The known values of one measure, oldest first; of the ``last`` iterations only where a number is given."""
     return [each[name] for each in history[-last:] if name in each]

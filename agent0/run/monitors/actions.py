@@ -18,16 +18,16 @@ def guard_effects(name: str, watch: Guard, state: RunState) -> list[Event]:
     if action == "off" or not state.measures:
         return []
     before = watch(state.measures[:-1], plan) if len(state.measures) > 1 else None
-    now = watch(state.measures, plan)
-    if now is None:
+    finding = watch(state.measures, plan)
+    if finding is None:
         return [AlarmResolved(alarm=f"guard-{name}", message="it no longer holds")] if before else []
-    return [] if before else _begins(name, now, action, state)
+    return [] if before else _begins(name, finding, action, state)
 
 
-def _begins(name: str, found: Finding, action: Action, state: RunState) -> list[Event]:
-    facts = {**found.facts, "iteration": state.iteration}
-    raised = AlarmRaised(alarm=f"guard-{name}", severity=found.severity, message=found.message, facts=facts)
-    why = f"guard {name}: {found.message}"
+def _begins(name: str, finding: Finding, action: Action, state: RunState) -> list[Event]:
+    facts = {**finding.facts, "iteration": state.iteration}
+    raised = AlarmRaised(alarm=f"guard-{name}", severity=finding.severity, message=finding.message, facts=facts)
+    why = f"guard {name}: {finding.message}"
     if action == "pause":
         return [raised, RunPaused(reason=why)]
     good = last_good(state)
@@ -42,9 +42,11 @@ def last_good(state: RunState) -> Checkpoint | None:
 
     None where the student is the first, or better than all of them.
     """
-    scored = [(one.score.accuracy, place) for place, one in enumerate(state.promoted[:-1]) if one.score]
+    scored = [
+        (checkpoint.score.accuracy, index) for index, checkpoint in enumerate(state.promoted[:-1]) if checkpoint.score
+    ]
     if not scored:
         return None
-    accuracy, place = max(scored)
-    held = state.student.score
-    return None if held is not None and held.accuracy > accuracy else state.promoted[place]
+    accuracy, index = max(scored)
+    score = state.student.score
+    return None if score is not None and score.accuracy > accuracy else state.promoted[index]

@@ -23,25 +23,27 @@ UNIFORM = 0.5
 @guard
 def collapse(history: History, plan: GuardConfig) -> Finding | None:
     """Report silence, brevity, certainty without being right, text that is no task, or one family for all tasks."""
-    now = history[-1]
-    if now.get("readable", 1.0) < SILENT:
-        told = f"{now['readable']:.0%} of the teacher's texts hold a task"
-        return Finding(told, {"readable": now["readable"]}, "critical")
-    first = next((each for each in history if "tokens" in each), now)
-    if now.get("answered", 1.0) < SILENT:
-        return Finding(f"{now['answered']:.0%} of attempts give an answer", {"answered": now["answered"]}, "critical")
-    if _shrunk(first, now, "tokens"):
-        facts = {"tokens": now["tokens"], "first": first["tokens"]}
-        return Finding(f"attempts have {now['tokens']:.0f} tokens, after {first['tokens']:.0f}", facts)
-    fell = now.get("solve_rate", 1.0) < first.get("solve_rate", 0.0)
-    for name, (least, told) in WORSE.items():
-        if fell and _shrunk(first, now, name, least):
-            return Finding(f"{told}, and is right less often", {name: now[name], "first": first[name]})
-    if now.get("largest_family", 0.0) > max(UNIFORM, 2 * first.get("largest_family", 0.0)):
-        facts = {"largest_family": now["largest_family"]}
-        return Finding(f"{now['largest_family']:.0%} of tasks are of one family", facts)
+    current = history[-1]
+    if current.get("readable", 1.0) < SILENT:
+        conclusion = f"{current['readable']:.0%} of the teacher's texts hold a task"
+        return Finding(conclusion, {"readable": current["readable"]}, "critical")
+    first = next((each for each in history if "tokens" in each), current)
+    if current.get("answered", 1.0) < SILENT:
+        return Finding(
+            f"{current['answered']:.0%} of attempts give an answer", {"answered": current["answered"]}, "critical"
+        )
+    if _shrunk(first, current, "tokens"):
+        facts = {"tokens": current["tokens"], "first": first["tokens"]}
+        return Finding(f"attempts have {current['tokens']:.0f} tokens, after {first['tokens']:.0f}", facts)
+    fell = current.get("solve_rate", 1.0) < first.get("solve_rate", 0.0)
+    for name, (least, conclusion) in WORSE.items():
+        if fell and _shrunk(first, current, name, least):
+            return Finding(f"{conclusion}, and is right less often", {name: current[name], "first": first[name]})
+    if current.get("largest_family", 0.0) > max(UNIFORM, 2 * first.get("largest_family", 0.0)):
+        facts = {"largest_family": current["largest_family"]}
+        return Finding(f"{current['largest_family']:.0%} of tasks are of one family", facts)
     return None
 
 
-def _shrunk(first: Mapping[str, float], now: Mapping[str, float], name: str, least: float = SHRUNK) -> bool:
-    return name in first and name in now and now[name] < least * first[name]
+def _shrunk(first: Mapping[str, float], current: Mapping[str, float], name: str, least: float = SHRUNK) -> bool:
+    return name in first and name in current and current[name] < least * first[name]

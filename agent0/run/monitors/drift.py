@@ -11,11 +11,11 @@ RISE = 0.1
 def drift(history: History, plan: GuardConfig) -> Finding | None:
     """Report that over the last ``patience`` iterations the student's mean reward rose while validation
     accuracy fell."""
-    seen = [each for each in history[-plan.patience :] if "student_reward" in each and "validation" in each]
-    if len(seen) < plan.patience:
+    rows = [each for each in history[-plan.patience :] if "student_reward" in each and "validation" in each]
+    if len(rows) < plan.patience:
         return None
-    paid = seen[-1]["student_reward"] - seen[0]["student_reward"]
-    right = seen[-1]["validation"] - seen[0]["validation"]
+    paid = rows[-1]["student_reward"] - rows[0]["student_reward"]
+    right = rows[-1]["validation"] - rows[0]["validation"]
     if paid < RISE or right > -RISE / 2:
         return None
     facts = {"student_reward": paid, "validation": right}

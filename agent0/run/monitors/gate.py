@@ -13,8 +13,8 @@ LOSS = 0.1
 def gate(history: History, plan: GuardConfig) -> Finding | None:
     """Report that known wrong answers pass the gate, or that many known right ones do not. It holds before anything is
     trained on what the gate accepted."""
-    now = history[-1]
-    wrong, right = now.get("gate_wrong", 0.0), now.get("gate_right", 1.0)
+    current = history[-1]
+    wrong, right = current.get("gate_wrong", 0.0), current.get("gate_right", 1.0)
     facts = {"gate_wrong": wrong, "gate_right": right}
     if wrong >= LEAK:
         return Finding(f"the gate accepts {wrong:.0%} of answers that are known to be wrong", facts, "critical")

@@ -10,9 +10,9 @@ SOLVED = 0.95
 def headroom(history: History, plan: GuardConfig) -> Finding | None:
     """Report that from the first iteration on nearly all validation tasks and nearly all tasks asked for on a ladder
     were solved: what follows would be a flat line for another reason than that nothing was learned."""
-    seen = [(each.get("validation", 0.0), each.get("solve_rate", 0.0)) for each in history]
-    if "gate_wrong" not in history[-1] or min(min(both) for both in seen) < SOLVED:
+    shares = [(each.get("validation", 0.0), each.get("solve_rate", 0.0)) for each in history]
+    if "gate_wrong" not in history[-1] or min(min(both) for both in shares) < SOLVED:
         return None
-    validation, solved = seen[-1]
-    told = f"the base already solves the ladder: {validation:.0%} of validation, {solved:.0%} of its tasks"
-    return Finding(f"{told}; name higher levels in run.curriculum and run.evaluation", {"validation": validation})
+    validation, solved = shares[-1]
+    message = f"the base already solves the ladder: {validation:.0%} of validation, {solved:.0%} of its tasks"
+    return Finding(f"{message}; name higher levels in run.curriculum and run.evaluation", {"validation": validation})

@@ -21,7 +21,7 @@ def measure(state: RunState) -> dict[str, float]:
     accepted = [task for task in tasks if task.accepted]
     tried = [a for task in accepted for a in task.attempts.values() if a.attempted]
     families = [task.proposal.family for task in accepted if task.proposal]
-    found: dict[str, float | None] = {
+    measures: dict[str, float | None] = {
         "tasks": float(len(tasks)),
         "accepted": _share(task.accepted for task in tasks),
         "novelty": _mean(task.novelty for task in accepted),
@@ -33,7 +33,7 @@ def measure(state: RunState) -> dict[str, float]:
         **(_written(tasks) if state.config.curriculum.kind == "teacher" else {}),
         **(_climbed(state, accepted) if on_ladder(state.config) else {}),
     }
-    return {name: round(value, 6) for name, value in found.items() if value is not None}
+    return {name: round(value, 6) for name, value in measures.items() if value is not None}
 
 
 def _climbed(state: RunState, accepted: list[TaskState]) -> Mapping[str, float | None]:
@@ -53,20 +53,20 @@ def _climbed(state: RunState, accepted: list[TaskState]) -> Mapping[str, float |
 def _written(tasks: list[TaskState]) -> dict[str, float | None]:
     """What a teacher wrote that chooses the level: of other teachers it would say what they were asked for."""
     written = [task for task in tasks if task.text or task.proposal]
-    held = [task.proposal for task in written if task.proposal]
+    proposals = [task.proposal for task in written if task.proposal]
     rates = [task.solve_rate for task in tasks if task.accepted and task.solve_rate is not None]
     return {
-        "written_level": _mean(float(one.level) for one in held),
+        "written_level": _mean(float(proposal.level) for proposal in proposals),
         "readable": _share(task.proposal is not None for task in written),
         "different_texts": len({task.text for task in written}) / len(written) if written else None,
-        "digit_entropy": _digit_entropy(one.question for one in held),
+        "digit_entropy": _digit_entropy(proposal.question for proposal in proposals),
         "half_solved": _share(0 < rate < 1 for rate in rates),
         "learnable": _mean(4 * rate * (1 - rate) for rate in rates),
     }
 
 
 def _digit_entropy(questions: Iterable[str]) -> float | None:
-    counts = Counter(one for question in questions for one in question if one in "0123456789")
+    counts = Counter(digit for question in questions for digit in question if digit in "0123456789")
     total = counts.total()
     return sum(n / total * log2(total / n) for n in counts.values()) if total else None
 
@@ -100,14 +100,14 @@ def _label(task: TaskState) -> float | None:
     """1 where the majority's answer is right; None where there is none, or nothing said whether it is right."""
     tried = [a for a in task.attempts.values() if a.attempted]
     majority = agreement(a.answer for a in tried).majority
-    said = [a.correct for a in tried if a.answer is not None and normal_form(a.answer) == majority]
-    decided = [word for word in said if word is not None]
+    verdicts = [a.correct for a in tried if a.answer is not None and normal_form(a.answer) == majority]
+    decided = [verdict for verdict in verdicts if verdict is not None]
     return float(decided[0]) if decided else None
 
 
 def _variety(task: TaskState) -> float | None:
-    given = [normal_form(a.answer) for a in task.attempts.values() if a.answer is not None]
-    return len(set(given)) / len(given) if given else None
+    answers = [normal_form(a.answer) for a in task.attempts.values() if a.answer is not None]
+    return len(set(answers)) / len(answers) if answers else None
 
 
 def _spread(families: list[str]) -> Mapping[str, float | None]:
@@ -118,8 +118,8 @@ def _spread(families: list[str]) -> Mapping[str, float | None]:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return fmean(numbers) if numbers else None
 
 
 def _share(values: Iterable[bool]) -> float | None:

@@ -1,13 +1,13 @@
 """Detects that validation accuracy no longer rises."""
 
-from agent0.run.monitors import Finding, History, guard, known
+from agent0.run.monitors import Finding, History, guard, known_values
 from agent0.settings import GuardConfig
 
 
 @guard
 def plateau(history: History, plan: GuardConfig) -> Finding | None:
     """Report that validation of the last ``patience`` iterations never passed the best before them."""
-    values = known(history, "validation")
+    values = known_values(history, "validation")
     if len(values) <= plan.patience:
         return None
     before, since = max(values[: -plan.patience]), max(values[-plan.patience :])

@@ -17,14 +17,14 @@ LOST = 0.25
 def skew(history: History, plan: GuardConfig) -> Finding | None:
     """Report that the digits of tasks have lost much of their entropy, and that the tasks are worth no less for
     training than ``patience`` iterations before."""
-    seen = [each for each in history if "digit_entropy" in each and "learnable" in each]
-    if not seen or "digit_entropy" not in history[-1] or "learnable" not in history[-1]:
+    rows = [each for each in history if "digit_entropy" in each and "learnable" in each]
+    if not rows or "digit_entropy" not in history[-1] or "learnable" not in history[-1]:
         return None
-    now, first, before = seen[-1], seen[0], seen[max(0, len(seen) - plan.patience)]
-    bits = now["digit_entropy"]
-    if bits >= LEAST or first["digit_entropy"] - bits < LOST or now["learnable"] < before["learnable"]:
+    current, first, before = rows[-1], rows[0], rows[max(0, len(rows) - plan.patience)]
+    bits = current["digit_entropy"]
+    if bits >= LEAST or first["digit_entropy"] - bits < LOST or current["learnable"] < before["learnable"]:
         return None
-    facts = {"digit_entropy": bits, "first": first["digit_entropy"], "learnable": now["learnable"]}
+    facts = {"digit_entropy": bits, "first": first["digit_entropy"], "learnable": current["learnable"]}
     return Finding(
         f"the teacher's digits have {bits:.2f} bits, after {first['digit_entropy']:.2f}, and its rewards are no lower",
         facts,

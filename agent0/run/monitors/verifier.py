@@ -10,5 +10,5 @@ def verifier(history: History, plan: GuardConfig) -> Finding | None:
     faults = history[-1].get("verifier_faults", 0.0)
     if not faults:
         return None
-    told = f"the ladder's verifier is wrong about {faults:.0%} of the answers that are known, or contradicts itself"
-    return Finding(told, {"verifier_faults": faults}, "critical")
+    message = f"the ladder's verifier is wrong about {faults:.0%} of the answers that are known, or contradicts itself"
+    return Finding(message, {"verifier_faults": faults}, "critical")

@@ -37,11 +37,11 @@ class Shortening:
 
     async def __call__(self, turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], Shortened]:
         """Return ``turns`` as they are sent, one for one, and what was done to them."""
-        done, held = AS_IT_WAS, self._summaries
-        if held is not None and (long := self._compress.long(turns)):
-            calls = await held.write(long)
-            found = sum(bool(held.of(*one)) for one in long)
-            done = Shortened(0, found, held.name, calls, len(long) - found)
+        done, summaries = AS_IT_WAS, self._summaries
+        if summaries is not None and (long := self._compress.long(turns)):
+            calls = await summaries.write(long)
+            kept = sum(bool(summaries.of(*pair)) for pair in long)
+            done = Shortened(0, kept, summaries.name, calls, len(long) - kept)
         sent = self._compress(turns)
         left = sum(len(old.content) - len(new.content) for old, new in zip(turns, sent, strict=True))
         return sent, replace(done, left=left)

@@ -47,8 +47,8 @@ class Store:
 
     def get(self, request: GenerateRequest) -> Generation | None:
         """What it wrote; None where nothing is kept that is young enough."""
-        found = self.cache.get(self.owner, self.model, request, self.clock().timestamp())
-        return found.answer if found else None
+        cached = self.cache.get(self.owner, self.model, request, self.clock().timestamp())
+        return cached.answer if cached else None
 
     def put(self, request: GenerateRequest, written: Generation) -> None:
         """Keep what it wrote."""
@@ -72,9 +72,9 @@ class Summaries:
         self._store, self._breaker = store, Breaker(5, 30.0)
         self._kept: dict[str, str] = {}
 
-    def of(self, text: str, asked: str) -> str:
+    def of(self, text: str, question: str) -> str:
         """The summary of ``text``, marked as one; empty where the model wrote none that is shorter."""
-        return self._kept.get(_key(self._request(text, asked)), "")
+        return self._kept.get(_key(self._request(text, question)), "")
 
     async def write(self, outputs: Iterable[tuple[str, str]]) -> int:
         """Summarise those of ``outputs`` (a text, what it answers) that are new; returns how many calls that took."""
@@ -82,17 +82,17 @@ class Summaries:
         for key in [key for key in todo if key in self._kept]:
             self._kept[key] = self._kept.pop(key)  # the last to go
             del todo[key]
-        return sum(await asyncio.gather(*(self._one(key, *of) for key, of in todo.items())))
+        return sum(await asyncio.gather(*(self._write_one(key, *of) for key, of in todo.items())))
 
-    async def _one(self, key: str, text: str, request: GenerateRequest) -> int:
+    async def _write_one(self, key: str, text: str, request: GenerateRequest) -> int:
         """Keep a summary under ``key``; returns the calls that it took."""
         written, calls = self._store.get(request) if self._store else None, 0
         if written is None and not self._breaker.wait_s(monotonic()):
             written, calls = await self._ask(request), 1
             if written is not None and self._store:
                 self._store.put(request, written)
-        said = "" if written is None else self._marked(text, written.text)
-        self._kept.setdefault(key, said)  # another call may have come first, and has been sent
+        summary = "" if written is None else self._marked(text, written.text)
+        self._kept.setdefault(key, summary)  # another call may have come first, and has been sent
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
         return calls
@@ -117,14 +117,14 @@ class Summaries:
         body = written.encode(errors="replace").decode().strip()[: max(0, self._longest - len(mark))]
         return mark + body if body and is_shorter(mark + body, text) else ""
 
-    def _request(self, text: str, asked: str) -> GenerateRequest:
+    def _request(self, text: str, full_question: str) -> GenerateRequest:
         """Ask for a summary of ``text``, alone and greedily. What encloses it is drawn from it, so that it cannot end
         there."""
-        question = asked if len(asked) <= ASKED else ends(asked, ASKED)
+        question = full_question if len(full_question) <= ASKED else ends(full_question, ASKED)
         key = sha256(f"{sha256(question)} {text}")[:16]
-        words = _PROMPT.format(longest=self._longest, key=key, asked=question, text=text)
+        prompt = _PROMPT.format(longest=self._longest, key=key, asked=question, text=text)
         sampling = Sampling(temperature=0.0, max_tokens=max(16, self._longest // BYTES_A_TOKEN))
-        return GenerateRequest((Turn(role="user", content=words),), sampling)
+        return GenerateRequest((Turn(role="user", content=prompt),), sampling)
 
 
 def _key(request: GenerateRequest) -> str:

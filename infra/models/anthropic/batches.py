@@ -28,8 +28,8 @@ class AnthropicBatches:
 
     async def submit(self, requests: Mapping[str, GenerateRequest]) -> str:
         """Hand in ``requests``; the id of the batch."""
-        params: list[Any] = [{"custom_id": name, "params": self._params(one)} for name, one in requests.items()]
-        private = [turn.content for one in requests.values() for turn in one.turns]
+        params: list[Any] = [{"custom_id": name, "params": self._params(request)} for name, request in requests.items()]
+        private = [turn.content for request in requests.values() for turn in request.turns]
         try:
             return str((await self._client.messages.batches.create(requests=params)).id)
         except FAILURES as error:
@@ -38,16 +38,16 @@ class AnthropicBatches:
     async def ended(self, batch: str) -> bool:
         """Whether it has ended."""
         try:
-            found = await self._client.messages.batches.retrieve(batch)
+            state = await self._client.messages.batches.retrieve(batch)
         except FAILURES as error:
             raise self._refusal(error, ()) from None
-        return bool(found.processing_status == "ended")
+        return bool(state.processing_status == "ended")
 
     async def results(self, batch: str) -> AsyncGenerator[tuple[str, Generation | Failure]]:
         """What came of each request."""
         try:
-            async for one in await self._client.messages.batches.results(batch):
-                yield str(one.custom_id), self._read(one.result.model_dump())
+            async for entry in await self._client.messages.batches.results(batch):
+                yield str(entry.custom_id), self._read(entry.result.model_dump())
         except FAILURES as error:
             raise self._refusal(error, ()) from None
 
@@ -59,12 +59,12 @@ class AnthropicBatches:
         if result["type"] != "succeeded":
             error = (result.get("error") or {}).get("error") or {}
             return Failure(str(result["type"]), str(error.get("type") or ""))
-        found = Reading()
-        found.add_whole(result["message"])
-        return generation(found, self._name, None, 0.0)
+        reading = Reading()
+        reading.add_whole(result["message"])
+        return generation(reading, self._name, None, 0.0)
 
     def _refusal(self, error: Exception, private: Any) -> Exception:
-        found = refusal(
+        failure = refusal(
             error, self._root, CLIENT, key_env=self._actor.key_env or KEY, private=[key_of(self._actor), *private]
         )
-        return busy_as_away(found, self._root)
+        return busy_as_away(failure, self._root)

@@ -20,21 +20,21 @@ CUT = ("max_tokens", "model_context_window_exceeded")
 def body(request: GenerateRequest, model: str, thinking: str = "") -> dict[str, Any]:
     """The request as it is sent. It has one of temperature and top_p: newer models refuse both together, and no seed,
     which the API does not have. ``thinking`` as ``run.<role>.thinking``: ``on`` may take half of the tokens."""
-    told = messages(request.turns, request.tools)
-    system = [one["content"] for one in told if one["role"] == "system"]
+    turns = messages(request.turns, request.tools)
+    system = [turn["content"] for turn in turns if turn["role"] == "system"]
     sampling = request.sampling
-    held: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "stream": True}
-    held["messages"] = [one for one in told if one["role"] != "system"]
-    held |= {"system": "\n\n".join(system)} if system else {}
-    held |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {"temperature": sampling.temperature}
-    held |= {"stop_sequences": list(sampling.stop)} if sampling.stop else {}
+    payload: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "stream": True}
+    payload["messages"] = [turn for turn in turns if turn["role"] != "system"]
+    payload |= {"system": "\n\n".join(system)} if system else {}
+    payload |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {"temperature": sampling.temperature}
+    payload |= {"stop_sequences": list(sampling.stop)} if sampling.stop else {}
     output: dict[str, Any] = {"format": {"type": "json_schema", "schema": request.schema}} if request.schema else {}
     if thinking in ("off", "on"):
         budget = {"type": "enabled", "budget_tokens": sampling.max_tokens // 2}
-        held["thinking"] = budget if thinking == "on" else {"type": "disabled"}
+        payload["thinking"] = budget if thinking == "on" else {"type": "disabled"}
     elif thinking:
-        held["thinking"], output = {"type": "adaptive"}, output | {"effort": thinking}
-    return held | ({"output_config": output} if output else {})
+        payload["thinking"], output = {"type": "adaptive"}, output | {"effort": thinking}
+    return payload | ({"output_config": output} if output else {})
 
 
 @dataclass
@@ -76,28 +76,28 @@ class Reading:
     @property
     def text(self) -> str:
         """What was written, calls behind it."""
-        calls = [(one.name, one.text or "{}") for one in self._in_order if one.kind == "tool_use"]
-        return with_calls(self.said, calls)
+        calls = [(block.name, block.text or "{}") for block in self._in_order if block.kind == "tool_use"]
+        return with_calls(self.prose, calls)
 
     @property
-    def said(self) -> str:
+    def prose(self) -> str:
         """What was written but for calls. A thought that comes in a block of its own is no part of it."""
-        return "".join(one.text for one in self._in_order if one.kind == "text")
+        return "".join(block.text for block in self._in_order if block.kind == "text")
 
     @property
     def thinking(self) -> str:
         """Its thoughts, as far as the vendor shows them."""
-        return "".join(one.text for one in self._in_order if one.kind == "thinking")
+        return "".join(block.text for block in self._in_order if block.kind == "thinking")
 
     @property
     def _in_order(self) -> list[_Block]:
-        return [self._blocks[place] for place in sorted(self._blocks)]
+        return [self._blocks[index] for index in sorted(self._blocks)]
 
     @property
     def counted(self) -> Mapping[str, Any]:
         """The server's own count of tokens; empty where its end has none."""
-        told = {name: count for name, count in self._last.items() if count is not None}
-        return {**self._first, **told} if "output_tokens" in told else {}
+        counts = {name: count for name, count in self._last.items() if count is not None}
+        return {**self._first, **counts} if "output_tokens" in counts else {}
 
     @property
     def served(self) -> Served:
@@ -110,8 +110,8 @@ class Reading:
         for index, block in enumerate(message["content"]):
             self.add({"type": "content_block_start", "index": index, "content_block": block})
             if block["type"] == "tool_use":
-                given = {"partial_json": json.dumps(block["input"])}
-                self.add({"type": "content_block_delta", "index": index, "delta": given})
+                delta = {"partial_json": json.dumps(block["input"])}
+                self.add({"type": "content_block_delta", "index": index, "delta": delta})
         self.add({"type": "message_delta", "delta": message, "usage": message.get("usage")})
         self.add({"type": "message_stop"})
 
@@ -127,8 +127,8 @@ class Reading:
                 self._first = usage_in(part["message"])
             case "content_block_start":
                 block = part["content_block"]
-                told = str(block.get("text") or block.get("thinking") or "")
-                self._blocks[part["index"]] = _Block(block["type"], str(block.get("name") or ""), told)
+                text = str(block.get("text") or block.get("thinking") or "")
+                self._blocks[part["index"]] = _Block(block["type"], str(block.get("name") or ""), text)
             case "content_block_delta":
                 delta = part["delta"]
                 self._blocks[part["index"]].text += str(

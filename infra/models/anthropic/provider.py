@@ -67,26 +67,26 @@ class Anthropic:
         return await self._slots.call(lambda: self._written(request), request.turn)
 
     async def _written(self, request: GenerateRequest) -> Generation:
-        found, private = Reading(), [turn.content for turn in request.turns]
+        reading, private = Reading(), [turn.content for turn in request.turns]
         first_s, wall_s = await read_whole(
-            self._parts(request, found),
-            found,
+            self._parts(request, reading),
+            reading,
             self._root,
             Patience.of(self._actor),
             FAILURES,
             lambda error: self._refusal(error, private),
             request.listen,
         )
-        return generation(found, self.name, first_s, wall_s)
+        return generation(reading, self.name, first_s, wall_s)
 
-    async def _parts(self, request: GenerateRequest, found: Reading) -> AsyncGenerator[object]:
+    async def _parts(self, request: GenerateRequest, reading: Reading) -> AsyncGenerator[object]:
         kind: type[AsyncStream[object]] = AsyncStream[object]
         content = body(request, self._actor.model, self._actor.thinking)
         stream = await self._client.post("/v1/messages", cast_to=object, body=content, stream=True, stream_cls=kind)
         async with stream:
             if other := page_in(self._root, stream.response.status_code, stream.response.headers):
                 raise other
-            found.limits = rate_limits(stream.response.headers)
+            reading.limits = rate_limits(stream.response.headers)
             async for part in stream:
                 yield part
 
@@ -95,9 +95,9 @@ class Anthropic:
         return refusal(error, self._root, CLIENT, key_env=named, private=[self._key, *private])
 
 
-def generation(found: Reading, name: str, first_s: float | None, wall_s: float) -> Generation:
+def generation(reading: Reading, name: str, first_s: float | None, wall_s: float) -> Generation:
     """The turn that was read, of the model ``name``."""
-    counted = found.counted
+    counted = reading.counted
     read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     usage = Usage(
         prompt_tokens=sum(count_of(counted.get(name)) for name in read),
@@ -106,15 +106,15 @@ def generation(found: Reading, name: str, first_s: float | None, wall_s: float) 
         first_s=first_s,
     )
     return Generation(
-        text=found.text,
-        thinking=found.thinking,
-        finish=found.finish,
+        text=reading.text,
+        thinking=reading.thinking,
+        finish=reading.finish,
         usage=usage,
         model=name,
         capture="text",
         untrainable=TEXT_ONLY,
         counted=counted,
-        served=found.served,
+        served=reading.served,
     )
 
 

@@ -18,40 +18,40 @@ def count_of(value: Any) -> int:
     are read apart (``agent0.infra.gateway.prices.read_usage``): an answer is not lost because its count cannot be
     read."""
     try:
-        found = int(value or 0)
+        count = int(value or 0)
     except (TypeError, ValueError, OverflowError):
         return 0
-    return found if 0 <= found <= MOST else 0
+    return count if 0 <= count <= MOST else 0
 
 
 def usage_in(answer: Mapping[str, Any]) -> dict[str, Any]:
     """The counts in a part of an answer, as far as JSON can hold them again; empty where it has none."""
-    found = answer.get("usage")
-    return _bounded(found, DEEPEST) if isinstance(found, Mapping) else {}
+    usage = answer.get("usage")
+    return _bounded(usage, DEEPEST) if isinstance(usage, Mapping) else {}
 
 
 def token_id(value: Any) -> int:
     """``value`` as the id of a token; raises ValueError where it can be none."""
-    found = int(value)
-    if not 0 <= found < MOST_IDS:
+    number = int(value)
+    if not 0 <= number < MOST_IDS:
         raise ValueError("no token has such an id")
-    return found
+    return number
 
 
 def logprob(value: Any) -> float | None:
     """``value`` as a log-probability, at most 0; None where it is none, or no number."""
-    found = float(value) if value is not None else math.nan
-    return min(0.0, found) if math.isfinite(found) else None
+    number = float(value) if value is not None else math.nan
+    return min(0.0, number) if math.isfinite(number) else None
 
 
-def _bounded(found: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+def _bounded(counts: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     """Without lists, and without what lies deeper than ``depth``."""
-    told: dict[str, Any] = {}
-    for key, value in found.items():
+    bounded: dict[str, Any] = {}
+    for key, value in counts.items():
         if isinstance(value, Mapping) and depth:
-            told[clean_text(str(key))] = _bounded(value, depth - 1)
+            bounded[clean_text(str(key))] = _bounded(value, depth - 1)
         elif isinstance(value, str):
-            told[clean_text(str(key))] = clean_text(value[:LONGEST])
+            bounded[clean_text(str(key))] = clean_text(value[:LONGEST])
         elif isinstance(value, int | float | None):
-            told[clean_text(str(key))] = value
-    return told
+            bounded[clean_text(str(key))] = value
+    return bounded

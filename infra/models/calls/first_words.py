@@ -33,7 +33,7 @@ def text() -> str:
     """Say which server has owed its first word longest, and for how long; empty where none has for ``SHOWN_S``."""
     if not _open:
         return ""
-    where, since = min(_open.values(), key=lambda one: one[1])
+    where, since = min(_open.values(), key=lambda entry: entry[1])
     seconds = time.monotonic() - since
     named = f"the model at {where[3:].rstrip('.')}" if where.startswith("At ") else where
     return f"the first token of {named}, {seconds:.0f} s" if seconds >= SHOWN_S else ""

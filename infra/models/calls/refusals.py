@@ -116,7 +116,7 @@ def unset(variable: str) -> tuple[str, str]:
 
 
 def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exception:
-    status, why = error.status_code, f"It said: {_said(error, private)}"
+    status, why = error.status_code, f"It said: {_server_message(error, private)}"
     if 300 <= status < 400:
         return sent_elsewhere("A server of models", url, status)
     if status in UNMADE and (other := page_in(url, status, error.response.headers)):
@@ -133,16 +133,16 @@ def _status(error: Any, url: str, key_env: str, private: tuple[str, ...]) -> Exc
     if status >= 500 or status in (408, 409):
         return TransientError(f"The server at {url} failed with status {status}.", why)
     what = f"The server at {url} refused a request with status {status}."
-    return RefusedError(what, why, _mend(status, {str(one) for one in named}, _said(error, ())))
+    return RefusedError(what, why, _mend(status, {str(name) for name in named}, _server_message(error, ())))
 
 
-def _mend(status: int, named: set[str], said: str) -> str:
+def _mend(status: int, named: set[str], message: str) -> str:
     """What a user can do about a request that is refused for good."""
     if status == 402 or named.intersection(SPENT):
         return "Top up the account at the vendor, or name another model: run.<role>.fallback."
     if status == 404 or "model_not_found" in named:
         return "Set run.<role>.model to one that it has."
-    if "context_length_exceeded" in named or _OVERLONG.search(said):
+    if "context_length_exceeded" in named or _OVERLONG.search(message):
         return "Lower run.<role>.max_tokens or run.student.tool_output, or take a model with a larger context."
     return "Compare the settings of run.<role> with what this server takes."
 
@@ -152,14 +152,14 @@ def error_in(answer: object, url: str, private: Iterable[str]) -> Exception | No
     texts are not repeated."""
     if not isinstance(answer, dict) or not answer.get("error"):
         return None
-    told = answer["error"]
-    message = told.get("message") if isinstance(told, dict) else told
+    error = answer["error"]
+    message = error.get("message") if isinstance(error, dict) else error
     why = f"It said: {unquoting(' '.join(str(message).split())[:300], private)}"
     fix = "See its log. The call is charged as one whose answer was lost."
     return TransientError(f"The server at {url} sent an error as an answer (status 200).", why, fix)
 
 
-def _said(error: Any, private: tuple[str, ...]) -> str:
+def _server_message(error: Any, private: tuple[str, ...]) -> str:
     body: Any = error.body
     while isinstance(body, dict):
         body = next((body[key] for key in ("message", "error", "detail") if key in body), "nothing")

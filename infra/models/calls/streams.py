@@ -54,7 +54,7 @@ class Read(Protocol):
         """Whether the server said that it had ended."""
 
     @property
-    def said(self) -> str:
+    def prose(self) -> str:
         """The text that was written so far, without calls."""
 
 
@@ -97,14 +97,14 @@ def _without_half(text: str) -> str:
 
 async def read_whole(
     parts: AsyncGenerator[Any],
-    found: Read,
+    reading: Read,
     where: str,
     patience: Patience,
     failures: tuple[type[Exception], ...],
     refusal: Callable[[Exception], Exception],
     listen: Callable[[str], None] | None = None,
 ) -> tuple[float, float]:
-    """Read all ``parts`` of an answer of the server at ``where`` into ``found``. ``listen`` hears its text so far.
+    """Read all ``parts`` of an answer of the server at ``where`` into ``reading``. ``listen`` hears its text so far.
 
     Returns the seconds until its first word (all of them, where it wrote none) and until its end.
 
@@ -113,17 +113,17 @@ async def read_whole(
         TransientError, DependencyError: as ``timely``; or the answer ended before it was whole.
     """
     start, first = time.monotonic(), None
-    told = timely(parts, "The server of models", f"At {where}.", patience)
+    stream = timely(parts, "The server of models", f"At {where}.", patience)
     try:
-        async with aclosing(told):
-            async for part in told:
-                found.add(part)
-                first = first or (time.monotonic() if found.begun else None)
-                if listen and found.begun:
-                    listen(clean_text(_without_half(found.said)))
+        async with aclosing(stream):
+            async for part in stream:
+                reading.add(part)
+                first = first or (time.monotonic() if reading.begun else None)
+                if listen and reading.begun:
+                    listen(clean_text(_without_half(reading.prose)))
     except failures as error:
         raise refusal(error) from None  # its text may quote what was written
-    if not found.whole:
+    if not reading.whole:
         raise TransientError("The server's answer ended before it was whole.", f"At {where}.")
     end = time.monotonic()
     return (first or end) - start, end - start

@@ -45,7 +45,7 @@ def refusal(error: Exception, url: str, model: str, private: Sequence[str] = ())
     if isinstance(error, ResponseError) and 300 <= error.status_code < 400:
         return sent_elsewhere("Ollama", url, error.status_code)
     if isinstance(error, ResponseError):
-        return _response(error, model, said(error, private))
+        return _response(error, model, server_message(error, private))
     if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
         return TransientError("Ollama took too long.", f"{model} at {url}.", "Raise timeout_s or take a smaller model.")
     if isinstance(error, ConnectionError | httpx.TransportError):
@@ -56,7 +56,7 @@ def refusal(error: Exception, url: str, model: str, private: Sequence[str] = ())
     return TransientError("Ollama's answer could not be read.", why[:300])
 
 
-def said(error: ResponseError, private: Sequence[str]) -> str:
+def server_message(error: ResponseError, private: Sequence[str]) -> str:
     """What the server said, unless it quotes a ``private`` text."""
     return f"It said: {unquoting(' '.join(error.error.split()), private)}"[:300]
 

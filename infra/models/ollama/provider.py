@@ -24,7 +24,7 @@ from agent0.infra.models.calls.slots import BusyError, Slots
 from agent0.infra.models.calls.streams import UNREADABLE, Patience, timely
 from agent0.infra.models.calls.thinking import heeding
 from agent0.infra.models.llama_server import authorities
-from agent0.infra.models.ollama.errors import FAILURES, elsewhere, named, refusal, said
+from agent0.infra.models.ollama.errors import FAILURES, elsewhere, named, refusal, server_message
 from agent0.infra.models.ollama.facts import ModelFacts, look, think, window_of
 from agent0.infra.models.tool_text import messages
 from agent0.ports.models import GenerateRequest, Generation
@@ -158,7 +158,7 @@ class Ollama:
             why = "another model, adapter or num_ctx on its base was asked for in between, or its memory"
             log.warning("%s at %s was loaded again (%d times so far): %s", self._model, self._url, self._loads, why)
 
-    async def known(self) -> ModelFacts:
+    async def facts(self) -> ModelFacts:
         """What the server says of the model; it is asked once.
 
         Raises:
@@ -180,9 +180,9 @@ class Ollama:
 
     def _refused(self, error: Exception, private: Sequence[str]) -> Exception:
         if isinstance(error, ResponseError) and error.status_code == 503:
-            return BusyError(said(error, private))
+            return BusyError(server_message(error, private))
         if isinstance(error, ResponseError) and error.status_code == 400 and OVERLONG.search(error.error):
-            return self._overlong(said(error, private))
+            return self._overlong(server_message(error, private))
         return refusal(error, self._url, self._model, private)
 
     def _overlong(self, why: str, also: str = "") -> OperationError:
@@ -194,7 +194,7 @@ class Ollama:
         if not await self._refuses_overlong() and _most_tokens(request) > self._actor.num_ctx:
             why = "It may be too long, and this version of Ollama cuts such prompts without a word."
             raise self._overlong(why, ", or update Ollama")
-        facts = await self.known()
+        facts = await self.facts()
         try:
             async for part in await self._stream(request, facts):
                 yield part
@@ -237,9 +237,9 @@ class Ollama:
         last, entries = parts[-1], [entry for part in parts for entry in part.logprobs or ()]
         text = "".join(part.message.content or "" for part in parts)
         pieces = [entry.token for entry in entries]
-        known = [value for entry in entries if (value := logprob(entry.logprob)) is not None]
+        logprobs = [value for entry in entries if (value := logprob(entry.logprob)) is not None]
         spelt = "".join(pieces) == text
-        margins = [one for entry in entries for one in margin(top.logprob for top in entry.top_logprobs or ())]
+        margins = [gap for entry in entries for gap in margin(top.logprob for top in entry.top_logprobs or ())]
         # models with a parser of their own at the server give calls apart even where none was asked for
         calls = [call.function for part in parts for call in part.message.tool_calls or ()]
         text = "\n".join(filter(None, [text, *(format_call(call.name, call.arguments) for call in calls)]))
@@ -255,7 +255,7 @@ class Ollama:
         return Generation(
             text=text,
             thinking="".join(thoughts),
-            logprobs=tuple(known) if len(known) == len(entries) else (),
+            logprobs=tuple(logprobs) if len(logprobs) == len(entries) else (),
             finish="stop" if last.done and last.done_reason != "length" else "length",
             usage=usage,
             model=self.name,
@@ -271,13 +271,13 @@ class _Client(AsyncClient):
 
     async def version(self) -> tuple[int, ...]:
         """The server's version; of a suffix nothing."""
-        found = (await self._request_raw("GET", "/api/version")).json()  # type: ignore[no-untyped-call]
-        return tuple(int(part) for part in re.findall(r"\d+", str(found.get("version", "")).partition("-")[0]))
+        answer = (await self._request_raw("GET", "/api/version")).json()  # type: ignore[no-untyped-call]
+        return tuple(int(part) for part in re.findall(r"\d+", str(answer.get("version", "")).partition("-")[0]))
 
-    async def _request(self, cls: Any, *args: Any, **given: Any) -> Any:
+    async def _request(self, cls: Any, *args: Any, **options: Any) -> Any:
         if args == ("POST", "/api/chat"):
-            given["json"] = UNCUT | given["json"]
-        return await super()._request(cls, *args, **given)
+            options["json"] = UNCUT | options["json"]
+        return await super()._request(cls, *args, **options)
 
 
 def _most_tokens(request: GenerateRequest) -> int:

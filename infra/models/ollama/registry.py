@@ -36,7 +36,7 @@ class OllamaModels:
         Raises:
             DependencyError: nothing answers.
         """
-        return str((await self.asked("GET", "/api/version"))["version"])
+        return str((await self.request("GET", "/api/version"))["version"])
 
     async def takes_adapters(self) -> bool:
         """Whether it can be given an adapter apart from its base; a build without a number may not.
@@ -45,13 +45,13 @@ class OllamaModels:
             DependencyError: it is too old to be given either.
         """
         found_version = await self.version()
-        found = tuple(int(n) for n in _number.findall(found_version)[:3])
-        if (0, 0, 0) < found < OLDEST:
+        version = tuple(int(n) for n in _number.findall(found_version)[:3])
+        if (0, 0, 0) < version < OLDEST:
             fix = "Update Ollama, or serve the exported files with llama-server."
             raise DependencyError(
                 "An Ollama that serves such models", f"{self._url} is {found_version}, not 0.30 or newer.", fix
             )
-        return OLDEST <= found < ADAPTERS_GONE
+        return OLDEST <= version < ADAPTERS_GONE
 
     async def put(self, path: Path) -> str:
         """Hand over a file unless the server has it; its digest as the server names it.
@@ -61,8 +61,8 @@ class OllamaModels:
         """
         digest = f"sha256:{file_digest(path)}"
         try:
-            held = await self._client.head(f"/api/blobs/{digest}")
-            if held.status_code == 200:
+            head = await self._client.head(f"/api/blobs/{digest}")
+            if head.status_code == 200:
                 return digest
             reply = await self._client.post(f"/api/blobs/{digest}", content=_chunks(path))
         except httpx.HTTPError as error:
@@ -78,7 +78,7 @@ class OllamaModels:
             OperationError: the server says no; nothing is made then.
         """
         body = {"model": name, "stream": False, **{key: value for key, value in fields.items() if value}}
-        reply = await self.asked("POST", "/api/create", body, timeout=None)
+        reply = await self.request("POST", "/api/create", body, timeout=None)
         if reply.get("status") != "success":
             raise OperationError(f"Ollama did not make {name}.", f"It said: {reply.get('error', reply)}"[:300])
 
@@ -88,9 +88,9 @@ class OllamaModels:
         Raises:
             OperationError: there is none.
         """
-        return await self.asked("POST", "/api/show", {"model": name, "verbose": False})
+        return await self.request("POST", "/api/show", {"model": name, "verbose": False})
 
-    async def asked(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
+    async def request(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
         """What it answers to a request.
 
         Raises:
@@ -98,12 +98,12 @@ class OllamaModels:
         """
         try:
             reply = await self._client.request(method, path, json=body, **options)
-            found = reply.json()
+            answer = reply.json()
         except FAILURES as error:
             raise refused(error, self._url) from error
-        if reply.status_code != 200 or not isinstance(found, dict):
+        if reply.status_code != 200 or not isinstance(answer, dict):
             raise _refusal(reply, path)
-        return found
+        return answer
 
 
 class OllamaServed:
@@ -120,10 +120,10 @@ class OllamaServed:
 
     async def digest(self) -> tuple[str, str]:
         """Of the adapter's blob that its Modelfile names."""
-        found = blob_of(str((await self._server.show(self._name)).get("modelfile", "")), "ADAPTER")
+        digest = blob_of(str((await self._server.show(self._name)).get("modelfile", "")), "ADAPTER")
         return (
-            found,
-            "ADAPTER of its Modelfile" if found else "its Modelfile names no adapter (a merged model has none)",
+            digest,
+            "ADAPTER of its Modelfile" if digest else "its Modelfile names no adapter (a merged model has none)",
         )
 
     async def rendered(self, turns: Sequence[Turn]) -> str | None:
@@ -131,7 +131,7 @@ class OllamaServed:
         llama.cpp renders."""
         messages = [{"role": turn.role, "content": turn.content} for turn in turns]
         body = {"model": self._name, "messages": messages, "stream": False, "_debug_render_only": True}
-        reply = await self._server.asked("POST", "/api/chat", body | {"options": {"num_predict": 1}})
+        reply = await self._server.request("POST", "/api/chat", body | {"options": {"num_predict": 1}})
         rendered_text = (reply.get("_debug_info") or {}).get("rendered_template")
         return str(rendered_text) if rendered_text else None
 
@@ -144,12 +144,14 @@ class OllamaServed:
             return None
         options = {"temperature": 0, "num_predict": count, "repeat_penalty": 1.0, "seed": 0}
         body = {"model": name, "prompt": text, "raw": True, "stream": False, "logprobs": True, "top_logprobs": 20}
-        reply = await self._server.asked("POST", "/api/generate", body | {"options": options})
+        reply = await self._server.request("POST", "/api/generate", body | {"options": options})
         steps = tuple(
             Step(
-                str(one["token"]), _logprob(one), {str(o["token"]): _logprob(o) for o in one.get("top_logprobs") or ()}
+                str(token["token"]),
+                _logprob(token),
+                {str(o["token"]): _logprob(o) for o in token.get("top_logprobs") or ()},
             )
-            for one in reply.get("logprobs") or ()
+            for token in reply.get("logprobs") or ()
         )
         return Said(str(reply.get("response", "")), steps)
 
@@ -157,9 +159,9 @@ class OllamaServed:
 def blob_of(modelfile: str, command: str) -> str:
     """The sha256 that a Modelfile names after ``FROM`` or ``ADAPTER``; empty where it names none."""
     for line in modelfile.splitlines():
-        word, _, rest = line.strip().partition(" ")
-        if word.upper() == command and (found := re.search(r"sha256[-:]([0-9a-f]{64})", rest)):
-            return found[1]
+        keyword, _, rest = line.strip().partition(" ")
+        if keyword.upper() == command and (match := re.search(r"sha256[-:]([0-9a-f]{64})", rest)):
+            return match[1]
     return ""
 
 
@@ -169,9 +171,9 @@ async def _chunks(path: Path) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def _logprob(one: Mapping[str, Any]) -> float:
+def _logprob(entry: Mapping[str, Any]) -> float:
     """Some versions put a probability where the logarithm is zero."""
-    logprob = float(one["logprob"])
+    logprob = float(entry["logprob"])
     return logprob if logprob <= 0 else min(0.0, log(logprob))
 
 

@@ -44,23 +44,23 @@ class OpenAIBatches:
     async def submit(self, requests: Mapping[str, GenerateRequest]) -> str:
         """Hand in ``requests``; the id of the batch."""
         lines = [
-            {"custom_id": name, "method": "POST", "url": PATHS["chat"], "body": self._body(one)}
-            for name, one in requests.items()
+            {"custom_id": name, "method": "POST", "url": PATHS["chat"], "body": self._body(request)}
+            for name, request in requests.items()
         ]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        private = [turn.content for one in requests.values() for turn in one.turns]
+        private = [turn.content for request in requests.values() for turn in request.turns]
         try:
             file = await self._client.files.create(file=("requests.jsonl", text.encode()), purpose="batch")
-            made = await self._client.batches.create(
+            created = await self._client.batches.create(
                 input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
             )
         except FAILURES as error:
             raise self._refusal(error, private) from None
-        return str(made.id)
+        return str(created.id)
 
     async def ended(self, batch: str) -> bool:
         """Whether it has ended."""
-        return (await self._found(batch)).status in ENDED
+        return (await self._retrieve(batch)).status in ENDED
 
     async def results(self, batch: str) -> AsyncGenerator[tuple[str, Generation | Failure]]:
         """What came of each request.
@@ -68,21 +68,21 @@ class OpenAIBatches:
         Raises:
             BatchRefusedError: the vendor refused the batch as a whole.
         """
-        found = await self._found(batch)
-        files = [one for one in (found.output_file_id, found.error_file_id) if one]
-        if found.status == "failed" and not files:
-            told = [one.message or "" for one in (found.errors.data or [] if found.errors else [])]
-            raise BatchRefusedError(f"The batch {batch} was refused.", "; ".join(told)[:300], MEND)
+        state = await self._retrieve(batch)
+        files = [file_id for file_id in (state.output_file_id, state.error_file_id) if file_id]
+        if state.status == "failed" and not files:
+            messages = [error.message or "" for error in (state.errors.data or [] if state.errors else [])]
+            raise BatchRefusedError(f"The batch {batch} was refused.", "; ".join(messages)[:300], MEND)
         for file in files:
             try:
                 text = (await self._client.files.content(file)).text
                 for line in filter(None, text.splitlines()):
-                    one = json.loads(line)
-                    yield str(one["custom_id"]), self._read(one)
+                    entry = json.loads(line)
+                    yield str(entry["custom_id"]), self._read(entry)
             except FAILURES as error:
                 raise self._refusal(error, ()) from None
 
-    async def _found(self, batch: str) -> Any:
+    async def _retrieve(self, batch: str) -> Any:
         try:
             return await self._client.batches.retrieve(batch)
         except FAILURES as error:
@@ -91,10 +91,10 @@ class OpenAIBatches:
     def _body(self, request: GenerateRequest) -> dict[str, Any]:
         return body(WAY, request, self._actor.model, (), ()) | chat_fields(self._actor, "")
 
-    def _read(self, one: Mapping[str, Any]) -> Generation | Failure:
-        answered = one.get("response") or {}
+    def _read(self, entry: Mapping[str, Any]) -> Generation | Failure:
+        answered = entry.get("response") or {}
         if answered.get("status_code") != 200:
-            error = one.get("error") or (answered.get("body") or {}).get("error") or {}
+            error = entry.get("error") or (answered.get("body") or {}).get("error") or {}
             return Failure("errored", str(error.get("code") or error.get("type") or answered.get("status_code") or ""))
         reading = Reading(WAY)
         reading.add(answered["body"])
@@ -112,5 +112,5 @@ class OpenAIBatches:
         )
 
     def _refusal(self, error: Exception, private: Any) -> Exception:
-        found = refusal(error, self._root, CLIENT, key_env=self._actor.key_env, private=[self._key, *private])
-        return busy_as_away(found, self._root)
+        failure = refusal(error, self._root, CLIENT, key_env=self._actor.key_env, private=[self._key, *private])
+        return busy_as_away(failure, self._root)

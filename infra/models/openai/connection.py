@@ -67,7 +67,7 @@ class Connection:
         """Close the connections."""
         await self._client.close()
 
-    async def asked(self, method: str, path: str, content: Any = None) -> Any:
+    async def request(self, method: str, path: str, content: Any = None) -> Any:
         """Return the JSON that it answers; errors as ``agent0.infra.models.calls.refusals.refusal`` has them."""
         return await self._call(partial(self._once, method, path, content))
 
@@ -110,8 +110,8 @@ class Connection:
                     reply = await self._client.get(url, cast_to=httpx2.Response)
                 else:
                     reply = await self._client.post(url, cast_to=httpx2.Response, body=content)
-                found = self._answer(reply)
-                return found.json() if "json" in found.headers.get("content-type", "") else found.text
+                response = self._answer(reply)
+                return response.json() if "json" in response.headers.get("content-type", "") else response.text
         except FAILURES as error:
             raise self._refusal(error, ()) from None
 
@@ -123,29 +123,29 @@ class Connection:
         private: Sequence[str],
         listen: Listen | None,
     ) -> Answered:
-        found = reading()
+        reader = reading()
         first_s, seconds = await read_whole(
-            self._answers(path, content, found, private),
-            found,
+            self._answers(path, content, reader, private),
+            reader,
             self.root,
             Patience.of(self._actor),
             FAILURES,
             lambda error: self._refusal(error, private),
             listen,
         )
-        return Answered(found.replies(), first_s, seconds)
+        return Answered(reader.replies(), first_s, seconds)
 
     async def _answers(
-        self, path: str, content: dict[str, Any], found: Reading, private: Sequence[str]
+        self, path: str, content: dict[str, Any], reading: Reading, private: Sequence[str]
     ) -> AsyncGenerator[Any]:
         """Its parts, none of which is an error."""
-        async with aclosing(self._parts(path, content, found)) as parts:
+        async with aclosing(self._parts(path, content, reading)) as parts:
             async for part in parts:
                 if error := error_in(part, self.root, [self._key, *private]):
                     raise error
                 yield part
 
-    async def _parts(self, path: str, content: dict[str, Any], found: Reading) -> AsyncGenerator[Any]:
+    async def _parts(self, path: str, content: dict[str, Any], reading: Reading) -> AsyncGenerator[Any]:
         url = self.root + path
         if not content.get("stream"):
             yield self._answer(await self._client.post(url, cast_to=httpx2.Response, body=content)).json()
@@ -153,7 +153,7 @@ class Connection:
         kind: type[AsyncStream[object]] = AsyncStream[object]
         stream = await self._client.post(url, cast_to=object, body=content, stream=True, stream_cls=kind)
         async with stream:
-            found.limits = rate_limits(stream.response.headers)
+            reading.limits = rate_limits(stream.response.headers)
             if "event-stream" not in stream.response.headers.get("content-type", ""):
                 await stream.response.aread()  # a server that knows no streams
                 yield self._answer(stream.response).json()

@@ -53,8 +53,8 @@ class Way:
 
 def ways(kind: str, *, tokenizer: bool) -> list[Way]:
     """Every way to ask a server, best first: of which ``kind`` it says it is, and with a tokenizer here."""
-    own = OWN.get(kind)
-    by_ids = [*([Way(own, "tokens")] if own else []), Way("completions", "tokens")] if tokenizer else []
+    native = OWN.get(kind)
+    by_ids = [*([Way(native, "tokens")] if native else []), Way("completions", "tokens")] if tokenizer else []
     levels: tuple[Capture, ...] = ("tokens", "logprobs", "text")
     return [*by_ids, *(Way("chat", asks) for asks in levels), Way("chat", "text", streams=False)]
 
@@ -65,8 +65,8 @@ def body(
     """The request's body, for ``count`` answers. ``prompt`` and ``stops`` are token ids, where the way sends ids."""
     sampling, schema = request.sampling, request.schema
     if way.dialect == "llama.cpp":
-        held = _llama(sampling, prompt, request.margins) | ({"n_cmpl": count} if count > 1 else {})
-        return held | ({"json_schema": schema} if schema else {})
+        payload = _llama(sampling, prompt, request.margins) | ({"n_cmpl": count} if count > 1 else {})
+        return payload | ({"json_schema": schema} if schema else {})
     if way.dialect == "sglang":
         return _sglang(sampling, prompt, stops, schema)
     return _openai(way, request, model, prompt, stops) | ({"n": count} if count > 1 else {})
@@ -77,18 +77,20 @@ def _openai(
 ) -> dict[str, Any]:
     """A body in OpenAI's own form; a schema is one of its structured outputs, which vLLM and llama.cpp have, too."""
     sampling = request.sampling
-    held: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "seed": seed_of(sampling)}
-    held |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
-    held |= STREAMED if way.streams else {}
-    held |= {"stop": list(sampling.stop)} if sampling.stop else {}
-    held |= UNCUT if way.asks != "text" else {}
-    held |= {"return_token_ids": True} if way.asks == "tokens" else {}
+    payload: dict[str, Any] = {"model": model, "max_tokens": sampling.max_tokens, "seed": seed_of(sampling)}
+    payload |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
+    payload |= STREAMED if way.streams else {}
+    payload |= {"stop": list(sampling.stop)} if sampling.stop else {}
+    payload |= UNCUT if way.asks != "text" else {}
+    payload |= {"return_token_ids": True} if way.asks == "tokens" else {}
     if request.schema:
-        held |= {"response_format": {"type": "json_schema", "json_schema": {"name": "task", "schema": request.schema}}}
+        payload |= {
+            "response_format": {"type": "json_schema", "json_schema": {"name": "task", "schema": request.schema}}
+        }
     if way.dialect == "completions":
-        return held | {"prompt": list(prompt), "logprobs": 2 * request.margins, "stop_token_ids": sorted(stops)}
-    held |= {"messages": messages(request.turns, request.tools)}
-    return held | ({"logprobs": True, "top_logprobs": 1 + request.margins} if way.asks != "text" else {})
+        return payload | {"prompt": list(prompt), "logprobs": 2 * request.margins, "stop_token_ids": sorted(stops)}
+    payload |= {"messages": messages(request.turns, request.tools)}
+    return payload | ({"logprobs": True, "top_logprobs": 1 + request.margins} if way.asks != "text" else {})
 
 
 def seed_of(sampling: Sampling) -> int:
@@ -115,7 +117,7 @@ def _llama(sampling: Sampling, prompt: Sequence[int], margins: bool) -> dict[str
 def _sglang(
     sampling: Sampling, prompt: Sequence[int], stops: Collection[int], schema: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    given: dict[str, Any] = {
+    sampling_params: dict[str, Any] = {
         "max_new_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -126,6 +128,6 @@ def _sglang(
         "skip_special_tokens": False,
         "no_stop_trim": True,
     }
-    given |= {"stop": list(sampling.stop)} if sampling.stop else {}
-    given |= PENALTIES | ({"json_schema": json.dumps(schema)} if schema else {})
-    return {"input_ids": list(prompt), "sampling_params": given, "return_logprob": True, "stream": True}
+    sampling_params |= {"stop": list(sampling.stop)} if sampling.stop else {}
+    sampling_params |= PENALTIES | ({"json_schema": json.dumps(schema)} if schema else {})
+    return {"input_ids": list(prompt), "sampling_params": sampling_params, "return_logprob": True, "stream": True}

@@ -33,7 +33,7 @@ class Gatherer:
     async def ask(self, request: GenerateRequest, most: int) -> Generation:
         """Return the turn of ``request``, one of at most ``most`` in a call; errors are those of ``write``."""
         what = replace(request, sampling=replace(request.sampling, seed=0), attempt="")
-        group = next((one for one in self._open if one.what == what), None)
+        group = next((candidate for candidate in self._open if candidate.what == what), None)
         if group is None:
             group = _Group(what)
             self._open.append(group)
@@ -58,10 +58,12 @@ class Gatherer:
             await asyncio.wait_for(group.full.wait(), WAIT_S)
         if group in self._open:
             self._open.remove(group)
-        there = sorted((one for one in group.waiting if not one[1].done()), key=lambda one: one[0].sampling.seed)
+        there = sorted(
+            (entry for entry in group.waiting if not entry[1].done()), key=lambda entry: entry[0].sampling.seed
+        )
         try:
             if there:
-                [came] = await asyncio.gather(self._write([one for one, _ in there]), return_exceptions=True)
+                [came] = await asyncio.gather(self._write([request for request, _ in there]), return_exceptions=True)
                 _tell([waiting for _, waiting in there], came)
         finally:
             for _, waiting in there:
@@ -69,10 +71,10 @@ class Gatherer:
 
 
 def _tell(waiting: "Sequence[asyncio.Future[Generation]]", came: Sequence[Generation] | BaseException) -> None:
-    for n, one in enumerate(waiting):
-        if one.done():
+    for n, future in enumerate(waiting):
+        if future.done():
             continue
         if isinstance(came, BaseException):
-            one.set_exception(came)
+            future.set_exception(came)
         else:
-            one.set_result(came[n])
+            future.set_result(came[n])

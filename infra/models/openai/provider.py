@@ -61,7 +61,7 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True)
-class Found:
+class Profile:
     """What was found out about a server: its model, the way to ask it, the encoder of its tokens, its kind,
     and whether it began with a thought."""
 
@@ -99,7 +99,7 @@ class OpenAIServer:
         self.name = _name(actor.model)
         self._connection = Connection(actor, self._root, key or key_of(actor), patient)
         self._gathered, self._draws = Gatherer(self._written), dict[int, bool]()
-        self._found: Found | None = None
+        self._found: Profile | None = None
         self._finding, self._refuses_stops = asyncio.Lock(), False
 
     async def generate(self, request: GenerateRequest) -> Generation:
@@ -112,27 +112,27 @@ class OpenAIServer:
             TransientError: it failed, broke off, or its first token took longer than ``timeout_s``.
             OperationError: it has no such model, or cannot do what is asked.
         """
-        found = await self.found()
-        if request.prefill and not found.way.ids:
-            why = "It takes text only." if found.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
+        profile = await self.profile()
+        if request.prefill and not profile.way.ids:
+            why = "It takes text only." if profile.chat else "Its prompts go as text: run.<role>.tokenizer is empty."
             raise RefusedError("This server cannot begin a turn with given text.", why)
-        most = min(request.joint, self._actor.parallel) if found.way.dialect == "llama.cpp" else request.joint
-        if most > 1 and found.way.draws and await self._drawn(found, most):
+        most = min(request.joint, self._actor.parallel) if profile.way.dialect == "llama.cpp" else request.joint
+        if most > 1 and profile.way.draws and await self._drawn(profile, most):
             return await self._gathered.ask(request, most)
         [written] = await self._written([request])
         return written
 
     async def _written(self, requests: Sequence[GenerateRequest]) -> list[Generation]:
         """A turn for each of ``requests``, which differ in their seeds alone: one call with the first one's."""
-        found, request = await self.found(), requests[0]
-        prompt = found.chat.prompt(request.turns, request.tools, request.prefill) if found.chat else []
-        async with self._adapted(found, request.adapter) as fields:
-            answered = await self._asked(found, request, prompt, fields, len(requests))
-        turns = [self._generation(found, request, one, answered) for one in answered.replies]
+        profile, request = await self.profile(), requests[0]
+        prompt = profile.chat.prompt(request.turns, request.tools, request.prefill) if profile.chat else []
+        async with self._adapted(profile, request.adapter) as fields:
+            answered = await self._ask(profile, request, prompt, fields, len(requests))
+        turns = [self._generation(profile, request, reply, answered) for reply in answered.replies]
         first = seed_of(request.sampling)
         return turns if len(turns) == 1 else [replace(turn, seed=first + n) for n, turn in enumerate(turns)]
 
-    async def found(self) -> Found:
+    async def profile(self) -> Profile:
         """Find out, once, what the server has and gives; errors as for ``generate``."""
         async with self._finding:
             if self._found is None:
@@ -140,23 +140,23 @@ class OpenAIServer:
                 self.name = _name(self._found.model)
             return self._found
 
-    async def check(self, rank: int = 0) -> Found:
-        """Find out what ``found`` does, and that the server's own template, where it reads text, takes the result of a
+    async def check(self, rank: int = 0) -> Profile:
+        """Find out what the server does, and that the server's own template, where it reads text, takes the result of a
         tool call; with a ``rank``, that it takes adapters of that rank while it runs, where it is a kind that may.
         Errors as for ``generate``."""
-        found = await self.found()
-        if rank and isinstance(found.adapters, VllmAdapters):
-            await found.adapters.check(rank)
-        if not found.way.ids:
+        profile = await self.profile()
+        if rank and isinstance(profile.adapters, VllmAdapters):
+            await profile.adapters.check(rank)
+        if not profile.way.ids:
             try:
-                await self._asked(found, ATTEMPT, ())
+                await self._ask(profile, ATTEMPT, ())
             except OperationError as error:
-                what = f"{found.model} at {self._root} does not take a conversation with the result of a tool call."
+                what = f"{profile.model} at {self._root} does not take a conversation with the result of a tool call."
                 fix = (
                     "Start the server with another chat template (llama-server --chat-template-file), or another model."
                 )
                 raise OperationError(what, error.why, fix) from None
-        return found
+        return profile
 
     async def close(self) -> None:
         """Close the connections."""
@@ -164,19 +164,19 @@ class OpenAIServer:
         await self._connection.close()
 
     @asynccontextmanager
-    async def _adapted(self, found: Found, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
+    async def _adapted(self, profile: Profile, adapter: Artifact | None) -> AsyncIterator[dict[str, Any]]:
         """What a request says for ``adapter`` to answer, as long as this is held."""
-        if found.adapters is None and adapter:
+        if profile.adapters is None and adapter:
             why = "Those of llama.cpp and vLLM are, where run.<role>.tokenizer is the folder of the server's weights."
             what = f"Adapters of the server at {self._root} are not swapped by the request."
             raise RefusedError(what, why, "Use provider transformers.")
-        if found.adapters is None:
+        if profile.adapters is None:
             yield {}
             return
-        async with found.adapters.using(adapter) as fields:
+        async with profile.adapters.using(adapter) as fields:
             yield fields
 
-    async def _find(self) -> Found:
+    async def _find(self) -> Profile:
         cards = await self.models()
         named = self._actor.model
         bases = [name for name, card in cards.items() if not card.get("parent") or name == named]  # and no adapters
@@ -188,52 +188,52 @@ class OpenAIServer:
         refused: Exception | None = None
         kind = await self._kind(cards[model])
         for way in ways(kind, tokenizer=chat is not None):
-            found = Found(model, way, chat, kind=kind)
+            profile = Profile(model, way, chat, kind=kind)
             try:
-                [reply] = (await self._asked(found, PROBE, prompt)).replies
+                [reply] = (await self._ask(profile, PROBE, prompt)).replies
             except LACKS as error:
                 refused = error
                 continue
             if not way.ids or reply.capture == "tokens":
                 thinks = bool(reply.thinking) or reply.text.lstrip().startswith(THOUGHT)
-                return replace(found, adapters=self._adapters(found), thinks=thinks)
+                return replace(profile, adapters=self._adapters(profile), thinks=thinks)
         raise refused or RefusedError(f"The server at {self._root} writes nothing.")
 
-    def _adapters(self, found: Found) -> LlamaAdapters | VllmAdapters | None:
+    def _adapters(self, profile: Profile) -> LlamaAdapters | VllmAdapters | None:
         folder = Path(self._actor.tokenizer).expanduser()
         if self._artifacts is None or not any(folder.glob("*.safetensors")):
             return None
-        if found.way.dialect == "llama.cpp":
-            ask = partial(self._connection.asked, "GET", "/lora-adapters")
+        if profile.way.dialect == "llama.cpp":
+            ask = partial(self._connection.request, "GET", "/lora-adapters")
             return LlamaAdapters(ask, self._artifacts, folder, self._root, fixed=self._own)
-        if found.way.dialect != "completions" or self._shared is None:
+        if profile.way.dialect != "completions" or self._shared is None:
             return None
-        probe, where = partial(self._probed, found), {"folder": folder, "shared": self._shared}
-        ask_any = self._connection.asked
-        return VllmAdapters(ask_any, self.models, probe, self._artifacts, model=found.model, **where)
+        probe, where = partial(self._probed, profile), {"folder": folder, "shared": self._shared}
+        ask_any = self._connection.request
+        return VllmAdapters(ask_any, self.models, probe, self._artifacts, model=profile.model, **where)
 
-    async def _drawn(self, found: Found, most: int) -> bool:
+    async def _drawn(self, profile: Profile, most: int) -> bool:
         """Whether it draws ``most`` turns in a call, and choice 1 of them is what the next seed gives alone."""
         async with self._finding:
             if most not in self._draws:
-                self._draws[most] = await self._draws_by_seed(found, most)
+                self._draws[most] = await self._draws_by_seed(profile, most)
             return self._draws[most]
 
-    async def _draws_by_seed(self, found: Found, most: int) -> bool:
-        prompt = found.chat.prompt(PROBE.turns, PROBE.tools) if found.chat else []
+    async def _draws_by_seed(self, profile: Profile, most: int) -> bool:
+        prompt = profile.chat.prompt(PROBE.turns, PROBE.tools) if profile.chat else []
         first, second = (replace(PROBE, sampling=Sampling(temperature=HOTTEST, max_tokens=8, seed=n)) for n in (1, 2))
         try:
-            together = (await self._asked(found, first, prompt, count=most)).replies
+            together = (await self._ask(profile, first, prompt, count=most)).replies
         except LACKS:
             return False
-        [alone] = (await self._asked(found, second, prompt)).replies
+        [alone] = (await self._ask(profile, second, prompt)).replies
         return together[0].ids != together[1].ids == alone.ids
 
-    async def _probed(self, found: Found, model: str) -> Sequence[float]:
+    async def _probed(self, profile: Profile, model: str) -> Sequence[float]:
         """Log-probabilities of what ``model`` greedily writes to a fixed question."""
-        prompt = found.chat.prompt(PROBE.turns, PROBE.tools) if found.chat else []
+        prompt = profile.chat.prompt(PROBE.turns, PROBE.tools) if profile.chat else []
         greedy = replace(PROBE, sampling=Sampling(temperature=0.0, max_tokens=16))
-        [reply] = (await self._asked(found, greedy, prompt, {"model": model})).replies
+        [reply] = (await self._ask(profile, greedy, prompt, {"model": model})).replies
         return reply.logprobs
 
     async def models(self) -> dict[str, Any]:
@@ -243,8 +243,8 @@ class OpenAIServer:
             DependencyError: what answers is no such server.
         """
         try:
-            held = await self._connection.asked("GET", "/v1/models")
-            return {str(one["id"]): one for one in held["data"]}
+            answer = await self._connection.request("GET", "/v1/models")
+            return {str(model["id"]): model for model in answer["data"]}
         except (KeyError, TypeError, ValueError, OperationError) as error:
             why = f"What answers at {self._root} does not speak OpenAI's API: it has no list of models."
             raise DependencyError("A server of models", why, "Correct run.<role>.base_url.") from error
@@ -252,7 +252,7 @@ class OpenAIServer:
     async def _kind(self, card: dict[str, Any]) -> str:
         """Which server it is, where that matters: ``llama.cpp``, ``sglang``, or whatever else owns the model."""
         try:
-            if "default_generation_settings" in await self._connection.asked("GET", "/props"):
+            if "default_generation_settings" in await self._connection.request("GET", "/props"):
                 return "llama.cpp"
         except (*LACKS, TypeError, ValueError):
             pass
@@ -261,69 +261,69 @@ class OpenAIServer:
     async def _check_vocabulary(self, chat: Encoder, model: str, prompt: Sequence[int]) -> None:
         """Its tokens must spell what ours do, where it can be asked."""
         try:
-            held = await self._connection.asked("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
-            spelt = str(held["content"] if "content" in held else held["prompt"])
+            answer = await self._connection.request("POST", "/detokenize", {"model": model, "tokens": list(prompt)})
+            spelt = str(answer["content"] if "content" in answer else answer["prompt"])
         except (*LACKS, KeyError, TypeError, ValueError):
             return
         if spelt.strip() != chat.decode(prompt).strip():
             why = f"The tokenizer in {self._actor.tokenizer} spells its token ids differently."
             raise RefusedError(f"The server at {self._root} serves another model.", why, "Set run.<role>.tokenizer.")
 
-    async def _asked(
+    async def _ask(
         self,
-        found: Found,
+        profile: Profile,
         request: GenerateRequest,
         prompt: Sequence[int],
         fields: Mapping[str, Any] = NOTHING,
         count: int = 1,
     ) -> Answered:
         """Ask; where stop texts are refused, again without them, and from then on."""
-        thinks = found.thinks or self._actor.thinking not in ("", "off")
+        thinks = profile.thinks or self._actor.thinking not in ("", "off")
         request = heeding(request, thinks or self._refuses_stops)
         try:
-            return await self._sent(found, request, prompt, fields, count)
+            return await self._sent(profile, request, prompt, fields, count)
         except RefusedError:
             if not request.sampling.stop:
                 raise
-        answered = await self._sent(found, heeding(request, True), prompt, fields, count)
+        answered = await self._sent(profile, heeding(request, True), prompt, fields, count)
         self._refuses_stops = True
         return answered
 
     async def _sent(
-        self, found: Found, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any], count: int
+        self, profile: Profile, request: GenerateRequest, prompt: Sequence[int], fields: Mapping[str, Any], count: int
     ) -> Answered:
-        stops = found.chat.stops if found.chat else ()
-        options = {} if found.way.ids else chat_fields(self._actor, found.kind)
-        content = {**body(found.way, request, found.model, prompt, stops, count), **fields, **options}
+        stops = profile.chat.stops if profile.chat else ()
+        options = {} if profile.way.ids else chat_fields(self._actor, profile.kind)
+        content = {**body(profile.way, request, profile.model, prompt, stops, count), **fields, **options}
         answered = await self._connection.written(
-            PATHS[found.way.dialect],
+            PATHS[profile.way.dialect],
             content,
-            partial(Reading, found.way, count),
+            partial(Reading, profile.way, count),
             [turn.content for turn in request.turns],
-            None if found.way.ids else request.listen,  # the text of ids is ours, not the server's
+            None if profile.way.ids else request.listen,  # the text of ids is ours, not the server's
             request.turn,
         )
-        if not found.way.ids:
+        if not profile.way.ids:
             return answered
-        return replace(answered, replies=[_checked(one.until(stops), prompt, self._root) for one in answered.replies])
+        return replace(answered, replies=[_checked(r.until(stops), prompt, self._root) for r in answered.replies])
 
-    def _generation(self, found: Found, request: GenerateRequest, reply: Reply, answered: Answered) -> Generation:
+    def _generation(self, profile: Profile, request: GenerateRequest, reply: Reply, answered: Answered) -> Generation:
         text, ends = request.prefill + reply.text, reply.ends
-        known = reply.capture == "tokens"
-        if found.chat and found.way.ids and known:
-            text = request.prefill + found.chat.decode(reply.ids)
-            ends = tuple(found.chat.ends(reply.ids, len(request.prefill)))
+        has_tokens = reply.capture == "tokens"
+        if profile.chat and profile.way.ids and has_tokens:
+            text = request.prefill + profile.chat.decode(reply.ids)
+            ends = tuple(profile.chat.ends(reply.ids, len(request.prefill)))
         usage = Usage(
             prompt_tokens=reply.read,
             completion_tokens=reply.written,
             wall_s=answered.seconds,
-            first_s=answered.first_s if found.way.streams else None,
+            first_s=answered.first_s if profile.way.streams else None,
         )
         return Generation(
             text=text,
-            token_ids=reply.ids if known else (),
+            token_ids=reply.ids if has_tokens else (),
             logprobs=reply.logprobs,
-            prompt_ids=reply.prompt_ids if known else (),
+            prompt_ids=reply.prompt_ids if has_tokens else (),
             finish=reply.finish,
             usage=usage,
             model=self.name,
@@ -333,14 +333,14 @@ class OpenAIServer:
             served=reply.served,
             margins=reply.margins,
             thinking=reply.thinking,
-            untrainable=untrainable(reply, request.sampling, held=bool(request.schema)),
+            untrainable=untrainable(reply, request.sampling, constrained=bool(request.schema)),
         )
 
 
-def untrainable(reply: Reply, sampling: Sampling, *, held: bool = False) -> str:
+def untrainable(reply: Reply, sampling: Sampling, *, constrained: bool = False) -> str:
     """Why nothing may be trained on ``reply``: a server's log-probabilities are those of the whole distribution at
-    temperature 1, so sampling must have been from it, and not ``held`` to a schema. Empty where it was."""
-    if held:
+    temperature 1, so sampling must have been from it, and not ``constrained`` to a schema. Empty where it was."""
+    if constrained:
         return "it was held to a schema, and the server's log-probabilities are for any text"
     if reply.hides:
         return "the server hides tokens whose text ends within a character"

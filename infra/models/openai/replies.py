@@ -53,15 +53,15 @@ class Reply:
     def ends(self) -> tuple[int, ...]:
         """Where the text of each token ends; empty where its pieces do not spell the text. Control tokens, as the end
         of a turn, are in no text: some servers name them all the same."""
-        place, ends = 0, list[int]()
+        position, ends = 0, list[int]()
         for piece in self.pieces:
-            place += len(piece) if self.text.startswith(piece, place) else 0
-            ends.append(place)
-        return tuple(ends) if place == len(self.text) else ()
+            position += len(piece) if self.text.startswith(piece, position) else 0
+            ends.append(position)
+        return tuple(ends) if position == len(self.text) else ()
 
     def until(self, stops: Collection[int]) -> "Reply":
         """Without anything after the first of ``stops``: a server may know another end of a turn."""
-        ends = next((n + 1 for n, one in enumerate(self.ids) if one in stops), 0)
+        ends = next((n + 1 for n, token in enumerate(self.ids) if token in stops), 0)
         if not ends:
             return self
         margins = self.margins[:ends]
@@ -98,15 +98,15 @@ class Reading:
     @property
     def begun(self) -> bool:
         """Whether anything was written."""
-        return any(one.text or one.ids or one.thinking or one.calls.calls for one in self._choices)
+        return any(choice.text or choice.ids or choice.thinking or choice.calls.calls for choice in self._choices)
 
     @property
     def whole(self) -> bool:
         """Whether every answer has ended."""
-        return all(one.why not in UNFINISHED for one in self._choices)
+        return all(choice.why not in UNFINISHED for choice in self._choices)
 
     @property
-    def said(self) -> str:
+    def prose(self) -> str:
         """The text of the first answer so far, without calls."""
         return self._choices[0].text
 
@@ -120,52 +120,52 @@ class Reading:
 
     def replies(self) -> list[Reply]:
         """Return the answers in the order of their index."""
-        return [self._reply(one) for one in self._choices]
+        return [self._reply(choice) for choice in self._choices]
 
-    def _reply(self, one: _Choice) -> Reply:
-        known = [value for value in one.logprobs if value is not None]
-        complete = len(known) == len(one.logprobs)  # a token without a log-probability leaves none
-        told = len(one.ids) or len(one.logprobs)
+    def _reply(self, choice: _Choice) -> Reply:
+        logprobs = [value for value in choice.logprobs if value is not None]
+        complete = len(logprobs) == len(choice.logprobs)  # a token without a log-probability leaves none
+        reported = len(choice.ids) or len(choice.logprobs)
         alone = self._written if len(self._choices) == 1 else 0
         return Reply(
-            text=with_calls(one.text, one.calls.pairs()),
-            thinking=one.thinking,
-            ids=tuple(one.ids),
-            logprobs=tuple(known) if complete else (),
-            pieces=tuple(one.pieces) if complete else (),
+            text=with_calls(choice.text, choice.calls.pairs()),
+            thinking=choice.thinking,
+            ids=tuple(choice.ids),
+            logprobs=tuple(logprobs) if complete else (),
+            pieces=tuple(choice.pieces) if complete else (),
             prompt_ids=self._prompt,
-            finish="length" if one.why == "length" else "stop",
+            finish="length" if choice.why == "length" else "stop",
             read=self._read,
-            written=one.written or alone or told,
-            hides=one.written > told > 0,
+            written=choice.written or alone or reported,
+            hides=choice.written > reported > 0,
             counted=self._counted,
             served=Served(**self._said, limits=self.limits),
-            margins=tuple(one.margins) if len(one.margins) == len(one.logprobs) else (),
+            margins=tuple(choice.margins) if len(choice.margins) == len(choice.logprobs) else (),
         )
 
     def _llama(self, part: Mapping[str, Any]) -> None:
         """llama.cpp's own; it tells nothing of a token whose text ends within a character."""
-        one = self._choices[int(part.get("index") or 0)]
-        one.text += text_of(part["content"])
+        answer = self._choices[int(part.get("index") or 0)]
+        answer.text += text_of(part["content"])
         for step in part.get("completion_probabilities") or ():
-            one.ids.append(token_id(step["id"]))
-            one.logprobs.append(logprob(step["logprob"]))
-            one.margins += margin([other["logprob"] for other in step.get("top_logprobs") or ()])
+            answer.ids.append(token_id(step["id"]))
+            answer.logprobs.append(logprob(step["logprob"]))
+            answer.margins += margin([other["logprob"] for other in step.get("top_logprobs") or ()])
         if part["stop"]:
-            self._read, one.written = count_of(part["tokens_evaluated"]), count_of(part["tokens_predicted"])
-            one.why = "length" if part["stop_type"] == "limit" else "stop"
+            self._read, answer.written = count_of(part["tokens_evaluated"]), count_of(part["tokens_predicted"])
+            answer.why = "length" if part["stop_type"] == "limit" else "stop"
 
     def _sglang(self, part: Mapping[str, Any]) -> None:
         """SGLang's own: each part has all that was written, or, where the server was started so, only what is new."""
-        one, meta = self._choices[int(part.get("index") or 0)], part["meta_info"]
+        answer, meta = self._choices[int(part.get("index") or 0)], part["meta_info"]
         steps = [(logprob(step[0]), token_id(step[1])) for step in meta["output_token_logprobs"]]
-        one.written, self._read = count_of(meta["completion_tokens"]), count_of(meta["prompt_tokens"])
-        kept = one.written - len(steps)
-        one.ids = [*one.ids[:kept], *(token for _, token in steps)]
-        one.logprobs = [*one.logprobs[:kept], *(value for value, _ in steps)]
-        one.text = text_of(part["text"]) if not kept else one.text + text_of(part["text"])
+        answer.written, self._read = count_of(meta["completion_tokens"]), count_of(meta["prompt_tokens"])
+        kept = answer.written - len(steps)
+        answer.ids = [*answer.ids[:kept], *(token for _, token in steps)]
+        answer.logprobs = [*answer.logprobs[:kept], *(value for value, _ in steps)]
+        answer.text = text_of(part["text"]) if not kept else answer.text + text_of(part["text"])
         reason = meta.get("finish_reason")
-        one.why = str(reason["type"] if isinstance(reason, dict) else reason or "")
+        answer.why = str(reason["type"] if isinstance(reason, dict) else reason or "")
 
     def _openai(self, part: Mapping[str, Any]) -> None:
         usage = usage_in(part)
@@ -175,29 +175,29 @@ class Reading:
         for key, name in SAYS.items():
             self._said[name] = str(part.get(key) or self._said.get(name, ""))
         for choice in part["choices"] or ():
-            one = self._choices[int(choice.get("index") or 0)]
+            answer = self._choices[int(choice.get("index") or 0)]
             keys = [key for key in ("delta", "message") if key in choice]
             message = (choice[keys[0]] or {}) if keys else {"content": choice["text"]}
-            one.text += text_of(message.get("content"))
-            one.thinking += thought_of(message)
-            one.calls.add(message)
-            one.ids += map(token_id, choice.get("token_ids") or ())
+            answer.text += text_of(message.get("content"))
+            answer.thinking += thought_of(message)
+            answer.calls.add(message)
+            answer.ids += map(token_id, choice.get("token_ids") or ())
             self._prompt = tuple(map(token_id, choice.get("prompt_token_ids") or ())) or self._prompt
             for piece, value, top in _steps(choice.get("logprobs") or {}):
-                one.pieces.append(piece)
-                one.logprobs.append(logprob(value))
-                one.margins += margin(top)
-            one.why = str(choice.get("finish_reason") or one.why or ("stop" if "message" in choice else ""))
+                answer.pieces.append(piece)
+                answer.logprobs.append(logprob(value))
+                answer.margins += margin(top)
+            answer.why = str(choice.get("finish_reason") or answer.why or ("stop" if "message" in choice else ""))
         self._prompt = tuple(map(token_id, part.get("prompt_token_ids") or ())) or self._prompt
 
 
-def _steps(found: Mapping[str, Any]) -> list[tuple[str, float | None, Sequence[float]]]:
+def _steps(logprobs: Mapping[str, Any]) -> list[tuple[str, float | None, Sequence[float]]]:
     """Texts, log-probabilities and those of the likeliest tokens, of a chat's ``content`` or of the older
     ``token_logprobs``."""
-    if (content := found.get("content")) is not None:
-        tops = [[top["logprob"] for top in one.get("top_logprobs") or ()] for one in content]
-        return [(str(one["token"]), one["logprob"], top) for one, top in zip(content, tops, strict=True)]
-    values: Sequence[float | None] = found.get("token_logprobs") or ()
-    held = [[*(top or {}).values()] for top in found.get("top_logprobs") or ()]
-    rows = zip(found.get("tokens") or (), values, chain(held, repeat([])), strict=False)
+    if (content := logprobs.get("content")) is not None:
+        tops = [[top["logprob"] for top in step.get("top_logprobs") or ()] for step in content]
+        return [(str(step["token"]), step["logprob"], top) for step, top in zip(content, tops, strict=True)]
+    values: Sequence[float | None] = logprobs.get("token_logprobs") or ()
+    likeliest = [[*(top or {}).values()] for top in logprobs.get("top_logprobs") or ()]
+    rows = zip(logprobs.get("tokens") or (), values, chain(likeliest, repeat([])), strict=False)
     return [(str(token), value, top) for token, value, top in rows]

@@ -47,8 +47,8 @@ class Team:
 
     def casting(self) -> AbstractContextManager[Any]:
         """Where a forward pass is computed in half precision, if that was asked for."""
-        found: AbstractContextManager[Any] = self._accelerator.autocast()
-        return found
+        context: AbstractContextManager[Any] = self._accelerator.autocast()
+        return context
 
     def share(self, batch: Sequence[Sample]) -> Sequence[Sample]:
         """This process's part of a minibatch; may be empty."""
@@ -58,15 +58,19 @@ class Team:
         """Add the gradients of ``loss``."""
         self._accelerator.backward(loss)
 
-    def clip(self, own: Sequence[torch.nn.Parameter], largest: float) -> Tensor:
+    def clip(self, parameters: Sequence[torch.nn.Parameter], largest: float) -> Tensor:
         """Sum the gradients of all processes; their norm before it was cut to ``largest``."""
         if self.size > 1:
-            grads = [torch.zeros_like(one) if one.grad is None else one.grad for one in own]
+            grads = [
+                torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in parameters
+            ]
             whole = self._accelerator.reduce(torch.cat([grad.flatten() for grad in grads]), "sum")
-            for one, grad in zip(own, whole.split([one.numel() for one in own]), strict=True):
-                one.grad = grad.view_as(one)
-        found: Tensor = self._accelerator.clip_grad_norm_(own, largest)
-        return found
+            for parameter, grad in zip(
+                parameters, whole.split([parameter.numel() for parameter in parameters]), strict=True
+            ):
+                parameter.grad = grad.view_as(parameter)
+        norm: Tensor = self._accelerator.clip_grad_norm_(parameters, largest)
+        return norm
 
     def merged(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Numbers of this process, summed over all."""
@@ -74,8 +78,8 @@ class Team:
             return dict(metrics)
         every: list[Any] = [None] * self.size
         torch.distributed.all_gather_object(every, dict(metrics))
-        names = sorted({name for one in every for name in one})
-        return {name: sum(one.get(name, 0.0) for one in every) for name in names}
+        names = sorted({name for part in every for name in part})
+        return {name: sum(part.get(name, 0.0) for part in every) for name in names}
 
     def begin(self) -> None:
         """A job begins: forget what the last one took of the GPU."""

@@ -18,14 +18,14 @@ def memory_need_of(
     samples = [*job.samples, *job.replay]
     tokens = longest_of(samples) if samples else 1
     rows = min(rows_of(tokens, shape.vocabulary, recipe.micro_batch), recipe.minibatch)
-    asked = recipe.gradient_checkpointing
-    checkpointing = asked == "on" or (asked == "auto" and device != "cpu")
+    setting = recipe.gradient_checkpointing
+    checkpointing = setting == "on" or (setting == "auto" and device != "cpu")
     return need(
         shape,
         rank=recipe.rank,
         rows=rows,
         tokens=tokens,
-        own=max((sum(path.mask) for path in paths_of(samples)), default=1),
+        learned=max((sum(path.mask) for path in paths_of(samples)), default=1),
         precision=precision,
         quantized=bool(quantization),
         checkpointing=checkpointing,
@@ -42,27 +42,27 @@ def check_room(folder: Path, job: TrainJob, recipe: Recipe, device: str, quantiz
     import torch
 
     check_device(device)
-    found = memory_need_of(folder, job, recipe, device, quantization, precision)
+    estimate = memory_need_of(folder, job, recipe, device, quantization, precision)
     free, _ = torch.cuda.mem_get_info(device)
-    return fit_or_refuse(found, float(free), device, quantization)
+    return fit_or_refuse(estimate, float(free), device, quantization)
 
 
-def fit_or_refuse(found: MemoryNeed, free: float, device: str, quantization: str) -> str:
+def fit_or_refuse(estimate: MemoryNeed, free: float, device: str, quantization: str) -> str:
     """Return a sentence such as ``training needs about 5.1 GiB (…) of 7.2 free on cuda``.
 
     Raises:
         OperationError: it needs more than there is.
     """
-    sentence = f"training needs {found} of {gib(free)} free on {device}"
-    if found.total > free:
+    sentence = f"training needs {estimate} of {gib(free)} free on {device}"
+    if estimate.total > free:
         raise OperationError(
-            "This training does not fit on the GPU.", f"It {sentence[9:]}.", _remedy(found, quantization)
+            "This training does not fit on the GPU.", f"It {sentence[9:]}.", _remedy(estimate, quantization)
         )
     return sentence
 
 
-def _remedy(found: MemoryNeed, quantization: str) -> str:
-    if found.activations + found.logits > found.weights:
+def _remedy(estimate: MemoryNeed, quantization: str) -> str:
+    if estimate.activations + estimate.logits > estimate.weights:
         return "Set run.training.<role>.micro_batch = 1 and gradient_checkpointing = on; then lower max_tokens."
     if not quantization:
         return "Set run.<role>.quantization = 4bit, or choose a smaller model."

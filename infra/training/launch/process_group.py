@@ -42,16 +42,16 @@ class Crew(Worker):
             mate.send(call)
         answers: dict[int, tuple[str, Any]] = {}
         while len(answers) < self._processes:
-            waiting = {id(mate): place for place, mate in enumerate(self._mates) if place not in answers}
-            for ready in wait([self._mates[place] for place in waiting.values()]):
-                place = waiting[id(ready)]
-                state, value = self._mates[place].recv()
+            waiting = {id(mate): rank for rank, mate in enumerate(self._mates) if rank not in answers}
+            for ready in wait([self._mates[rank] for rank in waiting.values()]):
+                rank = waiting[id(ready)]
+                state, value = self._mates[rank].recv()
                 if state == "error":  # the others may wait for it for ever
                     self._end()
                     return state, value
                 if state != "news":
-                    answers[place] = (state, value)
-                elif place == 0:
+                    answers[rank] = (state, value)
+                elif rank == 0:
                     self._hear(value)
         return answers[0]
 
@@ -78,18 +78,18 @@ class Crew(Worker):
 
     def _come(self, door: socket.socket) -> list[Connection]:
         """Everybody's line, by rank; EOFError where not all come."""
-        found: dict[int, Connection] = {}
+        lines: dict[int, Connection] = {}
         for _ in range(int(COMING_S / 0.5)):
-            if len(found) == self._processes:
-                return [found[rank] for rank in range(self._processes)]
+            if len(lines) == self._processes:
+                return [lines[rank] for rank in range(self._processes)]
             if self._child is None or self._child.poll() is not None:
                 break
             try:
                 line = Connection(door.accept()[0].detach())
             except TimeoutError:
                 continue
-            found[int(line.recv())] = line
-        for line in found.values():
+            lines[int(line.recv())] = line
+        for line in lines.values():
             line.close()
         raise EOFError("not all of the training processes started")
 

@@ -56,10 +56,10 @@ class Recipe:
         Raises:
             OperationError: there is none of that name.
         """
-        found = objectives().get(self.objective)
-        if found is None:
+        objective = objectives().get(self.objective)
+        if objective is None:
             raise OperationError(f"There is no objective {self.objective!r}.", f"Known: {', '.join(objectives())}.")
-        return found
+        return objective
 
     @property
     def heat(self) -> float:
@@ -69,13 +69,13 @@ class Recipe:
     @property
     def recomputes(self) -> bool:
         """Whether the parent's log-probabilities are needed and are not those that came with the samples."""
-        found = self.optimised
-        return (found.penalty and self.kl > 0) or (found.reference and self.temperature != self.heat)
+        objective = self.optimised
+        return (objective.penalty and self.kl > 0) or (objective.reference and self.temperature != self.heat)
 
-    def pace(self, place: int, steps: int) -> float:
-        """The share of the learning rate at step ``place``, from 0, of ``steps``."""
-        done = place / max(1, steps - 1)
-        return (1 - (1 - self.lr_end) * done) * min(1.0, (place + 1) / max(1, self.warmup))
+    def pace(self, step: int, steps: int) -> float:
+        """The share of the learning rate at step ``step``, from 0, of ``steps``."""
+        done = step / max(1, steps - 1)
+        return (1 - (1 - self.lr_end) * done) * min(1.0, (step + 1) / max(1, self.warmup))
 
     @property
     def knobs(self) -> dict[str, Any]:
@@ -116,12 +116,12 @@ def _blended(samples: list[Sample], replay: list[Sample], recipe: Recipe, rng: r
     taught = [sample for sample in replay if sample.source == "taught"]
     earlier = [sample for sample in replay if sample.source != "taught"] or samples
     new, base = (round(share * recipe.minibatch) for share in (recipe.fresh, recipe.taught if taught else 0.0))
-    weights = [[sample.weight for sample in held] for held in (samples, earlier, taught)]
-    alike = [[replace(sample, weight=1.0) for sample in held] for held in (samples, earlier, taught)]
+    weights = [[sample.weight for sample in group] for group in (samples, earlier, taught)]
+    alike = [[replace(sample, weight=1.0) for sample in group] for group in (samples, earlier, taught)]
     sizes = (new, max(0, recipe.minibatch - new - base), base)
     for _ in range(recipe.steps):
         drawn = zip(alike, weights, sizes, strict=True)
-        yield [sample for held, by, k in drawn if k for sample in rng.choices(held, by, k=k)]
+        yield [sample for group, by, k in drawn if k for sample in rng.choices(group, by, k=k)]
 
 
 def _alike(replay: list[Sample], recipe: Recipe, rng: random.Random) -> list[list[Sample]]:

@@ -13,38 +13,42 @@ KEYS = ("run.training.teacher.lr", "run.training.teacher.")
 @cause(40)
 def broken_teacher(case: Case) -> Cause | None:
     """Report the training after which the teacher's texts hold no task any more, though they did before."""
-    for before, now in zip(case.iterations, case.iterations[1:], strict=False):
-        made = next(case.trained("teacher", now.number), None)
-        if made is None or not before.screened or not now.screened or _share(before) > LEAST:
+    for before, current in zip(case.iterations, case.iterations[1:], strict=False):
+        training = next(case.trained("teacher", current.number), None)
+        if training is None or not before.screened or not current.screened or _share(before) > LEAST:
             continue
         settings = case.changed(*KEYS)
-        same = settings and now.known >= SAME * now.screened > before.known
-        if _share(now) >= MOST or same:
-            return _broken(case, made, before, now)
+        same = settings and current.repeats >= SAME * current.screened > before.repeats
+        if _share(current) >= MOST or same:
+            return _broken(case, training, before, current)
     return None
 
 
-def _share(one: Iteration) -> float:
-    return one.unreadable / max(1, one.screened)
+def _share(iteration: Iteration) -> float:
+    return iteration.unreadable / max(1, iteration.screened)
 
 
-def _broken(case: Case, made: Training, before: Iteration, now: Iteration) -> Cause:
+def _broken(case: Case, training: Training, before: Iteration, current: Iteration) -> Cause:
     settings = case.changed(*KEYS)
     lr = case.value(KEYS[0])
-    if now.unreadable >= MOST * now.screened:
-        what = f"{of(now.screened - now.unreadable, now.screened)} texts hold a task, after "
+    if current.unreadable >= MOST * current.screened:
+        what = f"{of(current.screened - current.unreadable, current.screened)} texts hold a task, after "
         what += f"{of(before.screened - before.unreadable, before.screened)} of {before.teacher}"
     else:
-        what = f"{of(now.known, now.screened)} of its tasks are old ones"
+        what = f"{of(current.repeats, current.screened)} of its tasks are old ones"
     name = "learning rate" if not settings or settings[0].key == KEYS[0] else "training"
-    told = f"the teacher's {name} ruined {made.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
-    loss = [f"loss {made.metrics['loss']:.3g} in its training"] if "loss" in made.metrics else []
-    seen = tuple(
-        Observation(one, checkpoint=made.checkpoint, event=made.requested) for one in [*loss, made.reason] if one
+    conclusion = f"the teacher's {name} ruined {training.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
+    loss = [f"loss {training.metrics['loss']:.3g} in its training"] if "loss" in training.metrics else []
+    evidence = tuple(
+        Observation(text, checkpoint=training.checkpoint, event=training.requested)
+        for text in [*loss, training.reason]
+        if text
     )
-    seen += tuple(now.examples[name] for name in ("malformed", "duplicate", "similar") if name in now.examples)
-    at = max(case.started, made.requested - 1) if made.requested else 0
+    evidence += tuple(
+        current.examples[name] for name in ("malformed", "duplicate", "similar") if name in current.examples
+    )
+    at = max(case.started, training.requested - 1) if training.requested else 0
     mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})
     advice = "" if settings else f"A tenth of its learning rate ({short(lr)}) is the usual remedy."
-    return Cause("broken_teacher", made.iteration, told, seen, mend, advice, settings=settings,
-                 checkpoint=made.checkpoint, event=made.requested, explained=bool(settings))  # fmt: skip
+    return Cause("broken_teacher", training.iteration, conclusion, evidence, mend, advice, settings=settings,
+                 checkpoint=training.checkpoint, event=training.requested, explained=bool(settings))  # fmt: skip

@@ -29,18 +29,21 @@ KEYS = ("run.shuffle_rewards", "run.training.student.lr", "run.training.student.
 @cause(85)
 def decline(case: Case) -> Cause | None:
     """Report that the gate refused every checkpoint, or that the last one is below the base, or no better than it."""
-    made = [t for t in case.trainings if t.role == "student" and t.status != "requested"]
-    refused = [t for t in made if t.status == "rejected"]
-    held = list(case.validations())
-    if len(refused) > 1 and len(refused) == len([t for t in made if t.samples]):
-        told = f"no checkpoint was promoted: {refused[0].reason.partition(';')[0]}"
-        seen = tuple(Observation(one.reason, checkpoint=one.checkpoint, event=one.requested) for one in refused[:3])
-        return _found(case, refused[0].iteration, told, seen, GATE)
-    if case.status != "finished" or len(held) < 2 or held[0].accuracy is None or held[-1].accuracy is None:
+    training = [t for t in case.trainings if t.role == "student" and t.status != "requested"]
+    refused = [t for t in training if t.status == "rejected"]
+    scores = list(case.validations())
+    if len(refused) > 1 and len(refused) == len([t for t in training if t.samples]):
+        conclusion = f"no checkpoint was promoted: {refused[0].reason.partition(';')[0]}"
+        evidence = tuple(
+            Observation(training.reason, checkpoint=training.checkpoint, event=training.requested)
+            for training in refused[:3]
+        )
+        return _cause(case, refused[0].iteration, conclusion, evidence, GATE)
+    if case.status != "finished" or len(scores) < 2 or scores[0].accuracy is None or scores[-1].accuracy is None:
         return None
-    if told := _worse(held[0], held[-1]):
-        seen = (Observation(told, checkpoint=held[-1].checkpoint, event=held[-1].event),)
-        return _found(case, held[-1].iteration, told, seen, KEYS)
+    if conclusion := _worse(scores[0], scores[-1]):
+        evidence = (Observation(conclusion, checkpoint=scores[-1].checkpoint, event=scores[-1].event),)
+        return _cause(case, scores[-1].iteration, conclusion, evidence, KEYS)
     return None
 
 
@@ -56,34 +59,36 @@ def _worse(first: Held, last: Held) -> str:
     return f"{UNLEARNT if after == before else WORSE}{scores}"
 
 
-def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], keys: tuple[str, ...]) -> Cause:
+def _cause(
+    case: Case, iteration: int, conclusion: str, evidence: tuple[Observation, ...], keys: tuple[str, ...]
+) -> Cause:
     settings, few = case.changed(*keys), smaller(case)
-    if settings and not any(FEWER * one.value <= one.other for one in few):
+    if settings and not any(FEWER * setting.value <= setting.other for setting in few):
         few = ()
-    if told.startswith(FLAT) and (far := tuple(one for one in settings if _recipe(one))):
+    if conclusion.startswith(FLAT) and (far := tuple(setting for setting in settings if _recipe(setting))):
         settings, few = far, ()
-        told = f"{_recipe_words(far)}: {told.partition(': ')[2]}"
-        told += f" (in {far[0].source} {' and '.join(short(one.other) for one in far[:NAMED])})"
+        conclusion = f"{_recipe_words(far)}: {conclusion.partition(': ')[2]}"
+        conclusion += f" (in {far[0].source} {' and '.join(short(setting.other) for setting in far[:NAMED])})"
     elif settings:
-        told = f"{told} ({'; '.join(map(str, settings[:2]))})"
-    told += f"; the run is smaller than its profile ({size_words(few)})" if few else ""
-    mend = case.again(settings or few, values=None if settings or few else _other(case, told))
-    step = (seen[0].checkpoint, seen[0].event) if seen else ("", 0)
-    return Cause("decline", iteration, told, seen, mend, "", False, settings, *step)
+        conclusion = f"{conclusion} ({'; '.join(map(str, settings[:2]))})"
+    conclusion += f"; the run is smaller than its profile ({size_words(few)})" if few else ""
+    mend = case.again(settings or few, values=None if settings or few else _other(case, conclusion))
+    step = (evidence[0].checkpoint, evidence[0].event) if evidence else ("", 0)
+    return Cause("decline", iteration, conclusion, evidence, mend, "", False, settings, *step)
 
 
-def _recipe(one: Setting) -> bool:
-    return one.key.startswith("run.training.student.") and far_off(one)
+def _recipe(setting: Setting) -> bool:
+    return setting.key.startswith("run.training.student.") and far_off(setting)
 
 
 def _recipe_words(far: tuple[Setting, ...]) -> str:
-    named = " and ".join(f"{one.key} of {short(one.value)}" for one in far[:NAMED])
+    named = " and ".join(f"{setting.key} of {short(setting.value)}" for setting in far[:NAMED])
     return f"{named} {'trains' if len(far) == 1 else 'train'} nothing"
 
 
-def _other(case: Case, told: str) -> dict[str, Any]:
+def _other(case: Case, conclusion: str) -> dict[str, Any]:
     """A setting to try another value of, where none differs: smaller steps; more tasks where nothing was learned or no
     loss is proven."""
-    if told.startswith(FLAT) or UNPROVEN in told:
+    if conclusion.startswith(FLAT) or UNPROVEN in conclusion:
         return {"run.tasks": 2 * case.config.tasks}
     return {LR: case.value(LR) / 10}

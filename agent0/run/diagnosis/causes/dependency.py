@@ -18,34 +18,36 @@ def dependency(case: Case) -> Cause | None:
         return None
     go_on = case.go_on()
     if away := case.here.get("log"):
-        told = f"the log's server (NATS) is away: {away}"
-        return Cause("dependency", case.iteration, told, (), go_on, "Start it, or correct nats.url.", event=case.last)
-    waits = [one for one in case.waits if not BUDGET.fullmatch(one.dependency)]
+        conclusion = f"the log's server (NATS) is away: {away}"
+        return Cause(
+            "dependency", case.iteration, conclusion, (), go_on, "Start it, or correct nats.url.", event=case.last
+        )
+    waits = [wait for wait in case.waits if not BUDGET.fullmatch(wait.dependency)]
     if not waits or (case.status == "failed" and case.ended != "dependency"):
         return None
-    names = ", ".join(sorted({one.dependency for one in waits}))
-    who = ", ".join(sorted({name for one in waits for name in one.waiting}))
-    said = waits[0].message.removeprefix(f"{waits[0].dependency} is not available. ").rstrip(".")
-    told = f"{names} is away, and {who} waits for it: {said}"
+    names = ", ".join(sorted({wait.dependency for wait in waits}))
+    who = ", ".join(sorted({name for wait in waits for name in wait.waiting}))
+    message = waits[0].message.removeprefix(f"{waits[0].dependency} is not available. ").rstrip(".")
+    conclusion = f"{names} is away, and {who} waits for it: {message}"
     if len(roles := _roles(case)) == 1:
-        told = told.replace("<role>", roles[0])
-    if named := [key for role in roles if (key := f"run.{role}.base_url") not in told]:
-        told += f" ({' and '.join(named)})"
+        conclusion = conclusion.replace("<role>", roles[0])
+    if named := [key for role in roles if (key := f"run.{role}.base_url") not in conclusion]:
+        conclusion += f" ({' and '.join(named)})"
     if case.ended == "dependency":
-        told = f"{told}; the run failed after waiting for run.give_up_after"
-    seen = tuple(Observation(f"since {one.since[:19]}: {one.message}", event=one.event) for one in waits)
+        conclusion = f"{conclusion}; the run failed after waiting for run.give_up_after"
+    evidence = tuple(Observation(f"since {wait.since[:19]}: {wait.message}", event=wait.event) for wait in waits)
     blamed = case.changed("run.student.provider", "run.student.model", "run.student.base_url", "run.teacher.provider",
                           "run.teacher.model", "run.teacher.base_url")  # fmt: skip
-    return Cause("dependency", case.iteration, told, seen, go_on, "It goes on by itself once that is back.",
+    return Cause("dependency", case.iteration, conclusion, evidence, go_on, "It goes on by itself once that is back.",
                  settings=blamed, event=waits[0].event)  # fmt: skip
 
 
 def _roles(case: Case) -> list[str]:
     """The roles whose model server is waited for: those whose address it says, or whose handlers wait for a server."""
-    said = " ".join(one.message for one in case.waits)
+    messages = " ".join(wait.message for wait in case.waits)
     actors = {"student": case.config.student, "teacher": case.config.teacher}
     roots = {role: actor.base_url.rstrip("/").removesuffix("/v1") for role, actor in actors.items()}
-    named = [role for role, root in roots.items() if root and root in said]
-    waiting = {name for one in case.waits for name in one.waiting}
-    asked = [role for role in named if waiting & ASKED_BY[role]]
-    return asked or named
+    named = [role for role, root in roots.items() if root and root in messages]
+    waiting = {name for wait in case.waits for name in wait.waiting}
+    roles = [role for role in named if waiting & ASKED_BY[role]]
+    return roles or named

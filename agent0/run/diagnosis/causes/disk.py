@@ -28,20 +28,22 @@ def disk(case: Case) -> Cause | None:
     free, least = case.here.get("disk_free"), case.here.get("disk_least", 0)
     room = case.here.get("log_left", LEFT)
     if room < LEFT:
-        told = f"the log is full: {room:,} bytes of nats.max_bytes are left, so it stores no more events"
+        conclusion = f"the log is full: {room:,} bytes of nats.max_bytes are left, so it stores no more events"
         advice = "Raise nats.max_bytes (agent0 log init applies it), or archive the log: agent0 events archive PATH"
     elif met or (free is not None and free < least):
         left = "" if free is None else f": {free / (1 << 20):,.0f} MiB are free, a run needs {least / (1 << 20):,.0f}"
-        told = f"the disk is full{left}"
+        conclusion = f"the disk is full{left}"
         advice = "Free disk space first; nothing is lost."
     else:
         return None
-    return Cause("disk", case.iteration, told, met, case.go_on(), advice, event=case.last)
+    return Cause("disk", case.iteration, conclusion, met, case.go_on(), advice, event=case.last)
 
 
 def _met(case: Case) -> tuple[Observation, ...]:
     """What handlers met: waits that stand, and reactions given up."""
-    said: list[Wait | Loss] = [*case.waits, *case.losses]
+    reports: list[Wait | Loss] = [*case.waits, *case.losses]
     return tuple(
-        Observation(one.message, event=one.event) for one in said if any(word in one.message.lower() for word in FULL)
+        Observation(report.message, event=report.event)
+        for report in reports
+        if any(sign in report.message.lower() for sign in FULL)
     )

@@ -21,17 +21,19 @@ def failing(case: Case) -> Cause | None:
         return None
     worst = case.retries[0]
     why = ": ".join(part for part in (worst.error, worst.message.rstrip(".")) if part)
-    told = f"{worst.handler} fails again and again, {worst.tries:,} times so far, on {_what(worst)}: "
-    told += why or "its process ended during it, each time"
-    seen = tuple(
+    conclusion = f"{worst.handler} fails again and again, {worst.tries:,} times so far, on {_what(worst)}: "
+    conclusion += why or "its process ended during it, each time"
+    evidence = tuple(
         Observation(f"a try of {worst.handler} failed", worst.task, worst.attempt, event=seq)
-        for seq in worst.seen[-SHOWN:]
+        for seq in worst.events[-SHOWN:]
     )
     advice = "Mend what the error names first; it is tried again by itself where a process executes the run."
     mend = case.go_on()
     if file := faulty_file(worst.error, worst.message):
-        mend, advice = case.again(at=max(case.started, min(worst.seen, default=1) - 1)), CORRECT.format(file)
-    return Cause("failing", case.iteration, told, seen, mend, advice, worst.most >= SEVERAL, event=worst.event)
+        mend, advice = case.again(at=max(case.started, min(worst.events, default=1) - 1)), CORRECT.format(file)
+    return Cause(
+        "failing", case.iteration, conclusion, evidence, mend, advice, worst.most >= SEVERAL, event=worst.event
+    )
 
 
 def faulty_file(error: str, message: str) -> str:
@@ -43,8 +45,8 @@ def faulty_file(error: str, message: str) -> str:
 
 def named_file(text: str) -> str:
     """The file of a user's that ``text`` names with a line of it; empty where it names none."""
-    found = _FILE.search(text)
-    return found[1] if found else ""
+    match = _FILE.search(text)
+    return match[1] if match else ""
 
 
 def _what(worst: Retry) -> str:

@@ -12,25 +12,35 @@ FEW = 8
 @cause(59)
 def few_items(case: Case) -> Cause | None:
     """Report a validation of fewer than ``FEW`` items after which no checkpoint is better than the base."""
-    held = list(case.validations())
-    made = [t for t in case.trainings if t.role == "student" and t.samples and t.status != "requested"]
-    if len(held) < 2 or not made or not 0 < held[0].n < FEW:
+    scores = list(case.validations())
+    trained = [t for t in case.trainings if t.role == "student" and t.samples and t.status != "requested"]
+    if len(scores) < 2 or not trained or not 0 < scores[0].n < FEW:
         return None
-    refused = all(t.status == "rejected" for t in made)
-    if not refused and not _no_better(held[0], held[-1]):
+    refused = all(t.status == "rejected" for t in trained)
+    if not refused and not _no_better(scores[0], scores[-1]):
         return None
-    settings = tuple(one for one in case.changed(KEY) if (one.other or 0) > held[0].n)
-    items = "1 item" if held[0].n == 1 else f"{held[0].n} items"
-    told = f"the validation set is too small: {items} cannot tell one checkpoint from another "
-    told += f"({blamed(case, settings, KEY)})"
-    seen = tuple(
-        Observation(f"{one.accuracy or 0.0:.3f} of {one.n}", checkpoint=one.checkpoint, event=one.event)
-        for one in held[:3]
+    settings = tuple(setting for setting in case.changed(KEY) if (setting.other or 0) > scores[0].n)
+    items = "1 item" if scores[0].n == 1 else f"{scores[0].n} items"
+    conclusion = f"the validation set is too small: {items} cannot tell one checkpoint from another "
+    conclusion += f"({blamed(case, settings, KEY)})"
+    evidence = tuple(
+        Observation(f"{score.accuracy or 0.0:.3f} of {score.n}", checkpoint=score.checkpoint, event=score.event)
+        for score in scores[:3]
     )
     usual = None if settings else {KEY: EvaluationConfig.model_fields["validation"].default}
     mend = case.again(settings, values=usual)
-    return Cause("few_items", made[0].iteration, told, seen, mend, "", False, settings, held[1].checkpoint,
-                 held[1].event)  # fmt: skip
+    return Cause(
+        "few_items",
+        trained[0].iteration,
+        conclusion,
+        evidence,
+        mend,
+        "",
+        False,
+        settings,
+        scores[1].checkpoint,
+        scores[1].event,
+    )
 
 
 def _no_better(first: Held, last: Held) -> bool:

@@ -21,17 +21,21 @@ MUCH = 0.05
 def given_up(case: Case) -> Cause | None:
     """Report the reaction that was given up most often, where the run failed of it, waits for a person, or lost more
     than a few attempts."""
-    lost = sum(one.count for one in case.losses if one.handler in COSTLY)
-    attempts = max(1, sum(one.attempts for one in case.iterations))
-    stops = case.ended == "given_up" or any(one.waits for one in case.losses)
-    untrained = [one for one in case.losses if one.handler in ("train_checkpoint", "evaluate_checkpoint")]
+    lost = sum(loss.count for loss in case.losses if loss.handler in COSTLY)
+    attempts = max(1, sum(iteration.attempts for iteration in case.iterations))
+    stops = case.ended == "given_up" or any(loss.waits for loss in case.losses)
+    untrained = [loss for loss in case.losses if loss.handler in ("train_checkpoint", "evaluate_checkpoint")]
     if not case.losses or not (stops or untrained or lost > MUCH * attempts):
         return None
-    worst = max(untrained or case.losses, key=lambda one: (one.count, -one.event))
-    told = f"{worst.handler} was given up {worst.count} times: {worst.error}: {worst.message.rstrip('.')}"
-    seen = tuple(Observation(_seen(one), one.task, one.attempt, event=one.event) for one in case.losses[:3])
+    worst = max(untrained or case.losses, key=lambda loss: (loss.count, -loss.event))
+    conclusion = f"{worst.handler} was given up {worst.count} times: {worst.error}: {worst.message.rstrip('.')}"
+    evidence = tuple(
+        Observation(_description(loss), loss.task, loss.attempt, event=loss.event) for loss in case.losses[:3]
+    )
     mend, advice = _mended(case, worst)
-    return Cause("given_up", worst.iteration, told, seen, mend, advice, stops or bool(untrained), event=worst.event)
+    return Cause(
+        "given_up", worst.iteration, conclusion, evidence, mend, advice, stops or bool(untrained), event=worst.event
+    )
 
 
 def _mended(case: Case, worst: Loss) -> tuple[str, str]:
@@ -50,8 +54,8 @@ def _mended(case: Case, worst: Loss) -> tuple[str, str]:
     return case.again(at=at, values=values), advice
 
 
-def _seen(one: Loss) -> str:
-    return f"{one.handler} was given up {one.count} times, at last after: {one.error}: {one.message}"
+def _description(loss: Loss) -> str:
+    return f"{loss.handler} was given up {loss.count} times, at last after: {loss.error}: {loss.message}"
 
 
 def _before(case: Case, loss: Loss) -> int:

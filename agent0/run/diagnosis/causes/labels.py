@@ -16,22 +16,22 @@ def labels(case: Case) -> Cause | None:
     """Report the first iteration whose answers, as the student is trained on them, are mostly wrong."""
     plan = case.config
     majority = learns_from_majority(plan)
-    for one in case.iterations:
-        if one.decided < ENOUGH:
+    for iteration in case.iterations:
+        if iteration.decided < ENOUGH:
             continue
-        share = one.measures.get("label_accuracy") if plan.attempts > 1 else one.right / one.decided
+        share = iteration.measures.get("label_accuracy") if plan.attempts > 1 else iteration.right / iteration.decided
         if majority and share is not None and share < LOWEST:
             what = f"the majority's answers are labels, and {1 - share:.0%} of them are wrong"
-            return _found(case, one.number, what, one.examples.get("wrong"))
-        if plan.training.student.leak >= LOWEST and one.wrong:
-            what = f"wrong answers are trained on: {of(one.wrong, one.decided)} are wrong"
-            return _found(case, one.number, what, None)
+            return _cause(case, iteration.number, what, iteration.examples.get("wrong"))
+        if plan.training.student.leak >= LOWEST and iteration.wrong:
+            what = f"wrong answers are trained on: {of(iteration.wrong, iteration.decided)} are wrong"
+            return _cause(case, iteration.number, what, None)
     return None
 
 
-def _found(case: Case, iteration: int, what: str, example: Observation | None) -> Cause:
+def _cause(case: Case, iteration: int, what: str, example: Observation | None) -> Cause:
     settings = case.changed(*KEYS)
-    told = f"{what} ({blamed(case, settings, 'run.training.student.verdicts', 'run.verification.unchecked')})"
-    seen = (example,) if example else ()
+    conclusion = f"{what} ({blamed(case, settings, 'run.training.student.verdicts', 'run.verification.unchecked')})"
+    evidence = (example,) if example else ()
     mend = case.again(settings) if settings else case.again(values={"run.training.student.verdicts": "verified"})
-    return Cause("labels", iteration, told, seen, mend, settings=settings)
+    return Cause("labels", iteration, conclusion, evidence, mend, settings=settings)

@@ -9,17 +9,19 @@ KEYS = ("run.training.student.enabled", "run.training.student.every", "run.train
 @cause(88)
 def not_trained(case: Case) -> Cause | None:
     """Report a finished run that trained no student, where its settings forbid it and others do not."""
-    settings = tuple(one for one in case.changed(*KEYS) if _forbids(case, one))
+    settings = tuple(setting for setting in case.changed(*KEYS) if _forbids(case, setting))
     if case.status != "finished" or not settings or any(t.role == "student" for t in case.trainings):
         return None
-    attempts = sum(one.attempts for one in case.iterations)
-    told = f"the student was not trained, though it made {attempts:,} attempts ({settings[0]})"
-    seen = (Observation("no training of the student was asked for", event=case.started),)
+    attempts = sum(iteration.attempts for iteration in case.iterations)
+    conclusion = f"the student was not trained, though it made {attempts:,} attempts ({settings[0]})"
+    evidence = (Observation("no training of the student was asked for", event=case.started),)
     advice = "Nothing is to be mended where this run is a control."
-    return Cause("not_trained", NEVER, told, seen, case.again(settings), advice, False, settings, event=case.started)
+    return Cause(
+        "not_trained", NEVER, conclusion, evidence, case.again(settings), advice, False, settings, event=case.started
+    )
 
 
-def _forbids(case: Case, one: Setting) -> bool:
+def _forbids(case: Case, setting: Setting) -> bool:
     """Whether the setting by itself leaves the student untrained in every iteration."""
     plan = case.config.training
     forbidden = {
@@ -27,4 +29,4 @@ def _forbids(case: Case, one: Setting) -> bool:
         KEYS[1]: plan.student.every > case.config.iterations,
         KEYS[2]: plan.schedule == "teacher" or (plan.schedule == "alternate" and case.config.iterations == 1),
     }
-    return forbidden.get(one.key, False)
+    return forbidden.get(setting.key, False)

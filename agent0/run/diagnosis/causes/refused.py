@@ -30,32 +30,36 @@ KNOWN = {"known": ("similar", "duplicate"), "repeated": ("duplicate",)}
 @cause(60)
 def refused(case: Case) -> Cause | None:
     """Report the first iteration in which hardly a task was accepted, for a reason other than that it is no task."""
-    for one in case.iterations:
-        if one.screened and one.accepted <= FEW * one.screened and one.unreadable < MANY * one.screened:
-            counts = {reason: _count(one, reason) for reason in REASONS}
+    for iteration in case.iterations:
+        if (
+            iteration.screened
+            and iteration.accepted <= FEW * iteration.screened
+            and iteration.unreadable < MANY * iteration.screened
+        ):
+            counts = {reason: _count(iteration, reason) for reason in REASONS}
             worst = max(counts, key=lambda reason: counts[reason])
-            if counts[worst] >= MANY * one.screened or not one.accepted:
-                return _found(case, one, worst, counts[worst])
+            if counts[worst] >= MANY * iteration.screened or not iteration.accepted:
+                return _cause(case, iteration, worst, counts[worst])
     return None
 
 
-def _count(one: Iteration, reason: str) -> int:
+def _count(iteration: Iteration, reason: str) -> int:
     """Tasks refused for ``reason``; those that were there before are the teacher's doing where they are the most."""
-    same = one.refused.get("duplicate", 0)
+    same = iteration.refused.get("duplicate", 0)
     if reason in ("known", "repeated"):
-        return one.known if (reason == "repeated") == (2 * same > one.known) else 0
-    return one.refused.get(reason, 0)
+        return iteration.repeats if (reason == "repeated") == (2 * same > iteration.repeats) else 0
+    return iteration.refused.get(reason, 0)
 
 
-def _found(case: Case, one: Iteration, reason: str, count: int) -> Cause:
-    words, keys = REASONS[reason]
+def _cause(case: Case, iteration: Iteration, reason: str, count: int) -> Cause:
+    wording, keys = REASONS[reason]
     settings = case.changed(*keys)
     plain = "run.curriculum.families" if reason == "repeated" and case.config.teacher.temperature else keys[0]
-    told = f"{words.format(of(count, one.screened))} ({blamed(case, settings, plain)})"
-    told = told if reason in KNOWN else f"screening refuses nearly all tasks: {told}"
+    conclusion = f"{wording.format(of(count, iteration.screened))} ({blamed(case, settings, plain)})"
+    conclusion = conclusion if reason in KNOWN else f"screening refuses nearly all tasks: {conclusion}"
     names = KNOWN.get(reason, (reason,))
-    seen = tuple(one.examples[name] for name in names if name in one.examples)
-    mend = case.again(settings) if settings else f"agent0 task list {case.run} --iteration {one.number}"
+    evidence = tuple(iteration.examples[name] for name in names if name in iteration.examples)
+    mend = case.again(settings) if settings else f"agent0 task list {case.run} --iteration {iteration.number}"
     advice = "" if settings else "More families or levels (run.curriculum) have more different tasks."
-    return Cause("refused", one.number, told, seen, mend, advice, settings=settings,
-                 fatal=not case.recovered(one.number))  # fmt: skip
+    return Cause("refused", iteration.number, conclusion, evidence, mend, advice, settings=settings,
+                 fatal=not case.recovered(iteration.number))  # fmt: skip

@@ -17,26 +17,30 @@ FEW, ENOUGH = 0.1, 8
 @cause(45)
 def sampling(case: Case) -> Cause | None:
     """Report a temperature (or top_p) with which the base itself writes nothing that can be read, or repeats itself."""
-    for one in case.iterations:
-        first = one is case.iterations[0]
-        if first and one.screened and one.unreadable >= BAD * one.screened and _hot(case, "teacher"):
-            share = f"{of(one.screened - one.unreadable, one.screened)} texts hold a task"
-            return _found(case, one, "teacher", share, "malformed")
-        silent = one.attempts and one.attempts - one.answered >= BAD * one.attempts
-        astray = one.decided >= ENOUGH and one.right <= FEW * one.decided
+    for iteration in case.iterations:
+        first = iteration is case.iterations[0]
+        if first and iteration.screened and iteration.unreadable >= BAD * iteration.screened and _hot(case, "teacher"):
+            share = f"{of(iteration.screened - iteration.unreadable, iteration.screened)} texts hold a task"
+            return _cause(case, iteration, "teacher", share, "malformed")
+        silent = iteration.attempts and iteration.attempts - iteration.answered >= BAD * iteration.attempts
+        astray = iteration.decided >= ENOUGH and iteration.right <= FEW * iteration.decided
         if first and (silent or astray) and _hot(case, "student"):
-            share = f"{of(one.answered, one.attempts)} attempts give an answer, {one.right:,} a right one"
-            return _found(case, one, "student", share, "end:length", "end:no_answer", "wrong")
-        if _repeats(case, one):
-            share = f"at {of(one.alike, one.repeated)} tasks all attempts give the same answer, so none teaches"
+            share = (
+                f"{of(iteration.answered, iteration.attempts)} attempts give an answer, {iteration.right:,} a right one"
+            )
+            return _cause(case, iteration, "student", share, "end:length", "end:no_answer", "wrong")
+        if _repeats(case, iteration):
+            share = (
+                f"at {of(iteration.alike, iteration.repeated)} tasks all attempts give the same answer, so none teaches"
+            )
             narrow = case.config.student.temperature > COLD
-            return _found(case, one, "student", share, key="top_p" if narrow else "temperature")
+            return _cause(case, iteration, "student", share, key="top_p" if narrow else "temperature")
     return None
 
 
-def _repeats(case: Case, one: Iteration) -> bool:
+def _repeats(case: Case, iteration: Iteration) -> bool:
     cold = case.config.student.temperature <= COLD or case.config.student.top_p <= NARROW
-    return cold and 0 < ALIKE * one.repeated <= one.alike and one.mixed <= FEW * one.repeated
+    return cold and 0 < ALIKE * iteration.repeated <= iteration.alike and iteration.mixed <= FEW * iteration.repeated
 
 
 def _hot(case: Case, role: str) -> bool:
@@ -46,11 +50,22 @@ def _hot(case: Case, role: str) -> bool:
     return actor.temperature > HOT or bool(sampled and actor.temperature > 1 and not longer)
 
 
-def _found(case: Case, one: Iteration, role: str, share: str, *examples: str, key: str = "temperature") -> Cause:
-    words, key = key, f"run.{role}.{key}"
+def _cause(case: Case, iteration: Iteration, role: str, share: str, *examples: str, key: str = "temperature") -> Cause:
+    option, key = key, f"run.{role}.{key}"
     settings = case.changed(key, f"run.{role}.top_p")
-    told = f"the {role}'s {words}: {share} ({blamed(case, settings, key)})"
-    seen: tuple[Observation, ...] = tuple(one.examples[name] for name in examples if name in one.examples)
+    conclusion = f"the {role}'s {option}: {share} ({blamed(case, settings, key)})"
+    evidence: tuple[Observation, ...] = tuple(
+        iteration.examples[name] for name in examples if name in iteration.examples
+    )
     mend = case.again(settings) if settings else case.again(values={key: 1.0})
-    return Cause("sampling", one.number, told, seen, mend, settings=settings, checkpoint=getattr(one, role),
-                 fatal=not case.recovered(one.number), explained=bool(settings))  # fmt: skip
+    return Cause(
+        "sampling",
+        iteration.number,
+        conclusion,
+        evidence,
+        mend,
+        settings=settings,
+        checkpoint=getattr(iteration, role),
+        fatal=not case.recovered(iteration.number),
+        explained=bool(settings),
+    )

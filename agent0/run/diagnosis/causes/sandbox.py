@@ -18,18 +18,18 @@ SHARE, LEAST = 0.3, 2
 @cause(50)
 def sandbox(case: Case) -> Cause | None:
     """Report the first iteration in which many tool calls ended at a limit of the sandbox."""
-    for one in case.iterations:
-        calls = sum(one.calls.values())
-        ended = {state: one.calls[state] for state in LIMITS if one.calls.get(state)}
+    for iteration in case.iterations:
+        calls = sum(iteration.calls.values())
+        ended = {state: iteration.calls[state] for state in LIMITS if iteration.calls.get(state)}
         if not ended or sum(ended.values()) < max(LEAST, SHARE * calls):
             continue
         worst = max(ended, key=lambda state: ended[state])
-        name, words = LIMITS[worst]
-        told = f"the sandbox is too small: {of(ended[worst], calls)} tool calls {words}"
-        told += f" (sandbox.{name})" if name else ""
-        seen = tuple(one.examples[key] for key in (f"call:{worst}",) if key in one.examples)
+        name, wording = LIMITS[worst]
+        conclusion = f"the sandbox is too small: {of(ended[worst], calls)} tool calls {wording}"
+        conclusion += f" (sandbox.{name})" if name else ""
+        evidence = tuple(iteration.examples[key] for key in (f"call:{worst}",) if key in iteration.examples)
         limit = max(DEFAULTS[name], case.here.get("sandbox", {}).get(name, 0)) if name else 0
         mend = (f"AGENT0_SANDBOX__{name.upper()}={limit:g} " if name else "") + case.again()
         advice = "Limits of the sandbox are no part of a run: give them to each process that executes it."
-        return Cause("sandbox", one.number, told, seen, mend, advice)
+        return Cause("sandbox", iteration.number, conclusion, evidence, mend, advice)
     return None

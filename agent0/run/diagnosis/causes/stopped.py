@@ -14,18 +14,18 @@ def stopped(case: Case) -> Cause | None:
     why = f": {case.reason.rstrip('.')}" if case.reason else " by hand"
     idle = case.here.get("idle_s", 0.0)
     go_on = case.go_on()
-    seen = (Observation("its last event", event=case.last),)
+    evidence = (Observation("its last event", event=case.last),)
     match case.status:
         case "paused":
-            return Cause("stopped", case.iteration, f"the run was paused{why}", seen, go_on, event=case.last)
+            return Cause("stopped", case.iteration, f"the run was paused{why}", evidence, go_on, event=case.last)
         case "cancelled":
-            return Cause("stopped", case.iteration, f"the run was cancelled{why}", seen, event=case.last)
+            return Cause("stopped", case.iteration, f"the run was cancelled{why}", evidence, event=case.last)
         case "failed":
-            return Cause("stopped", case.iteration, f"the run failed{why}", seen, go_on, event=case.last)
+            return Cause("stopped", case.iteration, f"the run failed{why}", evidence, go_on, event=case.last)
         case "running" if case.here.get("carried") is False:
-            told = "the run is stopped: no process executes it"
-            return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
+            conclusion = "the run is stopped: no process executes it"
+            return Cause("stopped", case.iteration, conclusion, evidence, go_on, event=case.last)
         case "running" if idle >= IDLE_S and not case.here.get("carried"):
-            told = f"nobody seems to carry the run: its last event is {idle / 60:,.0f} minutes old"
-            return Cause("stopped", case.iteration, told, seen, go_on, event=case.last)
+            conclusion = f"nobody seems to carry the run: its last event is {idle / 60:,.0f} minutes old"
+            return Cause("stopped", case.iteration, conclusion, evidence, go_on, event=case.last)
     return None

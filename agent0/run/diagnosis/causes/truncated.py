@@ -13,16 +13,19 @@ ENDS = {"length": "max_tokens", "turn_limit": "max_turns", "budget": "max_calls"
 @cause(52)
 def truncated(case: Case) -> Cause | None:
     """Report the first iteration in which half of the teacher's texts or of the student's attempts were cut off."""
-    for one in case.iterations:
-        if one.screened and one.cut_off >= BAD * one.screened:
-            share = f"{of(one.cut_off, one.screened)} texts of the teacher are cut off at their limit of tokens"
-            return _found(case, one, "teacher", "max_tokens", share, "malformed")
+    for iteration in case.iterations:
+        if iteration.screened and iteration.cut_off >= BAD * iteration.screened:
+            share = (
+                f"{of(iteration.cut_off, iteration.screened)} texts of the teacher are cut off at their limit of tokens"
+            )
+            return _cause(case, iteration, "teacher", "max_tokens", share, "malformed")
         for end, limit in ENDS.items():
-            if one.attempts and one.ends.get(end, 0) >= _least(case, end, limit) * one.attempts:
-                words = limit.removeprefix("max_")
-                share = f"{of(one.ends[end], one.attempts)} attempts are truncated at their limit of {words}"
+            if iteration.attempts and iteration.ends.get(end, 0) >= _least(case, end, limit) * iteration.attempts:
+                limit_name = limit.removeprefix("max_")
+                cut = of(iteration.ends[end], iteration.attempts)
+                share = f"{cut} attempts are truncated at their limit of {limit_name}"
                 share += ", since nobody calls a tool and answers in one turn" if _single(case, limit) else ""
-                return _found(case, one, "student", limit, share, f"end:{end}")
+                return _cause(case, iteration, "student", limit, share, f"end:{end}")
     return None
 
 
@@ -37,11 +40,20 @@ def _single(case: Case, limit: str) -> bool:
     return limit == "max_turns" and case.config.student.max_turns == 1 and bool(case.config.student.tools)
 
 
-def _found(case: Case, one: Iteration, role: str, limit: str, share: str, example: str) -> Cause:
+def _cause(case: Case, iteration: Iteration, role: str, limit: str, share: str, example: str) -> Cause:
     key = f"run.{role}.{limit}"
     settings = case.changed(key)
-    told = f"{share} ({blamed(case, settings, key)})"
-    seen = tuple(one.examples[name] for name in (example,) if name in one.examples)
+    conclusion = f"{share} ({blamed(case, settings, key)})"
+    evidence = tuple(iteration.examples[name] for name in (example,) if name in iteration.examples)
     mend = case.again(settings) if settings else case.again(values={key: 4 * max(1, case.value(key))})
-    return Cause("truncated", one.number, told, seen, mend, settings=settings, checkpoint=getattr(one, role),
-                 fatal=not case.recovered(one.number), explained=bool(settings))  # fmt: skip
+    return Cause(
+        "truncated",
+        iteration.number,
+        conclusion,
+        evidence,
+        mend,
+        settings=settings,
+        checkpoint=getattr(iteration, role),
+        fatal=not case.recovered(iteration.number),
+        explained=bool(settings),
+    )

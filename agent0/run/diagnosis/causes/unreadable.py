@@ -10,18 +10,28 @@ KEYS = ("run.teacher.", "run.curriculum.domains", "run.curriculum.families")
 @cause(53)
 def unreadable(case: Case) -> Cause | None:
     """Report the first iteration in which half of the teacher's texts hold no task."""
-    for one in case.iterations:
-        if not one.screened or one.unreadable < BAD * one.screened:
+    for iteration in case.iterations:
+        if not iteration.screened or iteration.unreadable < BAD * iteration.screened:
             continue
         settings = case.changed(*KEYS)
         actor = case.config.teacher
-        told = f"the teacher's tasks are unreadable: {of(one.unreadable, one.screened)} texts hold no task "
-        told += f"({blamed(case, settings, 'run.teacher.provider', 'run.teacher.prompts')})"
-        seen = tuple(one.examples[key] for key in ("malformed",) if key in one.examples)
+        conclusion = (
+            f"the teacher's tasks are unreadable: {of(iteration.unreadable, iteration.screened)} texts hold no task "
+        )
+        conclusion += f"({blamed(case, settings, 'run.teacher.provider', 'run.teacher.prompts')})"
+        evidence = tuple(iteration.examples[key] for key in ("malformed",) if key in iteration.examples)
         served = actor.provider in ("ollama", "openai") and not actor.json_schema
         mend = case.again(settings)
         if not settings:
             mend = case.again(values={"run.teacher.json_schema": True}) if served else f"agent0 task list {case.run}"
-        return Cause("unreadable", one.number, told, seen, mend, settings=settings, checkpoint=one.teacher,
-                     fatal=not case.recovered(one.number))  # fmt: skip
+        return Cause(
+            "unreadable",
+            iteration.number,
+            conclusion,
+            evidence,
+            mend,
+            settings=settings,
+            checkpoint=iteration.teacher,
+            fatal=not case.recovered(iteration.number),
+        )
     return None

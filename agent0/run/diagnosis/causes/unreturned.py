@@ -8,15 +8,15 @@ from agent0.run.diagnosis.causes.failing import CORRECT, named_file
 @cause(24)
 def unreturned(case: Case) -> Cause | None:
     """Report in which declaration of a user's file the process of a running run stands, or stood when it ended."""
-    found = case.here.get("user_code")
-    if case.status != "running" or not found or found["ended"] is case.here.get("carried"):
+    stand = case.here.get("user_code")
+    if case.status != "running" or not stand or stand["ended"] is case.here.get("carried"):
         return None
-    told = f"{found['place']}, {'did' if found['ended'] else 'does'} not come back: "
-    told += f"the run stands still there, for {found['seconds']:.0f} s so far"
-    if found["ended"]:
-        told = told.partition(": ")[0] + f", so its process ended after {found['seconds']:.0f} s"
-    seen = (Observation("the last event before it", event=case.last),)
+    conclusion = f"{stand['place']}, {'did' if stand['ended'] else 'does'} not come back: "
+    conclusion += f"the run stands still there, for {stand['seconds']:.0f} s so far"
+    if stand["ended"]:
+        conclusion = conclusion.partition(": ")[0] + f", so its process ended after {stand['seconds']:.0f} s"
+    evidence = (Observation("the last event before it", event=case.last),)
     advice = (
-        CORRECT.format(named_file(found["place"]) or "the file") + " Stop a run that still stands there with Ctrl-C."
+        CORRECT.format(named_file(stand["place"]) or "the file") + " Stop a run that still stands there with Ctrl-C."
     )
-    return Cause("unreturned", case.iteration, told, seen, case.again(at=case.last), advice, event=case.last)
+    return Cause("unreturned", case.iteration, conclusion, evidence, case.again(at=case.last), advice, event=case.last)

@@ -20,20 +20,24 @@ UNSCORED = ("run.rewards.", "run.verification.")
 @cause(65)
 def untrainable(case: Case) -> Cause | None:
     """Report the first training of the student that left out all attempts for what they lack."""
-    for made in case.trainings:
-        worst = max(made.skipped, key=lambda name: made.skipped[name], default="")
-        if made.role == "student" and made.status == "unchanged" and (worst in WHY or worst not in KNOWN):
+    for training in case.trainings:
+        worst = max(training.skipped, key=lambda name: training.skipped[name], default="")
+        if training.role == "student" and training.status == "unchanged" and (worst in WHY or worst not in KNOWN):
             settings = case.changed(*(UNSCORED if worst == "unscored" else ()), *KEYS)
             why = WHY.get(worst, worst)
-            told = f"the student's attempts cannot be trained on: {made.skipped[worst]:,} of them since {why} "
-            told += f"({blamed(case, settings, KEYS[0])})"
-            seen = (
-                Observation(f"left out: {left_out(made.skipped)}", checkpoint=made.checkpoint, event=made.requested),
+            conclusion = (
+                f"the student's attempts cannot be trained on: {training.skipped[worst]:,} of them since {why} "
+            )
+            conclusion += f"({blamed(case, settings, KEYS[0])})"
+            evidence = (
+                Observation(
+                    f"left out: {left_out(training.skipped)}", checkpoint=training.checkpoint, event=training.requested
+                ),
             )
             mend = case.again(settings) if settings else "agent0 doctor"
-            fatal = not case.recovered(made.iteration)
-            step = made.checkpoint, made.requested
-            return Cause("untrainable", made.iteration, told, seen, mend, "", fatal, settings, *step)
+            fatal = not case.recovered(training.iteration)
+            step = training.checkpoint, training.requested
+            return Cause("untrainable", training.iteration, conclusion, evidence, mend, "", fatal, settings, *step)
     return None
 
 

@@ -18,31 +18,32 @@ KEYS = ("run.verification.", "run.curriculum.families")
 @cause(55)
 def verifier(case: Case) -> Cause | None:
     """Report the first iteration, or the first evaluation, whose verdicts say little."""
-    for one in case.iterations:
-        if found := _seen(one):
-            told, example = found
-            told += _whose(case, one)
-            seen = tuple(one.examples[key] for key in (example,) if key in one.examples)
-            return _found(case, one.number, told, seen, plugin=bool(one.foreign))
+    for iteration in case.iterations:
+        if fault := _fault(iteration):
+            conclusion, example = fault
+            conclusion += _whose(case, iteration)
+            evidence = tuple(iteration.examples[key] for key in (example,) if key in iteration.examples)
+            return _cause(case, iteration.number, conclusion, evidence, plugin=bool(iteration.foreign))
     if (never := _never(case)) is not None:
         return never
-    held: Held | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
-    if held is None:
+    evaluation: Held | None = next((h for h in case.scores if h.n and h.undecided >= UNDECIDED * h.n), None)
+    if evaluation is None:
         return None
-    told = f"the verifier cannot decide: {of(held.undecided, held.n)} items of {held.evaluation} are undecided"
-    return _found(case, held.iteration, told, ())
+    share = of(evaluation.undecided, evaluation.n)
+    conclusion = f"the verifier cannot decide: {share} items of {evaluation.evaluation} are undecided"
+    return _cause(case, evaluation.iteration, conclusion, ())
 
 
 def _never(case: Case) -> Cause | None:
     """A verifier of a plugin that called nothing right in the whole run."""
     for first in case.iterations:
         for name in first.foreign:
-            said = [one.foreign.get(name, (0, 0)) for one in case.iterations]
-            wrong = sum(no for _, no in said)
-            if wrong >= ENOUGH and not any(yes for yes, _ in said):
-                told = f"the verifier calls every answer wrong, {wrong:,} of {wrong:,}{_whose(case, first)}"
-                seen = tuple(first.examples[key] for key in ("wrong",) if key in first.examples)
-                return _found(case, first.number, told, seen, plugin=True)
+            counts = [iteration.foreign.get(name, (0, 0)) for iteration in case.iterations]
+            wrong = sum(no for _, no in counts)
+            if wrong >= ENOUGH and not any(yes for yes, _ in counts):
+                conclusion = f"the verifier calls every answer wrong, {wrong:,} of {wrong:,}{_whose(case, first)}"
+                evidence = tuple(first.examples[key] for key in ("wrong",) if key in first.examples)
+                return _cause(case, first.number, conclusion, evidence, plugin=True)
     return None
 
 
@@ -56,25 +57,27 @@ def _without(case: Case) -> tuple[str, str]:
     return plain, f"That is without {files}. To keep it, correct it, then: {case.again()}"
 
 
-def _whose(case: Case, one: Iteration) -> str:
+def _whose(case: Case, iteration: Iteration) -> str:
     """Which verifiers are not of Agent0 itself, and the files that may hold them."""
-    if not one.foreign:
+    if not iteration.foreign:
         return ""
     files = " or ".join(f"{name}.py" for name in case.config.plugins) or "an installed one"
-    return f" (verifier {', '.join(sorted(one.foreign))} of plugin {files})"
+    return f" (verifier {', '.join(sorted(iteration.foreign))} of plugin {files})"
 
 
-def _seen(one: Iteration) -> tuple[str, str] | None:
-    judged, measures = one.decided + one.undecided, one.measures
-    if one.undecided and one.undecided >= UNDECIDED * judged:
-        return f"the verifier cannot decide: {of(one.undecided, judged)} verdicts are undecided", "undecided"
-    if one.overrated and one.overrated >= LEAK * one.right:
-        told = f"the verifier is too lenient: {of(one.overrated, one.right)} answers that it calls right are wrong"
-        return f"{told} by what their tasks' families compute", "overrated"
-    if one.misjudged and one.misjudged >= MISJUDGED * one.wrong:
-        told = f"the verifier is broken: {of(one.misjudged, one.wrong)} answers that it calls wrong are what it expects"
-        told = told.replace("what it expects", "right") if one.foreign else told
-        return told, "misjudged"
+def _fault(iteration: Iteration) -> tuple[str, str] | None:
+    judged, measures = iteration.decided + iteration.undecided, iteration.measures
+    if iteration.undecided and iteration.undecided >= UNDECIDED * judged:
+        return f"the verifier cannot decide: {of(iteration.undecided, judged)} verdicts are undecided", "undecided"
+    if iteration.overrated and iteration.overrated >= LEAK * iteration.right:
+        share = of(iteration.overrated, iteration.right)
+        conclusion = f"the verifier is too lenient: {share} answers that it calls right are wrong"
+        return f"{conclusion} by what their tasks' families compute", "overrated"
+    if iteration.misjudged and iteration.misjudged >= MISJUDGED * iteration.wrong:
+        share = of(iteration.misjudged, iteration.wrong)
+        conclusion = f"the verifier is broken: {share} answers that it calls wrong are what it expects"
+        conclusion = conclusion.replace("what it expects", "right") if iteration.foreign else conclusion
+        return conclusion, "misjudged"
     if faults := measures.get("verifier_faults", 0.0):
         return f"the verifier is broken: it misjudges {faults:.0%} of the answers that are known", "wrong"
     if (leaked := measures.get("gate_wrong", 0.0)) >= LEAK:
@@ -84,14 +87,16 @@ def _seen(one: Iteration) -> tuple[str, str] | None:
     return None
 
 
-def _found(case: Case, iteration: int, told: str, seen: tuple[Observation, ...], *, plugin: bool = False) -> Cause:
+def _cause(
+    case: Case, iteration: int, conclusion: str, evidence: tuple[Observation, ...], *, plugin: bool = False
+) -> Cause:
     if plugin:
         mend, advice = _without(case)
-        return Cause("verifier", iteration, told, seen, mend, advice, explained=True)
+        return Cause("verifier", iteration, conclusion, evidence, mend, advice, explained=True)
     keys = (*KEYS, "run.training.student.leak", "run.training.student.verdicts")
     settings = case.changed(*keys)
     if settings:
-        told = f"{told} ({'; '.join(map(str, settings[:2]))})"
+        conclusion = f"{conclusion} ({'; '.join(map(str, settings[:2]))})"
     mend = case.again(settings) if settings else f"agent0 experiment reverify {case.run}"
     advice = "" if settings else "Judge single answers: agent0 verify; reverify judges the whole run again."
-    return Cause("verifier", iteration, told, seen, mend, advice, settings=settings)
+    return Cause("verifier", iteration, conclusion, evidence, mend, advice, settings=settings)

@@ -13,22 +13,31 @@ def wrong_reward(case: Case) -> Cause | None:
     ones. Rewards that are shuffled on purpose say nothing of their parts."""
     if case.config.shuffle_rewards:
         return None
-    found = [one for one in case.part_means if min(one.attempts) >= ENOUGH and one.wrong > one.right]
-    found = [one for one in found if one.total_wrong >= one.total_right]
-    if not found:
+    parts = [part for part in case.part_means if min(part.attempts) >= ENOUGH and part.wrong > part.right]
+    parts = [part for part in parts if part.total_wrong >= part.total_right]
+    if not parts:
         return None
-    worst = max(found, key=lambda one: one.wrong - one.right)
+    worst = max(parts, key=lambda part: part.wrong - part.right)
     key = f"{WEIGHTS}{worst.part}"
-    settings = tuple(one for one in case.changed(key) if one.key == key)
+    settings = tuple(setting for setting in case.changed(key) if setting.key == key)
     whose = f" of plugin {worst.file}" if worst.file else ""
-    told = f"the reward {worst.part}{whose} pays wrong answers more than right ones: {_means(worst)}"
-    told += f" ({settings[0]})" if settings else ""
+    conclusion = f"the reward {worst.part}{whose} pays wrong answers more than right ones: {_means(worst)}"
+    conclusion += f" ({settings[0]})" if settings else ""
     mend = case.again(settings) if settings else case.again(values={key: 0})
     advice = f"That leaves it out. To keep it, correct {worst.file} and fork without that --set." if worst.file else ""
-    seen = (Observation(f"wrong, and rewarded for it by {worst.part}", attempt=worst.attempt, event=worst.event),)
+    evidence = (Observation(f"wrong, and rewarded for it by {worst.part}", attempt=worst.attempt, event=worst.event),)
     totals = Observation(f"the whole reward is {worst.total_wrong:.3g} for wrong, {worst.total_right:.3g} for right")
-    return Cause("wrong_reward", worst.iteration, told, (*(seen if worst.attempt else ()), totals), mend, advice,
-                 settings=settings, event=worst.event, explained=True)  # fmt: skip
+    return Cause(
+        "wrong_reward",
+        worst.iteration,
+        conclusion,
+        (*(evidence if worst.attempt else ()), totals),
+        mend,
+        advice,
+        settings=settings,
+        event=worst.event,
+        explained=True,
+    )
 
 
 def _means(part: PartMeans) -> str:
