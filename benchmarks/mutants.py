@@ -35,7 +35,7 @@ ROOMS = (
     *("verification", "training", "rewards", "run", "evaluation", "experiments"),
 )
 NOT_MUTATED = (
-    "agent0/verification/programs/inside",  # read as text into the sandbox, never called here
+    "agent0/verification/programs/judged",  # read as text into the sandbox, never called here
     *("agent0/tasks/families/gym.py", "agent0/evaluation/benchmarks/gym.py"),  # need a package the tests do without
 )
 COPIED = (

@@ -55,6 +55,7 @@ PAIRS = {
     ("infra/models", "tools"),
     ("infra/sandbox", "grading"),
     ("infra/sandbox", "tools"),
+    ("infra/sandbox", "verification"),
     ("infra/tiny", "rollout"),
     ("infra/tiny", "tasks"),
     ("infra/tiny", "tools"),
@@ -163,7 +164,7 @@ OUTSIDERS = {
 }
 """Package -> the only files that may import it."""
 
-GUESTS = ("agent0/verification/programs/inside/*",)
+GUESTS = ("agent0/verification/programs/judged/*",)
 """Run inside the sandbox only, where strangers' code draws from the one random source there is."""
 
 WORLDLY = {

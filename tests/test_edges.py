@@ -38,7 +38,7 @@ from agent0.tasks.families import families
 from agent0.tasks.splits import heldout
 from agent0.training.manifest import adapter_metadata, lineage_of
 from agent0.verification.programs import Problem
-from agent0.verification.programs.inside import values
+from agent0.verification.programs.judged import values
 from agent0.verification.verdicts import attempts_to_verify
 from agent0.verification.verifiers import UNDONE, compare_answer, verifier_for
 from tests.world import NOON, KnowingSandbox

@@ -2,22 +2,26 @@
 project's own, so that they need no sandbox; ``tests/sandbox`` has the others."""
 
 import asyncio
-import base64
+import json
 import socket
 import sys
 import tempfile
-import zlib
 from asyncio.subprocess import DEVNULL, PIPE
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from agent0.events.values import ToolState
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
+from agent0.verification import programs
 from agent0.verification.programs import GRACE_S, Opaque, Outcome, Problem, check
+from agent0.verification.programs.judged import request_text
 from agent0.verification.programs.source import modules, own_modules, prefix, program_of, stands, top_level
 from tests.memory import TrustingSandbox
 
+JUDGED = str(resources.files(programs))
+"""Where the trusted package of these calls lies."""
 DOUBLE = Problem("assert double(3) == 6\nassert double('ab') == 'abab'", entry="double")
 BOX = "class Box:\n    pass\n"
 
@@ -29,8 +33,8 @@ class Folder(TrustingSandbox):
         self.calls.append(call)
         ends = socket.socketpair()
         with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as code, ends[0], ends[1]:
-            (Path(code) / "guest.py").write_text(call.guest)
-            (Path(code) / "main.py").write_text(call.code)
+            for file, text in (("guest", call.guest), ("main", call.code)):
+                (Path(code) / f"{file}.py").write_text(f"import sys\nsys.path.append({JUDGED!r})\n{text}")
             guest, process = [
                 await asyncio.create_subprocess_exec(
                     *(sys.executable, "-I", "-B", f"{code}/{file}.py"), cwd=name, stdin=end, stdout=out, stderr=out
@@ -92,8 +96,7 @@ def test_the_sandbox_is_called_once_and_the_candidate_is_told_no_test() -> None:
 
 def _request_in(code: str) -> str:
     """What the last line of ``code`` unpacks."""
-    packed = code.rsplit('"', 2)[1]
-    return zlib.decompress(base64.b64decode(packed)).decode()
+    return json.dumps(request_text.unpack(code.rsplit('"', 2)[1]))
 
 
 def test_packages_are_there_where_somebody_names_one() -> None:

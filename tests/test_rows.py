@@ -11,7 +11,7 @@ from agent0.evaluation.benchmarks import Item, benchmarks, converted, read_items
 from agent0.evaluation.benchmarks.rows.upstream import HOST, SOURCES
 from agent0.grading import Grade
 from agent0.verification.programs import Problem
-from agent0.verification.programs.inside import values
+from agent0.verification.programs.judged import values
 from tests.world import KnowingSandbox
 
 MATH = {"idx": 7, "problem": "p", "solution": r"so \boxed{1} or \boxed{\frac{1}{2}}.", "type": "Algebra"}

@@ -158,12 +158,10 @@ def test_a_password_is_no_flag_and_no_output(app: Crew) -> None:
 
 # --- text of models ----------------------------------------------------------------------------------------------
 
-INSIDE = ("infra/sandbox/inside/", "agent0/verification/programs/inside/", "infra/mcp/stdio_bridge.py")
+INSIDE = ("infra/sandbox/inside/", "agent0/verification/programs/judged/", "infra/mcp/stdio_bridge.py")
 """What runs inside the sandbox; the programs of ``agent0/tools`` are text that is only run there."""
 
-COMPILED = "agent0/verification/programs/__init__.py"
-"""It compiles modules of its own, which a process of the sandbox then loads; nothing of a model's is among them."""
-PICKLES = "agent0/verification/programs/inside/operations.py"
+PICKLES = "agent0/verification/programs/judged/operations.py"
 """In the sandbox a program may be asked to copy its own objects so; the tests' process refuses to be asked."""
 RUNS = {"eval", "exec", "compile", "__import__"}
 RUNS_OF_OTHERS = {"sympify", "parse_expr", "system", "popen", "getoutput", "create_subprocess_shell"}
@@ -195,8 +193,7 @@ def test_nothing_runs_text_outside_the_sandbox() -> None:
     for path in (p for p in FILES if not p.startswith(INSIDE)):
         for room, name, node in calls(path):
             assert name not in RUNS_OF_OTHERS, f"{path}:{node.lineno} calls {name}"
-            is_own = (path, name) == (COMPILED, "compile")
-            assert room or name not in RUNS or is_own, f"{path}:{node.lineno} calls {name}"
+            assert room or name not in RUNS, f"{path}:{node.lineno} calls {name}"
 
 
 def test_no_child_inherits_the_environment() -> None:
@@ -209,11 +206,10 @@ def test_no_child_inherits_the_environment() -> None:
 def test_nothing_is_unpickled_and_no_remote_code_is_trusted() -> None:
     for path in FILES:
         source = parsed(path)
-        stores = STORES - {COMPILED: {"marshal"}, PICKLES: {"pickle"}}.get(path, set())
+        stores = STORES - {PICKLES: {"pickle"}}.get(path, set())
         assert not stores & {module.partition(".")[0] for module, _ in source.imports()}, path
         for room, name, node in calls(path):
             assert f"{room}.{name}" not in LOADS, f"{path}:{node.lineno} loads what may run"
-            assert path != COMPILED or f"{room}.{name}" not in ("marshal.load", "marshal.loads"), path
         for node in (one for one in source.nodes if isinstance(one, ast.keyword)):
             value = getattr(node.value, "value", None)
             assert node.arg != "trust_remote_code" or value is False, path

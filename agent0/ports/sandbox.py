@@ -12,11 +12,14 @@ from agent0.settings import PolicyConfig
 class Root:
     """The file system of a call beside interpreter and standard library: shell executables and packages.
 
-    What is not listed here can be neither run nor imported, whatever the code does.
+    What is not listed here can be neither run nor imported, whatever the code does. ``trusted`` are packages of Agent0
+    by their dotted names, which calls import by the last part. A fork server imports them before any call, outside of
+    all confinement, so they are never code that anybody but us has written; it makes guests ahead of calls, too.
     """
 
     executables: tuple[str, ...] = PolicyConfig().executables
     modules: tuple[str, ...] = PolicyConfig().modules
+    trusted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

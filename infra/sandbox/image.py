@@ -15,8 +15,11 @@ from agent0.infra.sandbox.backends.docker import INTERPRETER
 from agent0.ports.sandbox import Root
 from agent0.settings import SandboxSettings
 from agent0.tools.builtin import run_tests
+from agent0.verification import programs
 
-ROOT = Root(modules=tuple(dict.fromkeys((*Root().modules, *run_tests.PYTEST, *symbolic.ROOT.modules))))
+ROOT = Root(
+    modules=tuple(dict.fromkeys((*Root().modules, *run_tests.PYTEST, *symbolic.ROOT.modules))), trusted=programs.TRUSTED
+)
 """What the packaged allowlists name, the tools and the verifiers. A call sees of it what its own root names."""
 _FOLDERS = ("box", "dev", "etc", "proc", "sys", "tmp", "usr/bin", "opt/site")
 _LEFT_OUT = shutil.ignore_patterns("site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "config-*")

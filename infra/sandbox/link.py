@@ -21,9 +21,10 @@ _ADVICE = ("Run '", "See '")
 """How engines end a complaint that said it all before."""
 
 
-def _named(root: Root) -> dict[str, list[str]]:
-    preloaded = roots.preloaded(root).split(",")
-    return {"executables": list(root.executables), "modules": list(root.modules), "preloaded": preloaded}
+def _named(root: Root) -> dict[str, Any]:
+    modules, preloaded = roots.importable(root), roots.preloaded(root).split(",")
+    named = {"executables": list(root.executables), "modules": modules, "preloaded": preloaded}
+    return {**named, "versions": roots.versions(root)}
 
 
 class Link:

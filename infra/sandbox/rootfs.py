@@ -17,7 +17,7 @@ from agent0.ports.sandbox import Root
 INSIDE = Path(__file__).with_name("inside")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-_START = "import sys; sys.path.insert(0, '/opt'); from inside.fork_server import main; main({}, {!r})"
+_START = "import sys; sys.path.insert(0, '/opt'); from inside.fork_server import main; main({}, {!r}, guests={})"
 _LOADER = "/lib64/ld-linux-x86-64.so.2"
 _loads: dict[tuple[str, int], frozenset[str]] = {}
 """Libraries by (file, time of its last change): the loader takes longer to ask than a fork server to start."""
@@ -55,7 +55,7 @@ async def contents(root: Root = EVERYTHING) -> list[Bind]:
 
 def interpreter(control_fd: int, root: Root = EVERYTHING) -> list[str]:
     """What runs inside: a fork server of ``root`` that talks on ``control_fd``."""
-    return python(_START.format(control_fd, roots.preloaded(root)))
+    return python(_START.format(control_fd, roots.preloaded(root), bool(root.trusted)))
 
 
 def python(program: str) -> list[str]:

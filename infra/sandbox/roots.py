@@ -1,10 +1,12 @@
 """Find what a root names on this machine: executables, packages, and the modules that a fork server imports
 beforehand."""
 
+import importlib.util
 import shutil
 import sys
 from pathlib import Path
 
+from agent0.infra.sandbox.inside import asking
 from agent0.ports.sandbox import Root
 from agent0.settings import PolicyConfig
 
@@ -15,10 +17,11 @@ EVERYTHING = Root()
 PACKAGED = frozenset(PolicyConfig().executables)
 """Of these, what this machine lacks is left out: the list is ours and longer than most machines."""
 LIBRARY = (
-    "ast,asyncio,bisect,collections,contextlib,copy,dataclasses,datetime,decimal,enum,fractions,functools,heapq,"
-    "inspect,itertools,json,math,operator,pathlib,pickle,random,re,string,tempfile,typing,unittest.mock,uuid"
+    "ast,bisect,cmath,collections,contextlib,copy,dataclasses,datetime,decimal,enum,fractions,functools,heapq,"
+    "inspect,itertools,json,math,operator,pathlib,pickle,random,re,statistics,string,typing,uuid"
 )
-"""Of the standard library, imported for every root: what programs and their tests use most."""
+"""Of the standard library, imported for every root: what programs and their tests use most. Each fork of a call copies
+what is here, so what brings much along and is used seldom is not: ``asyncio``, ``threading``, ``tempfile``."""
 _COMPANIONS = {"_pytest": "py.py"}
 """What a package cannot do without and ships at the top level under another name."""
 _PRELOADED = {"sympy": "sympy", "numpy": "numpy.linalg,numpy.random", "pytest": "pytest,_pytest.assertion.rewrite"}
@@ -30,7 +33,32 @@ class RootError(Exception):
 
 def preloaded(root: Root) -> str:
     """Modules that a fork server of ``root`` imports before its first call, with commas between."""
-    return ",".join([LIBRARY, *(_PRELOADED[name] for name in root.modules if name in _PRELOADED)])
+    ours = [f"{folder.name}.{path.stem}" for folder in _trusted(root) for path in sorted(folder.glob("[!_]*.py"))]
+    return ",".join([LIBRARY, *(_PRELOADED[name] for name in root.modules if name in _PRELOADED), *ours])
+
+
+def importable(root: Root) -> list[str]:
+    """Names by which code imports the packages of ``root``, the trusted ones among them."""
+    return [*root.modules, *(folder.name for folder in _trusted(root))]
+
+
+def versions(root: Root) -> dict[str, str]:
+    """Digests of the trusted packages of ``root``, by the names under which they are imported."""
+    return {folder.name: asking.version(str(folder)) for folder in _trusted(root)}
+
+
+def _trusted(root: Root) -> list[Path]:
+    """Folders of the trusted packages of ``root``: parts of Agent0 and nothing else."""
+    found = []
+    for name in root.trusted:
+        try:
+            spec = importlib.util.find_spec(name) if name.startswith("agent0.") else None
+        except (ImportError, ValueError):
+            spec = None
+        if spec is None or not spec.submodule_search_locations:
+            raise RootError(f"{name!r} is no package of Agent0. Name the folder of one with its dots.")
+        found.append(Path(spec.submodule_search_locations[0]))
+    return found
 
 
 def programs(root: Root) -> dict[str, str]:
@@ -56,7 +84,7 @@ def packages(root: Root) -> list[Bind]:
     """The packages of ``root``, with the folders of libraries some keep beside themselves, below /opt/site.
 
     Raises:
-        RootError: one is not installed beside the running interpreter.
+        RootError: one is not installed beside the running interpreter, or a trusted one is not ours.
     """
     found = []
     for name in root.modules:
@@ -69,7 +97,7 @@ def packages(root: Root) -> list[Bind]:
                 f"Install it (pip install {name}), or take it off the allowlist."
             )
         found += paths
-    return [(str(path), f"/opt/site/{path.name}") for path in found]
+    return [(str(path), f"/opt/site/{path.name}") for path in (*found, *_trusted(root))]
 
 
 def _package(name: str) -> list[Path]:

@@ -13,7 +13,7 @@ from agent0.evaluation.benchmarks import Item, benchmarks, make_items, plus, rea
 from agent0.infra.sandbox import Bubblewrap
 from agent0.infra.storage.datasets import load
 from agent0.ports.sandbox import SandboxCall
-from agent0.verification.programs.inside import values
+from agent0.verification.programs.judged import values
 
 ROWS = Path(__file__).parents[3] / "shared" / "benchmarks"
 needs_rows = pytest.mark.skipif(not ROWS.is_dir(), reason="needs the benchmark rows beside the checkout")

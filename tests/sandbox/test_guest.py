@@ -6,10 +6,12 @@ import pytest
 
 from agent0.events.values import ToolState
 from agent0.infra.sandbox import Bubblewrap, open_sandbox
-from agent0.ports.sandbox import SandboxCall
+from agent0.ports.sandbox import Root, SandboxCall
 from agent0.settings import SandboxSettings
+from agent0.verification.programs import TRUSTED
 
 in_the_sandbox = pytest.mark.asyncio(loop_scope="session")
+ROOTS = (Root(), Root(modules=(), trusted=TRUSTED))
 CALL = """
 import os, socket
 SECRET = "held" + "-by-the-call-alone"
@@ -43,9 +45,10 @@ def _check(state: ToolState, printed: str) -> None:
     assert (found["read"], found["traced"], found["held"], found["open"]) == ([], -1, False, [])
 
 
+@pytest.mark.parametrize("root", ROOTS, ids=["asked for", "made ahead"])
 @in_the_sandbox
-async def test_a_guest_reads_nothing_of_the_call(sandbox: Bubblewrap) -> None:
-    result = await sandbox.call(SandboxCall("python", CALL, guest=GUEST))
+async def test_a_guest_reads_nothing_of_the_call(sandbox: Bubblewrap, root: Root) -> None:
+    result = await sandbox.call(SandboxCall("python", CALL, guest=GUEST, root=root))
     _check(result.state, result.stdout)
 
 
@@ -59,8 +62,45 @@ async def test_a_guest_of_a_cold_call_does_not_either() -> None:
     _check(result.state, result.stdout)
 
 
+CHANGES = """
+import socket
+from judged import judge, values
+found = [vars(module).get("changed") for module in (judge, values)]
+judge.changed = values.changed = True
+peer = socket.socket(fileno=0)
+"""
+COUNTS = """
+import os
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+print(sum(map(is_there, range(2, 20))))
+"""
+
+
 @in_the_sandbox
-async def test_a_guest_begins_without_what_the_call_is_sent(sandbox: Bubblewrap) -> None:
+async def test_what_is_imported_ahead_is_changed_for_nobody_else(sandbox: Bubblewrap) -> None:
+    """Neither for the other process of a call nor for a later call of the same fork server."""
+    guest, call = f"{CHANGES}peer.sendall(repr(found).encode())", f"{CHANGES}print(peer.makefile().read(), found)"
+    for _ in range(3):
+        result = await sandbox.call(SandboxCall("python", call, guest=guest, root=ROOTS[1]))
+        assert result.stdout == "[None, None] [None, None]\n", result
+
+
+@in_the_sandbox
+async def test_a_call_without_a_guest_has_none_where_one_was_made_ahead(sandbox: Bubblewrap) -> None:
+    result = await sandbox.call(SandboxCall("python", COUNTS, root=ROOTS[1]))
+    assert (result.state, result.stdout) == (ToolState.OK, "1\n"), result
+
+
+@pytest.mark.parametrize("root", ROOTS, ids=["asked for", "made ahead"])
+@in_the_sandbox
+async def test_a_guest_begins_without_what_the_call_is_sent(sandbox: Bubblewrap, root: Root) -> None:
     """A fork has all memory there is; nothing of the call is in it yet."""
     search = """
 import ctypes, os, re, socket
@@ -73,7 +113,7 @@ with open("/proc/self/maps") as maps:
 socket.socket(fileno=os.dup(0)).sendall(b"%d" % found)
 """
     call = "import socket\nprint(socket.socket(fileno=0).makefile().read())\n# zebra-crossing"
-    result = await sandbox.call(SandboxCall("python", call, guest=search))
+    result = await sandbox.call(SandboxCall("python", call, guest=search, root=root))
     assert result.stdout.strip() in ("0", ""), "nothing, or there is no list of what could be searched"
 
 

@@ -5,13 +5,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from agent0.infra.sandbox import image
+from agent0.infra.sandbox import image, roots
 from agent0.infra.sandbox.backends import docker
 from agent0.ports.sandbox import Root
+from agent0.verification.programs import TRUSTED
 
 
 def test_an_image_is_whole_and_holds_nothing_else(tmp_path: Path) -> None:
-    asyncio.run(image.build(tmp_path / "image", Root(("bash",), ("mpmath",))))
+    asyncio.run(image.build(tmp_path / "image", Root(("bash",), ("mpmath",), TRUSTED)))
     words = [
         shutil.which("bwrap") or "bwrap",
         "--unshare-pid",
@@ -24,10 +25,14 @@ def test_an_image_is_whole_and_holds_nothing_else(tmp_path: Path) -> None:
     code = (
         "import sys, asyncio, ctypes, sqlite3, mpmath; sys.path.insert(0, '/opt'); from inside import broker, masking;"
     )
-    code += "print(masking.inventory(), sorted(__import__('os').listdir('/')), mpmath.mpf(2))"
+    code += "print(masking.inventory(), sorted(__import__('os').listdir('/')), mpmath.mpf(2));"
+    versions = roots.versions(Root(trusted=TRUSTED))
+    code += f"print(masking.differing({versions}) or 'same', masking.differing({dict.fromkeys(versions, 'other')}))"
     told = _output([*words, "--clearenv", *words[6:], "--", docker.INTERPRETER, "-sBPc", code])
     folders = ["bin", "box", "dev", "etc", "lib", "lib64", "opt", "proc", "sys", "tmp", "usr"]
-    assert told == f"{{'executables': ['bash'], 'modules': ['mpmath']}} {folders} 2.0\n"
+    assert told.startswith(
+        f"{{'executables': ['bash'], 'modules': ['judged', 'mpmath']}} {folders} 2.0\nsame judged of"
+    )
     assert _output([*words, "--", "/usr/bin/bash", "-c", "echo $((6 * 7))"]) == "42\n"
 
 

@@ -214,6 +214,9 @@ BAD = {
     Root((), ("numpy.linalg",)): "Name the top level",
     Root((), ("../agent0",)): "no name of a package",
     Root((), ("agent0",)): "agent0 is not installed beside",
+    Root((), (), ("infra.sandbox",)): "no package of Agent0",
+    Root((), (), ("agent0.no.such",)): "no package of Agent0",
+    Root((), (), ("agent0.seeding",)): "no package of Agent0",
     Root((), ("sympy",)): "SymPy now depends on mpmath",
 }
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from agent0.infra.sandbox import Bubblewrap
 from agent0.verification.labelled_pairs import read_pairs
 from agent0.verification.programs import Outcome, Problem, check
-from agent0.verification.programs.inside import values
+from agent0.verification.programs.judged import values
 from agent0.verification.programs.source import program_of, stands, top_level
 
 ROWS = Path(__file__).parents[3] / "shared" / "benchmarks"

@@ -13,7 +13,7 @@ from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
 from agent0.evaluation.benchmarks.plus import judge
 from agent0.evaluation.benchmarks.seeded import seeded
 from agent0.verification.programs import Problem
-from agent0.verification.programs.inside import values
+from agent0.verification.programs.judged import values
 
 TESTS, LONGEST_SHOWN = 24, 120
 ENTRY = "solve"

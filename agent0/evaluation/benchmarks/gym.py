@@ -15,7 +15,7 @@ from agent0.evaluation.benchmarks import Benchmark, Item, benchmark
 from agent0.events.values import ToolState
 from agent0.grading import Grade, answer_in
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall
-from agent0.verification.programs.inside import values
+from agent0.verification.programs.judged import values
 
 PACKAGE = "reasoning-gym"
 WALL_S, MEM_MIB, LONGEST = 10.0, 768, 20_000
@@ -87,7 +87,7 @@ except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
     score = 0.0  # what it cannot read is not what was asked for
 print(json.dumps(score))
 """
-_inside = resources.files("agent0.verification.programs") / "inside"
+_inside = resources.files("agent0.verification.programs") / "judged"
 _FILES = {"judged/__init__.py": b"", "judged/values.py": (_inside / "values.py").read_bytes()}
 
 

@@ -13,7 +13,7 @@ from agent0.evaluation.benchmarks.coding import prompt_texts
 from agent0.grading import Grade
 from agent0.ports.sandbox import Sandbox
 from agent0.verification.programs import Problem, check
-from agent0.verification.programs.inside import values
+from agent0.verification.programs.judged import values
 from agent0.verification.programs.source import program_of
 
 WALL_S, MEM_MIB = 60.0, 4096

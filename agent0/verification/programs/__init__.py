@@ -3,41 +3,26 @@ cannot read the memory of the tests. Each call is carried out by the candidate, 
 tests alone write the verdict. So an exit code, a patched assertion or an object that equals everything proves nothing,
 and the candidate never sees what is expected of it."""
 
-import base64
 import functools
-import importlib.util
 import json
-import marshal
-import zlib
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from typing import Any, Literal
 
 from agent0.events.values import ToolState
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
+from agent0.verification.programs.judged import request_text
 from agent0.verification.programs.source import classes, modules, own_modules, prefix, program_of, stands, top_level
 
 GRACE_S = 2.0
 """What the sandbox leaves the tests beyond their time, to say that it is over."""
 _NOBODYS_FAULT = (ToolState.BUSY, ToolState.CANCELLED, ToolState.SANDBOX_ERROR, ToolState.REFUSED)
-_SHARED = ("values", "proxies", "errors", "lending", "operations", "link")
-_MODULES = {
-    "candidate": (*_SHARED, "candidate"),
-    "judge": (*_SHARED, "judge_link", "pytest_stand_in", "tests_run", "judge"),
-}
-"""The files of each process, in the order in which they import one another."""
-_LOADER = """
+TRUSTED = (f"{__name__}.judged",)
+"""What runs in both processes, imported before they are forked, where they are."""
+_CODE = """
 import os, sys
 sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]  # the candidate may write there
-import base64, importlib.util, json, marshal, types, zlib
-package = sys.modules["judged"] = types.ModuleType("judged")
-for name, source, code in json.loads(zlib.decompress(base64.b64decode("{FILES}"))):
-    module = sys.modules["judged." + name] = types.ModuleType("judged." + name)
-    module.__package__ = "judged"
-    setattr(package, name, module)
-    same = importlib.util.MAGIC_NUMBER == {MAGIC}
-    exec(marshal.loads(base64.b64decode(code)) if same else compile(source, name, "exec"), vars(module))
-module.main(json.loads(zlib.decompress(base64.b64decode("{REQUEST}"))))
+from judged import {side}, request_text
+{side}.main(request_text.unpack("{request}"))
 """
 
 
@@ -141,7 +126,8 @@ def _requests(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _root(text: str) -> Root:
     """Packages only where ``text`` names one: it takes the time of a program to fork an interpreter that has them."""
-    return Root() if any(name in text for name in Root().modules) else Root(modules=())
+    modules = Root().modules
+    return Root(modules=modules if any(name in text for name in modules) else (), trusted=TRUSTED)
 
 
 def _read(result: SandboxResult) -> Outcome:
@@ -168,23 +154,6 @@ def _ending(result: SandboxResult) -> str:
     return f"{result.state.value}{f', {said}' if said else ''}"
 
 
-def _code(name: str, request: dict[str, Any]) -> str:
-    return _loader(name).replace("{REQUEST}", _packed(request))
-
-
-@functools.cache
-def _loader(name: str) -> str:
-    """The program that loads the modules of process ``name``. They do not lie in the work folder, where the candidate
-    could write; compiled code is taken where the interpreter is the same."""
-    folder = resources.files(__name__) / "inside"
-    files = []
-    for module in _MODULES[name]:
-        source = (folder / f"{module}.py").read_text(encoding="utf-8")
-        compiled = marshal.dumps(compile(source, f"judged/{module}.py", "exec"))
-        files.append((module, source, base64.b64encode(compiled).decode()))
-    return _LOADER.replace("{FILES}", _packed(files)).replace("{MAGIC}", repr(importlib.util.MAGIC_NUMBER))
-
-
-def _packed(data: Any) -> str:
-    """``data`` as short text, which ``_LOADER`` reads."""
-    return base64.b64encode(zlib.compress(json.dumps(data).encode())).decode()
+def _code(side: str, request: dict[str, Any]) -> str:
+    """The code of one of the two processes, "judge" or "candidate"."""
+    return _CODE.format(side=side, request=request_text.pack(request))

@@ -9,7 +9,8 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from agent0.settings import PolicyConfig
 from agent0.turns.thoughts import split_thoughts
@@ -194,34 +195,18 @@ def prefix(setup: str, entry: str) -> str:
 
 def stands(test: str, setup: str, entry: str) -> list[str]:
     """Names that tests use and only the candidate can define."""
-    tree = _tree(test)
-    if tree is None:
+    names = _names(test)
+    if names is None:
         return [entry] if entry else []
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    inner = {
-        arg.arg
-        for node in ast.walk(tree)
-        if isinstance(node, ast.arguments)
-        for arg in ast.walk(node)
-        if isinstance(arg, ast.arg)
-    }
-    bound |= {
-        (alias.asname or alias.name).partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
-    bound |= {node.name for node in ast.walk(tree) if isinstance(node, _NAMED) and node.name}
-    known = _BUILTINS | bound | inner | top_level(test) | top_level(prefix(setup, entry)) | set(modules(test))
-    return sorted({*(used - known), *_taken(tree), *([entry] if entry else [])})
+    known = _BUILTINS | names.bound | top_level(prefix(setup, entry)) | set(modules(test))
+    return sorted({*(names.loaded - known), *_taken(names.imports), *([entry] if entry else [])})
 
 
-def _taken(tree: ast.Module) -> set[str]:
+def _taken(imports: Iterable[ast.Import | ast.ImportFrom]) -> set[str]:
     """Names that tests import from the program as a module."""
     return {
         alias.name
-        for node in ast.walk(tree)
+        for node in imports
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] not in _KNOWN_MODULES
         for alias in node.names
         if alias.name != "*"
@@ -230,13 +215,8 @@ def _taken(tree: ast.Module) -> set[str]:
 
 def modules(test: str) -> list[str]:
     """Modules of the standard library whose names tests use without importing them, as programs usually do."""
-    tree = _tree(test)
-    owners = {
-        node.value.id
-        for node in (ast.walk(tree) if tree else ())
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    return sorted(owners & sys.stdlib_module_names - top_level(test))
+    names = _names(test)
+    return sorted(names.owners & sys.stdlib_module_names - top_level(test)) if names else []
 
 
 def own_modules(test: str) -> list[str]:
@@ -250,11 +230,11 @@ def own_modules(test: str) -> list[str]:
 
 
 def _imported(test: str) -> Iterator[str]:
-    tree = _tree(test)
-    for node in ast.walk(tree) if tree else ():
+    names = _names(test)
+    for node in names.imports if names else ():
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             yield node.module
 
 
@@ -279,3 +259,45 @@ def _parsed(code: str) -> ast.Module | None:
 
 _recent = functools.lru_cache(maxsize=8)(_parsed)
 """Trees of texts of at most ``LONGEST_KEPT`` characters: the same text is looked at several times in a row."""
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Names in a text: those whose values it uses, those that it binds anywhere, those whose attributes it takes."""
+
+    loaded: set[str] = field(default_factory=set)
+    bound: set[str] = field(default_factory=set)
+    owners: set[str] = field(default_factory=set)
+    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+
+    def add(self, node: ast.AST) -> None:
+        """Add the names that ``node`` itself holds."""
+        if isinstance(node, ast.Name):
+            (self.loaded if isinstance(node.ctx, ast.Load) else self.bound).add(node.id)
+        elif isinstance(node, ast.Attribute):
+            self.owners.update([node.value.id] if isinstance(node.value, ast.Name) else [])
+        elif isinstance(node, ast.arg):
+            self.bound.add(node.arg)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            self.imports.append(node)
+            self.bound.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, _NAMED) and node.name:
+            self.bound.add(node.name)
+
+
+def _names(code: str) -> _Names | None:
+    """Names in ``code``, of whose tree each node is looked at once; None where it does not parse."""
+    return _names_of(code) if len(code) > LONGEST_KEPT else _recent_names(code)
+
+
+def _names_of(code: str) -> _Names | None:
+    tree = _tree(code)
+    if tree is None:
+        return None
+    names = _Names()
+    for node in ast.walk(tree):
+        names.add(node)
+    return names
+
+
+_recent_names = functools.lru_cache(maxsize=8)(_names_of)

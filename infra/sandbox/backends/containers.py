@@ -13,7 +13,7 @@ from agent0.infra.sandbox.backends import docker
 from agent0.infra.sandbox.inside.calling import SandboxProcessError
 from agent0.infra.sandbox.link import Link
 from agent0.infra.sandbox.queueing import TIER, Queued
-from agent0.infra.sandbox.roots import EVERYTHING, PACKAGED
+from agent0.infra.sandbox.roots import EVERYTHING, PACKAGED, importable
 from agent0.ports.sandbox import Root, SandboxCall, SandboxResult
 from agent0.settings import SandboxSettings
 
@@ -106,7 +106,7 @@ def _lacks(link: Link, root: Root) -> str:
     """What of ``root`` the image does not have, empty where it has all. What the packaged list names and the machine
     that made the image lacked is left out, as everywhere."""
     programs = [one for one in root.executables if one not in link.greeting["executables"] and one not in PACKAGED]
-    missing = ", ".join([*programs, *(one for one in root.modules if one not in link.greeting["modules"])])
+    missing = ", ".join([*programs, *(one for one in importable(root) if one not in link.greeting["modules"])])
     return f"the image of the sandbox lacks {missing}: put it in, or take it off the allowlist" if missing else ""
 
 

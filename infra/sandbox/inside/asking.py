@@ -13,10 +13,12 @@ Message = tuple[dict[str, Any], list[bytes]]
 _FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "seen", "lost", "note", "tier")
 
 
+_OURS = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+
+
 @functools.cache
-def version() -> str:
-    """Of this code: host and image must have the same."""
-    folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+def version(folder: str = _OURS) -> str:
+    """Digest of the modules in ``folder``, this code's own unless named: host and image must have the same."""
     digest = hashlib.sha256()
     for name in sorted(os.listdir(folder)):  # noqa: PTH208 (names are all that is wanted)
         if not name.endswith(".py"):
@@ -26,8 +28,9 @@ def version() -> str:
     return digest.hexdigest()[:16]
 
 
-def asked(number: int, request: Request, root: dict[str, list[str]]) -> Message:
-    """The message of ``request``; ``root`` names executables, modules and what is imported of them beforehand."""
+def asked(number: int, request: Request, root: dict[str, Any]) -> Message:
+    """The message of ``request``; ``root`` names executables, modules, what is imported of them beforehand, and the
+    versions of those that are ours."""
     header = {"id": number, "kind": request.kind, "wall_s": request.wall_s, "mem_mib": request.mem_mib, "root": root}
     return {**header, "files": list(request.files)}, [request.guest, request.code, *request.files.values()]
 

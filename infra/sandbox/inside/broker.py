@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from . import asking, calling, fork_server, kernel
 from .calling import SandboxProcess, SandboxProcessError
-from .masking import closed, forget, inventory
+from .masking import closed, differing, forget, inventory
 
 SERVERS = 4
 """Each of another root; one more takes the place of the one that was used least recently."""
@@ -29,7 +29,7 @@ def main() -> NoReturn:
         os._exit(0)
 
 
-def ancestor(control_fd: int, root: dict[str, list[str]]) -> None:
+def ancestor(control_fd: int, root: dict[str, Any]) -> None:
     """Run a fork server whose sandbox processes see what ``root`` names and nothing else. The rest is covered in a
     mount namespace above theirs, where none of them can uncover it."""
     uid, gid = os.getuid(), os.getgid()
@@ -54,7 +54,9 @@ class _ForkServer:
         self.busy = 0
 
     @classmethod
-    async def start(cls, root: dict[str, list[str]]) -> "_ForkServer":
+    async def start(cls, root: dict[str, Any]) -> "_ForkServer":
+        if why := differing(root["versions"]):
+            raise SandboxProcessError(why)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
@@ -135,7 +137,7 @@ class _Broker:
             server.busy -= 1
         await self._say(*message)
 
-    async def _server(self, root: dict[str, list[str]]) -> _ForkServer:
+    async def _server(self, root: dict[str, Any]) -> _ForkServer:
         key = json.dumps(root)
         task = self._servers.pop(key, None)
         if task is None:

@@ -11,7 +11,7 @@ import signal
 import socket
 from collections.abc import Sequence
 
-from . import kernel, shim
+from . import kernel, seccomp, shim
 
 PATIENCE_S = 5.0
 """How long the end of a sandbox process may take once it was asked to end."""
@@ -57,9 +57,9 @@ def drop_root(uid: int, *, saved: int | None = None) -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def main(control_fd: int, modules: str) -> None:
+def main(control_fd: int, modules: str, *, guests: bool = False) -> None:
     """Serve until the host closes the control socket. The first word, before anything is imported: from now on this
-    ends with its parent."""
+    ends with its parent. ``guests``: most calls will have one."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=control_fd)
@@ -67,10 +67,12 @@ def main(control_fd: int, modules: str) -> None:
     control.send(b"{}")
     gc.disable()  # what is imported stays: nobody needs to look it through meanwhile
     missed = _import(modules)
+    seccomp.prepare()
+    shim.has_own_proc()
     gc.collect()
     gc.freeze()
     control.send(json.dumps({"ready": not missed, "missed": missed}).encode())
-    serve(control)
+    serve(control, guests=guests)
 
 
 def _import(modules: str) -> dict[str, str]:
@@ -85,7 +87,7 @@ def _import(modules: str) -> dict[str, str]:
     return missed
 
 
-def serve(control: socket.socket) -> None:
+def serve(control: socket.socket, *, guests: bool = False) -> None:
     """Answer ``nursery`` (fork a spawner, with a control socket of its own), ``group`` (descriptors of the control
     group it was put in) and ``spawn`` (clone a sandbox process) until the host closes. A spawner serves one call at a
     time, and all calls of it have one user."""
@@ -96,7 +98,7 @@ def serve(control: socket.socket) -> None:
         if word == b"spawn":
             if last >= 0 and os.getpid() != server:
                 select.select([last], [], [], PATIENCE_S)  # what is counted next is one call's alone
-            last = _spawn(control, group, last)
+            last = _spawn(control, group, last, guests=guests)
         elif word == b"group":
             group = fds
         elif word == b"nursery":
@@ -122,7 +124,7 @@ def _spawner(control: socket.socket) -> socket.socket:
     return control
 
 
-def _spawn(control: socket.socket, group: Sequence[int], last: int) -> int:
+def _spawn(control: socket.socket, group: Sequence[int], last: int, *, guests: bool) -> int:
     """Clone one sandbox process; hand its descriptors to the host: pidfd, socket, standard output, standard error.
     Returns the pidfd."""
     ours = socket.socketpair()
@@ -135,7 +137,7 @@ def _spawn(control: socket.socket, group: Sequence[int], last: int) -> int:
         if pid == 0:
             for fd in (control.detach(), host, pipes[0], pipes[2], *([last] if last >= 0 else [])):
                 os.close(fd)
-            shim.run(inner, pipes[1], pipes[3], uid, gid, group=group)
+            shim.run(inner, pipes[1], pipes[3], uid, gid, group=group, guests=guests)
         socket.send_fds(control, [json.dumps({"pid": pid}).encode()], [pidfd, host, pipes[0], pipes[2]])
     except OSError as error:
         control.send(json.dumps({"error": str(error)}).encode())

@@ -7,6 +7,7 @@ import struct
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 1 << 14, 1 << 18
 _MS_NOEXEC, _MS_NOATIME, _MS_NODIRATIME, _MS_RELATIME = 8, 1 << 10, 1 << 11, 1 << 21
@@ -50,8 +51,7 @@ def prctl(option: int, *args: int) -> None:
     Raises:
         OSError: the kernel refused.
     """
-    padded = [ctypes.c_ulong(a) for a in (*args, 0, 0, 0, 0)[:4]]
-    if _libc.prctl(ctypes.c_int(option), *padded) < 0:
+    if _libc.prctl(option, *(*args, 0, 0, 0, 0)[:4]) < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"prctl {option}: {os.strerror(code)}")
 

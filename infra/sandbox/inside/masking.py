@@ -3,7 +3,9 @@ engines put more into it."""
 
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+
+from . import asking
 
 PROGRAMS, PACKAGES = "/usr/bin", "/opt/site"
 _OURS = {"bin", "box", "dev", "lib", "lib64", "opt", "proc", "tmp", "usr"}
@@ -25,6 +27,12 @@ def closed(executables: Collection[str], modules: Collection[str]) -> tuple[str,
     programs = [f"{PROGRAMS}/{name}" for name in _names(PROGRAMS) if name not in executables]
     packages = [f"{PACKAGES}/{name}" for name in _names(PACKAGES) if _top(name) not in modules]
     return (*brought, *programs, *packages)
+
+
+def differing(versions: Mapping[str, str]) -> str:
+    """Why this image does not do for who has these versions of our packages; empty where it does."""
+    names = [name for name, version in versions.items() if asking.version(f"{PACKAGES}/{name}") != version]
+    return f"{', '.join(names)} of the image is of another version: build the image again" if names else ""
 
 
 def forget(modules: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from . import asking, calling, fork_server, frames, shim
 from .calling import Ended, Request, SandboxProcess, SandboxProcessError
-from .masking import closed, forget, inventory
+from .masking import closed, differing, forget, inventory
 
 MAX_INODES = 2600
 """Of work folder and /tmp together: their size bounds what is in files, not how many there are."""
@@ -38,6 +38,9 @@ def main(proc: str) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), fd)
     frames.write(answers, frames.pack({"ready": True, "version": asking.version(), **inventory()}))
     header, blobs = frames.read(requests)
+    if why := differing(header["root"]["versions"]):
+        asking.say(answers, *asking.failed(header["id"], why))
+        os._exit(0)
     ours, theirs = socket.socketpair()
     out, out_end = os.pipe2(os.O_CLOEXEC)
     err, err_end = os.pipe2(os.O_CLOEXEC)

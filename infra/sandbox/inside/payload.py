@@ -1,5 +1,6 @@
 """The untrusted side: confines itself, says so, then reads code that nobody has read and runs it as its whole life."""
 
+import _signal  # type: ignore[import-not-found]
 import atexit
 import builtins
 import fcntl
@@ -10,7 +11,6 @@ import resource
 import signal
 import socket
 import sys
-import threading
 import traceback
 import types
 from typing import NoReturn
@@ -45,6 +45,10 @@ _LIMITS = {
     resource.RLIMIT_MSGQUEUE: 0,
     resource.RLIMIT_SIGPENDING: 128,
 }
+_SIGNALS = sorted(
+    int(number) for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP} if number < signal.SIGRTMIN
+)
+"""What is set back in each process, by number: as members of an enumeration they would lie on pages all over."""
 _STAYS_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -82,9 +86,8 @@ def run(
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the shim may then measure it; its own kind may not trace it: seccomp
     with open(os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc), "w") as score:  # noqa: PTH123
         score.write("1000")  # the first to go where memory is short
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        if number < signal.SIGRTMIN:
-            signal.signal(number, signal.SIG_DFL)
+    for number in _SIGNALS:
+        _signal.signal(number, _signal.SIG_DFL)
     code, ready = (fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (code, ready))  # out of the way of what comes next
     for source, target in ((stdin, 0), (stdout, 1), (stderr, 2), (code, CODE_FD), (ready, READY_FD)):
         os.dup2(source, target)
@@ -122,8 +125,8 @@ def _run_python(text: str) -> int:
     os.environ.clear()
     os.environ.update({**ENVIRONMENT, **PYTHON_ENVIRONMENT})
     for number in _STAYS_IGNORED:
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+        _signal.signal(number, _signal.SIG_IGN)
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
@@ -164,7 +167,8 @@ def _execute(text: str, main: types.ModuleType) -> int:
 def _finish(status: int) -> int:
     """Wait for threads, run exit functions, flush: what Py_Finalize does, without tearing a shared image down."""
     try:
-        threading._shutdown()  # type: ignore[attr-defined]
+        if "threading" in sys.modules:  # not imported ahead: all that fork would tidy up after it
+            sys.modules["threading"]._shutdown()
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -163,7 +163,7 @@ def listen() -> int:
         OSError: the kernel took no filter.
     """
     try:
-        return _load(_NEW_LISTENER, _packed(None))
+        return _load(_NEW_LISTENER, _packed(None, True))
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EBUSY):
             raise
@@ -179,8 +179,14 @@ def install(*, asks: bool, times: bool = True) -> None:
     _load(0, _packed(asks, times))
 
 
+def prepare() -> None:
+    """Assemble every filter, so that processes which are forked from this one need not."""
+    for asks in (None, True, False):
+        _packed(asks, True)
+
+
 @functools.cache
-def _packed(asks: bool | None, times: bool = True) -> bytes:
+def _packed(asks: bool | None, times: bool) -> bytes:
     instructions = asking() if asks is None else program(asks=asks, times=times)
     return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 

@@ -3,27 +3,26 @@ and reports on it when everything else in it is dead. Its own end takes the name
 
 import contextlib
 import errno
+import functools
 import os
 import resource
 import select
 import signal
 import socket
-import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from . import frames, kernel, landlock, payload
+from .harvest import Harvest
 from .locking import Locks
 from .memory import Group, Watchdog
 
 TICK_S = 0.025
 GRACE_S = 0.2
-MAX_FILES, MAX_BYTES, LONGEST_NAME = 2048, 64 << 20, 1000
 ID = 65534
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HIDDEN = kernel.MS_NOSUID | kernel.MS_NODEV
 _OOM_SCORE = "500"
 """Where memory is short, the payload goes first (it says 1000), then who watches over it, and the fork server last."""
@@ -45,11 +44,13 @@ def run(
     uid: int,
     gid: int,
     group: Sequence[int] = (),
+    *,
+    guests: bool = False,
 ) -> NoReturn:
     """Serve one call as its pid 1; never returns. Any error during set-up is reported to the host, which then
     refuses the call. ``group``: descriptors of the control group that this process and its call have to themselves,
-    empty where there is none."""
-    _work(sock, stdout, stderr, (), group, lambda: _build(uid, gid))
+    empty where there is none. ``guests``: the call will most likely have one, so its process is made ahead, too."""
+    _work(sock, stdout, stderr, (), group, lambda: _build(uid, gid), guests=guests)
     os._exit(0)
 
 
@@ -60,7 +61,14 @@ def adopt(sock: int, stdout: int, stderr: int, proc: str, hidden: tuple[str, ...
 
 
 def _work(
-    sock: int, stdout: int, stderr: int, closed: tuple[str, ...], group: Sequence[int], build: Callable[[], int]
+    sock: int,
+    stdout: int,
+    stderr: int,
+    closed: tuple[str, ...],
+    group: Sequence[int],
+    build: Callable[[], int],
+    *,
+    guests: bool = False,
 ) -> None:
     try:
         proc = build()
@@ -68,6 +76,7 @@ def _work(
         locks = Locks(listener, proc, (payload.WORK, "/tmp")) if listener >= 0 else None  # noqa: S108
         for fd in (stdout, stderr):
             os.close(fd)
+        ahead = _fork_guest(proc, closed) if guests else None
     except BaseException as error:
         frames.write(sock, frames.pack({"error": f"{type(error).__name__}: {error}"}))
         return
@@ -75,7 +84,7 @@ def _work(
     with contextlib.suppress(EOFError, OSError):
         header, (guest,) = frames.read(sock)
         try:
-            peer = _fork_guest(proc, closed, header, guest) if guest else -1
+            peer = _start_guest(ahead or _fork_guest(proc, closed), header, guest) if guest else _no_guest(ahead)
             text = _receive(sock, header, may_mount=not closed)
         except (OSError, ValueError, RuntimeError) as error:  # what an earlier call left behind may not fit here
             frames.write(sock, frames.pack({"refused": f"it cannot be set up: {error}"[:400]}))
@@ -102,8 +111,7 @@ def _build(uid: int, gid: int) -> int:
     """Identity and mounts. Returns a descriptor of the outer /proc, the one place that shows the payload's memory."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{ID} {uid} 1"), ("gid_map", f"{ID} {gid} 1")):
-        _write(f"/proc/self/{name}", text)
+    _identify(uid, gid)
     _write("/proc/self/oom_score_adj", _OOM_SCORE)
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -115,11 +123,43 @@ def _build(uid: int, gid: int) -> int:
     for name in DEVICES:
         if os.path.exists(f"/dev/{name}"):  # noqa: PTH110
             kernel.keep_times(f"/dev/{name}")
-    try:
-        kernel.mount("proc", "/proc", "proc", _HIDDEN | kernel.MS_RDONLY, "subset=pid,hidepid=invisible")
-    except OSError:
+    if has_own_proc():
+        _mount_proc()
+    else:
         _cover("/proc")  # the kernel finds a new one too revealing here; none is as good
     return proc
+
+
+def _identify(uid: int, gid: int) -> None:
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{ID} {uid} 1"), ("gid_map", f"{ID} {gid} 1")):
+        _write(f"/proc/self/{name}", text)
+
+
+def _mount_proc() -> None:
+    kernel.mount("proc", "/proc", "proc", _HIDDEN | kernel.MS_RDONLY, "subset=pid,hidepid=invisible")
+
+
+@functools.cache
+def has_own_proc() -> bool:
+    """Return whether sandbox processes may mount a /proc of their own, which one of them finds out for all: each that
+    tries in vain has a line in the kernel's log. False where there are no such processes."""
+    out, into = os.pipe()
+    try:
+        pid, pidfd = kernel.clone_fresh()
+    except OSError:
+        pid = pidfd = -1
+    if pid == 0:
+        try:
+            _identify(os.geteuid(), os.getegid())
+            _mount_proc()
+            os.write(into, b"1")
+        finally:
+            os._exit(0)
+    os.close(into)
+    may = os.read(out, 1) == b"1"
+    for fd in (out, *([pidfd] if pidfd >= 0 else [])):
+        os.close(fd)
+    return may
 
 
 def _cover(path: str) -> None:
@@ -156,19 +196,34 @@ def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...], 
     return pid, code_in, fds[0] if fds else -1
 
 
-def _fork_guest(proc: int, closed: tuple[str, ...], limits: dict[str, Any], code: bytes) -> int:
-    """Start the guest before the call's own code is read, for a fork has all memory there is. Landlock then keeps it
-    from what the call will hold. Returns the call's end of the socket between both."""
+def _fork_guest(proc: int, closed: tuple[str, ...]) -> tuple[int, int]:
+    """(pid, socket to write the code to) of a guest that waits. It is made before the call's own code is read, for a
+    fork has all memory there is. Landlock then keeps it from what the call will hold."""
     if not landlock.abi():
         raise OSError(errno.ENOSYS, "this kernel has no Landlock, which keeps a guest from the memory of others")
     null = os.open("/dev/null", os.O_WRONLY)
     child, channel, _ = _fork_payload(proc, null, null, closed, asks=False, anew=bool(closed))
+    os.close(null)
+    return child, channel
+
+
+def _start_guest(guest: tuple[int, int], limits: dict[str, Any], code: bytes) -> int:
+    """Give the guest its code. Returns the call's end of the socket between both."""
+    child, channel = guest
     ours, theirs = (side.detach() for side in socket.socketpair())
     _limit(child, limits)
     _send_code(channel, limits, code, theirs)
-    for fd in (null, channel):
-        os.close(fd)
+    os.close(channel)
     return ours
+
+
+def _no_guest(ahead: tuple[int, int] | None) -> int:
+    """End a guest that was made ahead of a call which has none."""
+    if ahead is not None:
+        os.kill(ahead[0], signal.SIGKILL)
+        os.waitpid(ahead[0], 0)
+        os.close(ahead[1])
+    return -1
 
 
 def _limit(child: int, limits: dict[str, Any]) -> None:
@@ -206,11 +261,11 @@ def _serve(
     memory, locks = watch
     _limit(child, header)
     start = time.monotonic()
-    _send_code(code, header, text, peer)
-    os.close(code)
+    _send_code(code, header, text, os.dup(peer) if peer >= 0 else -1)
+    os.close(code)  # of the socket to a guest one end stays here: it has nothing to do any more when the call ends
     outcome = _watch(memory, child, start, header["wall_s"], sock, locks)
     said = {**_report(outcome, memory), "tier": memory.tier}
-    found = _Harvest()
+    found = Harvest()
     frames.write(sock, frames.pack({**said, "files": found.names, "lost": found.lost}, found.contents))
 
 
@@ -314,72 +369,3 @@ def _end_everything() -> None:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
-
-
-class _Harvest:
-    """Regular files of the work folder. Nothing else lives here any more, and no link is followed. What cannot be given
-    back is counted: ``lost``."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.contents: list[bytes] = []
-        self.lost = 0
-        self._room = MAX_BYTES
-        with contextlib.suppress(OSError):  # in a container of its own this process has no more rights than the code
-            os.chmod(payload.WORK, 0o700)  # noqa: PTH101
-        self._walk(os.open(payload.WORK, _FOLDER))
-
-    def _walk(self, fd: int) -> None:
-        """Depth first, with one descriptor and no recursion: a folder may be deeper than there are of either."""
-        above: list[tuple[str, Iterator[str]]] = []
-        prefix, names = "", iter(sorted(os.listdir(fd)))
-        while True:
-            name = next(names, None)
-            if name is None and not above:
-                os.close(fd)
-                return
-            if name is None:
-                fd = _instead(fd, "..")
-                prefix, names = above.pop()
-                continue
-            mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
-            try:
-                if stat.S_ISDIR(mode):
-                    fd = _instead(fd, name)
-                    above.append((prefix, names))
-                    prefix, names = f"{prefix}{name}/", iter(sorted(os.listdir(fd)))  # noqa: PTH208 (a descriptor)
-                else:
-                    self.lost += not (stat.S_ISREG(mode) and self._file(fd, name, prefix))
-            except OSError:  # the code may have taken its own right to read
-                self.lost += 1
-
-    def _file(self, fd: int, name: str, prefix: str) -> bool:
-        """Whether it is given back."""
-        whole = prefix + name
-        if len(self.names) >= MAX_FILES or len(whole) >= LONGEST_NAME:
-            return False
-        path = os.fsencode(whole).decode(errors="backslashreplace")  # may be longer
-        data = _content(fd, name, self._room) if len(path) < LONGEST_NAME else None
-        if data is None:
-            return False
-        self._room -= len(data)
-        self.names.append(path)
-        self.contents.append(data)
-        return True
-
-
-def _instead(fd: int, name: str) -> int:
-    """Folder ``name`` of folder ``fd``, in the place of that. Raises OSError where it may not be read."""
-    found = os.open(name, _FOLDER, dir_fd=fd)
-    os.close(fd)
-    return found
-
-
-def _content(folder: int, name: str, room: int) -> bytes | None:
-    """All of it, None where that is more than ``room`` bytes: sparse files are longer than what holds them."""
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        size = os.fstat(fd).st_size
-        return frames.read_exactly(fd, size) if size <= room else None
-    finally:
-        os.close(fd)

@@ -6,9 +6,7 @@ import io
 import math
 import re
 import sys
-import tempfile
 import types
-import unittest.mock
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -183,6 +181,12 @@ def _captured() -> Iterator[Any]:
         yield captured
 
 
+def _mock() -> Any:
+    import unittest.mock  # takes long, and is seldom needed
+
+    return unittest.mock
+
+
 class _Patching:
     """``monkeypatch``."""
 
@@ -191,16 +195,12 @@ class _Patching:
 
     def setattr(self, target: Any, name: Any, value: Any = None) -> None:
         """Set an attribute until the test ends; ``target`` may be text with dots."""
-        patch = (
-            unittest.mock.patch(target, name)
-            if isinstance(target, str)
-            else unittest.mock.patch.object(target, name, value)
-        )
-        self._stack.enter_context(patch)
+        patch = _mock().patch
+        self._stack.enter_context(patch(target, name) if isinstance(target, str) else patch.object(target, name, value))
 
     def setitem(self, target: Any, name: Any, value: Any) -> None:
         """Set an item until the test ends."""
-        self._stack.enter_context(unittest.mock.patch.dict(target, {name: value}))
+        self._stack.enter_context(_mock().patch.dict(target, {name: value}))
 
 
 @contextlib.contextmanager
@@ -211,6 +211,8 @@ def _patching() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
+    import tempfile  # seldom needed, and what it brings along would be copied by every fork
+
     with tempfile.TemporaryDirectory() as name:
         yield Path(name)
 

@@ -1,7 +1,7 @@
 """Runs tests as pytest and unittest would: what they do themselves, then what they only define."""
 
 import ast
-import asyncio
+import functools
 import inspect
 import sys
 import types
@@ -38,25 +38,25 @@ class _Assertions(ast.NodeTransformer):
 
 
 class Tests:
-    """The tests of one problem in ``names``, which become their module. ``reached`` has the assertions that were come
-    to, ``assertions`` counts all."""
+    """The tests of one problem. ``reached`` has the assertions that were come to, ``assertions`` counts all."""
 
-    def __init__(self, source: str, module: types.ModuleType) -> None:
-        tree, writer = ast.parse(source), _Assertions()
-        self._used = {
-            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
-        self._code = compile(ast.fix_missing_locations(writer.visit(tree)), "tests.py", "exec")
+    def __init__(self, source: str) -> None:
+        """Compile ``source``; nothing of it runs yet."""
+        writer = _Assertions()
+        self._tree = ast.fix_missing_locations(writer.visit(ast.parse(source)))
+        self._code = compile(self._tree, "tests.py", "exec")
         self.assertions, self.reached = writer.number, set[int]()
-        self._names, self._module, self._ran = vars(module), module, False
-        self._names[REACHED] = self.reached.add
+        self._names: dict[str, Any] = {}
+        self._ran = False
 
-    def run(self, entry: str) -> None:
-        """Run all of them; ``entry`` is what ``check`` is given, empty for nothing.
+    def run(self, module: types.ModuleType, entry: str) -> None:
+        """Run all of them in ``module``; ``entry`` is what ``check`` is given, empty for nothing.
 
         Raises:
             BaseException: one failed.
         """
+        self._names = vars(module)
+        self._names[REACHED] = self.reached.add
         before = dict(self._names)
         unittest.main = self._main  # type: ignore[assignment]
         unittest.TextTestRunner = self._runner  # type: ignore[assignment, misc]
@@ -66,6 +66,12 @@ class Tests:
         if entry:
             self._names["check"](self._names[entry])
         self._collect(before)
+
+    @functools.cached_property
+    def _used(self) -> set[str]:
+        """Names whose values the tests themselves use."""
+        nodes = ast.walk(self._tree)
+        return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
     def _main(self, *_: Any, **__: Any) -> Any:
         self._unittests(self._cases({}))
@@ -145,6 +151,8 @@ def _called(fixtures: "pytest_stand_in.Fixtures", function: Any) -> None:
         with fixtures.of(function, named) as arguments:
             value = function(**arguments)
             if inspect.iscoroutine(value):
+                import asyncio  # takes long, and is seldom needed
+
                 asyncio.run(value)
 
 

@@ -1,6 +1,7 @@
 """The tests' end of the link. What the candidate answers counts as a value, never as a verdict: its objects are not
 asked what plain data they equal, and it reaches nothing of the tests but what they handed to it."""
 
+import _thread
 import builtins
 import enum
 import io
@@ -8,7 +9,6 @@ import random
 import re
 import socket
 import sys
-import threading
 import time
 import types
 from typing import Any
@@ -75,7 +75,7 @@ class JudgeLink(Link):
         self._steps: set[int] = set()
         self._differences: set[int] = set()
         self._seed: list[str] = []
-        self._turn = threading.RLock()
+        self._turn = _thread.RLock()
 
     def ask(self, op: str, target: Any, *positional: Any, **named: Any) -> Any:
         """See ``Link``. An error that would end a loop of the tests as if all were done is none of the program's."""

@@ -4,6 +4,7 @@ It shares a process with untrusted code, which may forge whatever is sent from h
 could forge is a value that is right.
 """
 
+import _thread
 import ast
 import builtins
 import enum
@@ -14,7 +15,6 @@ import os
 import random
 import socket
 import sys
-import threading
 import types
 from typing import Any
 
@@ -42,7 +42,7 @@ class CandidateLink(Link):
 
     def __init__(self, sock: socket.socket, module: types.ModuleType, own: list[str]) -> None:
         super().__init__(sock, "c")
-        self._turn = threading.RLock()
+        self._turn = _thread.RLock()
         self._module, self._own = module, frozenset(own)
         self.asked_for_input = False
         sys.stdout = self._out = Printed()

@@ -45,10 +45,11 @@ def _judged(request: dict[str, Any], link: JudgeLink) -> Verdict:
     signal.setitimer(signal.ITIMER_REAL, request["wall_s"], TICK_S)
     verdict: Verdict = {}
     try:
+        tests = _compiled(request["test"])  # while the candidate starts
         greeting = link.receive()
         if "broken" in greeting:
             return {"passed": False, "broken": True, "reason": f"the program does not run: {greeting['broken']}"[:300]}
-        verdict = _run(request, _module(request, link, greeting), link)
+        verdict = _run(request, _module(request, link, greeting), tests, link)
     except ExpiredError:
         pass
     except EndedError as error:
@@ -63,13 +64,21 @@ def _judged(request: dict[str, Any], link: JudgeLink) -> Verdict:
     return _overruled(link, request["wall_s"]) or verdict
 
 
-def _run(request: dict[str, Any], module: types.ModuleType, link: JudgeLink) -> Verdict:
+def _compiled(source: str) -> Tests | values.UndecidedError:
+    """The tests in ``source``; what to raise where they do not compile, once the program is known to run."""
     try:
-        tests = Tests(request["test"], module)
+        return Tests(source)
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise values.UndecidedError(f"the tests do not run: {error}"[:300]) from error
+        return values.UndecidedError(f"the tests do not run: {error}"[:300])
+
+
+def _run(
+    request: dict[str, Any], module: types.ModuleType, tests: Tests | values.UndecidedError, link: JudgeLink
+) -> Verdict:
+    if isinstance(tests, values.UndecidedError):
+        raise tests
     try:
-        tests.run(request["entry"])
+        tests.run(module, request["entry"])
     except SystemExit as error:
         if error.code not in (None, 0) or "_there_" in vars(error):
             raise
