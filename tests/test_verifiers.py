@@ -110,8 +110,8 @@ async def test_forms_are_compared_exactly_and_only_what_needs_more_asks_the_sand
     assert [v.correct for v in await judged(PROGRAM, "2*(x + 1)", "2x+3", sandbox=sandbox)] == [True, False]
     assert len(sandbox.calls) == 1
     for said, equal in (("true", True), ("false", False), ("Traceback", None)):
-        asked = Printing("cos(2*x)", equal=said)
-        (verdict,) = await judged(PROGRAM, "1 - 2*sin(x)**2", sandbox=asked)
+        asked = Printing(r"\int x e^x dx", equal=said)
+        (verdict,) = await judged(PROGRAM, "x*e^x - e^x + C", sandbox=asked)
         assert (verdict.correct, len(asked.calls)) == (equal, 2)
 
 
