@@ -9,24 +9,8 @@ from pathlib import Path
 from tests.test_architecture import ROOT
 
 VAGUE = frozenset(
-    [
-        "found",
-        "one",
-        "held",
-        "said",
-        "told",
-        "given",
-        "wanted",
-        "asked",
-        "made",
-        "seen",
-        "now",
-        "own",
-        "word",
-        "words",
-        "known",
-        "place",
-    ]
+    {"found", "one", "held", "said", "told", "given", "wanted", "asked", "made", "seen", "now"}
+    | {"own", "word", "words", "known", "place"}
 )
 LIMITS = {
     "agent0": 8,
