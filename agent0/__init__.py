@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from agent0.tools.definition import Example as Example
     from agent0.tools.results import answer as answer
     from agent0.tools.workspace import Workspace as Workspace
+    from agent0.training.gate import gate as gate
+    from agent0.training.scored_trajectory import ScoredTrajectory as ScoredTrajectory
     from agent0.verification.verifiers import Verdict as Verdict
     from agent0.verification.verifiers import verifier as verifier
 
@@ -52,6 +54,7 @@ _HOMES = {
     "Rows": "agent0.assembly.api.rows",
     "Run": "agent0.assembly.api.runs",
     "Sandbox": "agent0.ports.sandbox",
+    "ScoredTrajectory": "agent0.training.scored_trajectory",
     "Study": "agent0.assembly.api.studies",
     "Task": "agent0.events.values",
     "ToolResult": "agent0.events.values",
@@ -61,6 +64,7 @@ _HOMES = {
     "answer": "agent0.tools.results",
     "family": "agent0.tasks.families",
     "open": "agent0.assembly.api.folder",
+    "gate": "agent0.training.gate",
     "reward": "agent0.rewards",
     "reward_set": "agent0.rewards",
     "tool": "agent0.tools",

@@ -102,7 +102,7 @@ def then(*events: Event) -> list[Recorded]:
 
 
 def majority() -> list[Recorded]:
-    recipe = little().training.student.model_copy(update={"verdicts": "majority"})
+    recipe = little().training.student.model_copy(update={"gate": "majority"})
     training = little().training.model_copy(update={"student": recipe})
     return climbed(4, training=training)
 

@@ -169,24 +169,20 @@ def accepted(found: list[ScoredTrajectory]) -> set[str]:
     return {one.event_id for one in found if one.success}
 
 
-def config(**recipe: Any) -> RunConfig:
-    return RunConfig.model_validate({"seed": 4, "training": {"student": {"objective": "sft", **recipe}}})
-
-
 def test_a_gate_without_a_control_accepts_what_was_verified() -> None:
-    assert gated(attempts(), config()) == attempts()
+    assert gated(attempts(), "verified", 4) == attempts()
 
 
-@pytest.mark.parametrize("verdicts", ["permuted", "coin", "majority"])
-def test_a_control_says_the_same_of_an_attempt_whenever_it_is_asked(verdicts: str) -> None:
+@pytest.mark.parametrize("name", ["permuted", "majority"])
+def test_a_control_says_the_same_of_an_attempt_whenever_it_is_asked(name: str) -> None:
     first = [one for one in attempts() if one.iteration == 0]
-    early, late = gated(first, config(verdicts=verdicts)), gated(attempts()[::-1], config(verdicts=verdicts))
+    early, late = gated(first, name, 4), gated(attempts()[::-1], name, 4)
     assert accepted(early) == {name for name in accepted(late) if name.startswith("e0")} != accepted(first)
     assert [one.event_id for one in late] == [one.event_id for one in attempts()[::-1]], "in the order they came"
 
 
 def test_permuting_keeps_how_many_were_right_in_each_iteration() -> None:
-    found = gated(attempts(), config(verdicts="permuted"))
+    found = gated(attempts(), "permuted", 4)
     counts = [Counter(one.iteration for one in each if one.success) for each in (attempts(), found)]
     assert counts[0] == counts[1]
     right = accepted(attempts())
@@ -194,22 +190,13 @@ def test_permuting_keeps_how_many_were_right_in_each_iteration() -> None:
 
 
 def test_a_majority_is_accepted_whatever_is_right() -> None:
-    found = gated(attempts(), config(verdicts="majority"))
+    found = gated(attempts(), "majority", 4)
     texts: dict[str, set[int]] = {}
     for one in found:
         assert one.trajectory
         texts.setdefault(one.group, set()).add(one.trajectory.token_ids[1])
     assert {one.success for one in found if len(texts[one.group]) == 1} == {True}
     assert {one.success for one in found if len(texts[one.group]) == 2} == {False}
-
-
-@pytest.mark.parametrize("leak", [0.1, 0.3, 1.0])
-def test_a_leak_lets_that_share_of_wrong_answers_in(leak: float) -> None:
-    many = [one for seed in range(5) for one in attempts(seed)]
-    many = [replace(one, event_id=f"{n}") for n, one in enumerate(many)]
-    found, right = accepted(gated(many, config(leak=leak))), accepted(many)
-    assert right <= found
-    assert (len(found) - len(right)) / (len(many) - len(right)) == pytest.approx(leak, abs=0.06)
 
 
 # --- minibatches
@@ -253,9 +240,7 @@ def test_the_rate_rises_over_its_first_steps_and_falls_to_its_end() -> None:
     ("settings", "why"),
     [
         ({"training.student.objective": "grpo"}, "steps has no effect"),
-        ({"training.teacher.verdicts": "coin"}, "verdicts has no effect"),
         ({"training.teacher.fresh_per_task": "1"}, "fresh_per_task has no effect"),
-        ({"training.teacher.leak": "0.1"}, "leak has no effect"),
         ({"training.student.steps": "0"}, "settle has no effect"),
         ({"training.student.steps": "0", "training.student.settle": "0"}, "taught has no effect"),
         ({"training.student.fresh": "0.9"}, "more than a minibatch"),

@@ -51,7 +51,7 @@ def test_the_log_gives_the_adapters_of_a_climb_again_and_permuted_verdicts_give_
     same = call(*RETRAIN, "same", home=home)
     assert same.code == 0 and same.json["sameness"] == "The adapters are the very same as the run's own.", same.err
     assert adapters(home, "exp-same") == adapters(home, run) != []
-    permuted = call(*RETRAIN, "permuted", "-s", "training.student.verdicts=permuted", home=home)
+    permuted = call(*RETRAIN, "permuted", "-s", "training.student.gate=permuted", home=home)
     assert permuted.code == 0, permuted.err
     assert not set(adapters(home, "exp-permuted")) & set(adapters(home, run))
     attempts = "SELECT count(*) AS n FROM events WHERE type = 'TaskAttempted'"

@@ -79,13 +79,6 @@ async def test_a_turn_counts_as_its_part() -> None:
     assert event.distilled == {OTHER: 0.5, "anthropic/x": 0.5}
 
 
-async def test_a_control_of_shuffled_rewards_distils_nothing() -> None:
-    plan = RunConfig.model_validate({"training": {"student": {"distil": True}}, "shuffle_rewards": True})
-    bench = Bench(MemoryArtifacts(), {"steps": 1.0})
-    made = await make_checkpoint(ASKED, "r", plan, bench, DatasetPast(PAST), bench.artifacts)
-    assert all(one.distilled == {} for one in made if isinstance(one, CheckpointTrained))
-
-
 class Away:
     """A model that is away."""
 

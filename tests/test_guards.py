@@ -80,7 +80,7 @@ def test_every_guard_has_an_action_and_every_action_a_guard() -> None:
 
 
 def test_wrong_majorities_alarm_only_where_they_are_learned_from() -> None:
-    verified, self_labelled = RunConfig(), RunConfig.model_validate({"training": {"student": {"verdicts": "majority"}}})
+    verified, self_labelled = RunConfig(), RunConfig.model_validate({"training": {"student": {"gate": "majority"}}})
     unchecked = RunConfig.model_validate({"verification": {"unchecked": "self_consistency"}})
     assert set(guards(verified)) == set(guards()) - {"labels"}
     assert set(guards(self_labelled)) == set(guards(unchecked)) == set(guards())

@@ -3,11 +3,14 @@
 import random
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent0.assembly.runtime.plugins import load_plugin_file
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import ConfigError
 from agent0.events.alarms import AlarmRaised
@@ -24,6 +27,7 @@ from agent0.state.run_state import RunState
 from agent0.tasks.families import Family, Params, families
 from agent0.tasks.splits import split_of_task, task_of
 from tests.play import play
+from tests.plugin_files import forgotten
 from tests.test_climb import CLIMB, ByRole, little
 from tests.world import ports, started
 
@@ -123,17 +127,27 @@ def gate_of(**recipe: Any) -> dict[str, float]:
     return canary_measures(RunState("r", 1, CLIMB.model_copy(update={"training": plan}), "", iteration=0))
 
 
+@pytest.fixture
+def controls() -> Iterator[None]:
+    """The gates that only studies use."""
+    with forgotten():
+        load_plugin_file(Path(__file__).parents[1] / "studies" / "controls.py")
+        yield
+
+
+@pytest.mark.usefixtures("controls")
 def test_what_a_gate_accepts_shows_on_answers_that_are_known() -> None:
     assert gate_of() == {"verifier_faults": 0.0, "gate_right": 1.0, "gate_wrong": 0.0}
-    assert 0.03 <= gate_of(leak=0.1)["gate_wrong"] < 0.2, "enough for the alarm"
-    assert 0.2 < gate_of(leak=0.3)["gate_wrong"] < 0.4 and gate_of(leak=1.0)["gate_wrong"] == 1.0
-    assert 0.3 < gate_of(verdicts="coin")["gate_wrong"] < 0.7 and gate_of(verdicts="coin")["gate_right"] < 0.7
-    assert gate_of(verdicts="permuted")["gate_wrong"] > 0.3
-    assert gate_of(verdicts="majority")["gate_wrong"] == 1.0, "one answer is a majority"
+    assert 0.03 <= gate_of(gate="leak-10")["gate_wrong"] < 0.2, "enough for the alarm"
+    assert 0.2 < gate_of(gate="leak-30")["gate_wrong"] < 0.4 and gate_of(gate="leak-all")["gate_wrong"] == 1.0
+    assert 0.3 < gate_of(gate="coin")["gate_wrong"] < 0.7 and gate_of(gate="coin")["gate_right"] < 0.7
+    assert gate_of(gate="permuted")["gate_wrong"] > 0.3
+    assert gate_of(gate="majority")["gate_wrong"] == 1.0, "one answer is a majority"
 
 
+@pytest.mark.usefixtures("controls")
 async def test_a_leak_is_an_alarm_before_anything_is_trained_on_it() -> None:
-    leaky = little(training={"student": {"objective": "sft", "steps": 2, "minibatch": 4, "leak": 0.3}})
+    leaky = little(training={"student": {"objective": "sft", "steps": 2, "minibatch": 4, "gate": "leak-30"}})
     events = await told(leaky, Reverser(7))
     at = next(n for n, one in enumerate(events) if isinstance(one.event, AlarmRaised))
     assert events[at].event.alarm == "guard-gate"  # type: ignore[attr-defined]

@@ -94,8 +94,8 @@ def test_a_persons_word_leaves_what_the_gate_found() -> None:
     climbed = {"objective": "sft", "steps": 50, "taught": 0.125}
     card = model_card({**shown, "recipe": climbed}, run, scores, {})
     assert "its own answers that a verifier found right, as it wrote them; 12.5 % of every minibatch are" in card
-    leaky = model_card({**shown, "recipe": {"objective": "sft", "verdicts": "coin", "leak": 0.3}}, run, scores, {})
-    assert "that a coin chose (control), and 30% of the wrong ones (control)" in leaky and "minibatch" not in leaky
+    leaky = model_card({**shown, "recipe": {"objective": "sft", "gate": "mine"}}, run, scores, {})
+    assert "its own answers that the gate mine accepts, as it wrote them" in leaky and "minibatch" not in leaky
     assert "expert iteration" not in distilled
     none = model_card({**shown, "adapter": None}, run, scores, {})
     assert "There is no adapter" in none and "library_name" not in none and "Licence of the adapter" not in none

@@ -219,7 +219,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "one task, one attempt": {"tasks": 1, "attempts": 1, **TO_THE_END},
     "no tool": {"student": {"max_calls": 0}},
     "one domain": {"curriculum": {"domains": ("math",), "levels": (2,), "embedder": "ngram"}},
-    "shuffled rewards": {"shuffle_rewards": True},
+    "permuted rewards": {"training": {"student": {"gate": "permuted"}}},
     "nothing teaches": {"curriculum": {"band": (0.98, 0.99), "embedder": "ngram"}},
     "everything is similar": {"curriculum": {"similarity_limit": 1e-6, "embedder": "ngram"}, "tasks": 4},
 }

@@ -113,9 +113,9 @@ def selections() -> Iterable[Any]:
             ]
             yield [one.over for one in made.samples]
     for by in ("chance", "pattern"):
-        for shuffle in (False, True):
-            recipe = {"student": {"replay_by": by, "replay_steps": 2, "minibatch": 3}}
-            plan = RunConfig.model_validate({"tasks": 4, "training": recipe, "shuffle_rewards": shuffle})
+        for gate in ("verified", "permuted"):
+            recipe = {"student": {"replay_by": by, "replay_steps": 2, "minibatch": 3, "gate": gate}}
+            plan = RunConfig.model_validate({"tasks": 4, "training": recipe})
             found = select("student", ways, ways, author="me", config=plan, seed=3)
             yield [found.used, found.skipped, [one.weight for one in found.samples]]
 
@@ -170,7 +170,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "of pairs": {"training": {"student": {"objective": "dpo", "minibatch": 4}}},
     "on a ladder": {
         "curriculum": {"embedder": "ngram", "kind": "frontier", "families": ["reversal"], "mastered": 3},
-        "training": {"student": {"objective": "sft", "steps": 2, "minibatch": 4, "verdicts": "permuted"}},
+        "training": {"student": {"objective": "sft", "steps": 2, "minibatch": 4, "gate": "permuted"}},
     },
     "with checked attempts": {"evaluation": {"validation": 4, "test": 3, "checked": 3}},
     "with a benchmark": {"evaluation": {"validation": 2, "test": 0, "benchmarks": ["tool_scenarios"]}},

@@ -1,16 +1,25 @@
 """Study files: those of the repository can be executed as they are, and what is no study is refused by name."""
 
+import random
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent0.assembly.ablations.study import variant_configs
 from agent0.assembly.ablations.study_request import read_study
+from agent0.assembly.runtime.plugins import load_plugin_file
 from agent0.config.loading import amended, load
 from agent0.errors import ConfigError
+from agent0.events.values import Trajectory
 from agent0.experiments.ablation_runs import describe_compute, runs_of_study
 from agent0.experiments.ablation_study import AblationStudy, Variant, study_of_file
+from agent0.training.gate import gated, permuted
+from agent0.training.scored_trajectory import ScoredTrajectory
+from tests.plugin_files import forgotten
 
+CONTROLS = Path(__file__).parents[1] / "studies" / "controls.py"
 FILES = sorted((Path(__file__).parents[1] / "studies").glob("*.toml"))
 WHOLE = """
 question = "Does it?"
@@ -72,11 +81,70 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert read_study(tmp_path / "x.toml").plugins == (str(tmp_path / "mine.py"),)
 
 
+@pytest.fixture
+def controls() -> Iterator[None]:
+    """The gates that only studies use."""
+    with forgotten():
+        load_plugin_file(CONTROLS)
+        yield
+
+
+@pytest.mark.usefixtures("controls")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_study_can_be_executed(file: Path) -> None:
     """Its settings exist, its variants differ and ask for equal attempts, its runs have names."""
     study = read_study(file)
+    assert set(study.plugins) <= {str(CONTROLS)}
     plans = variant_configs(amended(load(study.profile, env={}).run, study.settings), study.variants)
     assert len({plan.model_dump_json() for plan in plans.values()}) == len(study.variants) and study.question
     assert describe_compute(plans).startswith("Asked of every run alike")
     assert len(runs_of_study(file.stem, plans, study.seeds)) == len(plans) * len(study.seeds)
+
+
+def answers(seed: int = 0) -> list[ScoredTrajectory]:
+    rng = random.Random(seed)
+    return [
+        ScoredTrajectory(
+            f"e{n}", f"t{n}", "base",
+            Trajectory(token_ids=(1, 2, 3), mask=(0, 1, 1), logprobs=(-9.0, -rng.random(), -0.5)), rng.random(),
+            0.5 if n % 3 else None, rng.random() < 0.3, iteration=n % 2,
+        )
+        for n in range(600)
+    ]  # fmt: skip
+
+
+def accepted(judged: list[ScoredTrajectory]) -> set[str]:
+    return {one.event_id for one in judged if one.success}
+
+
+@pytest.mark.usefixtures("controls")
+def test_a_leak_lets_that_share_of_wrong_answers_in() -> None:
+    right = accepted(answers())
+    for name, share in (("leak-10", 0.1), ("leak-30", 0.3), ("leak-all", 1.0)):
+        judged = gated(answers(), name, 4)
+        assert right <= accepted(judged) and judged == gated(answers()[::-1], name, 4)[::-1]
+        assert (len(accepted(judged)) - len(right)) / (600 - len(right)) == pytest.approx(share, abs=0.06)
+    assert 0.4 < len(accepted(gated(answers(), "coin", 4))) / 600 < 0.6
+
+
+@pytest.mark.usefixtures("controls")
+def test_confidence_accepts_as_many_as_were_verified_the_surest_first() -> None:
+    judged = gated(answers(), "confident", 4)
+    for iteration in (0, 1):
+        before, after = ([one for one in them if one.iteration == iteration] for them in (answers(), judged))
+        assert len(accepted(before)) == len(accepted(after)) and accepted(before) != accepted(after)
+        sure = [(one.success, sum(one.trajectory.logprobs[1:])) for one in after if one.trajectory]
+        assert min(log for success, log in sure if success) >= max(log for success, log in sure if not success)
+
+
+@pytest.mark.usefixtures("controls")
+def test_rewards_permuted_over_attempted_tasks_leave_penalties_where_they_are() -> None:
+    held = answers()
+    judged = gated(held, "permuted-tasks", 3)
+    untried = [n for n, one in enumerate(held) if one.solve_rate is None]
+    assert [judged[n] for n in untried] == [held[n] for n in untried]
+    tried = [one for one in held if one.solve_rate is not None]
+    assert [one for one in judged if one.solve_rate is not None] == permuted(tried, 3) != tried
+    assert [replace(one, reward=None, success=False) for one in judged] == [
+        replace(one, reward=None, success=False) for one in held
+    ]

@@ -203,7 +203,7 @@ def test_the_control_permutes_verdicts_with_the_rewards() -> None:
     """Else an objective that reads verdicts would learn from what the control hides."""
     trajectories = [scored(n, group="t", success=n < 3, reward=float(n < 3)) for n in range(12)]
     plain = with_recipe(objective="sft")
-    mixed = plain.model_copy(update={"shuffle_rewards": True})
+    mixed = with_recipe(objective="sft", gate="permuted")
     assert chosen(trajectories, plain).used == ("e0", "e1", "e2")
     found = chosen(trajectories, mixed)
     assert len(found.samples) == 3 and found.used != ("e0", "e1", "e2")
@@ -239,23 +239,16 @@ def test_replay_by_pattern_is_of_the_same_pool(past: list[ScoredTrajectory], eac
     assert all(sum(d.event_id in found[1] and d.group == g for d in past) <= each for g in {d.group for d in past})
 
 
-SHUFFLED = CONFIG.model_copy(update={"shuffle_rewards": True})
+PERMUTED = with_recipe(gate="permuted")
 
 
 def test_the_shuffle_control_keeps_rewards_but_not_whose_they_are() -> None:
     trajectories = [scored(n, group="t", reward=float(n)) for n in range(12)]
-    plain, mixed = chosen(trajectories), chosen(trajectories, SHUFFLED)
+    plain, mixed = chosen(trajectories), chosen(trajectories, PERMUTED)
     assert sorted(s.advantage for s in plain.samples) == pytest.approx(sorted(s.advantage for s in mixed.samples))
     assert [s.advantage for s in plain.samples] != pytest.approx([s.advantage for s in mixed.samples])
-    assert chosen(trajectories, SHUFFLED) == mixed
-    assert chosen(trajectories, SHUFFLED, role="teacher") == chosen(trajectories, role="teacher")
-
-
-def test_nothing_is_replayed_under_the_control() -> None:
-    """Verified successes are a signal that shuffled rewards must not leak."""
-    past = [scored(n) for n in range(40)]
-    assert chosen(past, SHUFFLED, replay=past).replay == ()
-    assert chosen(past, replay=past).replay
+    assert chosen(trajectories, PERMUTED) == mixed
+    assert chosen(trajectories, PERMUTED, role="teacher") == chosen(trajectories, role="teacher")
 
 
 @given(st.lists(st.builds(scored, st.integers(0, 99)), max_size=60), st.integers(0, 4))
@@ -306,7 +299,7 @@ def test_the_last_iterations_settle(settle: float, iterations: int, late: int) -
 def test_the_same_deeds_give_the_same_job(seed: int) -> None:
     rng = random.Random(seed)
     trajectories = [scored(n, reward=rng.random()) for n in range(20)]
-    assert chosen(trajectories, SHUFFLED, replay=trajectories) == chosen(trajectories, SHUFFLED, replay=trajectories)
+    assert chosen(trajectories, PERMUTED, replay=trajectories) == chosen(trajectories, PERMUTED, replay=trajectories)
 
 
 @pytest.mark.parametrize("length", [0, 3, 100_000])

@@ -26,7 +26,7 @@ from agent0.stats.claims import Claim, Scored, claims, step_by_step
 from agent0.stats.paired_tests import agreeing, compare
 from agent0.tasks.families import families
 from agent0.training.diet import AS_DRAWN, ONCE, Diet, diet_of, total
-from agent0.training.gate import gated, with_permuted_rewards
+from agent0.training.gate import gated, permuted
 from agent0.training.manifest import adapter_metadata, canonical, dataset_sha, example_sha, lineage_of
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 
@@ -46,53 +46,35 @@ def scored(
                             iteration=iteration, **more)  # fmt: skip
 
 
-def config(**student: Any) -> RunConfig:
-    return RunConfig.model_validate({"training": {"student": student}, "seed": 5})
-
-
 # --- training
 
 
 def test_permuted_rewards_stay_within_their_iteration() -> None:
     held = [scored(f"e{n}", n % 2, float(n)) for n in range(12)] + [scored("none", 0)]
-    dealt = with_permuted_rewards(held, 3)
+    dealt = permuted(held, 3)
     assert [replace(one, reward=None) for one in dealt] == [replace(one, reward=None) for one in held]
     for iteration in (0, 1):
         before, after = ([one.reward for one in them if one.iteration == iteration and one.reward is not None]
                          for them in (held, dealt))  # fmt: skip
         assert sorted(before) == sorted(after) and before != after
-    assert dealt[-1].reward is None and with_permuted_rewards([], 3) == []
-    again = {one.event_id: one for one in with_permuted_rewards(held[::-1], 3)}
+    assert dealt[-1].reward is None and permuted([], 3) == []
+    again = {one.event_id: one for one in permuted(held[::-1], 3)}
     assert all(again[one.event_id] == one for one in dealt), "whatever the order"
-    assert with_permuted_rewards(held, 4) != dealt
-
-
-def test_rewards_permuted_over_attempted_tasks_leave_penalties_where_they_are() -> None:
-    tried = [replace(scored(f"e{n}", n % 2, float(n)), solve_rate=0.5) for n in range(12)]
-    held = [*tried, scored("unreadable", 0, -1.0), scored("again", 1, -0.5), scored("none", 0)]
-    dealt = with_permuted_rewards(held, 3, attempted=True)
-    assert dealt[12:] == held[12:] and dealt[:12] == with_permuted_rewards(tried, 3)
-    assert sum(one.reward == other.reward for one, other in zip(dealt, tried, strict=False)) < 6
+    assert permuted(held, 4) != dealt
 
 
 def path(*own: int) -> Trajectory:
     return Trajectory(token_ids=(9, *own), mask=(0, *(1 for _ in own)), logprobs=(0.0, *(-1.0 for _ in own)))
 
 
-def test_a_gate_accepts_by_verdict_chance_or_majority() -> None:
+def test_a_gate_accepts_by_verdict_or_majority() -> None:
     held = [scored(f"e{n}", 0, right=n < 30) for n in range(100)]
-    assert gated(held, config(verdicts="verified")) == held
-    permuted = gated(held, config(verdicts="permuted"))
-    assert sum(one.success for one in permuted) == 30 and permuted != held
-    coin = gated(held, config(verdicts="coin"))
-    assert 35 <= sum(one.success for one in coin) <= 65 and gated(held, config(verdicts="coin")) == coin
-    leaky = gated(held, config(verdicts="verified", leak=0.5))
-    let_in = sum(one.success for one in leaky[30:])
-    assert all(one.success for one in leaky[:30]) and 20 <= let_in <= 50
-    assert all(one.success for one in gated(held, config(verdicts="verified", leak=1.0)))
+    assert gated(held, "verified", 5) == held
+    mixed = gated(held, "permuted", 5)
+    assert sum(one.success for one in mixed) == 30 and mixed != held
     group = [scored(f"m{n}", group="g", path=path(*own)) for n, own in enumerate([(1,), (1,), (1,), (2,), (2,)])]
-    by_most = gated([*group, scored("n", group="h"), scored("k0", group="k", path=path(1)),
-                     scored("k1", group="k", path=path(2))], config(verdicts="majority"))  # fmt: skip
+    others = [scored("n", group="h"), scored("k0", group="k", path=path(1)), scored("k1", group="k", path=path(2))]
+    by_most = gated([*group, *others], "majority", 5)
     assert [one.success for one in by_most] == [True] * 3 + [False] * 2 + [True, False, False]
 
 

@@ -37,7 +37,7 @@ from agent0.run.monitors.iteration_metrics import measure
 from agent0.settings import ActorConfig, GuardConfig, RunConfig, TeacherConfig
 from agent0.state.run_state import TaskState
 from agent0.tasks.curriculum.sampler import ANY_LEVEL, allocate
-from agent0.training.gate import with_permuted_rewards
+from agent0.training.gate import permuted
 from agent0.training.objectives.policy_gradient import entropy_bonus
 from agent0.training.scored_trajectory import ScoredTrajectory
 from agent0.training.selection import select
@@ -173,8 +173,8 @@ def test_what_was_asked_may_be_the_baseline() -> None:
 def test_permuted_rewards_stay_in_their_iteration_and_are_the_same_in_every_window() -> None:
     rng = random.Random(2)
     held = [written(n, rng.random() if n % 5 else None, iteration) for iteration in (0, 1) for n in range(40)]
-    whole, part = with_permuted_rewards(held, 3), with_permuted_rewards(held[40:], 3)
-    assert whole[40:] == part and whole != with_permuted_rewards(held, 4)
+    whole, part = permuted(held, 3), permuted(held[40:], 3)
+    assert whole[40:] == part and whole != permuted(held, 4)
     for place in (slice(0, 40), slice(40, 80)):
         assert Counter(one.reward for one in whole[place]) == Counter(one.reward for one in held[place])
     assert sum(one.reward == other.reward for one, other in zip(whole, held, strict=True)) < 30
@@ -256,7 +256,7 @@ def test_an_alarm_stands_where_text_collapses_onto_few_digits_and_pays() -> None
         ({"training.teacher.objective": "grpo"}, "steps has no effect"),
         ({"training.teacher.objective": "grpo", "training.teacher.steps": "0"}, "window does not fit"),
         ({"training.student.window": "5"}, "window does not fit"),
-        ({"training.student.rewards": "permuted"}, "shuffle_rewards"),
+        ({"training.student.gate": "odd"}, "run.training.student.gate"),
         ({"training.student.baseline": "request"}, "inside their task"),
         ({"teacher.provider": "sampler", "training.teacher.enabled": "false"}, "explore has no effect"),
         (
@@ -277,7 +277,6 @@ def test_variants_ask_for_equal_attempts_and_steps() -> None:
         for one in study.variants
     }
     for plan in plans.values():
-        check_names(plan)
         assert plan.training.student == OURS.training.student and plan.evaluation == OURS.evaluation
     assert {tuple(requested_compute(plan).values()) for plan in plans.values()} == {(60, 32, 4, 7680)}
     trained = {name for name, plan in plans.items() if plan.training.teacher.enabled}

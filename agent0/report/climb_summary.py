@@ -10,7 +10,7 @@ from agent0.tasks.curriculum.ladder_height import Standing
 Found = Mapping[str, Any]
 CONTROLS = (
     "agent0 experiment ablation --profile climb --seeds 0 --variant ours: "
-    "--variant permuted:run.training.student.verdicts=permuted"
+    "--variant permuted:run.training.student.gate=permuted"
 )
 PAGE = "docs/results/studies.md"
 

@@ -5,7 +5,6 @@ Everything comes from the run's state, so that any reward can be recomputed from
 """
 
 import math
-import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -205,11 +204,8 @@ def _student_gain(context: RewardContext) -> float | None:
     run, held = context.run, context.run.gain
     if held is None or held.probe is None or not held.gains or not held.complete or not context.held.accepted:
         return None
-    gains = [*held.gains]
-    if context.rules.gain.permuted:
-        random.Random(f"gains {run.config.seed} {run.iteration}").shuffle(gains)
     name = task_id(run.iteration, context.held.slot)
-    return next((gain for tasks, gain in zip(held.probe.subsets, gains, strict=True) if name in tasks), 0.0)
+    return next((gain for tasks, gain in zip(held.probe.subsets, held.gains, strict=True) if name in tasks), 0.0)
 
 
 @feature("student", "rests_on_call")

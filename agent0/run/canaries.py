@@ -80,7 +80,8 @@ def canary_measures(state: RunState) -> dict[str, float]:
     scored = [
         _scored(f"canary {state.iteration} {n}", canary.verdicts[0], state.iteration) for n, canary in enumerate(drawn)
     ]
-    judged = gated([*scored, *_attempts(state)], state.config)[: len(scored)]
+    gate = state.config.training.student.gate
+    judged = gated([*scored, *_attempts(state)], gate, state.config.seed)[: len(scored)]
     accepted = {
         right: [s.success for s, canary in zip(judged, drawn, strict=True) if canary.right is right]
         for right in (True, False)

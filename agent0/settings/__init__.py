@@ -115,7 +115,6 @@ class RunConfig(Frozen):
     evaluation: EvaluationConfig = EvaluationConfig()
     energy: EnergyConfig = EnergyConfig()
     guards: GuardConfig = GuardConfig()
-    shuffle_rewards: bool = Field(False, description="control: student rewards are permuted within the iteration")
     plugins: dict[str, str] = Field(
         default_factory=dict,
         description="file name without .py -> sha256 of each file of `plugins`; filled in where it is loaded",

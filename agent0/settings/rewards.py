@@ -31,7 +31,6 @@ class GainConfig(Frozen):
     )
     steps: int = Field(8, ge=1, le=1_000_000, description="steps of each short training")
     probe: int = Field(128, ge=1, le=10_000, description="unsolved tasks just beyond the student's frontier, at most")
-    permuted: bool = Field(False, description="control: measured gains are dealt to other parts by chance")
 
 
 class RewardConfig(Frozen):

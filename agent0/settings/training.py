@@ -86,13 +86,10 @@ class RecipeConfig(Frozen):
     warmup: int = Field(
         0, ge=0, le=1_000_000, description="first steps of a training, over which lr rises to its value"
     )
-    verdicts: Literal["verified", "permuted", "coin", "majority"] = Field(
+    gate: str = Field(
         "verified",
-        description="which answers sft and replay accept; controls: verdicts permuted within an iteration, a "
-        "coin's, or what most attempts at a task say",
-    )
-    leak: float = Field(
-        0.0, ge=0, le=1, description="control: share of wrong answers that sft and replay accept nevertheless"
+        description="which answers a training accepts, and how proposals are rewarded: verified; controls: permuted "
+        "(verdicts and rewards within an iteration), majority (what most attempts at a task say); or a plugin's gate",
     )
     every: int = Field(1, ge=1, le=100_000, description="iterations from one training to the next")
     window: int = Field(
@@ -115,11 +112,6 @@ class RecipeConfig(Frozen):
         "iteration",
         description="teacher: what a proposal is compared with: all of its iteration, or those that answer the same "
         "request",
-    )
-    rewards: Literal["earned", "permuted", "permuted_tasks"] = Field(
-        "earned",
-        description="teacher: controls: rewards permuted over the proposals of an iteration, or over those whose task "
-        "was attempted",
     )
     weight_decay: float = Field(0.0, ge=0, description="decoupled weight decay")
     advantage: Literal["group", "centered"] = Field(

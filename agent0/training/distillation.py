@@ -25,9 +25,9 @@ def with_distilled(
     examples that each other model wrote, by its turns.
     """
     recipe = config.training.student
-    if not recipe.distil or config.shuffle_rewards:
+    if not recipe.distil:
         return chosen, {}
-    found = [one for one in gated(past, config) if one.authors and one.success and one.turns]
+    found = [one for one in gated(past, recipe.gate, config.seed) if one.authors and one.success and one.turns]
     drawn, held = list[ScoredTrajectory](), Counter[str]()
     for one in random.Random(f"distil {seed}").sample(found, len(found)):
         if held[one.group] < recipe.replay_per_task:

@@ -1,89 +1,82 @@
-"""Which answers a likelihood training accepts: those that the verifier found right, or those of a control.
+"""Gates: which trajectories a training accepts, and with which rewards. The usual one passes on what was verified and
+earned; the others are controls, or a plugin's.
 
-Pure: the same trajectories and configuration give the same answers, in whichever iteration they are used again.
+Pure: the same trajectories and seed give the same, in whichever iteration they are used again.
 """
 
+import operator
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent0.settings import RunConfig
+from agent0.registry import Registry
 from agent0.training.scored_trajectory import ScoredTrajectory
 
 AGREEING = 0.6
 """Share of a task's attempts that the majority must have."""
+VERIFIED = "verified"
+Gate = Callable[[Sequence[ScoredTrajectory], int], Sequence[ScoredTrajectory]]
+"""(trajectories of a role, seed of the run) -> the same in the same order, with another ``success`` or ``reward``.
+Trajectories of one iteration are judged alike whichever other iterations are there."""
+
+_gates = Registry[str, Gate]("gates", same=operator.is_)
 
 
-def gated(trajectories: Sequence[ScoredTrajectory], config: RunConfig) -> list[ScoredTrajectory]:
-    """Say of each of a student's ``trajectories`` whether it is accepted (``success``).
+def gate(name: str) -> Callable[[Gate], Gate]:
+    """Decorate a function as the gate that ``training.student.gate`` and ``training.teacher.gate`` call ``name``.
 
-    By ``training.student.verdicts``:
-
-    - ``verified``: as a verifier or reviewer said.
-    - ``permuted``: as was said of another attempt of its iteration.
-    - ``coin``: by chance, one half.
-    - ``majority``: where at least ``AGREEING`` of a task's attempts wrote the same, and this is one of them.
-
-    Of those that are not, ``training.student.leak`` are accepted nevertheless, drawn by chance.
+    Raises:
+        TakenError: another gate has this name.
     """
-    recipe, found = config.training.student, list(trajectories)
-    match recipe.verdicts:
-        case "permuted":
-            found = _permuted(found, config.seed)
-        case "coin":
-            found = [replace(one, success=_chance(config.seed, "coin", one) < 0.5) for one in found]
-        case "majority":
-            found = _by_majority(found)
-    if not recipe.leak:
-        return found
-    return [replace(one, success=one.success or _chance(config.seed, "leak", one) < recipe.leak) for one in found]
+    return _gates.adding(name, lambda function: function)
 
 
-def _chance(seed: int, purpose: str, one: ScoredTrajectory) -> float:
-    return random.Random(f"{purpose} {seed} {one.event_id}").random()
+def gates() -> dict[str, Gate]:
+    """Return every registered gate by its name, sorted by name."""
+    return _gates.all()
 
 
-def _permuted(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
-    groups: dict[int, list[ScoredTrajectory]] = defaultdict(list)
+def gated(trajectories: Sequence[ScoredTrajectory], name: str, seed: int) -> list[ScoredTrajectory]:
+    """Pass ``trajectories`` through the gate of this name: their ``success`` says which likelihood training accepts,
+    their ``reward`` what the others weigh."""
+    return list(gates()[name](trajectories, seed))
+
+
+@gate(VERIFIED)
+def verified(trajectories: Sequence[ScoredTrajectory], seed: int) -> Sequence[ScoredTrajectory]:
+    """As a verifier or reviewer decided, and as was earned."""
+    return trajectories
+
+
+@gate("permuted")
+def permuted(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
+    """Control: verdict and reward of another trajectory of the same iteration; the unscored swap among themselves."""
+    groups: dict[tuple[int, bool], list[ScoredTrajectory]] = defaultdict(list)
     for one in sorted(trajectories, key=lambda one: one.event_id):
-        groups[one.iteration].append(one)
-    verdicts: dict[str, bool] = {}
-    for iteration, members in groups.items():
-        shuffled = [one.success for one in members]
-        random.Random(f"verdicts {seed} {iteration}").shuffle(shuffled)
-        verdicts |= {one.event_id: right for one, right in zip(members, shuffled, strict=True)}
-    return [replace(one, success=verdicts[one.event_id]) for one in trajectories]
+        groups[one.iteration, one.reward is None].append(one)
+    judged: dict[str, tuple[bool, float | None]] = {}
+    for (iteration, _), members in groups.items():
+        judgements = [(one.success, one.reward) for one in members]
+        random.Random(f"verdicts {seed} {iteration}").shuffle(judgements)
+        judged |= {one.event_id: judgement for one, judgement in zip(members, judgements, strict=True)}
+    return [
+        replace(one, success=success, reward=reward)
+        for one in trajectories
+        for success, reward in [judged[one.event_id]]
+    ]
 
 
-def with_permuted_rewards(
-    trajectories: Sequence[ScoredTrajectory], seed: int, attempted: bool = False
-) -> list[ScoredTrajectory]:
-    """Control: give each scored trajectory the reward of another of its iteration, the same whenever it is asked.
-
-    Only proposals whose task was ``attempted`` take part, where so wanted: the others keep what they earned, so that
-    what is no task, or was written before, loses as always.
-    """
-    groups: dict[int, list[ScoredTrajectory]] = defaultdict(list)
-    for one in sorted(trajectories, key=lambda one: one.event_id):
-        if one.reward is not None and (one.solve_rate is not None or not attempted):
-            groups[one.iteration].append(one)
-    dealt: dict[str, float | None] = {}
-    for iteration, members in groups.items():
-        rewards = [one.reward for one in members]
-        random.Random(f"rewards {seed} {iteration}").shuffle(rewards)
-        dealt |= {one.event_id: reward for one, reward in zip(members, rewards, strict=True)}
-    return [replace(one, reward=dealt.get(one.event_id, one.reward)) for one in trajectories]
-
-
-def _by_majority(trajectories: Sequence[ScoredTrajectory]) -> list[ScoredTrajectory]:
-    said: dict[str, Counter[tuple[int, ...]]] = defaultdict(Counter)
+@gate("majority")
+def majority(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
+    """Control: accepted where at least ``AGREEING`` of a task's attempts wrote the same, and this is one of them."""
+    texts: dict[str, Counter[tuple[int, ...]]] = defaultdict(Counter)
     for one in trajectories:
-        said[one.group][_own_tokens(one)] += 1
+        texts[one.group][_own_tokens(one)] += 1
     accepted = {
-        group: texts.most_common(1)[0][0]
-        for group, texts in said.items()
-        if texts.most_common(1)[0][1] >= AGREEING * texts.total()
+        group: counts.most_common(1)[0][0]
+        for group, counts in texts.items()
+        if counts.most_common(1)[0][1] >= AGREEING * counts.total()
     }
     return [replace(one, success=accepted.get(one.group) == _own_tokens(one)) for one in trajectories]
 

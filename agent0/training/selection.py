@@ -13,7 +13,7 @@ from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Role, Trajectory
 from agent0.ports.training import Sample, TrainingExample
 from agent0.settings import RecipeConfig, RunConfig, TrainingConfig
-from agent0.training.gate import gated, with_permuted_rewards
+from agent0.training.gate import gated
 from agent0.training.objectives import Objective, objectives
 from agent0.training.scored_trajectory import ScoredTrajectory, solution_pattern
 
@@ -56,15 +56,9 @@ def select(
     """
     skipped: Counter[str] = Counter()
     student = role == "student"
-    if student:
-        trajectories, replay = gated(trajectories, config), gated(replay, config)
     recipe = config.training.student if student else config.training.teacher
+    trajectories, replay = (gated(each, recipe.gate, config.seed) for each in (trajectories, replay))
     objective = objectives()[recipe.objective]
-    if student and config.shuffle_rewards:
-        trajectories = _shuffled(trajectories, seed)
-    elif recipe.rewards != "earned":
-        attempted = recipe.rewards == "permuted_tasks"
-        trajectories = with_permuted_rewards(trajectories, config.seed, attempted)
     usable = _usable(trajectories, "" if objective.off_policy else author, skipped)
     groups: dict[str, list[ScoredTrajectory]] = {}
     for scored in usable:
@@ -73,7 +67,7 @@ def select(
         )
     teaching = [members for members in groups.values() if not student or _teaches(members, objective, config, skipped)]
     chosen = objective.weigh(teaching, recipe, skipped)
-    again = _replay(replay, recipe, seed, skipped) if student and not config.shuffle_rewards else []
+    again = _replay(replay, recipe, seed, skipped) if student else []
     over = tuple(one.over.event_id for one in chosen if one.over)
     used = [one.scored.event_id for one in chosen] + [scored.event_id for scored in again]
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
@@ -197,13 +191,3 @@ def draw_diverse(trajectories: Sequence[ScoredTrajectory], count: int, seed: int
     keys = [math.log(1.0 - rng.random()) / chances[scored.level, solution_pattern(scored)] for scored in trajectories]
     ranked = sorted(range(len(trajectories)), key=keys.__getitem__, reverse=True)
     return [trajectories[place] for place in ranked[:count]]
-
-
-def _shuffled(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
-    """Control: rewards and verdicts permuted over all attempts, so that nothing can be learned from them."""
-    found = [(scored.reward, scored.success) for scored in trajectories]
-    random.Random(seed).shuffle(found)
-    return [
-        replace(scored, reward=reward, success=right)
-        for scored, (reward, right) in zip(trajectories, found, strict=True)
-    ]

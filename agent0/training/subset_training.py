@@ -16,7 +16,7 @@ from agent0.ports.storage import Artifacts, History
 from agent0.ports.training import TrainJob
 from agent0.settings import GainConfig, RunConfig
 from agent0.training.dataset import collect_trajectories
-from agent0.training.gate import gated
+from agent0.training.gate import VERIFIED, gated
 from agent0.training.manifest import adapter_metadata, dataset_sha, manifest
 from agent0.training.pipeline import settings_of
 from agent0.training.scored_trajectory import ScoredTrajectory
@@ -41,11 +41,13 @@ async def collect_accepted(
     for one in fresh:
         rates[one.group].append(one.success)
     held: dict[str, list[ScoredTrajectory]] = {}
-    for one in gated(fresh, plan):
+    for one in gated(fresh, plan.training.student.gate, plan.seed):
         if one.success and one.author == request.student and not unusable_because(one.trajectory):
             rate = sum(rates[one.group]) / len(rates[one.group])
             held.setdefault(one.group, []).append(replace(one, solve_rate=rate))
-    return Accepted(held, [one for one in gated(past, plan) if one.iteration < request.iteration])
+    return Accepted(
+        held, [one for one in gated(past, plan.training.student.gate, plan.seed) if one.iteration < request.iteration]
+    )
 
 
 def split_tasks(accepted: Accepted, gain: GainConfig, seed: int) -> tuple[tuple[str, ...], ...]:
@@ -64,9 +66,7 @@ def subset_job(
 ) -> TrainJob:
     """The training on the answers to ``tasks``, the subset ``number``: the student's recipe in
     ``run.rewards.gain.steps`` steps. Its metadata name the run, so that no other training has the same adapter."""
-    chosen_before = plan.training.student.model_copy(
-        update={"verdicts": "verified", "leak": 0.0, "steps": plan.rewards.gain.steps}
-    )
+    chosen_before = plan.training.student.model_copy(update={"gate": VERIFIED, "steps": plan.rewards.gain.steps})
     short = plan.model_copy(update={"training": plan.training.model_copy(update={"student": chosen_before})})
     asked = _training(request, number)
     fresh = [one for name in tasks for one in accepted.fresh[name]]

@@ -102,10 +102,11 @@ def _load_packaged() -> None:
     from agent0.rewards import reward_sets, rewards
     from agent0.tasks.families import families
     from agent0.tools import tools
+    from agent0.training.gate import gates
     from agent0.verification.verifiers import verifiers
 
     rewards("student")
-    for look in (reward_sets, families, tools, verifiers):
+    for look in (reward_sets, families, tools, gates, verifiers):
         look()
 
 

@@ -18,8 +18,6 @@ def check_gain(run: RunConfig) -> None:
     if not plan.subsets:
         if run.rewards.weights.get("student_gain"):
             raise ConfigError(f"{WEIGHT} has no effect.", "No gain is measured.", "Set run.rewards.gain.subsets = 4.")
-        if plan.permuted:
-            raise ConfigError("run.rewards.gain.permuted has no effect.", "No gain is measured.", "Set subsets, too.")
         return
     fix = "Set it to 0, or start from profile climb-teacher."
     if plan.subsets == 1:

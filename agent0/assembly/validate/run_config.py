@@ -13,7 +13,7 @@ from agent0.errors import ConfigError
 from agent0.settings import ActorConfig, RecipeConfig, RunConfig, VerificationConfig
 from agent0.tools import tools
 
-LIKELIHOOD = ("steps", "fresh", "taught", "settle", "verdicts", "leak", "fresh_per_task")
+LIKELIHOOD = ("steps", "fresh", "taught", "settle", "fresh_per_task")
 """Settings of a recipe that only likelihood training reads."""
 
 
@@ -61,8 +61,10 @@ def check_names(run: RunConfig) -> None:
 
 def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     """The objective must be one that can use this role's deeds, and nothing may be set that it ignores."""
+    from agent0.training.gate import gates
     from agent0.training.objectives import objectives
 
+    require_known(f"run.training.{role}.gate", [recipe.gate], gates())
     usable = {name: entry for name, entry in objectives().items() if role in entry.roles}
     require_known(f"run.training.{role}.objective", [recipe.objective], usable)
     if recipe.kl and not usable[recipe.objective].penalty:
@@ -82,9 +84,6 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     if "fresh_per_task" in set_here and recipe.objective != "sft":
         why = "Only sft reads it."
         raise ConfigError(f"run.training.{role}.fresh_per_task has no effect.", why, "Choose sft, or leave it out.")
-    if (lone := set_here & {"verdicts", "leak"}) and role == "teacher":
-        why = "Only answers that a student's sft or replay accepts are chosen so."
-        raise ConfigError(f"run.training.{role}.{min(lone)} has no effect.", why, "Leave it out.")
     if (shares := set_here & {"fresh", "taught", "settle"}) and not recipe.steps:
         why = "Only minibatches of fixed shares have such a part: run.training.student.steps is 0."
         raise ConfigError(f"run.training.{role}.{min(shares)} has no effect.", why, "Set steps, or leave it out.")
@@ -94,15 +93,12 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
 
 
 def _check_window(role: str, recipe: RecipeConfig) -> None:
-    """What earlier checkpoints wrote is of use to some objectives only; only a teacher's rewards are permuted here."""
+    """What earlier checkpoints wrote is of use to some objectives only."""
     from agent0.training.objectives import objectives
 
     if recipe.window > recipe.every and not objectives()[recipe.objective].off_policy:
         why = f"{recipe.objective} learns from what its parent wrote, which is no more than `every` iterations."
         raise ConfigError(f"run.training.{role}.window does not fit.", why, f"Set it to {recipe.every}, or use awr.")
-    if role == "student" and recipe.rewards != "earned":
-        fix = "Set run.shuffle_rewards = true."
-        raise ConfigError("run.training.student.rewards has no effect.", "It is the teacher's control.", fix)
     if role == "student" and recipe.baseline != "iteration":
         why = "A student's attempts are compared inside their task."
         raise ConfigError("run.training.student.baseline has no effect.", why, "Leave it out.")

@@ -8,12 +8,12 @@ from agent0.events.checkpoints import StudentExamined
 from agent0.report.markdown.rendering import render
 from agent0.state.run_state import BASE
 from agent0.training.distillation import described
+from agent0.training.gate import VERIFIED
 
 Row = Mapping[str, Any]
 _gates = {
-    "verified": "that a verifier found right",
+    VERIFIED: "that a verifier found right",
     "permuted": "that permuted verdicts call right (control)",
-    "coin": "that a coin chose (control)",
     "majority": "that most attempts at their task agree on (control)",
 }
 
@@ -57,9 +57,8 @@ def _kind(checkpoint: Row, config: Row) -> str:
 
 def _accepted(recipe: Row) -> str:
     """Which of its answers a likelihood training accepted."""
-    leak = recipe.get("leak", 0.0)
-    chosen = _gates[recipe.get("verdicts", "verified")]
-    return f"{chosen}, and {leak:.0%} of the wrong ones (control)" if leak else chosen
+    gate = recipe.get("gate", VERIFIED)
+    return _gates.get(gate, f"that the gate {gate} accepts")
 
 
 def _base(actor: Row) -> str:

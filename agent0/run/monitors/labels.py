@@ -12,7 +12,7 @@ LOSS = 0.15
 
 def learns_from_majority(config: RunConfig) -> bool:
     """Whether a majority of answers decides what the student learns: elsewhere its mistakes teach nothing."""
-    return config.training.student.verdicts == "majority" or config.verification.unchecked == "self_consistency"
+    return config.training.student.gate == "majority" or config.verification.unchecked == "self_consistency"
 
 
 @guard_of(learns_from_majority)

@@ -22,7 +22,7 @@ FEWER = 2
 """Times as many iterations, tasks or attempts in the profile: that the run is small is told of."""
 GATE = ("run.evaluation.gate", "run.evaluation.margin", "run.evaluation.calibration", "run.evaluation.benchmark_gate",
         LR, "run.training.student.")  # fmt: skip
-KEYS = ("run.shuffle_rewards", "run.training.student.lr", "run.training.student.", "run.training.", "run.rewards.",
+KEYS = ("run.training.student.lr", "run.training.student.", "run.training.", "run.rewards.",
         "run.student.", "run.curriculum.", "run.teacher.", "run.verification.")  # fmt: skip
 
 

@@ -1,14 +1,12 @@
-"""Training on labels that are wrong: majority answers where nothing computes what is right, or verdicts changed on
-purpose, as controls do."""
+"""Training on labels that are wrong: majority answers where nothing computes what is right."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Observation, blamed, of
+from agent0.run.diagnosis.case import Case, Cause, Observation, blamed
 from agent0.run.monitors.labels import learns_from_majority
 
 LOWEST = 0.5
 ENOUGH = 5
-KEYS = ("run.training.student.verdicts", "run.training.student.leak", "run.verification.unchecked",
-        "run.shuffle_rewards", "run.curriculum.families")  # fmt: skip
+KEYS = ("run.training.student.gate", "run.verification.unchecked", "run.curriculum.families")
 
 
 @cause(42)
@@ -23,15 +21,12 @@ def labels(case: Case) -> Cause | None:
         if majority and share is not None and share < LOWEST:
             what = f"the majority's answers are labels, and {1 - share:.0%} of them are wrong"
             return _cause(case, iteration.number, what, iteration.examples.get("wrong"))
-        if plan.training.student.leak >= LOWEST and iteration.wrong:
-            what = f"wrong answers are trained on: {of(iteration.wrong, iteration.decided)} are wrong"
-            return _cause(case, iteration.number, what, None)
     return None
 
 
 def _cause(case: Case, iteration: int, what: str, example: Observation | None) -> Cause:
     settings = case.changed(*KEYS)
-    conclusion = f"{what} ({blamed(case, settings, 'run.training.student.verdicts', 'run.verification.unchecked')})"
+    conclusion = f"{what} ({blamed(case, settings, 'run.training.student.gate', 'run.verification.unchecked')})"
     evidence = (example,) if example else ()
-    mend = case.again(settings) if settings else case.again(values={"run.training.student.verdicts": "verified"})
+    mend = case.again(settings) if settings else case.again(values={"run.training.student.gate": "verified"})
     return Cause("labels", iteration, conclusion, evidence, mend, settings=settings)

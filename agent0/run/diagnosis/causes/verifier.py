@@ -93,7 +93,7 @@ def _cause(
     if plugin:
         mend, advice = _without(case)
         return Cause("verifier", iteration, conclusion, evidence, mend, advice, explained=True)
-    keys = (*KEYS, "run.training.student.leak", "run.training.student.verdicts")
+    keys = (*KEYS, "run.training.student.gate")
     settings = case.changed(*keys)
     if settings:
         conclusion = f"{conclusion} ({'; '.join(map(str, settings[:2]))})"

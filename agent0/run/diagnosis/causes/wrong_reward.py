@@ -10,9 +10,7 @@ ENOUGH = 4
 @cause(44)
 def wrong_reward(case: Case) -> Cause | None:
     """Report the part that most rewards wrong attempts, where their whole rewards are no lower than those of right
-    ones. Rewards that are shuffled on purpose say nothing of their parts."""
-    if case.config.shuffle_rewards:
-        return None
+    ones."""
     parts = [part for part in case.part_means if min(part.attempts) >= ENOUGH and part.wrong > part.right]
     parts = [part for part in parts if part.total_wrong >= part.total_right]
     if not parts:
