@@ -17,9 +17,9 @@ LIMITS = {
     "agent0/assembly": 54,
     "agent0/cli": 17,
     "agent0/config": 14,
-    "agent0/evaluation": 214,
-    "agent0/experiments": 99,
-    "agent0/grading": 48,
+    "agent0/evaluation": 220,
+    "agent0/experiments": 105,
+    "agent0/grading": 60,
     "agent0/ports": 2,
     "agent0/provenance": 22,
     "agent0/report": 3,
@@ -33,10 +33,10 @@ LIMITS = {
     "agent0/tools": 84,
     "agent0/training": 60,
     "agent0/turns": 1,
-    "agent0/verification": 97,
+    "agent0/verification": 105,
     "events": 7,
     "infra/integrity": 1,
-    "infra/sandbox": 88,
+    "infra/sandbox": 95,
 }
 
 
