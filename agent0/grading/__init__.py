@@ -72,7 +72,7 @@ def _in_notation(gold: str, candidate: str) -> Grade:
     if guard(gold, candidate) or is_plain(gold, candidate):
         return exactly(gold, candidate)
     gold, candidate = in_one_notation(gold, candidate)
-    if decision := decided_by_kind(gold, candidate, lambda *parts: _part(*parts).correct is True):
+    if decision := decided_by_kind(gold, candidate):
         return _decided(decision, gold, candidate)
     compared = _part(gold, candidate)
     if compared.correct is False and same_function(gold, candidate):

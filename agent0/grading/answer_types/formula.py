@@ -2,7 +2,7 @@
 
 from agent0.grading import Grade
 from agent0.grading.answer_types import kind, plain
-from agent0.grading.comparison.truth_tables import SURE, NoFormulaError, tokens, truths
+from agent0.grading.comparison.truth_tables import SURE, NoFormulaError, truths
 
 
 @kind("formula", 4, SURE.search)
@@ -10,9 +10,9 @@ def formula(expected: str, answer: str) -> Grade:
     """By truth table. What is expected and cannot be read decides nothing."""
     correct: bool | None = None
     try:
-        truths([tokens(plain(expected))])
+        truths(plain(expected))
         correct = False
-        one, other = truths([tokens(plain(text)) for text in (expected, answer)])
+        one, other = truths(plain(expected), plain(answer))
         correct, reason = one == other, "truth table"
     except NoFormulaError as error:
         reason = f"no formula: {error}"

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from agent0.grading.comparison import shapes
 from agent0.grading.comparison.endless import same_endless
 from agent0.grading.comparison.matrices import same_products
-from agent0.grading.comparison.periodic import same_families, same_residues, same_terms
-from agent0.grading.comparison.piecewise import Equal, one_or_other, same_cases
+from agent0.grading.comparison.periodic import same_periodic
 from agent0.grading.comparison.quantities import same_quantity
-from agent0.grading.comparison.ranges import same_range
+from agent0.grading.comparison.systems import one_or_other
 from agent0.grading.comparison.truth_tables import same_formula
 from agent0.grading.comparison.words import terms
 from agent0.grading.comparison.words.calendar import same_date, same_time
@@ -35,16 +34,16 @@ _AS_READ: Rules = {
 }
 _BY_KIND: Rules = {
     "the same text": same_text,
-    "shape": shapes.same_shape,
-    "residues": same_terms,
+    "dimensions": shapes.same_dimensions,
     "quantity": same_quantity,
     "truth value": terms.same_truth,
     "permutation": shapes.same_permutation,
     "truth table": same_formula,
-    "set of solutions": same_families,
-    "set of numbers": same_range,
+    "repeating numbers": same_periodic,
     "terms of a list": same_endless,
     "product of matrices": same_products,
+    "one or the other": one_or_other,
+    "the same signs": lambda gold, answer: spelled_alike(gold, answer) or None,
 }
 _IN_WORDS: Rules = {
     "choice": same_choice,
@@ -68,16 +67,9 @@ def decided_as_read(gold: str, answer: str) -> Decision | None:
     return _first(_AS_READ, without_gaps(gold), without_gaps(answer))
 
 
-def decided_by_kind(gold: str, answer: str, equal: Equal) -> Decision | None:
-    """Decide, with the rule, answers in one notation; None for what is algebra. ``equal`` compares parts of both."""
-    by_parts: Rules = {
-        "congruence": same_residues,
-        "cases": lambda gold, answer: same_cases(gold, answer, equal),
-        "one or the other": lambda gold, answer: False if one_or_other(gold, answer) else None,
-        "the same text": lambda gold, answer: spelled_alike(gold, answer) or None,
-    }
-    of_kind = _first(_BY_KIND, gold, answer, LONGEST_OF_A_KIND)
-    return of_kind or _first(by_parts, gold, answer, max(len(gold), len(answer)))
+def decided_by_kind(gold: str, answer: str) -> Decision | None:
+    """Decide, with the rule, answers in one notation; None for what is algebra."""
+    return _first(_BY_KIND, gold, answer, LONGEST_OF_A_KIND)
 
 
 def decided_in_words(gold: str, answer: str) -> Decision | None:

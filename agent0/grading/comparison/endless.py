@@ -3,6 +3,7 @@ r"""Lists with dots: ``1, 2, \ldots, n`` is ``1, 2, 3, \ldots, n``, and no ``1, 
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Quotient
@@ -11,136 +12,121 @@ from agent0.grading.notation.names import arguments, value_of
 MOST = 1_000
 """Terms that are written out."""
 _dots = re.compile(r"\\[lc]?dots(?![A-Za-z])|\\dots[bcmio](?![A-Za-z])|…|\.{3,}")
+_integers = re.compile(r"\\mathbb\s*\{?\s*Z\s*\}?|(?:the set of )?(?:all )?(?:the )?integers", re.IGNORECASE)
 _name = re.compile(r"^\s*[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*")
-_outer = re.compile(r"\s*(\\?\{|\(|\[|\\left\\\{)(.*?)(\\right\\\}|\\?\}|\)|\])\s*\.?\s*", re.DOTALL)
+_outer = re.compile(r"\s*(\\?\{|\(|\[)(.*?)(\\?\}|\)|\])\s*\.?\s*", re.DOTALL)
 _indexed = re.compile(r"\s*([A-Za-z])_\s*\{?\s*([^{}]+?)\s*\}?\s*")
 _gap = re.compile(r"\\[ ,;:!]|[$~]|\\(?:left|right)(?![A-Za-z])")
 Run = list[Quotient]
 
 
+class Listed(NamedTuple):
+    """Terms between dots; an empty run where dots begin or end the list. ``name`` is that of indexed terms."""
+
+    brackets: str
+    name: str
+    runs: list[Run]
+
+
 def same_endless(gold: str, answer: str) -> bool | None:
     """Whether both list the same terms, where one has dots: those that are written in both agree, and those that only
     one has go on as the other's do. None where none has dots, or something in them is no term."""
-    if not (_dots.search(gold) and ("," in gold)) and not (_dots.search(answer) and "," in gold):
+    if _integers.fullmatch(gold.strip()) and _dots.search(answer):
+        gold = r"\{\ldots, 0, 1, \ldots\}"
+    if "," not in gold or not (_dots.search(gold) or _dots.search(answer)):
         return None
     expected, listed = _listed(gold), _listed(answer)
     if expected is None or listed is None:
-        return None if "".join(gold.split()) != "".join(answer.split()) else True
-    if expected[0] != listed[0] or expected[1] != listed[1]:
-        return False
-    return _agree(expected[2], listed[2])
+        return None
+    return expected[:2] == listed[:2] and _agree(expected.runs, listed.runs)
 
 
-def _listed(text: str) -> tuple[str, str, list[Run]] | None:
-    """(brackets, name of indexed terms, runs of terms between dots; an empty run where the dots go on)."""
-    bare, brackets = (
-        _name.sub("", _gap.sub(" ", text).strip(" .") if not text.rstrip().endswith("...") else _gap.sub(" ", text)),
-        "",
-    )
-    if (outer := _outer.fullmatch(bare)) and _dots.sub("", outer[2]).count("(") == outer[2].count(")"):
+def _listed(text: str) -> Listed | None:
+    bare, brackets = _name.sub("", _gap.sub(" ", text)).strip(), ""
+    if outer := _outer.fullmatch(bare):
         bare, brackets = outer[2], "" if "{" in outer[1] else outer[1]
     parts = [part.strip() for part in arguments(bare)]
-    indices = [_indexed.fullmatch(part) for part in parts]
-    names = {index[1] for index in indices if index}
-    is_indexed = len(names) == 1 and all(
-        index or _dots.fullmatch(part) for index, part in zip(indices, parts, strict=True)
-    )
-    if is_indexed:
-        parts = [index[2] if index else part for index, part in zip(indices, parts, strict=True)]
+    indices = [index for part in parts if (index := _indexed.fullmatch(part))]
+    names = {index[1] for index in indices}
+    is_indexed = len(names) == 1 and len(indices) == sum(not _dots.fullmatch(part) for part in parts)
     runs: list[Run] = [[]]
     for part in parts:
         if _dots.fullmatch(part):
             runs.append([])
             continue
-        value = value_of(part) if part else None
+        value = value_of(_indexed.sub(r"\2", part) if is_indexed else part)
         if value is None or len(parts) > MOST:
             return None
         runs[-1].append(value)
-    return brackets, names.pop() if is_indexed else "", runs
+    return Listed(brackets, names.pop() if is_indexed else "", runs)
 
 
 def _agree(left: Sequence[Run], right: Sequence[Run]) -> bool:
-    if len(left) == len(right) == len("abc") and not (left[0] or left[2] or right[0] or right[2]):
-        return _same_line(left[1], right[1])
     if len(left) != len(right):
-        whole = [run for runs in (left, right) for run in ([runs[0]] if len(runs) == 1 else [_written_out(runs)])]
-        return None not in whole and _equal_runs(whole[0] or [], whole[1] or [])
-    if len(left) != len("ab"):
-        return len(left) == 1 and _equal_runs(left[0], right[0])
-    if bool(left[1]) != bool(right[1]):
+        return _equal(_written_out(left), _written_out(right))
+    front, *others = zip(left, right, strict=True)
+    if not front[0] and not front[1]:
+        return bool(others) and _same_line(*others[0])
+    if not _go_on(*front) or len(others) > 1:
         return False
-    return _goes_on(left[0], right[0]) and _goes_on(
-        left[1][::-1], right[1][::-1], left[0] if len(left[0]) > 1 else right[0]
-    )
+    step = _steps(max(front, key=len))[:1]
+    return all(bool(ends[0]) == bool(ends[1]) and _go_back(*ends, step) for ends in others)
 
 
-def _equal_runs(left: Run, right: Run) -> bool:
-    return len(left) == len(right) and all(map(algebra.same, left, right))
+def _equal(left: Run, right: Run) -> bool:
+    return bool(left) and len(left) == len(right) and all(map(algebra.same, left, right))
 
 
-def _goes_on(left: Run, right: Run, front: Run | None = None) -> bool:
-    """Whether the longer run begins with the shorter one and goes on as it does; ``front``: as that run does, back."""
+def _steps(run: Run) -> Run:
+    return [algebra.subtract(after, before) for before, after in pairwise(run)]
+
+
+def _is_steady(run: Run) -> bool:
+    """Whether all of it are one value."""
+    return all(algebra.same(value, run[0]) for value in run)
+
+
+def _is_regular(run: Run) -> bool:
+    """Whether a rule gives all of it: one step, one ratio, steps with one step, or inverses with one step."""
+    if _is_steady(_steps(run)) or (len(run) > len("abc") and _is_steady(_steps(_steps(run)))):
+        return True
+    inverses = [algebra.inverse(term) for term in run if term.above]
+    ratios = [algebra.divide(after, before) for before, after in pairwise(run) if before.above]
+    return len(inverses) == len(run) and (_is_steady(ratios) or _is_steady(_steps(inverses)))
+
+
+def _go_on(left: Run, right: Run) -> bool:
+    """Whether the longer run begins with the shorter one and goes on as that does."""
     short, long = sorted((left, right), key=len)
-    if not _equal_runs(short, long[: len(short)]):
-        return False
-    if len(short) == len(long):
-        return bool(short) or front is not None
-    if front is not None:
-        step = _difference(front[1], front[0]) if len(front) > 1 else None
-        extra = pairwise(long[len(short) - 1 :]) if short else ()
-        return step is not None and bool(short) and all(algebra.same(_difference(a, b), step) for a, b in extra)
-    if _is_arithmetic(short):
-        return len(short) > 1 and _is_arithmetic(long)
-    return any(rule(long) for rule in (_is_geometric, _is_quadratic, _is_harmonic))
+    if not _equal(short, long[: len(short)]) or len(short) == len(long):
+        return _equal(short, long)
+    return _is_steady(_steps(long)) if _is_steady(_steps(short)) and len(short) > 1 else _is_regular(long)
 
 
-def _difference(left: Quotient, right: Quotient) -> Quotient:
-    return algebra.add(left, algebra.negative(right))
+def _go_back(left: Run, right: Run, step: Run) -> bool:
+    """Whether the longer run ends with the shorter one, and comes there in ``step``."""
+    short, long = sorted((left, right), key=len)
+    extra = _steps(long[: len(long) - len(short) + 1])
+    return (not long or _equal(short, long[-len(short) :])) and (not extra or (bool(step) and _is_steady(extra + step)))
 
 
-def _is_arithmetic(run: Run) -> bool:
-    steps = [_difference(b, a) for a, b in pairwise(run)]
-    return all(algebra.same(step, steps[0]) for step in steps)
-
-
-def _is_geometric(run: Run) -> bool:
-    return all(term.above for term in run) and all(
-        algebra.same(algebra.multiply(b, b), algebra.multiply(a, c))
-        for a, b, c in zip(run, run[1:], run[2:], strict=False)
-    )
-
-
-def _is_quadratic(run: Run) -> bool:
-    steps = [_difference(b, a) for a, b in pairwise(run)]
-    return len(run) > len("abc") and _is_arithmetic(steps)
-
-
-def _is_harmonic(run: Run) -> bool:
-    return all(term.above for term in run) and _is_arithmetic([algebra.inverse(term) for term in run])
-
-
-def _written_out(runs: Sequence[Run]) -> Run | None:
-    """All terms of an arithmetic list of numbers that ends."""
-    if len(runs) != len("ab") or len(runs[0]) < len("ab") or not runs[1] or not _is_arithmetic(runs[0]):
-        return None
-    start, step, last = runs[0][0], _difference(runs[0][1], runs[0][0]), runs[1][-1]
-    count = (
-        None if not step.above else algebra.rational(algebra.multiply(_difference(last, start), algebra.inverse(step)))
-    )
-    if count is None or count.denominator != 1 or not len(runs[0]) <= count < MOST:
-        return None
-    terms = [algebra.add(start, algebra.multiply(step, algebra.number(n))) for n in range(int(count) + 1)]
-    return terms if _equal_runs(terms[-len(runs[1]) :], runs[1]) else None
+def _written_out(runs: Sequence[Run]) -> Run:
+    """All terms of a list that ends, where it has no dots or one step; none of others."""
+    if len(runs) == 1:
+        return runs[0]
+    steps = _steps(runs[0])
+    if len(runs) > len("ab") or not (steps and runs[1] and _is_steady(steps) and steps[0].above):
+        return []
+    count = algebra.whole(algebra.divide(algebra.subtract(runs[1][-1], runs[0][0]), steps[0]))
+    if count is None or not len(runs[0]) <= count < MOST:
+        return []
+    terms = [algebra.add(runs[0][0], algebra.multiply(steps[0], algebra.number(n))) for n in range(count + 1)]
+    return terms if _equal(terms[-len(runs[1]) :], runs[1]) else []
 
 
 def _same_line(left: Run, right: Run) -> bool:
     """Whether two lists without ends are steps of one line."""
-    if min(len(left), len(right)) < len("ab") or not (_is_arithmetic(left) and _is_arithmetic(right)):
-        return _equal_runs(left, right)
-    step = _difference(left[1], left[0])
-    away = (
-        algebra.rational(algebra.multiply(_difference(right[0], left[0]), algebra.inverse(step)))
-        if step.above
-        else None
-    )
-    return algebra.same(_difference(right[1], right[0]), step) and away is not None and away.denominator == 1
+    steps = _steps(left), _steps(right)
+    if not all(steps) or not _is_steady(steps[0] + steps[1]) or not steps[0][0].above:
+        return _equal(left, right)
+    return algebra.whole(algebra.divide(algebra.subtract(right[0], left[0]), steps[0][0])) is not None

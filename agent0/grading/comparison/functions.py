@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from agent0.grading.comparison.piecewise import rows_of
+from agent0.grading.comparison.systems import rows_of
 from agent0.grading.math.algebra import Applied, Quotient, rational
 from agent0.grading.math.cleaning import clean
 from agent0.grading.math.points import NoValueError, Point, Value, is_real, near, value_at, variables
@@ -38,14 +38,14 @@ class Function(NamedTuple):
     names: set[str]
     edges: set[float]
 
-    def real_at(self, point: Point) -> Value | None:
-        """The value at a point, None where there is none on the line."""
+    def real_at(self, point: Point) -> tuple[Value, int] | None:
+        """The value at a point and which case it is, None where there is none on the line."""
         try:
-            case = next((value for value, holds in self.cases if holds(point)), None)
-            value = None if case is None else value_at(case, point)
+            case = next((n for n, (_, holds) in enumerate(self.cases) if holds(point)), None)
+            value = None if case is None else value_at(self.cases[case][0], point)
         except NoValueError:
             return None
-        return value if value is None or not point or is_real(value) else None
+        return None if value is None or case is None or (point and not is_real(value)) else (value, case)
 
     @property
     def bases(self) -> set[str]:
@@ -77,20 +77,21 @@ def same_function(gold: str, answer: str) -> bool:
 
 def _agree(expected: Function, function: Function, numbers: tuple[float, ...], is_free: bool) -> bool:
     """Whether both have one value wherever one has any, and at enough points; ``is_free``: but for a constant."""
-    names, count, shift = sorted(expected.names), 0, None
-    numbers = (*numbers, *sorted(expected.edges | function.edges))
+    names, numbers = sorted(expected.names), (*numbers, *sorted(expected.edges | function.edges))
+    pairs, cases = list[tuple[Value, Value]](), set[tuple[int, int]]()
     for n in range(len(numbers) if names else 1):
         point = {name: numbers[(n + 5 * k + n * k) % len(numbers)] for k, name in enumerate(names)}
         left, right = expected.real_at(point), function.real_at(point)
-        if left is None and right is None:
-            continue
-        if left is None or right is None:
+        if (left is None) != (right is None):
             return False
-        shift = right - left if is_free and shift is None else shift or 0
-        if not near(left + shift, right):
-            return False
-        count += 1
-    return count >= (FEWEST if names else 1)
+        if left is not None and right is not None:
+            pairs.append((left[0], right[0]))
+            cases.add((left[1], right[1]))
+            shift = pairs[0][1] - pairs[0][0] if is_free else 0
+            if not near(left[0] + shift, right[0]):
+                return False
+    is_matched = len(expected.cases) != len(function.cases) or len(cases) == len(expected.cases)
+    return is_matched and len(pairs) >= (FEWEST if names else 1)
 
 
 def _unnamed(gold: str, answer: str) -> tuple[str, str]:
@@ -105,8 +106,8 @@ def _unnamed(gold: str, answer: str) -> tuple[str, str]:
 def _function(text: str) -> Function | None:
     """The function that a text is, None where it cannot be read."""
     text = text.strip(" .$")
-    if block := rows_of(text):
-        return _by_cases([(row[0], row[1]) for row in block[1]]) if all(len(row) == 2 for row in block[1]) else None
+    if rows := rows_of(text):
+        return _by_cases([(row[0], row[1]) for row in rows]) if all(len(row) == 2 for row in rows) else None
     if match := _if.fullmatch(_text.sub(r" \1 ", text)):
         return _by_cases([(match[1], match[2]), (match[3], match[4] or "otherwise")])
     value = _quotient(text)

@@ -1,20 +1,22 @@
 r"""Products that do not commute: letters for matrices are compared by putting matrices in their places, operators such
 as ``\nabla`` by their text."""
 
+import hashlib
 import re
-from fractions import Fraction
 
 from agent0.grading.math.cleaning import clean
 from agent0.grading.math.lexer import Cursor, UnreadableError, tokens_of
 
-LONGEST, DEEPEST = 120, 8
+LONGEST, DEEPEST, PRIME = 120, 8, 2**61 - 1
+"""Characters of an answer, its levels, and of what the entries of matrices are remainders."""
 _operator = re.compile(r"\\(?:nabla|hat|dagger|otimes|partial(?!\s*[a-z]\s*[/}]))(?![A-Za-z])|\\circ\s*[a-z]|∇")
 _pair = re.compile(r"[A-Z][\s)]*(?:\^\s*\{?\s*(?:-?\s*\d+|T|\\top)\s*\}?)?[\s)]*(?:\\cdot|\\times|\*)?[\s(]*[A-Z]")
+_crossed = re.compile(r"\s*([A-Z])\s*\\times\s*([A-Z])\s*")
+_no_product = re.compile(r"[a-z=<>|,]|\\times")
 _gap = re.compile(r"\s+|\\[,;:! ]|\\(?:left|right|cdot)(?![A-Za-z])|[${}]|\\(?:mathbf|vec|boldsymbol|bm)(?![A-Za-z])")
-_SEEDS = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
-Matrix = tuple[Fraction, ...]
+Matrix = tuple[int, int, int, int]
 """Of two rows, one after the other."""
-_ZERO, _IDENTITY = (tuple(map(Fraction, entries)) for entries in ((0, 0, 0, 0), (1, 0, 0, 1)))
+_IDENTITY: Matrix = (1, 0, 0, 1)
 
 
 def same_products(gold: str, answer: str) -> bool | None:
@@ -24,32 +26,23 @@ def same_products(gold: str, answer: str) -> bool | None:
         return None
     if _operator.search(gold):
         return True if _gap.sub("", gold) == _gap.sub("", answer) else False if _operator.search(answer) else None
-    if clean(gold).unit or clean(answer).unit:
+    if (crossed := _crossed.fullmatch(gold)) and (others := _crossed.fullmatch(answer)):
+        return crossed.groups() == others.groups()
+    left, right = clean(gold), clean(answer)
+    is_product = _pair.search(left.text) and len(set(re.findall(r"[A-Z]", left.text))) > 1
+    if not is_product or left.unit or right.unit or _no_product.search(re.sub(r"\\(?:cdot|top)", "", left.text)):
         return None
-    left, right = clean(gold).text, clean(answer).text
-    is_product = _pair.search(left) and len(set(re.findall(r"[A-Z]", left))) > 1
-    if not is_product or re.search(r"[a-z=<>|,]|\\times", re.sub(r"\\(?:cdot|top)", "", left)):
-        return _crossed(left, right)
     try:
-        return all(_Products(left, shift).whole() == _Products(right, shift).whole() for shift in range(2))
-    except (UnreadableError, ZeroDivisionError):
+        return _Products(left.text).whole() == _Products(right.text).whole()
+    except (UnreadableError, ValueError):
         return None
-
-
-def _crossed(gold: str, answer: str) -> bool | None:
-    r"""``A \times B`` is no ``B \times A``."""
-    pairs = [re.fullmatch(r"\s*([A-Z])\s*\\times\s*([A-Z])\s*", text) for text in (gold, answer)]
-    if not (pairs[0] and pairs[1]) or pairs[0][1] == pairs[0][2]:
-        return None
-    return pairs[0].groups() == pairs[1].groups()
 
 
 class _Products(Cursor):
-    """Reads a sum of products as one matrix, with another one for each letter by ``shift``."""
+    """Reads a sum of products as one matrix, with another one for each letter."""
 
-    def __init__(self, text: str, shift: int) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(tokens_of(text, None))
-        self.shift = shift
 
     def whole(self) -> Matrix:
         """The value of all of the text."""
@@ -59,72 +52,65 @@ class _Products(Cursor):
         return value
 
     def _sum(self, depth: int) -> Matrix:
-        total, sign = _ZERO, 1
+        total: Matrix = (0, 0, 0, 0)
         while True:
-            while lexeme := self.accept("+", "-"):
-                sign = -sign if lexeme == "-" else sign
-            total = tuple(entry + sign * term for entry, term in zip(total, self._product(depth), strict=True))
+            sign = -1 if self.accept("+", "-") == "-" else 1
+            total = _times((sign, 0, 0, sign), self._product(depth), total)
             if self.peek()[1] not in ("+", "-"):
                 return total
-            sign = 1
 
     def _product(self, depth: int) -> Matrix:
         value = self._factor(depth)
         while self.peek()[0] in ("letter", "number") or self.peek()[1] in ("(", "cdot", "*"):
             self.accept("cdot", "*")
-            value = _multiplied(value, self._factor(depth))
+            value = _times(value, self._factor(depth))
         return value
 
     def _factor(self, depth: int) -> Matrix:
         kind, lexeme = self.take()
-        if depth > DEEPEST or not (kind in ("number", "letter") or lexeme == "("):
+        if depth > DEEPEST or not (lexeme.isdigit() or lexeme == "(" or (kind == "letter" and lexeme.isupper())):
             raise UnreadableError("no product of matrices")
         if lexeme == "(":
             value = self._sum(depth + 1)
             self.expect(")")
         else:
-            value = self._scaled(lexeme) if kind == "number" else _of_letter(lexeme, self.shift)
+            value = (int(lexeme), 0, 0, int(lexeme)) if kind == "number" else _of_letter(lexeme)
         while self.accept("^"):
-            value = _raised(value, self._exponent())
+            value = self._raised(value)
         return value
 
-    def _scaled(self, figures: str) -> Matrix:
-        below = self.take()[1] if self.accept("/") else "1"
-        if not below.isdigit():
-            raise UnreadableError("no number")
-        return tuple(entry * Fraction(figures) / int(below) for entry in _IDENTITY)
-
-    def _exponent(self) -> str:
-        inside = self.accept("{") and "}"
+    def _raised(self, value: Matrix) -> Matrix:
+        is_braced = self.accept("{")
         exponent = self.accept("-") + self.take()[1]
-        if inside:
+        if is_braced:
             self.expect("}")
-        if exponent not in ("-1", "T", "top", *"0123456789"):
+        a, b, c, d = value
+        if exponent in ("T", "top"):
+            return (a, c, b, d)
+        if exponent == "-1":
+            inverse = pow(a * d - b * c, -1, PRIME)
+            return _times((inverse, 0, 0, inverse), (d, -b, -c, a))
+        if not re.fullmatch(r"\d", exponent):
             raise UnreadableError("no power of a matrix")
-        return exponent
+        result = _IDENTITY
+        for _ in range(int(exponent)):
+            result = _times(result, value)
+        return result
 
 
-def _of_letter(letter: str, shift: int) -> Matrix:
+def _of_letter(letter: str) -> Matrix:
     """A matrix with an inverse, another one for each letter; the identity for I."""
-    if not letter.isupper():
-        raise UnreadableError("no matrix")
-    n = ord(letter) - ord("A") + 7 * shift
-    a, b, c, d = (Fraction(_SEEDS[(n * k + k) % len(_SEEDS)] + n * m) for k, m in ((1, 1), (3, 2), (7, 0), (9, 3)))
-    return _IDENTITY if letter == "I" else (a, b, c, d + 101 * n + 1)
+    entries = hashlib.sha256(letter.encode()).digest()
+    a, b, c, d = (int.from_bytes(entries[n : n + 7]) for n in (0, 7, 14, 21))
+    return _IDENTITY if letter == "I" else (a, b, c, d)
 
 
-def _raised(value: Matrix, exponent: str) -> Matrix:
-    a, b, c, d = value
-    if exponent in ("T", "top"):
-        return (a, c, b, d)
-    if exponent == "-1":
-        return tuple(entry / (a * d - b * c) for entry in (d, -b, -c, a))
-    result = _IDENTITY
-    for _ in range(int(exponent)):
-        result = _multiplied(result, value)
-    return result
-
-
-def _multiplied(left: Matrix, right: Matrix) -> Matrix:
-    (a, b, c, d), (e, f, g, h) = left, right
-    return (a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h)
+def _times(left: Matrix, right: Matrix, more: Matrix = (0, 0, 0, 0)) -> Matrix:
+    """The product, and ``more`` added to it."""
+    (a, b, c, d), (e, f, g, h), (i, j, k, m) = left, right, more
+    return (
+        (a * e + b * g + i) % PRIME,
+        (a * f + b * h + j) % PRIME,
+        (c * e + d * g + k) % PRIME,
+        (c * f + d * h + m) % PRIME,
+    )

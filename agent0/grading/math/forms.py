@@ -85,6 +85,7 @@ _MARKUP = re.compile(
 _NUMBER = re.compile(r"[-+]?\s*\d{1,3}(,\d{3})+(\.\d+)?")
 _SIGN = re.compile(r"\\(?:le|ge|ne|in)(?![A-Za-z])|<=|>=|!=|[<>=]")
 _JOIN = re.compile(r"\\c[ua]p(?![A-Za-z])")
+_REMOVED = re.compile(r"\\(?:setminus|backslash)(?![A-Za-z])")
 _COMMA = re.compile(r",\s*(?:and|or)\s|[,;]|\s(?:and|or)\s")
 _TWO_SIGNS = re.compile(r"\\(?:pm|mp)(?![A-Za-z])")
 _LATEX = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}
@@ -145,6 +146,30 @@ def _own_name(form: Form) -> str:
     name = next(iter(form.value.bases), "") if isinstance(form, Expression) else ""
     is_name = name.startswith("N_") and isinstance(form, Expression) and form.value == algebra.symbol(name)
     return name if is_name else ""
+
+
+def _pierced(interval: Form, holes: Sequence[Form]) -> Form:
+    """An interval without points inside of it: the union of what is left."""
+    points = [algebra.rational(hole.value) for hole in holes if isinstance(hole, Expression) and not hole.infinite]
+    is_interval = isinstance(interval, Group) and interval.kind == "tuple" and len(interval.items) == 2
+    if not isinstance(interval, Group) or not is_interval or len(points) < len(holes) or None in points:
+        raise UnreadableError("no points of an interval")
+    low, high = interval.items
+    inside = [Expression(algebra.number(point)) for point in sorted(point for point in points if point is not None)]
+    ends = [low, *inside, high]
+    if not all(map(_is_below, ends, ends[1:])):
+        raise UnreadableError("points that are not inside of an interval")
+    fences = [interval.brackets[0], *")(" * len(inside), interval.brackets[1]]
+    pieces = zip(ends, ends[1:], fences[::2], fences[1::2], strict=False)
+    return Group("union", tuple(Group("tuple", (start, end), left + right) for start, end, left, right in pieces))
+
+
+def _is_below(left: Form, right: Form) -> bool:
+    """Whether one rational or infinite end is less than another."""
+    if not isinstance(left, Expression) or not isinstance(right, Expression) or left.infinite > 0 or right.infinite < 0:
+        return False
+    low, high = algebra.rational(left.value), algebra.rational(right.value)
+    return bool(left.infinite or right.infinite) or (low is not None and high is not None and low < high)
 
 
 class _FormReader:
@@ -233,11 +258,11 @@ class _FormReader:
         return Words(variable) if is_name and not _own_name(form) else form
 
     def _relations(self, text: str, count: int, depth: int) -> Form:
-        """``x = 1, x = 2`` as a list."""
-        parts = _parts(text)
-        if len(parts) == count and count > 1:
-            return Group("list", self._forms(parts, depth))
-        raise UnreadableError("several relations")
+        """``x = 1, x = 2`` as a list, ``1 < x < 3, x != 2`` as a union."""
+        form = self._listed(text, depth) if 1 < len(_parts(text)) <= count else None
+        if form is None:
+            raise UnreadableError("several relations")
+        return form
 
     def _computed(self, text: str, sides: Sequence[str], signs: Sequence[str]) -> Form | None:
         """``3 \\cdot 4 = 12`` is 12, ``x = 3 \\cdot 4 = 12`` is x = 12, where each step is true; ``12 = 12`` is
@@ -266,11 +291,16 @@ class _FormReader:
         return Relation(r"\in", Words(variable), interval, variable)
 
     def _ratio(self, text: str, depth: int) -> Form | None:
-        """``3:4`` and ``1:2:3``; times of day too."""
+        """``3:4`` and ``1:2:3``; a time of day (``3:04``) is no ratio."""
         parts = text.split(":") if "{" not in text else []
-        return Group("tuple", self._forms(parts, depth), "::") if 2 <= len(parts) <= 6 else None
+        brackets = "0:" if any(re.match(r"\s*0\d", part) for part in parts[1:]) else "::"
+        return Group("tuple", self._forms(parts, depth), brackets) if 2 <= len(parts) <= 6 else None
 
     def _joined(self, text: str, depth: int) -> Form | None:
+        whole, *removed = _split(text, _REMOVED)[0]
+        if len(removed) == 1 and removed[0].startswith(r"\{"):
+            holes = self.form(removed[0], depth + 1)
+            return _pierced(self.form(whole, depth + 1), holes.items if isinstance(holes, Group) else ())
         items, joins = _split(text, _JOIN)
         if len(set(joins)) != 1:
             return None
@@ -289,7 +319,16 @@ class _FormReader:
 
     def _listed(self, text: str, depth: int) -> Form | None:
         parts = _parts(text)
-        return Group("list", self._members(parts, depth)) if len(parts) > 1 else None
+        if len(parts) < 2:
+            return None
+        items = self._members(parts, depth)
+        match items:
+            case (
+                Relation(sign=r"\in", variable=name, right=interval),
+                Relation(sign=r"\ne", variable=other, right=hole),
+            ):
+                return Relation(r"\in", Words(name), _pierced(interval, [hole]), name) if name == other else None
+        return Group("list", items)
 
     def _plus_minus(self, text: str, depth: int) -> Form | None:
         if len(_TWO_SIGNS.findall(text)) != 1:

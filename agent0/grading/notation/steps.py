@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from agent0.grading.comparison.periodic import bare_residue
-from agent0.grading.comparison.piecewise import named_values
+from agent0.grading.comparison.systems import named_values
 from agent0.grading.comparison.words.calendar import timed
 from agent0.grading.math.cleaning import unmarked
 from agent0.grading.notation.bases import in_one_base
