@@ -88,9 +88,18 @@ NEARLY = [
     (r"\ln x", r"\ln |x|"), (r"\ln|x| + C", r"\ln|x+1| + C"), (r"\sin^{-1} x", r"\frac{1}{\sin x}"),
     ("|x|", r"\begin{cases} x & x > 0 \\ -x & x < 0 \end{cases}"), ("e^{x}", "e^{x} + 10^{-90}"),
 ]  # fmt: skip
-ASKED = [
+VALUES = [
     (r"\int_0^1 e^x dx", "e - 1"), (r"\lim_{x\to 0}\frac{\sin x}{x}", "1"), (r"\int_0^{\pi}\sin x\,dx", "2"),
+    (r"\lim_{n\to\infty}(1+\frac{2}{n})^n", "e^2"), (r"\sum_{k=1}^n k^2", r"\frac{n(n+1)(2n+1)}{6}"),
+    (r"\sum_{k=0}^\infty \frac{1}{3^k}", r"\frac32"), (r"\frac{d}{dx}(x^3+\sin x)", r"3x^2+\cos x"),
 ]  # fmt: skip
+ASKED = [(r"\int_0^\infty e^{-x} dx", "1"), (r"\int_1^\infty \frac{1}{x^2} dx", "1")]
+
+
+@pytest.mark.parametrize(("gold", "said"), VALUES)
+def test_integrals_sums_and_limits_have_values(gold: str, said: str) -> None:
+    assert grade(gold, said).correct is True
+    assert grade(gold, f"{said} + 10^{{-30}}").correct is not True
 
 
 @pytest.mark.parametrize(("gold", "said"), IDENTITIES)

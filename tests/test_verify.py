@@ -30,7 +30,7 @@ def test_answers_and_programs_are_counted(tmp_path: Path) -> None:
         {**GOOD, "pair_id": "d", "candidate": "0.51", "label": "reject"},
         {**GOOD, "pair_id": "e", "candidate": "0.6"},
         {**GOOD, "pair_id": "f", "policy": True},
-        {**GOOD, "pair_id": "g", "gold": r"\int_0^1 e^x dx", "candidate": "e - 1"},
+        {**GOOD, "pair_id": "g", "gold": r"\int_0^\infty e^{-x} dx", "candidate": "1"},
         {**CODE, "candidate": "def f(x): return 2"},
         {**CODE, "pair_id": "h", "candidate": "def f(x): return object()", "label": "reject"},
     ]
@@ -100,7 +100,7 @@ class _Counting:
 
 def test_no_decision_stands_in_line_behind_another() -> None:
     sandbox = _Counting()
-    hard = [{**GOOD, "pair_id": str(n), "gold": r"\int_0^1 e^x dx", "candidate": "e - 1"} for n in range(9)]
+    hard = [{**GOOD, "pair_id": str(n), "gold": r"\int_0^\infty e^{-x} dx", "candidate": "1"} for n in range(9)]
     decided = asyncio.run(decide_pairs(hard, sandbox, 3))
     assert [one.correct for one in decided] == [True] * 9
     assert (sandbox.most, sandbox.warmed) == (3, 3), "the engine's world is there before the first clock starts"
@@ -122,7 +122,7 @@ def test_the_command_says_so_and_ends_with_2(tmp_path: Path) -> None:
         (r"\boxed{12} or rather \boxed{1", "12", "wrong", "not closed", "not closed"),
         (r"\boxed{6!}", "720", "wrong", "the last box", "the value"),
         ("I cannot tell.", "12", "wrong", "nowhere", "State the answer"),
-        (r"\boxed{e - 1}", r"\int_0^1 e^x dx", "right", "the last box", ""),
+        (r"\boxed{1}", r"\int_0^\infty e^{-x} dx", "right", "the last box", ""),
     ],
 )
 def test_a_verdict_is_explained(tmp_path: Path, reply: str, expected: str, verdict: str, place: str, mend: str) -> None:

@@ -75,7 +75,7 @@ def _in_notation(gold: str, candidate: str) -> Grade:
     if decision := decided_by_kind(gold, candidate):
         return _decided(decision, gold, candidate)
     compared = _part(gold, candidate)
-    if compared.correct is False and same_function(gold, candidate):
+    if compared.correct is not True and same_function(gold, candidate):
         compared = _decided((True, "equal at each point"), gold, candidate)
     is_undone = compared.correct is not False and leaves_work(gold, candidate)
     return _decided((False, UNDONE), gold, candidate) if is_undone else compared
@@ -137,9 +137,9 @@ def _compared(expected: str, answer: str) -> Grade:
             return Grade(True, "equal by exact comparison", *shown)
     except TooLargeError as error:
         return Grade(False if form else None, f"too large to compare: {error}", *shown)
-    if (texts := question(expected, answer, form, other)) is None:
-        return Grade(False, "different", *shown)
-    return Grade(None, "exact comparison cannot tell", *texts, symbolic=True)
+    if question(expected, answer):
+        return Grade(None, "exact comparison cannot tell", expected, answer, symbolic=True)
+    return Grade(False, "different", *shown)
 
 
 def _shares(expected: Clean, answer: Clean) -> Clean:

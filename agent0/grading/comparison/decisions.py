@@ -24,9 +24,7 @@ Decision = tuple[bool, str]
 Rules = dict[str, Callable[[str, str], bool | None]]
 _AS_READ: Rules = {
     "brackets": terms.same_brackets,
-    "words in order": terms.same_words,
     "no value": terms.same_nothing,
-    "validity": terms.same_validity,
     "choice": same_choice_word,
     "words": terms.same_word,
     "an equation that is not solved": shapes.is_equation_of_unknown,

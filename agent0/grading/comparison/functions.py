@@ -17,9 +17,7 @@ LONGEST, FEWEST = 200, 5
 _REALS = (0.37, 1.618, -0.73, 2.917, -3.301, 5.093, 7.771, -6.127, 0.113, 11.39, -1.937, 3.467)
 _WHOLES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 _constant = re.compile(r"\s*\+\s*(?:C|c|K|k|\\text\s*\{\s*(?:C|const(?:ant)?\.?)\s*\}|C_1|C_\{1\})\s*$")
-_foreign = re.compile(
-    r"\^\s*\{?\s*(?:T|\\top)(?![a-z])|matrix|\\circ|°|mod|%|\\(?:sum|prod|int|lim|vec|mathbf)(?![A-Za-z])|'"
-)
+_foreign = re.compile(r"\^\s*\{?\s*(?:T|\\top)(?![a-z])|matrix|\\circ|°|mod|%|\\(?:vec|mathbf)(?![A-Za-z])|'")
 _extremes = re.compile(r"\\?(max|min)\s*(?:\\?\{|\()([^(){},]{1,40}),([^(){},]{1,40})(?:\\?\}|\))")
 _if = re.compile(
     r"(?:.*?\b(?:is|equals|are)\s+)?(.+?)\s+(?:if|for|when)\s+(.+?)\s*(?:,\s*and|,|\band\b|;)\s*(.+?)\s+(?:(?:if|for"
@@ -71,7 +69,7 @@ def same_function(gold: str, answer: str) -> bool:
         return False
     if not (is_free or expected.is_open or function.is_open):
         return False
-    is_whole = re.search(r"even|odd|\(-1\)\s*\^", gold + answer)
+    is_whole = re.search(r"even|odd|\(-1\)\s*\^|\\sum|\\prod", gold + answer)
     return _agree(expected, function, _WHOLES if is_whole else _REALS, is_free)
 
 

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from agent0.grading.math.algebra import Quotient, divide, number
-from agent0.grading.math.angles import PI
+from agent0.grading.math.applied import PI
 from agent0.grading.math.points import NoValueError, fraction, value_at, variables
 from agent0.grading.notation.names import value_of
 

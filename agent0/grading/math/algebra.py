@@ -60,8 +60,7 @@ class Applied(str):
     def __new__(cls, function: str, *arguments: Quotient) -> "Applied":
         """Spell it so that equal functions of equal normal forms are equal texts."""
         keys = [key(argument) for argument in arguments]
-        index = f"[{keys[1]}]" if function == "log" and len(keys) > 1 else ""
-        text = "^".join(f"({k})" for k in keys) if function == "^" else f"{function}{index}({keys[0]})"
+        text = "^".join(f"({k})" for k in keys) if function == "^" else f"{function}({','.join(keys)})"
         if len(text) > LONGEST_BASE:
             raise TooLargeError("a function of a large expression")
         base = super().__new__(cls, text)

@@ -1,4 +1,4 @@
-"""Functions of exact values: trigonometry, binomials, factorials, whole parts, magnitudes."""
+"""Functions of exact values: sines and cosines, binomials, factorials, whole parts, magnitudes."""
 
 import math
 from collections.abc import Callable
@@ -7,26 +7,62 @@ from functools import reduce
 
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Applied, Quotient, opaque
-from agent0.grading.math.angles import E, of_angle, turned
 from agent0.grading.math.lexer import UnreadableError
 
 MOST_FACTORS, MOST_DOUBLE_FACTORS, LARGEST_CHOICE, MOST_CHOSEN, FARTHEST = 5_000, 50, 10**6, 300, 8
 """Of a factorial, a double factorial and a binomial that are computed; between factorials that are compared."""
+E, PI, IMAGINARY = (algebra.symbol(name) for name in ("e", "pi", "i"))
+_ONE = algebra.number(1)
+
+
+def _root(radicand: int, factor: Fraction) -> Quotient:
+    root = algebra.power(algebra.number(radicand), algebra.number(Fraction(1, 2)))
+    return algebra.multiply(algebra.number(factor), root)
+
+
+_half, _quarter = Fraction(1, 2), Fraction(1, 4)
+_SINES = (
+    algebra.number(0), algebra.add(_root(6, _quarter), _root(2, -_quarter)), algebra.number(_half), _root(2, _half),
+    _root(3, _half), algebra.add(_root(6, _quarter), _root(2, _quarter)), algebra.number(1),
+)  # fmt: skip
+"""Of 0, 15, ... 90 degrees."""
+
+
+def _sine(step: int) -> Quotient:
+    """The sine of ``step`` times 15 degrees."""
+    value = _SINES[min(step % 12, 12 - step % 12)]
+    return algebra.negative(value) if step % 24 > 12 else value
+
+
+def _sine_and_cosine(angle: Quotient) -> tuple[Quotient, Quotient] | None:
+    """Exact ones at a multiple of 15 degrees, None at every other angle."""
+    step = algebra.whole(algebra.multiply(algebra.number(12), algebra.divide(angle, PI)))
+    return None if step is None else (_sine(step), _sine(step + 6))
+
+
+def exponential(exponent: Quotient) -> Quotient:
+    """Return ``e ** exponent``; by its cosine and sine where ``exponent`` is i times a multiple of 15 degrees."""
+    if "i" not in exponent.bases or (pair := _sine_and_cosine(algebra.divide(exponent, IMAGINARY))) is None:
+        return algebra.power(E, exponent)
+    return algebra.add(pair[1], algebra.multiply(IMAGINARY, pair[0]))
 
 
 def function(name: str, inside: Quotient, base: Quotient | None) -> Quotient:
-    """Quotients of sine and cosine for the other four; ln and log alike."""
+    """The value of a function: quotients of sine and cosine, exact at multiples of 15 degrees, or a base of its own.
+
+    Raises:
+        UndefinedError: it has no value.
+    """
     if name == "exp":
-        return turned(inside) or algebra.power(E, inside)
+        return exponential(inside)
     if base is not None:
         return algebra.symbol(Applied(name, inside, base))
     if name not in ("sin", "cos", "tan", "cot", "sec", "csc"):
         return algebra.symbol(Applied(name, inside))
-    if (exact := of_angle(name, inside)) is not None:
-        return exact
-    unit, sine, cosine = algebra.number(1), *(algebra.symbol(Applied(f, inside)) for f in ("sin", "cos"))
-    above, below = {"sin": (sine, unit), "cos": (cosine, unit), "tan": (sine, cosine), "cot": (cosine, sine),
-                    "sec": (unit, cosine), "csc": (unit, sine)}[name]  # fmt: skip
+    exact = _sine_and_cosine(inside)
+    sine, cosine = exact or (algebra.symbol(Applied("sin", inside)), algebra.symbol(Applied("cos", inside)))
+    above, below = {"sin": (sine, _ONE), "cos": (cosine, _ONE), "tan": (sine, cosine), "cot": (cosine, sine),
+                    "sec": (_ONE, cosine), "csc": (_ONE, sine)}[name]  # fmt: skip
     return algebra.divide(above, below)
 
 
@@ -61,32 +97,22 @@ def magnitude(value: Quotient) -> Quotient:
     return algebra.symbol(Applied("abs", min(value, algebra.negative(value), key=algebra.key)))
 
 
-def factorial(base: Quotient) -> Quotient:
-    """A number; ``(n+2)!`` as ``(n+1)(n+2)`` times the variable that ``n!`` is."""
-    value = algebra.rational(base)
-    if value is not None:
-        if value.denominator != 1 or not 0 <= value <= MOST_FACTORS:
-            raise UnreadableError("a factorial that is not computed")
-        return algebra.number(math.factorial(int(value)))
-    shift = base.above.get(algebra.ONE, Fraction(0)) if set(base.below) == {algebra.ONE} else Fraction(0)
-    if shift.denominator != 1 or abs(shift) > FARTHEST:
-        return algebra.symbol(opaque(f"{algebra.key(base)}!"))
-    rest = algebra.subtract(base, algebra.number(shift))
-    factors = (algebra.add(rest, algebra.number(n)) for n in range(min(1, int(shift) + 1), max(1, int(shift) + 1)))
-    whole = reduce(algebra.multiply, factors, algebra.number(1))
-    name = algebra.symbol(opaque(f"{algebra.key(rest)}!"))
-    return algebra.multiply(name, whole) if shift > 0 else algebra.divide(name, whole)
-
-
-def double_factorial(base: Quotient) -> Quotient:
-    """Return ``base!!`` as a number, or as a symbol where ``base`` is no rational.
+def factorial(base: Quotient, step: int = 1) -> Quotient:
+    """A number, of ``step`` 2 for ``n!!``; ``(n+2)!`` as ``(n+1)(n+2)`` times the variable that ``n!`` is.
 
     Raises:
-        UnreadableError: ``base`` is no whole number, or too large.
+        UnreadableError: ``base`` is a fraction, negative, or too large.
     """
     value = algebra.rational(base)
-    if value is None:
-        return algebra.symbol(opaque(f"{algebra.key(base)}!!"))
-    if value.denominator != 1 or not 0 <= value <= MOST_DOUBLE_FACTORS:
-        raise UnreadableError("a factorial that is not computed")
-    return algebra.number(math.prod(range(int(value), 0, -2)))
+    if value is not None:
+        if value.denominator != 1 or not 0 <= value <= (MOST_FACTORS if step == 1 else MOST_DOUBLE_FACTORS):
+            raise UnreadableError("a factorial that is not computed")
+        return algebra.number(math.factorial(int(value)) if step == 1 else math.prod(range(int(value), 0, -2)))
+    shift = base.above.get(algebra.ONE, Fraction(0)) if set(base.below) == {algebra.ONE} else Fraction(0)
+    if step > 1 or shift.denominator != 1 or abs(shift) > FARTHEST:
+        return algebra.symbol(opaque(f"{algebra.key(base)}{'!' * step}"))
+    rest = algebra.subtract(base, algebra.number(shift))
+    factors = (algebra.add(rest, algebra.number(n)) for n in range(min(1, int(shift) + 1), max(1, int(shift) + 1)))
+    whole = reduce(algebra.multiply, factors, _ONE)
+    name = algebra.symbol(opaque(f"{algebra.key(rest)}!"))
+    return algebra.multiply(name, whole) if shift > 0 else algebra.divide(name, whole)

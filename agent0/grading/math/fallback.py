@@ -6,7 +6,6 @@ known to read whole: never about a relation, a decimal, a word, or a function of
 
 import re
 
-from agent0.grading.math.forms import Form, Words
 from agent0.grading.math.lexer import FUNCTIONS, GREEK, OPERATORS
 
 _KNOWN = {*FUNCTIONS, *GREEK, *OPERATORS, "frac", "sqrt", "pi", "infty", "cdot", "times", "div", "to", "over"}
@@ -20,11 +19,9 @@ _misread = re.compile(
 _LONGEST = 200
 
 
-def question(expected: str, answer: str, aim: Form, form: Form) -> tuple[str, str] | None:
-    """What to ask about two texts whose forms are not equal; None where exact comparison has the last word."""
-    unread = [text for text, read in ((expected, aim), (answer, form)) if isinstance(read, Words)]
-    is_open = unread and all(map(_operator.search, unread)) and _operator.search(expected)
-    return (expected, answer) if is_open and _is_whole(expected) and _is_whole(answer) else None
+def question(expected: str, answer: str) -> bool:
+    """Whether to ask about two texts that exact comparison does not find equal."""
+    return bool(_operator.search(expected)) and _is_whole(expected) and _is_whole(answer)
 
 
 def _is_whole(text: str) -> bool:

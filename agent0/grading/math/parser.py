@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 
-from agent0.grading.math import algebra, calculus, lexer
-from agent0.grading.math.algebra import Quotient, opaque
-from agent0.grading.math.angles import E, turned
-from agent0.grading.math.applied import binomial, double_factorial, factorial, function, magnitude, rounded
+from agent0.grading.math import algebra, lexer
+from agent0.grading.math.algebra import Applied, Quotient, opaque
+from agent0.grading.math.applied import E, binomial, exponential, factorial, function, magnitude, rounded
 from agent0.grading.math.lexer import Cursor, Letters, Token, UnreadableError, tokens_of
 
-DEEPEST, LONGEST, MOST_TERMS = 24, 400, 300
-"""Levels and characters of an expression, and terms of its sums and products."""
+DEEPEST, LONGEST, MOST_TERMS, LARGEST_MATRIX = 24, 400, 300, 5
+"""Levels and characters of an expression, terms of its sums and products, rows of a determinant."""
 _mixed = re.compile(
     r"(\d+) (?:frac \{ (\d+) \} \{ (\d+) \}|frac (\d)(\d)(?!\d)|frac (\d) (\d)(?!\d)|(\d+) / (\d+)(?![\d.]))(?= |$)"
 )
@@ -40,7 +39,7 @@ def read(text: str, letters: Letters = None) -> Quotient:
         raise UnreadableError("too long")
     try:
         return _whole(tokens_of(text, letters), {}, [MOST_TERMS], 0)
-    except (algebra.UndefinedError, ZeroDivisionError, calculus.NoPolynomialError) as error:
+    except (algebra.UndefinedError, ZeroDivisionError) as error:
         raise UnreadableError(str(error)) from error
 
 
@@ -133,10 +132,10 @@ class _Reader(Cursor):
     def _factor(self, depth: int) -> Quotient:
         base = self._atom(depth)
         while self.accept("!"):
-            base = double_factorial(base) if self.accept("!") else factorial(base)
+            base = factorial(base, 2 if self.accept("!") else 1)
         if self.accept("^"):
             exponent = self._argument(depth, signed=True)
-            return (turned(exponent) if base == E else None) or algebra.power(base, exponent)
+            return exponential(exponent) if base == E else algebra.power(base, exponent)
         return base
 
     def _atom(self, depth: int) -> Quotient:
@@ -151,7 +150,8 @@ class _Reader(Cursor):
             case "opaque":
                 return algebra.symbol(opaque(lexeme))
             case "slope":
-                return calculus.slope(self._product(depth + 1), lexeme)
+                variable = algebra.symbol(lexeme)
+                return algebra.symbol(Applied("slope", self._product(depth + 1), variable, variable, variable))
             case "determinant":
                 return self._determinant(lexeme, depth)
         closing = {"(": ")", "[": "]", "|": "|", "{": "}"}.get(lexeme)
@@ -216,7 +216,7 @@ class _Reader(Cursor):
             raise UnreadableError("nested too deeply")
         try:
             return _whole(tokens, self.values, self.budget, depth)
-        except (UnreadableError, algebra.UndefinedError, ZeroDivisionError, calculus.NoPolynomialError):
+        except (UnreadableError, algebra.UndefinedError, ZeroDivisionError):
             return None
 
     def _named(self, lexeme: str, depth: int) -> Quotient:
@@ -307,25 +307,36 @@ class _Reader(Cursor):
     def _determinant(self, text: str, depth: int) -> Quotient:
         body = re.split(r"\\(?:begin|end)\s*\{[a-z]*\}", text)[1]
         rows = [row.split("&") for row in body.split(r"\\") if row.strip()]
-        if len({len(rows), *map(len, rows)}) != 1 or len(rows) > calculus.LARGEST_MATRIX:
+        if len({len(rows), *map(len, rows)}) != 1 or len(rows) > LARGEST_MATRIX:
             raise UnreadableError("no determinant")
         cells = [[_whole(tokens_of(cell, None), self.values, self.budget, depth + 1) for cell in row] for row in rows]
-        return calculus.determinant(cells)
+        return _determinant(cells)
 
     def _operator(self, name: str, depth: int) -> Quotient:
-        """The value of a sum, product, integral or limit."""
+        """A sum, product, integral or limit: the number of a few terms, or a base that has its value at points."""
         self.expect("_")
         if name == "int":
-            value = self._integral(depth)
-        else:
-            self.expect("{")
-            kind, variable = self.take()
-            if kind != "letter":
-                raise UnreadableError("no variable")
-            value = self._limit(variable, depth) if name == "lim" else self._series(name, variable, depth)
-        if value is None:
-            raise UnreadableError(f"{name} is not computed")
-        return value
+            low = self._argument(depth, signed=True)
+            self.expect("^")
+            return self._integral(low, self._argument(depth, signed=True), depth)
+        self.expect("{")
+        kind, variable = self.take()
+        self.expect(*(["="] if name != "lim" else []))
+        if kind != "letter" or (name == "lim" and not self.accept("to", "rightarrow")):
+            raise UnreadableError("no variable")
+        low = high = self.sum(depth + 1)
+        while name == "lim" and self.accept("^", "+", "-", "{"):
+            self.accept("}")
+        self.expect("}")
+        if name != "lim":
+            self.expect("^")
+            high = self._argument(depth, signed=True)
+        first, body = self.position, self._body(depth, {variable: algebra.symbol(variable)})
+        start, stop = algebra.whole(low), algebra.whole(high)
+        if name == "lim" or start is None or stop is None or not start <= stop < start + MOST_TERMS:
+            return algebra.symbol(Applied(name, body, algebra.symbol(variable), low, high))
+        terms = (self._term(first, depth, {variable: algebra.number(n)}) for n in range(start, stop + 1))
+        return reduce(algebra.add if name == "sum" else algebra.multiply, terms)
 
     def _body(self, depth: int, values: Mapping[str, Quotient]) -> Quotient:
         """The product that comes next, where variables have ``values``."""
@@ -335,66 +346,32 @@ class _Reader(Cursor):
         finally:
             self.values = before
 
-    def _series(self, name: str, variable: str, depth: int) -> Quotient | None:
-        self.expect("=")
-        start = algebra.whole(self.sum(depth + 1))
-        self.expect("}", "^")
-        last = self._argument(depth, signed=True)
-        first = self.position
-        body = self._body(depth, {variable: algebra.symbol(variable)})
-        if start is None:
-            return None
+    def _term(self, first: int, depth: int, values: Mapping[str, Quotient]) -> Quotient:
+        self.budget[0] -= 1
+        if self.budget[0] < 0:
+            raise UnreadableError("too many terms")
+        self.position = first
+        return self._body(depth, values)
 
-        def term(n: int) -> Quotient:
-            self.budget[0] -= 1
-            if self.budget[0] < 0:
-                raise UnreadableError("too many terms")
-            self.position = first
-            return self._body(depth, {variable: algebra.number(n)})
-
-        if last == algebra.symbol("infty"):
-            return (
-                calculus.geometric_sum([term(n) for n in range(start, start + calculus.FEWEST)])
-                if name == "sum"
-                else None
-            )
-        stop = algebra.rational(last)
-        if stop is None:
-            return calculus.sum_of_powers(body, variable, start, last) if name == "sum" else None
-        if stop.denominator != 1 or not start <= stop < start + MOST_TERMS:
-            return None
-        return reduce(algebra.add if name == "sum" else algebra.multiply, map(term, range(start, int(stop) + 1)))
-
-    def _integral(self, depth: int) -> Quotient | None:
-        low = self._argument(depth, signed=True)
-        self.expect("^")
-        high = self._argument(depth, signed=True)
+    def _integral(self, low: Quotient, high: Quotient, depth: int) -> Quotient:
         for end in range(self.position, len(self.tokens) - 1):
             (kind, variable), before = self.tokens[end + 1], self.tokens[self.position : end]
             if self.tokens[end] == ("letter", "d") and kind == "letter":
                 self.position = end + 2
-                values = {**self.values, variable: algebra.symbol(variable)}
+                bound = algebra.symbol(variable)
+                values = {**self.values, variable: bound}
                 body = _whole(before, values, self.budget, depth + 1) if before else algebra.number(1)
-                return calculus.integral(body, variable, low, high)
-        return None
+                return algebra.symbol(Applied("int", body, bound, low, high))
+        raise UnreadableError("no variable")
 
-    def _limit(self, variable: str, depth: int) -> Quotient | None:
-        if not self.accept("to", "rightarrow"):
-            return None
-        target = self.sum(depth + 1)
-        while self.accept("^", "+", "-", "{"):
-            self.accept("}")
-        self.position += self.peek() == ("sign", "}")
-        first = self.position
-        body = self._body(depth, {variable: algebra.symbol(variable)})
-        end = self.position
-        if "infty" in target.bases:
-            return calculus.limit_at_infinity(body, variable)
 
-        def value_at_target() -> Quotient:
-            self.position = first
-            return self._body(depth, {variable: target})
-
-        value = calculus.limit_at(value_at_target, body, variable, target)
-        self.position = end
-        return value
+def _determinant(rows: Sequence[Sequence[Quotient]]) -> Quotient:
+    """The determinant of a square matrix, along its first row."""
+    if not rows:
+        return algebra.number(1)
+    total = algebra.number(0)
+    for position, entry in enumerate(rows[0]):
+        minor = _determinant([[*row[:position], *row[position + 1 :]] for row in rows[1:]])
+        part = algebra.multiply(entry, minor)
+        total = algebra.subtract(total, part) if position % 2 else algebra.add(total, part)
+    return total

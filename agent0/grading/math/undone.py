@@ -34,45 +34,34 @@ def unevaluated(
         return 1
     cleaned = clean(text).text
     try:
-        return _count(form_of(cleaned), literal, work)
+        parts = _parts(form_of(cleaned))
     except TooLargeError:
         return int(work(cleaned))
-
-
-def _count(form: Form, literal: Callable[[Expression], bool], work: Callable[[str], bool]) -> int:
-    match form:
-        case Expression():
-            return int(not literal(form))
-        case Group(items=items):
-            return sum(_count(item, literal, work) for item in items)
-        case Relation(left=left, right=right, variable=variable):
-            return (0 if variable else _count(left, literal, work)) + _count(right, literal, work)
-        case Words(text=text):
-            return int(work(text))
-    return 0
-
-
-def is_value(gold: str) -> bool:
-    """Whether ``gold`` is one number or constant, or several of them, each written out."""
-    try:
-        return _is_value(form_of(clean(gold).text))
-    except TooLargeError:
-        return False
-
-
-def _is_value(form: Form) -> bool:
-    match form:
-        case Expression(value=value, literal=literal):
-            return literal and value.names <= _CONSTANTS
-        case Group(items=items):
-            return bool(items) and all(map(_is_value, items))
-        case Relation(sign="=", right=right, variable=variable):
-            return bool(variable) and _is_value(right)
-    return False
+    return sum(not literal(part) if isinstance(part, Expression) else work(part.text) for part in parts)
 
 
 def leaves_work(gold: str, answer: str) -> bool:
-    """Whether ``gold`` is a value and ``answer``, which is equal to it, is not written as one. A factor before a matrix
-    is a way to write it."""
-    is_matrix = "matrix" in gold + answer and not _DETERMINANT.search(answer)
-    return is_value(gold) and not is_matrix and unevaluated(answer) > 0
+    """Whether ``gold`` is one value, or several, each written out, and ``answer``, which is equal to it, is not. A
+    factor before a matrix is a way to write it."""
+    if "matrix" in gold + answer and not _DETERMINANT.search(answer):
+        return False
+    try:
+        form = form_of(clean(gold).text)
+    except TooLargeError:
+        return False
+    is_named = not isinstance(form, Relation) or (form.sign == "=" and bool(form.variable))
+    parts = _parts(form)
+    is_value = all(isinstance(part, Expression) and part.literal and part.value.names <= _CONSTANTS for part in parts)
+    return bool(parts) and is_named and is_value and unevaluated(answer) > 0
+
+
+def _parts(form: Form) -> list[Expression | Words]:
+    """The expressions and words in a form; of an equation of a name what the name is."""
+    match form:
+        case Expression() | Words():
+            return [form]
+        case Group(items=items):
+            return [part for item in items for part in _parts(item)]
+        case Relation(left=left, right=right, variable=variable):
+            return ([] if variable else _parts(left)) + _parts(right)
+    return []
