@@ -30,7 +30,7 @@ def test_answers_and_programs_are_counted(tmp_path: Path) -> None:
         {**GOOD, "pair_id": "d", "candidate": "0.51", "label": "reject"},
         {**GOOD, "pair_id": "e", "candidate": "0.6"},
         {**GOOD, "pair_id": "f", "policy": True},
-        {**GOOD, "pair_id": "g", "gold": r"\int_0^\infty e^{-x} dx", "candidate": "1"},
+        {**GOOD, "pair_id": "g", "gold": r"\cos 2x", "candidate": r"1 - 2\sin^2 x"},
         {**CODE, "candidate": "def f(x): return 2"},
         {**CODE, "pair_id": "h", "candidate": "def f(x): return object()", "label": "reject"},
     ]
@@ -122,7 +122,7 @@ def test_the_command_says_so_and_ends_with_2(tmp_path: Path) -> None:
         (r"\boxed{12} or rather \boxed{1", "12", "wrong", "not closed", "not closed"),
         (r"\boxed{6!}", "720", "wrong", "the last box", "the value"),
         ("I cannot tell.", "12", "wrong", "nowhere", "State the answer"),
-        (r"\boxed{1}", r"\int_0^\infty e^{-x} dx", "right", "the last box", ""),
+        (r"\boxed{1-2\sin^2 x}", r"\cos 2x", "right", "the last box", ""),
     ],
 )
 def test_a_verdict_is_explained(tmp_path: Path, reply: str, expected: str, verdict: str, place: str, mend: str) -> None:

@@ -75,8 +75,9 @@ def _in_notation(gold: str, candidate: str) -> Grade:
     if decision := decided_by_kind(gold, candidate):
         return _decided(decision, gold, candidate)
     compared = _part(gold, candidate)
-    if compared.correct is not True and same_function(gold, candidate):
-        compared = _decided((True, "equal at each point"), gold, candidate)
+    verdict = None if compared.correct is True else same_function(gold, candidate)
+    if verdict is not None:
+        compared = _decided((verdict, "values at points"), gold, candidate)
     is_undone = compared.correct is not False and leaves_work(gold, candidate)
     return _decided((False, UNDONE), gold, candidate) if is_undone else compared
 

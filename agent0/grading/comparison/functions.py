@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from agent0.grading.comparison.systems import rows_of
@@ -18,6 +19,10 @@ _REALS = (0.37, 1.618, -0.73, 2.917, -3.301, 5.093, 7.771, -6.127, 0.113, 11.39,
 _WHOLES = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 _constant = re.compile(r"\s*\+\s*(?:C|c|K|k|\\text\s*\{\s*(?:C|const(?:ant)?\.?)\s*\}|C_1|C_\{1\})\s*$")
 _foreign = re.compile(r"\^\s*\{?\s*(?:T|\\top)(?![a-z])|matrix|\\circ|°|mod|%|\\(?:vec|mathbf)(?![A-Za-z])|'")
+_open = re.compile(
+    r"sin|cos|tan|sec|csc|cot|ln|log|lg|exp|max|min|arc|sqrt|int|sum|prod|lim|vert|cases|\||\^|/\s*d|\bif\b|\\frac\s*\{\s*d"
+)
+"""What exact algebra may leave open."""
 _extremes = re.compile(r"\\?(max|min)\s*(?:\\?\{|\()([^(){},]{1,40}),([^(){},]{1,40})(?:\\?\}|\))")
 _if = re.compile(
     r"(?:.*?\b(?:is|equals|are)\s+)?(.+?)\s+(?:if|for|when)\s+(.+?)\s*(?:,\s*and|,|\band\b|;)\s*(.+?)\s+(?:(?:if|for"
@@ -56,32 +61,34 @@ class Function(NamedTuple):
         return len(self.cases) > 1 or any(isinstance(base, Applied) for base in self.bases)
 
 
-def same_function(gold: str, answer: str) -> bool:
-    """Whether both are one function at each of some points, or of an antiderivative but for a constant. Only what exact
-    algebra leaves open is looked at."""
-    if max(len(gold), len(answer)) > LONGEST or _foreign.search(f"{gold} {answer}"):
-        return False
+def same_function(gold: str, answer: str) -> bool | None:
+    """Whether both are one function at each of some points, or of an antiderivative but for a constant. None where
+    exact algebra leaves nothing open, and where values do not tell."""
+    both = f"{gold} {answer}"
+    if max(len(gold), len(answer)) > LONGEST or _foreign.search(both) or not _open.search(both):
+        return None
     is_free = bool(_constant.search(gold))
     if is_free != bool(_constant.search(answer)) or clean(gold).unit != clean(answer).unit:
-        return False
+        return None
     expected, function = (_function(_constant.sub("", text)) for text in _unnamed(gold, answer))
     if expected is None or function is None or expected.names != function.names:
-        return False
+        return None
     if not (is_free or expected.is_open or function.is_open):
-        return False
+        return None
     is_whole = re.search(r"even|odd|\(-1\)\s*\^|\\sum|\\prod", gold + answer)
     return _agree(expected, function, _WHOLES if is_whole else _REALS, is_free)
 
 
-def _agree(expected: Function, function: Function, numbers: tuple[float, ...], is_free: bool) -> bool:
-    """Whether both have one value wherever one has any, and at enough points; ``is_free``: but for a constant."""
+def _agree(expected: Function, function: Function, numbers: tuple[float, ...], is_free: bool) -> bool | None:
+    """Whether both have one value wherever one has any; ``is_free``: but for a constant. None where only one has a
+    value, and where few points have one."""
     names, numbers = sorted(expected.names), (*numbers, *sorted(expected.edges | function.edges))
     pairs, cases = list[tuple[Value, Value]](), set[tuple[int, int]]()
     for n in range(len(numbers) if names else 1):
         point = {name: numbers[(n + 5 * k + n * k) % len(numbers)] for k, name in enumerate(names)}
         left, right = expected.real_at(point), function.real_at(point)
         if (left is None) != (right is None):
-            return False
+            return None
         if left is not None and right is not None:
             pairs.append((left[0], right[0]))
             cases.add((left[1], right[1]))
@@ -89,7 +96,7 @@ def _agree(expected: Function, function: Function, numbers: tuple[float, ...], i
             if not near(left[0] + shift, right[0]):
                 return False
     is_matched = len(expected.cases) != len(function.cases) or len(cases) == len(expected.cases)
-    return is_matched and len(pairs) >= (FEWEST if names else 1)
+    return True if is_matched and len(pairs) >= (FEWEST if names else 1) else None
 
 
 def _unnamed(gold: str, answer: str) -> tuple[str, str]:
@@ -101,8 +108,9 @@ def _unnamed(gold: str, answer: str) -> tuple[str, str]:
     return (gold, answer) if is_used or len(names) > 1 else (bodies[0], bodies[1])
 
 
+@lru_cache(maxsize=256)
 def _function(text: str) -> Function | None:
-    """The function that a text is, None where it cannot be read."""
+    """The function that a text is, None where it cannot be read. Kept: one gold is compared with many answers."""
     text = text.strip(" .$")
     if rows := rows_of(text):
         return _by_cases([(row[0], row[1]) for row in rows]) if all(len(row) == 2 for row in rows) else None

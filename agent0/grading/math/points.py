@@ -17,8 +17,9 @@ from agent0.grading.math.algebra import Applied, Quotient, Terms
 
 DIGITS, SURE_DIGITS, LARGEST = 130, 100, 10**40
 """Digits of values, digits that are not noise, and the largest argument or value of a function."""
-DEEPEST, MOST_TERMS, FEWEST_TERMS = 1, 1_000, 8
-"""Operators within operators, and terms of a sum: at most, and before it counts as vanishing."""
+DEEPEST, MOST_TERMS, FEWEST_TERMS, SLOWEST = 1, 1_000, 40, 0.93
+"""Operators within operators, terms of a sum at most and before it counts as vanishing, and what part of a term the
+next one may then be."""
 OPERATORS = ("int", "sum", "prod", "lim", "slope")
 """Functions of a body, the variable that is bound in it, and the ends of its range."""
 Value = Any
@@ -173,7 +174,7 @@ def _accumulated(function: str, at: Callable[[Value], Value], low: Value, high: 
     """A sum or product of a few terms, or a sum whose terms vanish fast."""
     if not _mp.isint(low) or not (_mp.isint(high) or high == _mp.inf):
         raise NoValueError("ends of a sum that are not whole")
-    total, is_sum = _mp.mpf(function != "sum"), function == "sum"
+    total, is_sum, before = _mp.mpf(function != "sum"), function == "sum", _mp.inf
     for n in range(MOST_TERMS):
         if low + n > high:
             return total
@@ -181,6 +182,9 @@ def _accumulated(function: str, at: Callable[[Value], Value], low: Value, high: 
         total = total + term if is_sum else total * term
         if is_sum and high == _mp.inf and n > FEWEST_TERMS and abs(term) < _vanishing * abs(total):
             return total
+        if high == _mp.inf and n > FEWEST_TERMS and abs(term) > SLOWEST * abs(before):
+            break
+        before = term
     raise NoValueError("a sum of many terms")
 
 

@@ -19,7 +19,7 @@ _filler = re.compile(
 )
 _numeric = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})")
 _time = re.compile(
-    r"(?:at\s+)?(\d{1,2})(?:[:.]([0-5]\d))?\s*(a\.?\s?m|p\.?\s?m|noon|midnight|in the (?:morning|afternoon|evening)"
+    r"(?:at\s+)?(\d{1,2})(?:([:.])([0-5]\d))?\s*(a\.?\s?m|p\.?\s?m|noon|midnight|in the (?:morning|afternoon|evening)"
     r"|at night)?"
 )
 _whole_day = re.compile(r"(\d{1,2})\s*h\s*([0-5]\d)(?:\s*min(?:utes)?)?|([01]\d|2[0-3]):?([0-5]\d)\s*(?:hours|hrs|h)")
@@ -88,9 +88,9 @@ def time_of(text: str) -> tuple[int, bool] | None:
     if (match := _spoken.fullmatch(bare)) and (bare := _figures(match)) == "":
         return None
     match = _time.fullmatch(bare)
-    if match is None or not (match[2] or match[3]) or ("." in bare.partition(match[2] or " ")[0] and not match[3]):
+    if match is None or not (match[2] == ":" or match[4]):
         return None
-    hour, minute, half = int(match[1]), int(match[2] or 0), re.sub(r"[.\s](?=\s?m)|\.", "", match[3] or "")
+    hour, minute, half = int(match[1]), int(match[3] or 0), re.sub(r"[.\s](?=\s?m)|\.", "", match[4] or "")
     if hour > (12 if half else 24) or (half and not hour):
         return None
     if not half:
