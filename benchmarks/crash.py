@@ -1,15 +1,15 @@
-"""At least a thousand kill -9, of every role of a run that is at work, and of a training that takes its steps.
+"""Over a thousand kill -9, of every role of a run that is at work, and of a training that takes its steps.
 
-    python -m benchmarks.crash [--kills 1000] [--shipped 200] [--each 6] [--seed 0] [--minutes 60] [--state FILE]
-                               [--only shipped] [--show]
+    python -m benchmarks.crash [--shipped 1000] [--kills 240] [--each 6] [--seed 0] [--jobs 4] [--minutes 240]
+                               [--state FILE] [--show]
 
 Each round is one run of the scripted model in separate processes, of which every role is killed again and again, at
 moments drawn from the seed, and the log's server too. Afterwards nothing may be lost or there twice, the tables must be
-those that a rebuild from zero gives, and the run must say what it says in memory, without kills. Some rounds
-leave handlers and sandboxes as they are shipped, where the work of a killed process comes back after half a minute;
-``--only shipped`` makes just these, and writes only their part of the page. Then the trainer of the built-in model is
-killed in the middle of its steps (the adapters must be those of one that was left alone), and the leader of a cluster
-of three servers while others publish.
+those that a rebuild from zero gives, and the run must say what it says in memory, without kills. The rounds of
+``--shipped`` leave handlers and sandboxes as they are shipped: the work of a killed process comes back after half a
+minute, so a round mostly waits, and ``--jobs`` of them go on at once, each with its own folder and server. Those of
+``--kills`` have short waits. The trainer of the built-in model is killed in the middle of its steps (the adapters must
+be those of one that was left alone), and the leader of a cluster of three servers while others publish.
 
 What was done is kept in the state file, a JSON line a round, so a call that was cut off goes on where it was; `--show`
 only writes docs/results/reliability.md from it. Exit 1 where something was lost, twice, different or did not end.
@@ -27,15 +27,17 @@ import tempfile
 import time
 import traceback
 from bisect import bisect_left
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 
 from agent0.assembly.runtime.stamping import code_rev
 from agent0.errors import Agent0Error
 from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointTrained
-from benchmarks.crash_page import PAGE, Line, done_again, made, page, table, with_shipped, wrong
+from benchmarks.crash_page import PAGE, Line, done_again, made, page, table, wrong
 from tests.clusters import Cluster, publish
 from tests.crashing import ROLES, SHIPPED, SIZES, Kill, Past, Watch, crash, past_of, watching
 from tests.patience import until
@@ -58,7 +60,7 @@ TINY = {
 """Trainings of half a minute: a state half done is kept every ten seconds, and there must be some to go on from."""
 STATE = Path(tempfile.gettempdir()) / "agent0-crash.jsonl"
 TINY_KILLS = 10
-PATIENT_S = 600.0
+PATIENT_S = 1800.0
 LEADERS = 10
 
 
@@ -82,10 +84,9 @@ class State:
         """Lines of one kind."""
         return [line for line in self.lines if line["what"] == what]
 
-    @property
-    def kills(self) -> int:
-        """Made so far, but for those under shipped settings."""
-        return made([line for line in self.lines if line["what"] != "shipped"])
+    def kills(self, what: str) -> int:
+        """Made so far in rounds of one kind."""
+        return made(self.of(what))
 
 
 @contextmanager
@@ -122,7 +123,8 @@ async def one_round(seed: int, number: int, each: int, what: str = "round") -> L
 def _line(what: str, told: Sequence[Recorded], begun: float) -> Line:
     load = os.getloadavg()[1]
     seconds = round(time.time() - begun, 1)
-    return {"what": what, "code": code_rev(), "events": len(told), "seconds": seconds, "load": round(load, 1)}
+    line = {"what": what, "code": code_rev(), "events": len(told), "begun": round(begun, 1)}
+    return line | {"seconds": seconds, "load": round(load, 1)}
 
 
 def _told_of(kills: Sequence[Kill], past: Past) -> list[Line]:
@@ -226,35 +228,56 @@ async def cluster(seed: int) -> Line:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 
+Work = tuple[str, int]
+"""A kind of measurement, and its number among those."""
+
+
 def run(state: State, chosen: argparse.Namespace) -> None:
-    """What is left to do, as far as the time goes."""
+    """What is left to do, ``chosen.jobs`` measurements at once, as far as the time goes."""
     until_s = time.time() + chosen.minutes * 60
-    while time.time() < until_s and (work := _next(state, chosen)):
-        what, doing, number = work
-        begun = time.time()
-        try:
-            state.add(asyncio.run(doing))
-        except (AssertionError, Agent0Error, ExceptionGroup, TimeoutError) as error:
-            traceback.print_exception(error)
-            state.add(_line(what, (), begun) | {"number": number, "failed": repr(error)[:2000]})
-        print(
-            f"{state.kills} kills, {time.strftime('%H:%M:%S')}, {_short(state.lines[-1])}", file=sys.stderr, flush=True
-        )
+    running: dict[Future[Line], Work] = {}
+    with ProcessPoolExecutor(chosen.jobs, get_context("spawn")) as pool:
+        while True:
+            while (
+                len(running) < chosen.jobs
+                and time.time() < until_s
+                and (work := _next(state, chosen, running.values()))
+            ):
+                running[pool.submit(measurement, *work, chosen.seed, chosen.each)] = work
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                del running[future]
+                state.add(future.result())
+                kills = (
+                    f"{state.kills('shipped')} kills under shipped settings, {state.kills('round')} with short waits"
+                )
+                print(f"{time.strftime('%H:%M:%S')}, {kills}, {_short(state.lines[-1])}", file=sys.stderr, flush=True)
 
 
-def _next(state: State, chosen: argparse.Namespace) -> tuple[str, Coroutine[None, None, Line], int] | None:
-    """What comes next; the long rows of rounds last. What broke off is done again once the code is another."""
-    seed, each = chosen.seed, chosen.each
-    shipped, number = (next(n for n in itertools.count() if n not in _tried(state, w)) for w in ("shipped", "round"))
-    if made(state.of("shipped")) < chosen.shipped and (number or chosen.only):
-        return "shipped", one_round(seed, shipped, each, "shipped"), shipped
-    if chosen.only:
-        return None
-    if number and not _tried(state, "tiny"):
-        return "tiny", tiny(seed), 0
-    if number and not _tried(state, "cluster"):
-        return "cluster", cluster(seed), 0
-    return ("round", one_round(seed, number, each), number) if state.kills < chosen.kills else None
+def measurement(what: str, number: int, seed: int, each: int) -> Line:
+    """One line of the state, made in a process of its own; one that says so where it did not come to its end."""
+    begun = time.time()
+    try:
+        if what == "tiny":
+            return asyncio.run(tiny(seed))
+        if what == "cluster":
+            return asyncio.run(cluster(seed))
+        return asyncio.run(one_round(seed, number, each, what))
+    except (AssertionError, Agent0Error, ExceptionGroup, TimeoutError) as error:
+        traceback.print_exception(error)
+        return _line(what, (), begun) | {"number": number, "failed": repr(error)[:2000]}
+
+
+def _next(state: State, chosen: argparse.Namespace, running: Collection[Work]) -> Work | None:
+    """What comes next, the slowest first. What broke off is done again once the code is another."""
+    for what, wanted in (("shipped", chosen.shipped), ("tiny", 1), ("cluster", 1), ("round", chosen.kills)):
+        begun = {number for kind, number in running if kind == what}
+        number = next(n for n in itertools.count() if n not in _tried(state, what) | begun)
+        kills = state.kills(what) + len(begun) * chosen.each * len(ROLES)
+        if (number if what in ("tiny", "cluster") else kills) < wanted:
+            return what, number
+    return None
 
 
 def _tried(state: State, what: str) -> set[int]:
@@ -268,12 +291,12 @@ def _short(line: Line) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--shipped", type=int, default=200, help="kills under the shipped settings")
-    parser.add_argument("--only", choices=["shipped"], help="make and write these alone")
+    parser.add_argument("--shipped", type=int, default=1000, help="kills under the shipped settings")
+    parser.add_argument("--kills", type=int, default=240, help="kills under settings for short waits")
     parser.add_argument("--each", type=int, default=6, help="of each role, in a round")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=60.0, help="no round is begun after that")
+    parser.add_argument("--jobs", type=int, default=4, help="rounds at once")
+    parser.add_argument("--minutes", type=float, default=240.0, help="no round is begun after that")
     parser.add_argument("--state", type=Path, default=STATE)
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--show", action="store_true")
@@ -281,16 +304,15 @@ def main() -> int:
     state = State(chosen.state)
     if not chosen.show:
         run(state, chosen)
-    print(table(state.lines, chosen.only or "round"))
-    made_with = (chosen.seed, time.strftime("%Y-%m-%d"), code_rev().partition("+")[0])
-    if chosen.only:
-        chosen.page.write_text(with_shipped(chosen.page.read_text(), state.lines, chosen.shipped, *made_with))
-    else:
-        chosen.page.write_text(page(state.lines, (chosen.kills, chosen.shipped), *made_with))
+    print(table(state.lines, "shipped"), table(state.lines), sep="\n\n")
+    version = code_rev().partition("+")[0]
+    chosen.page.write_text(
+        page(state.lines, (chosen.shipped, chosen.kills), chosen.seed, time.strftime("%Y-%m-%d"), version)
+    )
     bad = [line for line in state.lines if wrong(line) and not done_again(line, state.lines)]
     for line in bad:
         print(f"{', '.join(wrong(line))}: {_short(line)}")
-    if not chosen.only and state.kills >= chosen.kills and made(state.of("shipped")) >= chosen.shipped:
+    if not _next(state, chosen, ()):
         state.path.unlink()  # the page has it all; the next call begins anew
     return 1 if bad else 0
 

@@ -1,6 +1,5 @@
 """What the kills came to, as tables and as docs/results/reliability.md."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -47,15 +46,16 @@ def _role(role: str, rounds: Sequence[Line]) -> Line:
 
 
 def page(lines: Sequence[Line], wanted: tuple[int, int], seed: int, made_on: str, version: str) -> str:
-    """The whole page; ``wanted``: kills, and kills under shipped settings."""
+    """The whole page; ``wanted``: kills under shipped settings, and with short waits."""
     trainers = [line for line in lines if line["what"] == "tiny" and "same" in line]
+    bad = [{**line, "wrong": wrong(line), "again": done_again(line, lines)} for line in lines if wrong(line)]
     return render(
         "crash_page.md.jinja",
         FOLDER,
         lines=lines,
-        bad=sum(bool(wrong(line)) for line in lines),
-        round=_settings("round", lines, [line for line in lines if line["what"] != "shipped"], wanted[0]),
-        shipped=_settings("shipped", lines, [line for line in lines if line["what"] == "shipped"], wanted[1]),
+        bad=bad,
+        shipped=_settings("shipped", lines, wanted[0]),
+        short=_settings("round", lines, wanted[1]),
         trainers=trainers,
         trainer={"kills": _kills(trainers), "same": all(line["same"] for line in trainers)},
         leaders=_leaders([line for line in lines if line["what"] == "cluster" and "silences" in line]),
@@ -67,38 +67,39 @@ def page(lines: Sequence[Line], wanted: tuple[int, int], seed: int, made_on: str
     )
 
 
-def with_shipped(text: str, lines: Sequence[Line], wanted: int, seed: int, made_on: str, version: str) -> str:
-    """The page ``text`` with its answer and its part about the shipped settings made anew, and nothing else."""
-    made_anew = page(lines, (0, wanted), seed, made_on, version)
-    for part in (r"^- .*shipped settings.*$", r"^## With the shipped settings\n(?s:.*?)(?=^## A cluster\n)"):
-        (said,) = re.findall(part, made_anew, re.MULTILINE)
-        text = re.sub(part, lambda _, said=said: said, text, count=1, flags=re.MULTILINE)
-    return text
-
-
 def _kills(lines: Sequence[Line]) -> list[Line]:
     return [kill for line in lines for kill in line.get("kills", ())]
 
 
-def _settings(what: str, lines: Sequence[Line], own: Sequence[Line], wanted: int) -> Line:
-    """What was measured under the settings of ``what``; ``own`` are all lines that count towards its kills."""
-    rounds = [line for line in own if line["what"] == what and line.get("kills")]
-    ended = [line for line in own if line["what"] == what and "failed" not in line]
-    bad = [line for line in own if wrong(line)]
+def _settings(what: str, lines: Sequence[Line], wanted: int) -> Line:
+    """What was measured in the rounds ``what``, of which ``wanted`` kills are to be made."""
+    own = [line for line in lines if line["what"] == what]
+    ended = [line for line in own if "failed" not in line]
     return {
         "lines": own,
-        "rounds": rounds,
-        "kills": _kills(rounds),
+        "kills": _kills(own),
         "table": table(lines, what),
-        "made": made(own),
         "wanted": wanted,
         "ended": ended,
         "attempts": sum(line.get("attempts", 0) for line in ended),
-        "trained": any(line["what"] == "tiny" for line in own),
-        "minutes": sum(line["seconds"] for line in own) / 60,
+        "minutes": _minutes(own),
+        "at_once": max((sum(_goes_on(line, one["begun"]) for line in own) for one in own), default=0),
         "load": median([line["load"] for line in own]) if own else 0.0,
-        "troubles": [{**line, "wrong": wrong(line), "again": done_again(line, own)} for line in bad],
     }
+
+
+def _goes_on(line: Line, moment: float) -> bool:
+    return bool(line["begun"] <= moment < line["begun"] + line["seconds"])
+
+
+def _minutes(lines: Sequence[Line]) -> float:
+    """Of the time in which at least one of ``lines`` was made."""
+    total, until = 0.0, 0.0
+    for line in sorted(lines, key=lambda line: float(line["begun"])):
+        end = line["begun"] + line["seconds"]
+        total += max(0.0, end - max(until, line["begun"]))
+        until = max(until, end)
+    return total / 60
 
 
 def _leaders(lines: Sequence[Line]) -> Line:
@@ -109,5 +110,5 @@ def _leaders(lines: Sequence[Line]) -> Line:
 
 def done_again(line: Line, lines: Sequence[Line]) -> bool:
     """Whether what broke off came to an end under other code."""
-    same = [one for one in lines if (one["what"], one.get("number")) == (line["what"], line.get("number"))]
+    same = [one for one in lines if (one["what"], one.get("number", 0)) == (line["what"], line.get("number", 0))]
     return "failed" in line and any("failed" not in one and one.get("code") != line.get("code") for one in same)
