@@ -289,9 +289,9 @@ def test_a_cache_that_cannot_be_used_is_done_without(tmp_path: Path, monkeypatch
 
 async def test_servers_do_not_answer_for_each_other(log: Log, cache: AnswerCache) -> None:
     vendor, kept = Vendor(), books(log)
-    for place in ("http://10.0.0.1", "http://10.0.0.2"):
+    for location in ("http://10.0.0.1", "http://10.0.0.2"):
         one = link(kept, vendor, cache=cache)
-        one._billed.remote = replace(one._billed.remote, place=place)
+        one._billed.remote = replace(one._billed.remote, location=location)
         await chain(one).generate(ASKED)
     assert len(vendor.asked) == 2
 

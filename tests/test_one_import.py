@@ -19,7 +19,7 @@ from agent0.events.base import Event
 from agent0 import handlers, infra, projections
 assert load("tiny", env={{}}).run.iterations > 0  # profiles are data of the package
 import configs, events
-import agent0.handlers as folder
+folder = __import__("handlers")
 assert {{module.__dict__.get("OURS") for module in (configs, events, folder)}} == {{"a user's"}}
 assert all(module.__file__.startswith({site!r}) for module in (agent0, handlers, infra, projections)), agent0.__file__
 print(*agent0.__all__)

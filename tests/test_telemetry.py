@@ -167,7 +167,7 @@ def test_an_alarm_that_flaps_is_told_once_when_it_begins_and_once_when_it_ends(
     story = alarms(moves)
     end = (story[-1].time if story else STORY[0].time) + CALM
     whole, left = Calm(CALM).take(story, end)
-    assert left.held == ()
+    assert left.ends == ()
     for name in "ab":
         every = [one for one in story if one.event.alarm == name]  # type: ignore[attr-defined]
         ends = [pair for pair in pairwise(every) if pair[0].type == "AlarmResolved"]

@@ -120,7 +120,7 @@ def test_what_a_users_verifier_raises_is_a_defect_unless_it_may_pass(
 def test_a_run_that_retries_an_error_of_a_users_file_is_mended_by_a_fork(error: str, again: bool) -> None:
     config = RunConfig.model_validate({"plugins": {"odd": "0" * 64}})
     said = "'n' (verifier odd of plugin odd.py, judge, line 6)"
-    tries = Retry("verify_result", error, said, 3, 1, 3, "TaskAttempted, event 9", event=30, seen=(10, 20, 30))
+    tries = Retry("verify_result", error, said, 3, 1, 3, "TaskAttempted, event 9", event=30, events=(10, 20, 30))
     first = diagnose(Case("r1", "x", "running", config, retries=(tries,)))[0]
     went = "agent0 run fork r1 --at 9" if again else "agent0 run resume r1"
     assert first.name == "failing" and first.mend == f"{went} --plugin PATH/odd.py"

@@ -290,7 +290,7 @@ def test_settings_that_save_memory_lower_the_estimate(folder: Path, tokenizer: P
         "rank": 8,
         "rows": 4,
         "tokens": 64,
-        "own": 32,
+        "learned": 32,
         "precision": "bf16",
         "quantized": False,
         "checkpointing": False,
@@ -303,7 +303,7 @@ def test_settings_that_save_memory_lower_the_estimate(folder: Path, tokenizer: P
     longest = max(len(sample.trajectory.token_ids) for sample in job.samples)
     told = memory_need_of(folder, job, Recipe.of(job), "cuda", "", "bf16")
     own = max(sum(sample.trajectory.mask) for sample in job.samples)
-    change = {"rank": 4, "rows": 2, "tokens": longest, "own": own, "checkpointing": True}
+    change = {"rank": 4, "rows": 2, "tokens": longest, "learned": own, "checkpointing": True}
     assert told == need(shape, **plain | change)  # type: ignore[arg-type]
 
 

@@ -100,8 +100,8 @@ def _tight(text: str) -> str:
 
 
 def one_side(text: str, gold: str) -> str:
-    r"""Return of ``a \approx b`` the side that is wanted: the rounded one where the gold is a decimal. Of a mere name,
-    as in ``x \approx b``, nothing exact is said: that stays no value."""
+    r"""Return of ``a \approx b`` the side that the gold asks for: the rounded one where the gold is a decimal. Of a
+    mere name, as in ``x \approx b``, nothing exact is said: that stays no value."""
     if "**" in text and ("mathbf" in gold or "vec" in gold):
         text = _starred.sub(r"\\mathbf{\1}", text)
     if _nearly.search(gold) or not (nearly := _nearly.search(text)):
