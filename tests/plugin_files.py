@@ -22,8 +22,8 @@ def brevity(features: agent0.Features) -> float | None:
 
 @contextmanager
 def forgotten() -> Iterator[None]:
-    """What is registered meanwhile is not registered afterwards. At first no file counts as loaded, whatever another test
-    of this process left."""
+    """What is registered meanwhile is not registered afterwards. At first no file counts as loaded, whatever another
+    test of this process left."""
     plugins._load_packaged()
     kept = [(registry, dict(registry.entries)) for registry in REGISTRIES if registry.loaded]
     held, adds = dict(LOADED), dict(plugins._adds)
