@@ -396,7 +396,7 @@ CROWDED = ("agent0/run/diagnosis/causes", "agent0/tasks/families", "agent0/tools
 
 def test_no_room_is_crowded() -> None:
     rooms = Counter(str(Path(path).parent) for path in FILES if not path.endswith("__init__.py"))
-    assert {room: n for room, n in rooms.items() if n > 15 and room not in CROWDED} == {}
+    assert {room: n for room, n in rooms.items() if n > 14 and room not in CROWDED} == {}
     assert len({Path(path).parts[1] for path in FILES if path.startswith("agent0/") and path[7] != "_"}) <= 25
 
 

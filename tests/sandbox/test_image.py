@@ -23,11 +23,11 @@ def test_an_image_is_whole_and_holds_nothing_else(tmp_path: Path) -> None:
     ]
     words += [word for item in docker._ENVIRONMENT.items() for word in ("--setenv", *item)]
     code = (
-        "import sys, asyncio, ctypes, sqlite3, mpmath; sys.path.insert(0, '/opt'); from inside import broker, masking;"
+        "import sys, asyncio, ctypes, sqlite3, mpmath; sys.path.insert(0, '/opt'); from inside import asking, broker;"
     )
-    code += "print(masking.inventory(), sorted(__import__('os').listdir('/')), mpmath.mpf(2));"
+    code += "print(asking.inventory(), sorted(__import__('os').listdir('/')), mpmath.mpf(2));"
     versions = roots.versions(Root(trusted=TRUSTED))
-    code += f"print(masking.differing({versions}) or 'same', masking.differing({dict.fromkeys(versions, 'other')}))"
+    code += f"print(asking.differing({versions}) or 'same', asking.differing({dict.fromkeys(versions, 'other')}))"
     told = _output([*words, "--clearenv", *words[6:], "--", docker.INTERPRETER, "-sBPc", code])
     folders = ["bin", "box", "dev", "etc", "lib", "lib64", "opt", "proc", "sys", "tmp", "usr"]
     assert told.startswith(

@@ -1,23 +1,28 @@
 """The protocol on standard input and output of a container: a greeting, then requests with ids, and their answers in
-any order. Both ends are in this file."""
+any order. Both ends are in this file, with what the greeting says of the image and what a call sees of it: an image has
+what the packaged allowlists name, and engines put more into it."""
 
 import functools
 import hashlib
 import os
+import sys
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from . import frames
 from .calling import Ended, Request
 
 Message = tuple[dict[str, Any], list[bytes]]
+PROGRAMS, PACKAGES = "/usr/bin", "/opt/site"
+_OURS = {"bin", "box", "dev", "lib", "lib64", "opt", "proc", "tmp", "usr"}
 _FIELDS = ("ended", "rc", "wall_s", "cpu_s", "peak_kib", "seen", "lost", "note", "tier")
 
 
-_OURS = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 
 
 @functools.cache
-def version(folder: str = _OURS) -> str:
+def version(folder: str = _HERE) -> str:
     """Digest of the modules in ``folder``, this code's own unless named: host and image must have the same."""
     digest = hashlib.sha256()
     for name in sorted(os.listdir(folder)):  # noqa: PTH208 (names are all that is wanted)
@@ -86,3 +91,38 @@ def ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
         note=str(header["note"]),
         tier=str(header["tier"]),
     )
+
+
+def _names(folder: str) -> list[str]:
+    return sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is wanted)
+
+
+def inventory() -> dict[str, list[str]]:
+    """List the executables and packages that this image has."""
+    return {"executables": _names(PROGRAMS), "modules": sorted({_top(n) for n in _names(PACKAGES)})}
+
+
+def closed(executables: Collection[str], modules: Collection[str]) -> tuple[str, ...]:
+    """Paths that are closed to a call which may use these: other executables, other packages, and the folders that the
+    engine brought."""
+    brought = [f"/{name}" for name in _names("/") if name not in _OURS]
+    programs = [f"{PROGRAMS}/{name}" for name in _names(PROGRAMS) if name not in executables]
+    packages = [f"{PACKAGES}/{name}" for name in _names(PACKAGES) if _top(name) not in modules]
+    return (*brought, *programs, *packages)
+
+
+def differing(versions: Mapping[str, str]) -> str:
+    """Why this image does not do for who has these versions of our packages; empty where it does."""
+    names = [name for name, digest in versions.items() if version(f"{PACKAGES}/{name}") != digest]
+    return f"{', '.join(names)} of the image is of another version: build the image again" if names else ""
+
+
+def forget(modules: Collection[str]) -> None:
+    """Say that other packages of the image cannot be imported. Their folders are closed; this is only the message."""
+    for name in {_top(entry) for entry in _names(PACKAGES)} - {*modules}:
+        sys.modules[name] = None  # type: ignore[assignment]
+
+
+def _top(name: str) -> str:
+    """The package that an entry of the folder belongs to: numpy for numpy.libs."""
+    return name.partition(".")[0]

@@ -10,8 +10,8 @@ import sys
 from typing import Any, NoReturn
 
 from . import asking, calling, fork_server, kernel
+from .asking import closed, differing, forget, inventory
 from .calling import SandboxProcess, SandboxProcessError
-from .masking import closed, differing, forget, inventory
 
 SERVERS = 4
 """Each of another root; one more takes the place of the one that was used least recently."""

@@ -12,8 +12,8 @@ import socket
 from typing import Any, NoReturn
 
 from . import asking, calling, fork_server, frames, shim
+from .asking import closed, differing, forget, inventory
 from .calling import Ended, Request, SandboxProcess, SandboxProcessError
-from .masking import closed, differing, forget, inventory
 
 MAX_INODES = 2600
 """Of work folder and /tmp together: their size bounds what is in files, not how many there are."""
