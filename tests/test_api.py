@@ -160,7 +160,7 @@ def test_a_study_is_asked_for_as_by_its_command(folder: agent0.Folder, monkeypat
     (request,) = asked
     assert not found.complete and (request.name, request.seeds, request.jobs) == ("base-mine-scripted", (0, 1), 2)
     assert [(one.name, one.settings) for one in request.study.variants] == [("base", {}), ("mine", {"run.tasks": "3"})]
-    assert request.given["run.attempts"] == "2"
+    assert request.typed["run.attempts"] == "2"
     file = Path(__file__).parents[1] / "studies" / "teacher.toml"
     folder.ablation(file, only=["trained", "frozen"], settings={"run.iterations": 2})
     of_file = asked[1]

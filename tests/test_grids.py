@@ -331,6 +331,6 @@ def test_a_killed_grid_goes_on_and_a_failed_cell_stops_nobody(tmp_path: Path) ->
 
 def refused(held: Any) -> None:
     """Another question under the same name."""
-    other = replace(ASKED, given=SMALL | {"run.tasks": "7"})
+    other = replace(ASKED, typed=SMALL | {"run.tasks": "7"})
     with pytest.raises(OperationError, match=r"left-0 of study twins has other settings.*other settings: tasks"):
         asyncio.run(run_study(load("scripted", {**other.given, "home": str(held.home)}, {}), other))

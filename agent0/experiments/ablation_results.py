@@ -71,7 +71,7 @@ def _cost(events: Sequence[Recorded]) -> dict[str, float]:
                 cost["steps"] += trained.metrics.get("steps", 0)
                 cost["learned_tokens"] += _learned(trained) if trained.role == "student" else 0
                 cost["training_s"] += trained.wall_s
-    # from the first event to the last, with any time in which nobody carried it
+    # from the first event to the last, with any time in which no process ran it
     return {**cost, "wall_s": (events[-1].time - events[0].time).total_seconds()}
 
 

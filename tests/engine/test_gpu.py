@@ -38,7 +38,7 @@ KINDS = {
     "bf16": {"precision": "bf16"},
     "4bit": {"precision": "bf16", "quantization": "4bit"},
 }
-TOO_LOW = pytest.mark.xfail(reason="on an H200 1.2 times as much was held (docs/results/gpu.md)")
+TOO_LOW = pytest.mark.xfail(reason="an H200 held 1.2 times the estimate (docs/results/gpu.md); fitting it needs a GPU")
 ASKED = [wanted(f"What is {n}+2?", seed=n, max_tokens=12, temperature=1.0) for n in range(8)]
 
 

@@ -20,7 +20,7 @@ KINDS = """
 import pytest
 
 def test_skipped():
-    pytest.skip("told as skipped")
+    pytest.skip("counts as skipped")
 
 @pytest.fixture
 def broken(): 1 / 0
@@ -32,7 +32,7 @@ def test_many(x):
     assert x < 2, "too large"
 
 def test_expected():
-    pytest.xfail("told as skipped, too")
+    pytest.xfail("an expected failure counts as skipped")
     assert False
 
 class TestClass:

@@ -76,7 +76,7 @@ def standalone(template: str, **values: Any) -> str:
 
 def problem_page(request: Request, problem: Problem, headers: Mapping[str, str]) -> Response:
     """Make the page that shows a problem to a person."""
-    response = page(request, "problem.html.jinja", code=problem.status, found=problem, typed=_typed(request, problem))
+    response = page(request, "problem.html.jinja", code=problem.status, problem=problem, typed=_typed(request, problem))
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE and request.method == "GET":
         response.headers.update({"Retry-After": str(RETRY_S), "Refresh": str(RETRY_S)})
     response.headers.update({name: value for name, value in headers.items() if name.lower() != "content-type"})

@@ -55,8 +55,8 @@ class RunPlan:
 
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
-        held = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
-        write(folder / PLAN, json.dumps(held, indent=1))
+        plan = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
+        write(folder / PLAN, json.dumps(plan, indent=1))
 
     @classmethod
     def read(cls, folder: Path) -> "RunPlan":
@@ -66,20 +66,20 @@ class RunPlan:
             NotFoundError: there is none that can be read.
         """
         try:
-            held = json.loads((folder / PLAN).read_text(encoding="utf-8"))
-            ablation = AblationRun(held["arm"], held["seed"], held["run"], RunConfig.recorded(held["config"]))
-            return cls(ablation, held["profile"], held["settings"])
+            plan = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+            ablation = AblationRun(plan["arm"], plan["seed"], plan["run"], RunConfig.recorded(plan["config"]))
+            return cls(ablation, plan["profile"], plan["settings"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fix = "Move that folder away: the run is begun again."
             raise NotFoundError(
                 f"{folder} is no run of an ablation study.", f"{type(error).__name__}: {error}.", fix
             ) from error
 
-    def held(self, folder: Path) -> Settings:
+    def settings_in(self, folder: Path) -> Settings:
         """Load the settings of its process: its own data folder with its own embedded log."""
-        given = load(self.profile, self.settings)
-        nats = given.nats.model_copy(update={"url": ""})
-        return given.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
+        settings = load(self.profile, self.settings)
+        nats = settings.nats.model_copy(update={"url": ""})
+        return settings.model_copy(update={"home": folder.resolve(), "run": self.ablation.config, "nats": nats})
 
 
 def read_result(folder: Path) -> Outcome | None:
@@ -101,16 +101,16 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
     from agent0.infra.log.server_folder import write
 
     plan = RunPlan.read(folder)
-    held = plan.held(folder)
-    with_plugin_files(held)
-    check_plugins(held.run.plugins, plan.ablation.run)
+    settings = plan.settings_in(folder)
+    with_plugin_files(settings)
+    check_plugins(settings.run.plugins, plan.ablation.run)
     async with _locked_folder(folder):
-        outcome = read_result(folder) or await _run(held, plan, report, climbed)
+        outcome = read_result(folder) or await _run(settings, plan, report, climbed)
         write(folder / RESULT, json.dumps(as_json(outcome)))
 
 
-async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) -> Outcome:
-    async with open_app(held) as app:
+async def _run(settings: Settings, plan: RunPlan, report: Report, climbed: Climbed) -> Outcome:
+    async with open_app(settings) as app:
         await _begin(app, plan.ablation)
         run = asyncio.create_task(run_handlers(app))
         follow = asyncio.create_task(_followed(app.log, plan.ablation.run, report, climbed))
@@ -124,9 +124,9 @@ async def _run(held: Settings, plan: RunPlan, report: Report, climbed: Climbed) 
             if isinstance(end, Exception):
                 raise end
         progress, events = follow.result()
-        async for one in app.log.read(plan.ablation.run, after=events[-1].seq):
-            progress.feed(one)
-            events.append(one)
+        async for event in app.log.read(plan.ablation.run, after=events[-1].seq):
+            progress.feed(event)
+            events.append(event)
         return _outcome(progress.state, events, plan.ablation)
 
 
@@ -150,8 +150,8 @@ async def _begin(app: App, ablation: AblationRun) -> None:
     """Its first event, where there is none; a run that was paused goes on. It is as large as planned on any machine:
     runs of a study are compared."""
     last: Event | None = None
-    async for one in app.log.read(ablation.run, ("RunStarted", "RunPaused", "RunResumed")):
-        last = one.event
+    async for event in app.log.read(ablation.run, ("RunStarted", "RunPaused", "RunResumed")):
+        last = event.event
     if last is None:
         begin = started(app.settings, ablation.run).model_copy(update={"run": ablation.run})
         await app.log.append([begin.model_copy(update={"time": utc_now()})])
@@ -167,24 +167,24 @@ async def _followed(log: "Log", run: str, report: Report, climbed: Climbed) -> t
     """
     progress, begin, followed = Progress(), await log.last_seq(run), list[Recorded]()
     async with aclosing(log.tail(0, run)) as events:  # type: ignore[type-var]
-        async for one in events:
-            followed.append(one)
-            made = progress.feed(one)
-            if made and progress.state:
-                report(milestone_line(made, progress.state.config.iterations), made.left_s)
-                if made.standing:
-                    climbed(made.iteration, made.standing)
+        async for event in events:
+            followed.append(event)
+            milestone = progress.feed(event)
+            if milestone and progress.state:
+                report(milestone_line(milestone, progress.state.config.iterations), milestone.left_s)
+                if milestone.standing:
+                    climbed(milestone.iteration, milestone.standing)
             if progress.over:
                 return progress, followed
-            if isinstance(one.event, RunPaused) and one.seq > begin:
-                raise OperationError(f"Run {run} was paused.", f"Reason: {one.event.reason or 'none given'}.")
+            if isinstance(event.event, RunPaused) and event.seq > begin:
+                raise OperationError(f"Run {run} was paused.", f"Reason: {event.event.reason or 'none given'}.")
     raise AssertionError("a log is followed without an end")
 
 
 def _outcome(state: RunState | None, events: Sequence[Recorded], ablation: AblationRun) -> Outcome:
     if state is None or state.status != "finished":
         status = state.status if state else "unknown"
-        why = next((one.event.reason for one in reversed(events) if isinstance(one.event, RunFailed)), "")
+        why = next((event.event.reason for event in reversed(events) if isinstance(event.event, RunFailed)), "")
         why = f"{why[:1].upper()}{why[1:]}. " if status == "failed" else ""
         fix = "Move its folder away: the run is begun again."
         raise OperationError(f"Run {ablation.run} is {status}.", f"{why}Only a finished run counts.", fix)
@@ -238,8 +238,8 @@ def encode_progress(text: str, left_s: float | None) -> str:
 def decode_progress(line: bytes) -> tuple[str, float | None]:
     """Decode a line that ``encode_progress`` made; ("", None) where it is another line."""
     try:
-        held: Any = json.loads(line)
-        return str(held["text"]), held["left_s"]
+        message: Any = json.loads(line)
+        return str(message["text"]), message["left_s"]
     except (ValueError, KeyError, TypeError):
         return "", None
 
@@ -252,7 +252,7 @@ def encode_standing(iteration: int, standing: Standing) -> str:
 def decode_standing(line: bytes) -> tuple[int, Standing] | None:
     """Decode a line that ``encode_standing`` made; None where it is another line."""
     try:
-        held: Any = json.loads(line)
-        return int(held["iteration"]), Standing(dict(held["by_level"]))
+        message: Any = json.loads(line)
+        return int(message["iteration"]), Standing(dict(message["by_level"]))
     except (ValueError, KeyError, TypeError):
         return None

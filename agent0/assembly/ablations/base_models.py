@@ -35,12 +35,12 @@ async def make_bases(folder: Path, course: str, seeds: Sequence[int], jobs: int,
     expected = _mix(course)
     limit = asyncio.Semaphore(jobs)
 
-    async def one(seed: int) -> Path:
+    async def trained_base(seed: int) -> Path:
         async with limit:
             return await _base(folder, course, seed, expected, report)
 
     async with asyncio.TaskGroup() as group:
-        tasks = {seed: group.create_task(one(seed)) for seed in seeds}
+        tasks = {seed: group.create_task(trained_base(seed)) for seed in seeds}
     return {seed: task.result() for seed, task in tasks.items()}
 
 
@@ -75,21 +75,21 @@ def _same(base: Path, seed: int, mix: dict[str, Any]) -> bool:
 def provenance(base: Path) -> dict[str, Any]:
     """Read how a base model was made from its folder; empty where it cannot be read."""
     try:
-        held: dict[str, Any] = json.loads((base / PROVENANCE).read_text(encoding="utf-8"))
+        record: dict[str, Any] = json.loads((base / PROVENANCE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return held
+    return record
 
 
 async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> None:
     from agent0.infra.log.server_folder import write
 
-    part, plan, said = (out.with_name(out.name + end) for end in (".part", ".mix.json", ".said.txt"))
+    part, plan, output_file = (out.with_name(out.name + end) for end in (".part", ".mix.json", ".said.txt"))
     shutil.rmtree(part, ignore_errors=True)
     write(plan, json.dumps(mix))
-    before = size(said)
+    before = size(output_file)
     report(f"{out.name} is trained from scratch.")
-    async with child(MODULE, str(part), str(seed), str(plan), output=said) as process:
+    async with child(MODULE, str(part), str(seed), str(plan), output=output_file) as process:
         assert process.stdout is not None  # noqa: S101 - a pipe
         async for line in process.stdout:
             if text := decode_progress(line)[0]:
@@ -97,7 +97,7 @@ async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> N
         code = await process.wait()
     if code:
         fix = "The same command tries again."
-        raise OperationError(f"The base of seed {seed} was not made.", last_words(said, before, code), fix)
+        raise OperationError(f"The base of seed {seed} was not made.", last_words(output_file, before, code), fix)
     part.rename(out)
     report(f"{out.name} is trained.")
 
@@ -132,8 +132,8 @@ def with_base(ablation: AblationRun, course: str, bases: dict[int, Path]) -> Abl
     if not _packaged(ablation, course):
         return ablation
     student = ablation.config.student
-    own = student.model_copy(update={"provider": "transformers", "model": str(bases[ablation.seed])})
-    return replace(ablation, config=ablation.config.model_copy(update={"student": own}))
+    student_of_seed = student.model_copy(update={"provider": "transformers", "model": str(bases[ablation.seed])})
+    return replace(ablation, config=ablation.config.model_copy(update={"student": student_of_seed}))
 
 
 def seeds_without_base(ablations: Sequence[AblationRun], course: str) -> list[int]:

@@ -19,11 +19,11 @@ MOST = 50
 def seconds_left(settings: Settings, profile: str, left: Sequence[AblationRun], jobs: int) -> float | None:
     """Estimate the wall time of the runs that are ``left``, ``jobs`` at a time: the median time of an attempt in
     finished runs of ``profile``, everything else of a run included. None where none is finished."""
-    known = [*_of_studies(settings, profile), *_of_runs(settings, profile)][:MOST]
-    if not known:
+    seconds = [*_of_studies(settings, profile), *_of_runs(settings, profile)][:MOST]
+    if not seconds:
         return None
-    attempts = sum(requested_compute(one.config)["in_all"] for one in left)
-    return median(known) * attempts / max(1, min(jobs, len(left)))
+    attempts = sum(requested_compute(ablation.config)["in_all"] for ablation in left)
+    return median(seconds) * attempts / max(1, min(jobs, len(left)))
 
 
 def describe_cost(settings: Settings, profile: str, left: Sequence[AblationRun], jobs: int) -> str:
@@ -32,7 +32,7 @@ def describe_cost(settings: Settings, profile: str, left: Sequence[AblationRun],
 
     if not left:
         return "Every run is finished: nothing is generated or trained."
-    attempts = sum(requested_compute(one.config)["in_all"] for one in left)
+    attempts = sum(requested_compute(ablation.config)["in_all"] for ablation in left)
     seconds = seconds_left(settings, profile, left, jobs)
     how_long = "how long that takes shows with the first of them"
     if seconds is not None:
@@ -45,9 +45,9 @@ def _of_studies(settings: Settings, profile: str) -> Iterator[float]:
     files = sorted((settings.home / "grids").glob(f"*/*/{RESULT}"), key=lambda file: -file.stat().st_mtime)
     for file in files[:MOST]:
         with contextlib.suppress(NotFoundError):
-            plan, found = RunPlan.read(file.parent), read_result(file.parent)
-            if plan.profile == profile and found and found.cost.get("wall_s"):
-                yield found.cost["wall_s"] / requested_compute(plan.ablation.config)["in_all"]
+            plan, result = RunPlan.read(file.parent), read_result(file.parent)
+            if plan.profile == profile and result and result.cost.get("wall_s"):
+                yield result.cost["wall_s"] / requested_compute(plan.ablation.config)["in_all"]
 
 
 def _of_runs(settings: Settings, profile: str) -> Iterator[float]:
@@ -58,6 +58,6 @@ def _of_runs(settings: Settings, profile: str) -> Iterator[float]:
     with contextlib.suppress(Agent0Error), reading(settings) as db:  # none yet, or being made just now
         rows = select(db, query, (profile, MOST))
     for row in rows:
-        asked = requested_compute(RunConfig.recorded(json.loads(row["config"])))
+        compute = requested_compute(RunConfig.recorded(json.loads(row["config"])))
         if row["wall_s"]:
-            yield row["wall_s"] / asked["in_all"]
+            yield row["wall_s"] / compute["in_all"]

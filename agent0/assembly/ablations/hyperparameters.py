@@ -57,14 +57,14 @@ async def search(settings: Settings, request: Search, report: Report = lambda _:
         plans = [amended(own_config, trial.settings) for trial in planned]
         for plan in plans:
             check_names(plan)
-        own = await _own(log, request, own_config)
+        run_itself = await _run_itself(log, request, own_config)
         done = {trial.name for trial in planned if await _finished(log, trial)}
     if len(done) < len(planned):
         await require_replay(settings, plans)
     report(f"Search {request.name}: {len(planned)} trials on {request.run}, {len(done)} are finished.")
     failed = await _try(settings, request.run, [trial for trial in planned if trial.name not in done], report)
     async with open_log(settings, "reader") as log:
-        named = {one["trial"] for one in failed}
+        named = {failure["trial"] for failure in failed}
         tried = [await _tried(log, trial) for trial in planned if trial.name not in named]
         first = await _beginning(log, request.run)
     return {
@@ -76,8 +76,8 @@ async def search(settings: Settings, request: Search, report: Report = lambda _:
         "searched": list(request.space),
         "untrained": first[1].accuracy,
         "n": first[1].n,
-        "trials": outcome(own, tried),
-        "best_by_budget": best_by_budget(own, tried),
+        "trials": outcome(run_itself, tried),
+        "best_by_budget": best_by_budget(run_itself, tried),
         "failed": failed,
         "made_by": _made_by(first[0], own_config),
     }
@@ -88,10 +88,10 @@ async def _try(settings: Settings, run: str, left: Sequence[Trial], report: Repo
     from agent0.assembly.runtime.progress import duration
 
     failed, began = [], monotonic()
-    for place, trial in enumerate(left):
-        rate = (monotonic() - began) / place if place else None
-        time = f", about {duration(rate * (len(left) - place))} left" if rate else ""
-        report(f"trial {place + 1}/{len(left)}: {trial.words}{time}")
+    for number, trial in enumerate(left):
+        rate = (monotonic() - began) / number if number else None
+        time = f", about {duration(rate * (len(left) - number))} left" if rate else ""
+        report(f"trial {number + 1}/{len(left)}: {trial.words}{time}")
         try:
             await retrain(settings, Retrain(run, trial.name, trial.settings))
         except Agent0Error as error:
@@ -106,26 +106,26 @@ async def _finished(log: "Log", trial: Trial) -> bool:
     return False
 
 
-async def _own(log: "Log", request: Search, config: RunConfig) -> Tried:
+async def _run_itself(log: "Log", request: Search, config: RunConfig) -> Tried:
     """What the run itself came to under its own recipe."""
     plain = dict(leaves(config.model_dump(mode="json")))
-    found = _gathered(request.run, [one async for one in read_branch(log, request.run)])
-    if not found.scored:
+    scored_run = _gathered(request.run, [event async for event in read_branch(log, request.run)])
+    if not scored_run.scored:
         why = "There is nothing to compare trials with."
         raise OperationError(f"Run {request.run} scored no student that it trained.", why, "Choose another run.")
-    return Tried(request.run, {key: f"{plain[key]}" for key in request.space}, found.trained, found.scored)
+    return Tried(request.run, {key: f"{plain[key]}" for key in request.space}, scored_run.trained, scored_run.scored)
 
 
 async def _tried(log: "Log", trial: Trial) -> Tried:
-    events = [one async for one in log.read(experiment_id(trial.name))]
-    assert any(isinstance(one.event, ExperimentFinished) for one in events)  # noqa: S101 - else it had failed
-    found = _gathered(trial.name, events)
-    return Tried(trial.name, trial.settings, found.trained, found.scored)
+    events = [event async for event in log.read(experiment_id(trial.name))]
+    assert any(isinstance(event.event, ExperimentFinished) for event in events)  # noqa: S101 - else it had failed
+    outcome_of_trial = _gathered(trial.name, events)
+    return Tried(trial.name, trial.settings, outcome_of_trial.trained, outcome_of_trial.scored)
 
 
 def _gathered(name: str, events: "Sequence[Recorded]") -> Tried:
-    trained = [e for one in events if isinstance(e := one.event, CheckpointTrained) and e.role == "student"]
-    scored = [e for one in events if isinstance(e := one.event, CheckpointEvaluated) and _counts(e)]
+    trained = [e for recorded in events if isinstance(e := recorded.event, CheckpointTrained) and e.role == "student"]
+    scored = [e for recorded in events if isinstance(e := recorded.event, CheckpointEvaluated) and _counts(e)]
     return Tried(name, {}, trained, scored)
 
 
@@ -136,8 +136,8 @@ def _counts(scored: CheckpointEvaluated) -> bool:
 async def _beginning(log: "Log", run: str) -> tuple[RunStarted, CheckpointEvaluated]:
     """How the run began, and its untrained student's validation score."""
     begun: RunStarted | None = None
-    async for one in read_branch(log, run, ["RunStarted", "CheckpointEvaluated"]):
-        event = one.event
+    async for recorded in read_branch(log, run, ["RunStarted", "CheckpointEvaluated"]):
+        event = recorded.event
         if isinstance(event, RunStarted):
             begun = event
         elif isinstance(event, CheckpointEvaluated) and event.split == "validation" and not event.forced_tool and begun:
@@ -152,8 +152,8 @@ def _made_by(begun: RunStarted, config: RunConfig) -> list[str]:
     if begun.profile not in profiles() or begun.parent:
         return []
     usual = dict(leaves(load(begun.profile, env={}).run.model_dump(mode="json")))
-    held = dict(leaves(config.model_dump(mode="json")))
-    pairs = [f"-s run.{key}={_text(value)}" for key, value in held.items() if key in usual and usual[key] != value]
+    recorded = dict(leaves(config.model_dump(mode="json")))
+    pairs = [f"-s run.{key}={_text(value)}" for key, value in recorded.items() if key in usual and usual[key] != value]
     return [" ".join(["agent0 run start --profile", begun.profile, *pairs])]
 
 

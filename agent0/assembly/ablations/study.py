@@ -68,7 +68,7 @@ class _Work:
     began: dict[str, float] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
 
-    def place(self, ablation: AblationRun) -> Path:
+    def folder_of(self, ablation: AblationRun) -> Path:
         return self.folder / ablation.name
 
     def stand(self) -> str:
@@ -82,13 +82,13 @@ class _Work:
 
     def left_s(self) -> float | None:
         """Seconds left, estimated from finished and running runs; None until one of them reports."""
-        now = monotonic()
-        known = [*self.took, *(end - self.began[name] for name, end in self.ends.items() if name in self.began)]
-        if not known:
+        moment = monotonic()
+        seconds = [*self.took, *(end - self.began[name] for name, end in self.ends.items() if name in self.began)]
+        if not seconds:
             return None
-        mean = sum(known) / len(known)
+        mean = sum(seconds) / len(seconds)
         ends = (self.ends.get(name, begun + mean) for name, begun in self.began.items())
-        running = sum(max(0.0, end - now) for end in ends)
+        running = sum(max(0.0, end - moment) for end in ends)
         waiting = len(self.ablations) - len(self.done) - len(self.failed) - len(self.began)
         return (running + waiting * mean) / max(1, min(self.request.jobs, waiting + len(self.began)))
 
@@ -124,7 +124,7 @@ async def plan_study(settings: Settings, request: StudyRequest) -> dict[str, Any
         "folder": str(folder),
         "runs": len(ablations),
         "done": len(ablations) - len(left),
-        "attempts": sum(requested_compute(one.config)["in_all"] for one in left),
+        "attempts": sum(requested_compute(ablation.config)["in_all"] for ablation in left),
         "seconds": seconds_left(settings, request.profile, left, request.jobs),
         "effort": describe_compute(plans),
         "cost": describe_cost(settings, request.profile, left, request.jobs),
@@ -170,7 +170,7 @@ async def run_study(
 
 def _course(study: AblationStudy, ablations: Sequence[AblationRun]) -> str:
     """What the bases of the study's seeds are taught: the course of its packaged student; empty where it has none."""
-    students = [one.config.student for one in ablations if one.config.student.provider == "tiny"]
+    students = [ablation.config.student for ablation in ablations if ablation.config.student.provider == "tiny"]
     return students[0].model if study.own_bases and students else ""
 
 
@@ -178,14 +178,15 @@ async def _planned(settings: Settings, request: StudyRequest) -> tuple[Path, dic
     """Return the folder, the settings of each variant, and all ablation runs. Every mistake shows before a run
     begins."""
     variants = chosen_variants(request.study, request.only)
-    typed = {key.removeprefix("run.") for key in request.given}
+    typed_keys = {key.removeprefix("run.") for key in request.typed}
     for variant in variants:
-        if both := sorted(typed & {key.removeprefix("run.") for key in variant.settings} | typed & {"seed"}):
+        if both := sorted(typed_keys & {key.removeprefix("run.") for key in variant.settings} | typed_keys & {"seed"}):
             why = "Seeds are named by --seeds." if both == ["seed"] else f"The variant {variant.name} sets it."
             raise ConfigError(f"run.{both[0]} has no effect.", why, "Leave it out of --set.")
-    own = {key: text for key, text in request.study.settings.items() if key.removeprefix("run.") not in typed}
+    of_study = request.study.settings.items()
+    study_settings = {key: text for key, text in of_study if key.removeprefix("run.") not in typed_keys}
     base = (await with_policy(settings)).run
-    plans = variant_configs(amended(base, own), variants)
+    plans = variant_configs(amended(base, study_settings), variants)
     ablations = runs_of_study(request.name, plans, request.seeds)
     return settings.home / "grids" / request.name, plans, ablations
 
@@ -203,7 +204,7 @@ def _locked_study(name: str, folder: Path) -> Iterator[None]:
 
 def _prepare(work: _Work, ablation: AblationRun) -> None:
     """Make the folder of an ablation run with its plan. One that was begun otherwise is refused."""
-    folder = work.place(ablation)
+    folder = work.folder_of(ablation)
     if (folder / PLAN).exists():
         begun = RunPlan.read(folder)
         if changed := changed_settings(begun.ablation.config, ablation.config):
@@ -213,12 +214,12 @@ def _prepare(work: _Work, ablation: AblationRun) -> None:
     else:
         folder.mkdir(mode=0o700, exist_ok=True)
         rest = {
-            k: v for k, v in work.request.given.items() if not k.startswith("run.") and k not in ("home", "profile")
+            k: v for k, v in work.request.typed.items() if not k.startswith("run.") and k not in ("home", "profile")
         }
         RunPlan(ablation, work.request.profile, rest).write(folder)
     if outcome := read_result(folder):
-        scores = [one for one in outcome.scores if one.split == "validation" and not one.forced_tool]
-        for score in sorted(scores, key=lambda one: one.iteration):
+        scores = [score for score in outcome.scores if score.split == "validation" and not score.forced_tool]
+        for score in sorted(scores, key=lambda score: score.iteration):
             work.climbed(ablation, score.iteration, Standing(score.by_level))
         work.done[ablation.name] = outcome
         work.took.append(outcome.cost["wall_s"])
@@ -243,8 +244,8 @@ async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None
             why = await _execute_one(work, ablation)
             began = work.began.pop(ablation.name)
             work.ends.pop(ablation.name, None)
-            if found := read_result(work.place(ablation)):
-                work.done[ablation.name] = found
+            if outcome := read_result(work.folder_of(ablation)):
+                work.done[ablation.name] = outcome
                 work.took.append(monotonic() - began)
                 work.report(f"{ablation.name} is done. {work.stand()}.")
             else:
@@ -254,10 +255,10 @@ async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None
 
 async def _execute_one(work: _Work, ablation: AblationRun) -> str:
     """What was wrong; empty where nothing was."""
-    folder = work.place(ablation)
-    said = folder / SAID
-    before = size(said)
-    async with child("agent0.cli.experiments.worker_ablation_run", str(folder), output=said) as process:
+    folder = work.folder_of(ablation)
+    output_file = folder / SAID
+    before = size(output_file)
+    async with child("agent0.cli.experiments.worker_ablation_run", str(folder), output=output_file) as process:
         following = asyncio.create_task(_follow_output(work, ablation, process))
         try:
             code = await process.wait()
@@ -267,7 +268,7 @@ async def _execute_one(work: _Work, ablation: AblationRun) -> str:
     if not code:
         return ""
     await _stop_log_server(folder)
-    return last_words(said, before, code)
+    return last_words(output_file, before, code)
 
 
 async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.subprocess.Process) -> None:
@@ -287,8 +288,8 @@ async def _stop_log_server(folder: Path) -> None:
     """A process that was killed left its log's server behind."""
     from agent0.infra.log.nats_server import Server
 
-    held = RunPlan.read(folder).held(folder)
-    server = Server(held.nats, held.home / "nats")
+    settings = RunPlan.read(folder).settings_in(folder)
+    server = Server(settings.nats, settings.home / "nats")
     if not server.pid:
         return
     with contextlib.suppress(Agent0Error):
@@ -310,7 +311,7 @@ def _results(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
     """Collect the results of the study from what finished runs wrote."""
     study, request = work.request.study, work.request
     outcomes = [work.done[ablation.name] for ablation in work.ablations if ablation.name in work.done]
-    outcomes.sort(key=lambda one: list(plans).index(one.arm))
+    outcomes.sort(key=lambda outcome: list(plans).index(outcome.arm))
     variants = chosen_variants(study, request.only)
     return {
         "grid": request.name,
@@ -319,7 +320,7 @@ def _results(work: _Work, plans: Mapping[str, RunConfig]) -> dict[str, Any]:
         "profile": request.profile,
         "seeds": list(request.seeds),
         "own_bases": study.own_bases,
-        "given": dict(request.given),
+        "given": dict(request.typed),
         "effort": describe_compute(plans),
         "about": {variant.name: variant.about for variant in variants},
         "settings": {variant.name: dict(variant.settings) for variant in variants},

@@ -15,14 +15,14 @@ LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """A request to execute an ablation study. ``given``: settings by dotted key as they were typed; ``profile``: as
+    """A request to execute an ablation study. ``typed``: settings by dotted key as they were typed; ``profile``: as
     it was typed; ``command``: the words of the command line that make this request, but for ``--jobs``."""
 
     study: AblationStudy
     name: str
     profile: str
     seeds: tuple[int, ...]
-    given: Mapping[str, str] = field(default_factory=dict)
+    typed: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, ...] = ()
     jobs: int = 1
     command: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ def read_study(file: Path | None, variants: Sequence[Variant] = ()) -> AblationS
 
 def request_of(
     study: AblationStudy,
-    given: Mapping[str, str],
+    typed: Mapping[str, str],
     *,
     file: Path | None = None,
     variants: Sequence[Variant] = (),
@@ -70,22 +70,22 @@ def request_of(
     chosen = profile or study.profile
     if chosen.endswith(".toml"):
         chosen = str(Path(chosen).absolute())
-    own = file.stem if file else "-".join(variant.name for variant in study.variants)
-    plugins = [*study.plugins, *json.loads(given.get("plugins", "[]"))]
+    title = file.stem if file else "-".join(variant.name for variant in study.variants)
+    plugins = [*study.plugins, *json.loads(typed.get("plugins", "[]"))]
     return StudyRequest(
         study,
-        name or f"{own}-{Path(chosen).stem}".lower()[:30].rstrip("-"),
+        name or f"{title}-{Path(chosen).stem}".lower()[:30].rstrip("-"),
         chosen,
         study.seeds if seeds is None else seeds_of(seeds),
-        {**given, "plugins": json.dumps(plugins)} if plugins else given,
+        {**typed, "plugins": json.dumps(plugins)} if plugins else typed,
         tuple(only),
         jobs,
-        tuple(_command(given, file, variants, name, profile, seeds, only)),
+        tuple(_command(typed, file, variants, name, profile, seeds, only)),
     )
 
 
 def _command(
-    given: Mapping[str, str],
+    typed: Mapping[str, str],
     file: Path | None,
     variants: Sequence[Variant],
     name: str,
@@ -97,14 +97,15 @@ def _command(
     yield from ("agent0", "experiment", "ablation")
     if file:
         yield file.name if file.is_absolute() else str(file)
-    for one in variants:
-        yield from ("--variant", f"{one.name}:" + ",".join(f"{key}={text}" for key, text in one.settings.items()))
+    for variant in variants:
+        pairs = ",".join(f"{key}={text}" for key, text in variant.settings.items())
+        yield from ("--variant", f"{variant.name}:{pairs}")
     flags = {"--name": name, "--profile": profile, "--seeds": seeds, "--only": ",".join(only)}
     for flag, text in flags.items():
         if text:
             yield from (flag, text)
-    for plugin in json.loads(given.get("plugins", "[]")):
+    for plugin in json.loads(typed.get("plugins", "[]")):
         yield from ("--plugin", Path(plugin).name)
-    for key, text in given.items():
+    for key, text in typed.items():
         if key not in ("home", "profile", "plugins"):
             yield from ("--set", f"{key}={text}")

@@ -310,7 +310,7 @@ class Folder:
         overrides = {**self._given, **texts(settings)}
         seeds = None if seeds is None else tuple(seeds)
         request = requested(variants, overrides, self._profile, seeds, only=only, profile=profile, name=name, jobs=jobs)
-        loaded = with_plugin_files(load(request.profile, request.given))
+        loaded = with_plugin_files(load(request.profile, request.typed))
         return Study(run_sync(lambda: run_study(loaded, request, say or (lambda _: None))))
 
     def _execute(self, settings: Settings, begin: "Recorded | None", say: Say | None, run: str = "") -> Run:

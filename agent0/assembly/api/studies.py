@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def requested(
     variants: "Mapping[str, Settable] | str | Path",
-    given: Mapping[str, str],
+    typed: Mapping[str, str],
     usual: str | None,
     seeds: Sequence[int] | None,
     *,
@@ -32,10 +32,12 @@ def requested(
     chosen = None if seeds is None else ",".join(map(str, seeds))
     if isinstance(variants, str | Path):
         file = Path(variants)
-        return request_of(read_study(file), given, file=file, profile=profile, seeds=chosen, **more)
-    own = [Variant(name, texts(settings)) for name, settings in variants.items()]
+        return request_of(read_study(file), typed, file=file, profile=profile, seeds=chosen, **more)
+    typed_variants = [Variant(name, texts(settings)) for name, settings in variants.items()]
     profile = profile or usual
-    return request_of(read_study(None, own), given, variants=own, profile=profile, seeds=chosen, **more)
+    return request_of(
+        read_study(None, typed_variants), typed, variants=typed_variants, profile=profile, seeds=chosen, **more
+    )
 
 
 class Study:

@@ -85,7 +85,7 @@ async def check_log(settings: Settings, log: "Log") -> dict[str, Any]:
         "set_aside": len(log.asides),
         "archives": [archive.path for archive in recorded.archives],
         "differences": [
-            {**vars(difference), "told": difference.message, "where": difference.where}
+            {**vars(difference), "message": difference.message, "where": difference.where}
             for difference in verified.differences
         ],
     }

@@ -86,7 +86,7 @@ class _Case:
 
 @dataclass
 class _Work:
-    """What deciding needs. ``earlier``: what the experiment has told already, by cause; ``judge``: who is asked anew;
+    """What deciding needs. ``earlier``: what the experiment has recorded, by cause; ``judge``: who is asked anew;
     None: what a judge said is read from the log."""
 
     name: str
@@ -256,7 +256,7 @@ def _start(request: Reverify, plan: RunConfig, until: int) -> ExperimentStarted:
 
 
 def _by_cause(stored_events: Iterable[Recorded]) -> dict[str, list[Event]]:
-    """What the experiment has told already."""
+    """What the experiment has recorded already."""
     by_cause: dict[str, list[Event]] = {}
     for recorded_event in stored_events:
         if isinstance(recorded_event.event, ResultVerified | RecomputeFailed):

@@ -137,10 +137,10 @@ async def pause_abandoned(settings: Settings, log: Log, run: str, observer: Obse
             if row["status"] == "running" and row["run"] != run
         ]
     if left and await log.server.alone():
-        await log.append([recorded(abandoned, RunPaused(reason="nobody carried it")) for abandoned in left])
+        await log.append([recorded(abandoned, RunPaused(reason="no process ran it")) for abandoned in left])
         for abandoned in left:
             observer.say(
-                f"Run {abandoned} was left running and nobody carried it: paused. {resume_command(abandoned)}",
+                f"Run {abandoned} was left running and no process ran it: paused. {resume_command(abandoned)}",
                 warning=True,
             )
 

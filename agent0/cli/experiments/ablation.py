@@ -71,7 +71,7 @@ def ablation(
     from agent0.assembly.ablations.study_request import read_study, request_of
     from agent0.cli.experiments.study_pages import execute
 
-    typed = [variant_of(one) for one in variants or ()]
+    typed = [variant_of(text) for text in variants or ()]
     request = request_of(
         read_study(file, typed),
         console.overrides(pairs, plugins=console.plugin_paths(plugin)),
@@ -80,7 +80,7 @@ def ablation(
         name=name,
         profile=profile,
         seeds=seeds,
-        only=[one.strip() for one in only.split(",") if one.strip()],
+        only=[text.strip() for text in only.split(",") if text.strip()],
         jobs=jobs,
     )
     if dry_run:
@@ -92,6 +92,6 @@ def ablation(
 def _show_cost(request: "StudyRequest", as_json: bool) -> None:
     from agent0.assembly.ablations.study import plan_study
 
-    settings = console.settings_of(request.profile, request.given)
+    settings = console.settings_of(request.profile, request.typed)
     plan = console.run_async(lambda: plan_study(settings, request))
     console.record({key: value for key, value in plan.items() if as_json or value is not None}, as_json)

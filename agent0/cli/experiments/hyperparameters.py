@@ -37,48 +37,48 @@ def hyperparameters(
     from agent0.experiments.hyperparameter_search import space_of
     from agent0.projections.runs import resolve
 
-    space, held = space_of(over or ()), console.settings()
+    space, settings = space_of(over or ()), console.settings()
     with console.tables() as db:
         of = str(resolve(db, run))
     request = Search(of, name or f"search-{of}"[:40], space, number, seed)
-    found = console.run_async(lambda: look(held, request, (lambda _: None) if as_json else console.say))
+    result = console.run_async(lambda: look(settings, request, (lambda _: None) if as_json else console.say))
     if page:
-        write_page(page, _page(found, over or (), number, seed))
-    _tell_search(found, full, as_json)
-    if found["failed"]:
+        write_page(page, _page(result, over or (), number, seed))
+    _tell_search(result, full, as_json)
+    if result["failed"]:
         raise typer.Exit(1)
 
 
-def _tell_search(found: dict[str, Any], full: bool, as_json: bool) -> None:
+def _tell_search(result: dict[str, Any], full: bool, as_json: bool) -> None:
     from agent0.report.answers import search_answer
 
     if as_json:
-        console.data(found)
+        console.data(result)
         return
-    console.print_lines(search_answer(found))
+    console.print_lines(search_answer(result))
     if full:
-        _show_search(found)
-    for one in found["failed"]:
-        console.text(f"{one['trial']} ({one['words']}) failed: {one['why']}")
+        _show_search(result)
+    for failure in result["failed"]:
+        console.text(f"{failure['trial']} ({failure['words']}) failed: {failure['why']}")
 
 
-def _page(found: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
+def _page(result: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
     from agent0.report.markdown.hyperparameters import page
 
-    words = [f"--search {one}" for one in over] + ([f"--trials {number} --seed {seed}"] if number else [])
+    flags = [f"--search {space}" for space in over] + ([f"--trials {number} --seed {seed}"] if number else [])
     return page(
-        found, f"agent0 experiment hyperparameters LAST {' '.join(words)} --write docs/results/hyperparameters.md"
+        result, f"agent0 experiment hyperparameters LAST {' '.join(flags)} --write docs/results/hyperparameters.md"
     )
 
 
-def _show_search(found: dict[str, Any]) -> None:
-    rows = readable_rows([_flat(row) for row in found["trials"]])
-    searched = [key.rpartition(".")[2] for key in found["searched"]]
+def _show_search(result: dict[str, Any]) -> None:
+    rows = readable_rows([_flat(row) for row in result["trials"]])
+    searched = [key.rpartition(".")[2] for key in result["searched"]]
     columns = ("validation", "low", "high", "difference", "adjusted_p", "conclusion", "steps", "training_s", "trial")
     console.table(rows, False, (*searched, *columns), title="Trials, the best on validation first")
-    best = [_flat(row) for row in found["best_by_budget"]]
-    seen = ("trainings", "steps", *searched, "validation", "low", "high")
-    console.table(best, False, seen, title="\nThe best after so many trainings")
+    best = [_flat(row) for row in result["best_by_budget"]]
+    columns_of_best = ("trainings", "steps", *searched, "validation", "low", "high")
+    console.table(best, False, columns_of_best, title="\nThe best after so many trainings")
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

@@ -23,8 +23,8 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
     from agent0.report.answers import study_answer
     from agent0.report.html.ablation_page import ablation_page
 
-    settings = console.settings_of(request.profile, request.given)
-    standings = Standings([one.name for one in request.study.variants])
+    settings = console.settings_of(request.profile, request.typed)
+    standings = Standings([variant.name for variant in request.study.variants])
     stopping = "Stopping: the runs stop cleanly; the same command goes on (again: at once)."
     with shown(standings, quiet=as_json) as heard:
         results = console.run_async(lambda: run_study(settings, request, *heard), stopping)
@@ -46,26 +46,26 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
         raise typer.Exit(1)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(results: dict[str, Any]) -> None:
     from agent0.report.markdown.ablation import sentences
 
-    console.text(found["effort"])
+    console.text(results["effort"])
     of_means = ("measure", "variant", "student", "seeds", "items", "mean", "low", "high")
-    console.table(readable_rows(found["arms"]), False, of_means, title="\nMeans over seeds, with 95 % intervals")
+    console.table(readable_rows(results["arms"]), False, of_means, title="\nMeans over seeds, with 95 % intervals")
     columns = ("measure", "variant", "against", "seeds", "items", "mean", "low", "high", "p_items", "p_seeds")
     console.table(
-        readable_rows(found["against"]),
+        readable_rows(results["against"]),
         False,
         (*columns, "adjusted_p", "detectable", "conclusion"),
         title="\nPaired on the same items and seeds; Holm over variants",
     )
-    if "ladder" in found:
+    if "ladder" in results:
         title = "\nT (highest level half solved) and S (accuracies added up) on the test levels"
-        console.table(readable_rows(found["ladder"]), False, title=title)
-    console.text("\n" + "\n".join(one.replace("**", "") for one in sentences(found)))
-    console.table(readable_rows(found["cost"]), False, title="\nCost of a run (means)")
-    for one in found["failed"]:
-        console.text(f"{one['cell']} failed: {one['why']}")
+        console.table(readable_rows(results["ladder"]), False, title=title)
+    console.text("\n" + "\n".join(row.replace("**", "") for row in sentences(results)))
+    console.table(readable_rows(results["cost"]), False, title="\nCost of a run (means)")
+    for row in results["failed"]:
+        console.text(f"{row['cell']} failed: {row['why']}")
 
 
 def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -77,16 +77,16 @@ def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "conclusion": conclusion(row["word"])} if row.get("word") else row for row in shown]
 
 
-def _write_markdown(path: Path, found: dict[str, Any]) -> None:
+def _write_markdown(path: Path, results: dict[str, Any]) -> None:
     """Write the page, and its charts as files beside it."""
     from agent0.report.charts.ablation_charts import chart_files
     from agent0.report.markdown.ablation import page
 
     names = {}
-    for name, text in chart_files(found).items():
+    for name, text in chart_files(results).items():
         names[name] = f"{path.stem}-{name}.svg"
         write_page(path.with_name(names[name]), text)
-    write_page(path, page(found, names, str(path)))
+    write_page(path, page(results, names, str(path)))
 
 
 def write_page(path: Path, text: str) -> None:

@@ -160,7 +160,7 @@ def verify(
         console.record(result, False)
         for difference in wrong[:MOST]:
             console.say(
-                difference if isinstance(difference, str) else f"{difference['where']}: {difference['told']}", "red"
+                difference if isinstance(difference, str) else f"{difference['where']}: {difference['message']}", "red"
             )
     if result["state"] != "whole":
         raise typer.Exit(1)
