@@ -166,7 +166,7 @@ def test_a_study_is_asked_for_as_by_its_command(folder: agent0.Folder, monkeypat
     of_file = asked[1]
     assert (of_file.profile, of_file.seeds, of_file.only) == ("climb-teacher", (0, 1, 2, 3, 4), ("trained", "frozen"))
     assert (
-        of_file.study.own_bases and of_file.name == "teacher-climb-teacher" and of_file.given["run.iterations"] == "2"
+        of_file.study.own_bases and of_file.name == "teacher-climb-teacher" and of_file.typed["run.iterations"] == "2"
     )
 
 
