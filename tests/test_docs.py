@@ -205,7 +205,7 @@ def test_the_readme_names_the_folders() -> None:
 def test_the_first_screen_of_the_readme_has_a_picture_and_two_commands() -> None:
     text = (ROOT / "README.md").read_text()
     first = text.splitlines()[:24]
-    assert any(line.startswith("![") and "(docs/results/run-scripted.png)" in line for line in first)
+    assert any(line.startswith("![") and "(docs/results/run-tiny.png)" in line for line in first)
     assert [line.split("  ")[0] for line in first if line.startswith("make ")] == ["make run", "make test"]
     assert len(text.split()) <= 1000
 
