@@ -124,6 +124,10 @@ class Iteration:
     examples: Mapping[str, Observation] = field(default_factory=dict)
     """A task or attempt that shows it, by reason of a refusal, end of an attempt, or end of a tool call."""
 
+    def observations_of(self, *names: str) -> tuple[Observation, ...]:
+        """Return the examples of these names, as far as there are any."""
+        return tuple(self.examples[name] for name in names if name in self.examples)
+
     @property
     def screened(self) -> int:
         """Tasks that were accepted or refused."""
@@ -167,9 +171,8 @@ class Training:
 
     def observations(self) -> tuple[Observation, ...]:
         """Its loss and what the gate said of its checkpoint, as far as they are recorded."""
-        loss = [f"loss {self.metrics['loss']:.3g} in its training"] if "loss" in self.metrics else []
-        texts = [*loss, self.reason]
-        return tuple(Observation(text, "", "", self.checkpoint, self.requested) for text in texts if text)
+        loss = f"loss {self.metrics['loss']:.3g} in its training" if "loss" in self.metrics else ""
+        return tuple(Observation(t, "", "", self.checkpoint, self.requested) for t in (loss, self.reason) if t)
 
 
 @dataclass(frozen=True)
@@ -332,19 +335,14 @@ class Case:
 
     def recovered(self, iteration: int) -> bool:
         """Whether something was trained on after ``iteration``, and the run did not stop for good."""
-        later = [
-            training for training in self.trainings if training.role == "student" and training.iteration >= iteration
-        ]
-        later = [training for training in later if training.status != "requested"]
+        done = (t for t in self.trainings if t.role == "student" and t.status != "requested")
+        later = [training for training in done if training.iteration >= iteration]
         return self.status in ("running", "finished") and bool(later) and bool(later[-1].samples)
 
     def again(self, settings: tuple[Setting, ...] = (), at: int = 0, values: Mapping[str, Any] | None = None) -> str:
         """The command that runs it again from event ``at`` (0: its start) with ``settings`` as they are elsewhere, and
         with ``values`` by dotted key."""
-        usual = {
-            setting.key: 0 if setting.other is None and setting.key.startswith(WEIGHTS) else setting.other
-            for setting in settings
-        }
+        usual = {s.key: 0 if s.other is None and s.key.startswith(WEIGHTS) else s.other for s in settings}
         usual = {key: other for key, other in usual.items() if other is not None and not key.startswith(PLUGINS)}
         pairs = usual | dict(values or {})
         sets = " ".join(f"--set {quoted(f'{key}={short(value, 10_000)}')}" for key, value in pairs.items())

@@ -36,12 +36,7 @@ def broken_student(case: Case) -> Cause | None:
     training, what, more = min(faults, key=lambda fault: fault[0].iteration)
     settings = case.changed(*KEYS) or case.changed(*ACTING)
     conclusion = f"{_blames(settings)} ruined {training.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
-    loss = [f"loss {training.metrics['loss']:.3g} in its training"] if "loss" in training.metrics else []
-    evidence = tuple(
-        Observation(text, checkpoint=training.checkpoint, event=training.requested)
-        for text in [*loss, training.reason]
-        if text
-    )
+    evidence = training.observations()
     lr = case.value(KEYS[0])
     trained = not settings or settings[0].key.startswith(KEYS[1])
     at = max(case.started, training.requested - 1) if training.requested and trained else 0

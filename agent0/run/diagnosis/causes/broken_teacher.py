@@ -1,7 +1,7 @@
 """A training that ruined the teacher: what it writes afterwards holds no task, or is always the same."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, Training, blamed, of, short
+from agent0.run.diagnosis.case import Case, Cause, Iteration, Training, blamed, of, short
 
 MOST, LEAST = 0.5, 0.25
 """Share of texts without a task: above the first afterwards, below the second before."""
@@ -38,15 +38,8 @@ def _broken(case: Case, training: Training, before: Iteration, current: Iteratio
         what = f"{of(current.repeats, current.screened)} of its tasks are old ones"
     name = "learning rate" if not settings or settings[0].key == KEYS[0] else "training"
     conclusion = f"the teacher's {name} ruined {training.checkpoint}: {what} ({blamed(case, settings, KEYS[0])})"
-    loss = [f"loss {training.metrics['loss']:.3g} in its training"] if "loss" in training.metrics else []
-    evidence = tuple(
-        Observation(text, checkpoint=training.checkpoint, event=training.requested)
-        for text in [*loss, training.reason]
-        if text
-    )
-    evidence += tuple(
-        current.examples[name] for name in ("malformed", "duplicate", "similar") if name in current.examples
-    )
+    evidence = training.observations()
+    evidence += current.observations_of("malformed", "duplicate", "similar")
     at = max(case.started, training.requested - 1) if training.requested else 0
     mend = case.again(settings, at) if settings else case.again((), at, {KEYS[0]: lr / 10})
     advice = "" if settings else f"A tenth of its learning rate ({short(lr)}) is the usual remedy."

@@ -59,7 +59,7 @@ def _cause(case: Case, iteration: Iteration, training: Training) -> Cause:
             event=training.requested,
         ),
     )
-    evidence += tuple(iteration.examples[key] for key in (example,) if key in iteration.examples)
+    evidence += iteration.observations_of(example)
     mend = case.again(settings, values=None if settings else _other(case, iteration, keys))
     advice = "" if settings else "Or other levels and families (run.curriculum), or more attempts a task."
     return Cause(

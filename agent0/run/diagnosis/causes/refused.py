@@ -58,7 +58,7 @@ def _cause(case: Case, iteration: Iteration, reason: str, count: int) -> Cause:
     conclusion = f"{wording.format(of(count, iteration.screened))} ({blamed(case, settings, plain)})"
     conclusion = conclusion if reason in KNOWN else f"screening refuses nearly all tasks: {conclusion}"
     names = KNOWN.get(reason, (reason,))
-    evidence = tuple(iteration.examples[name] for name in names if name in iteration.examples)
+    evidence = iteration.observations_of(*names)
     mend = case.again(settings) if settings else f"agent0 task list {case.run} --iteration {iteration.number}"
     advice = "" if settings else "More families or levels (run.curriculum) have more different tasks."
     return Cause("refused", iteration.number, conclusion, evidence, mend, advice, settings=settings,

@@ -1,7 +1,7 @@
 """Temperature: so high that text falls apart, or so low that all attempts at a task are one."""
 
 from agent0.run.diagnosis import cause
-from agent0.run.diagnosis.case import Case, Cause, Iteration, Observation, blamed, of
+from agent0.run.diagnosis.case import Case, Cause, Iteration, blamed, of
 
 HOT, COLD = 1.5, 0.2
 NARROW = 0.1
@@ -54,9 +54,7 @@ def _cause(case: Case, iteration: Iteration, role: str, share: str, *examples: s
     option, key = key, f"run.{role}.{key}"
     settings = case.changed(key, f"run.{role}.top_p")
     conclusion = f"the {role}'s {option}: {share} ({blamed(case, settings, key)})"
-    evidence: tuple[Observation, ...] = tuple(
-        iteration.examples[name] for name in examples if name in iteration.examples
-    )
+    evidence = iteration.observations_of(*examples)
     mend = case.again(settings) if settings else case.again(values={key: 1.0})
     return Cause(
         "sampling",

@@ -27,7 +27,7 @@ def sandbox(case: Case) -> Cause | None:
         name, wording = LIMITS[worst]
         conclusion = f"the sandbox is too small: {of(ended[worst], calls)} tool calls {wording}"
         conclusion += f" (sandbox.{name})" if name else ""
-        evidence = tuple(iteration.examples[key] for key in (f"call:{worst}",) if key in iteration.examples)
+        evidence = iteration.observations_of(f"call:{worst}")
         limit = max(DEFAULTS[name], case.here.get("sandbox", {}).get(name, 0)) if name else 0
         mend = (f"AGENT0_SANDBOX__{name.upper()}={limit:g} " if name else "") + case.again()
         advice = "Limits of the sandbox are no part of a run: give them to each process that executes it."

@@ -30,7 +30,7 @@ def tools(case: Case) -> Cause | None:
             what = "too few tool calls are allowed" if settings and settings == _limits(case) else WRONG
             conclusion = f"{what}: {share} ({listed})"
             shown = "wrong" if state == "none" else f"call:{state}"
-            evidence = tuple(iteration.examples[key] for key in (shown,) if key in iteration.examples)
+            evidence = iteration.observations_of(shown)
             mend = case.again(settings, values=None if settings else {KEYS[0]: _needed(case, iteration)})
             return Cause(
                 "tools", iteration.number, conclusion, evidence, mend, fatal=state != "none", settings=settings
@@ -43,7 +43,7 @@ def _unread(case: Case, iteration: Iteration) -> Cause:
     settings = case.changed(FORM)
     conclusion = f"the student's calls cannot be read in {of(iteration.unread, iteration.attempts)} attempts"
     conclusion += f" ({blamed(case, settings, FORM, 'run.student.prompts')})"
-    evidence = (iteration.examples["unread"],) if "unread" in iteration.examples else ()
+    evidence = iteration.observations_of("unread")
     other = "template" if case.config.student.form == "fence" else "fence"
     mend = case.again(settings) if settings else case.again(values={FORM: other})
     return Cause(

@@ -44,7 +44,7 @@ def _cause(case: Case, iteration: Iteration, role: str, limit: str, share: str, 
     key = f"run.{role}.{limit}"
     settings = case.changed(key)
     conclusion = f"{share} ({blamed(case, settings, key)})"
-    evidence = tuple(iteration.examples[name] for name in (example,) if name in iteration.examples)
+    evidence = iteration.observations_of(example)
     mend = case.again(settings) if settings else case.again(values={key: 4 * max(1, case.value(key))})
     return Cause(
         "truncated",

@@ -19,7 +19,7 @@ def unreadable(case: Case) -> Cause | None:
             f"the teacher's tasks are unreadable: {of(iteration.unreadable, iteration.screened)} texts hold no task "
         )
         conclusion += f"({blamed(case, settings, 'run.teacher.provider', 'run.teacher.prompts')})"
-        evidence = tuple(iteration.examples[key] for key in ("malformed",) if key in iteration.examples)
+        evidence = iteration.observations_of("malformed")
         served = actor.provider in ("ollama", "openai") and not actor.json_schema
         mend = case.again(settings)
         if not settings:

@@ -22,7 +22,7 @@ def verifier(case: Case) -> Cause | None:
         if fault := _fault(iteration):
             conclusion, example = fault
             conclusion += _whose(case, iteration)
-            evidence = tuple(iteration.examples[key] for key in (example,) if key in iteration.examples)
+            evidence = iteration.observations_of(example)
             return _cause(case, iteration.number, conclusion, evidence, plugin=bool(iteration.foreign))
     if (never := _never(case)) is not None:
         return never
@@ -42,7 +42,7 @@ def _never(case: Case) -> Cause | None:
             wrong = sum(no for _, no in counts)
             if wrong >= ENOUGH and not any(yes for yes, _ in counts):
                 conclusion = f"the verifier calls every answer wrong, {wrong:,} of {wrong:,}{_whose(case, first)}"
-                evidence = tuple(first.examples[key] for key in ("wrong",) if key in first.examples)
+                evidence = first.observations_of("wrong")
                 return _cause(case, first.number, conclusion, evidence, plugin=True)
     return None
 
