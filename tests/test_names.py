@@ -14,12 +14,11 @@ VAGUE = frozenset(
 )
 LIMITS = {
     "agent0": 8,
-    "agent0/assembly": 54,
-    "agent0/cli": 17,
+    "agent0/cli": 1,
     "agent0/config": 14,
-    "agent0/evaluation": 220,
-    "agent0/experiments": 105,
-    "agent0/grading": 60,
+    "agent0/evaluation": 214,
+    "agent0/experiments": 99,
+    "agent0/grading": 48,
     "agent0/ports": 2,
     "agent0/provenance": 22,
     "agent0/report": 3,
@@ -29,14 +28,13 @@ LIMITS = {
     "agent0/settings": 1,
     "agent0/state": 11,
     "agent0/stats": 36,
-    "agent0/tasks": 186,
     "agent0/tools": 84,
-    "agent0/training": 60,
+    "agent0/training": 46,
     "agent0/turns": 1,
-    "agent0/verification": 105,
+    "agent0/verification": 97,
     "events": 7,
     "infra/integrity": 1,
-    "infra/sandbox": 95,
+    "infra/sandbox": 89,
 }
 
 

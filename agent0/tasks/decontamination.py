@@ -27,7 +27,7 @@ COMMON = 5
 _SAMPLES = 16
 """Tasks drawn at each level to learn which words a family always uses."""
 _FACTOR = 0x9E3779B97F4A7C15
-_word = re.compile(r"\w+")
+_word_pattern = re.compile(r"\w+")
 _token = re.compile(r"\w+|[^\w\s$\\.,:;?]")
 _EVERYDAY = """
 a about above after again all also altogether among an and another any are as ask at away be because been before below
@@ -54,7 +54,7 @@ _ALIKE = {
 }  # fmt: skip
 """Cyrillic, Greek and other letters by the Latin one they look like, quotes and dashes by the plain one; what looks
 like nothing at all."""
-_LATIN = str.maketrans({one: plain for plain, others in _ALIKE.items() for one in others})
+_LATIN = str.maketrans({letter: plain for plain, others in _ALIKE.items() for letter in others})
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ def spelled(text: str) -> str:
 
 
 def _latin(text: str) -> str:
-    held = (c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) not in _UNSEEN)
-    return "".join(held).translate(_LATIN)
+    visible = (c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) not in _UNSEEN)
+    return "".join(visible).translate(_LATIN)
 
 
 def words_of(text: str) -> list[str]:
     """Split ``text`` into words and numbers, in normalised spelling."""
-    return _word.findall(spelled(text))
+    return _word_pattern.findall(spelled(text))
 
 
 def tokens_of(text: str) -> str:
@@ -100,23 +100,23 @@ def distinctive_words_needed(n: int) -> int:
     return 1 + n // 4
 
 
-def _distinctive(words: Sequence[str], own: AbstractSet[str], n: int) -> bool:
+def _distinctive(phrase: Sequence[str], family_words: AbstractSet[str], n: int) -> bool:
     return len(
-        {word for word in words if len(word) > 1 and word not in EVERYDAY and word not in own}
+        {token for token in phrase if len(token) > 1 and token not in EVERYDAY and token not in family_words}
     ) >= distinctive_words_needed(n)
 
 
 @functools.cache
 def own_words(name: str) -> frozenset[str]:
     """Words, not numbers, that sampled tasks of the family ``name`` have in common; none for an unknown family."""
-    found = families(long=None).get(name)
-    if found is None:
+    family = families(long=None).get(name)
+    if family is None:
         return frozenset()
-    rng, seen = random.Random(f"words of {name}"), Counter[str]()
-    for level in range(1, found.levels + 1):
+    rng, counts = random.Random(f"words of {name}"), Counter[str]()
+    for level in range(1, family.levels + 1):
         for _ in range(_SAMPLES):
-            seen.update(set(words_of(found.render(found.sample(level, rng), rng))))
-    return frozenset(word for word, count in seen.items() if count > 1 and not word.isdecimal())
+            counts.update(set(words_of(family.render(family.sample(level, rng), rng))))
+    return frozenset(token for token, count in counts.items() if count > 1 and not token.isdecimal())
 
 
 class Phrases:
@@ -125,9 +125,9 @@ class Phrases:
     def __init__(self, texts: Sequence[str], n: int) -> None:
         self._n = n
         self._ids: dict[str, int] = {}
-        spelled = [[self._ids.setdefault(word, len(self._ids) + 1) for word in words_of(text)] for text in texts]
-        self._text = np.repeat(np.arange(len(texts)), [len(one) + 1 for one in spelled])
-        self._row = np.fromiter((i for one in spelled for i in (*one, 0)), dtype=np.uint64)
+        spelled = [[self._ids.setdefault(token, len(self._ids) + 1) for token in words_of(text)] for text in texts]
+        self._text = np.repeat(np.arange(len(texts)), [len(ids) + 1 for ids in spelled])
+        self._row = np.fromiter((i for ids in spelled for i in (*ids, 0)), dtype=np.uint64)
         hashes, places = self._hashed()
         order = np.lexsort((self._text[places], hashes))
         hashes, places = hashes[order], places[order]
@@ -146,31 +146,33 @@ class Phrases:
             hashes, whole = hashes * np.uint64(_FACTOR) + part, whole & (part != 0)
         return hashes[whole], np.flatnonzero(whole)
 
-    def shared(self, words: Sequence[str], own: AbstractSet[str] = frozenset()) -> Iterator[tuple[int, list[str]]]:
-        """Yield (number of a text, words in a row) for each distinctive phrase that ``words`` share with it."""
-        for start in range(len(words) - self._n + 1):
-            phrase = list(words[start : start + self._n])
-            ids = [self._ids.get(word, 0) for word in phrase]
-            if not all(ids) or not _distinctive(phrase, own, self._n):
+    def shared(
+        self, tokens: Sequence[str], family_words: AbstractSet[str] = frozenset()
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yield (number of a text, words in a row) for each distinctive phrase that ``tokens`` share with it."""
+        for start in range(len(tokens) - self._n + 1):
+            phrase = list(tokens[start : start + self._n])
+            ids = [self._ids.get(token, 0) for token in phrase]
+            if not all(ids) or not _distinctive(phrase, family_words, self._n):
                 continue
             code = functools.reduce(lambda code, i: (code * _FACTOR + i) % 2**64, ids, 0)
             at = int(np.searchsorted(self._hashes, np.uint64(code)))
             if at < len(self._hashes) and self._hashes[at] == code:
-                place = int(self._places[at])
-                if list(self._row[place : place + self._n]) == ids:
-                    yield int(self._text[place]), phrase
+                position = int(self._places[at])
+                if list(self._row[position : position + self._n]) == ids:
+                    yield int(self._text[position]), phrase
 
 
 class Index:
     """An index of references with the unit vectors of their stems (references x dimensions)."""
 
     def __init__(self, references: Sequence[Reference], vectors: "np.ndarray", n: int) -> None:
-        alike = {" ".join(words_of(one.text)): one for one in reversed(references)}
+        alike = {" ".join(words_of(reference.text)): reference for reference in reversed(references)}
         self._all, self._vectors, self._n = list(references), vectors, n
         self._references = list(reversed(alike.values()))
-        self._phrases = Phrases([one.text for one in self._references], n)
-        stems = [(stem, one) for one in reversed(references) for stem in one.stems]
-        self._stems: Mapping[str, Reference] = {tokens_of(stem): one for stem, one in stems}
+        self._phrases = Phrases([reference.text for reference in self._references], n)
+        stems = [(stem, reference) for reference in reversed(references) for stem in reference.stems]
+        self._stems: Mapping[str, Reference] = {tokens_of(stem): reference for stem, reference in stems}
         self._vague = {tokens_of(stem): stem for stem, _ in stems if self._indistinct(stem)}
 
     def _indistinct(self, stem: str) -> bool:
@@ -183,26 +185,30 @@ class Index:
         item.
         """
         text = "\n".join((task.question, *task.subgoals))
-        own = own_words(task.family)
-        for number, phrase in self._phrases.shared(words_of(text), own):
+        family_words = own_words(task.family)
+        for number, phrase in self._phrases.shared(words_of(text), family_words):
             return _described(self._references[number], f"{self._n} words in a row: {' '.join(phrase)!r}")
-        if one := self._repeated(tokens_of(text), own):
-            return _described(one, "the whole of it")
+        if reference := self._repeated(tokens_of(text), family_words):
+            return _described(reference, "the whole of it")
         nearness = self._vectors @ np.asarray(vector, dtype=self._vectors.dtype) if len(self._vectors) else np.zeros(1)
         if nearness.max() > limit:
             return _described(self._all[int(nearness.argmax())], f"similarity {nearness.max():.4f} > {limit}")
         return ""
 
-    def _repeated(self, tokens: str, own: AbstractSet[str]) -> Reference | None:
+    def _repeated(self, tokens: str, family_words: AbstractSet[str]) -> Reference | None:
         """The item whose question is all of a task, or part of it."""
         if tokens in self._stems:
             return self._stems[tokens]
-        parts = (held for held, stem in self._vague.items() if held in tokens and self._enough(held, stem, own))
-        return next((self._stems[held] for held in parts), None)
+        parts = (
+            stem_tokens
+            for stem_tokens, stem in self._vague.items()
+            if stem_tokens in tokens and self._enough(stem_tokens, stem, family_words)
+        )
+        return next((self._stems[stem_tokens] for stem_tokens in parts), None)
 
-    def _enough(self, held: str, stem: str, own: AbstractSet[str]) -> bool:
-        return held.count(" ") > self._n or _distinctive(words_of(stem), own, self._n)
+    def _enough(self, stem_tokens: str, stem: str, family_words: AbstractSet[str]) -> bool:
+        return stem_tokens.count(" ") > self._n or _distinctive(words_of(stem), family_words, self._n)
 
 
-def _described(one: Reference, what: str) -> str:
-    return f"{one.benchmark} {one.item}: {what}"
+def _described(reference: Reference, what: str) -> str:
+    return f"{reference.benchmark} {reference.item}: {what}"

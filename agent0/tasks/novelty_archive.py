@@ -54,12 +54,12 @@ async def archive_of(
     run: RunState,
     history: History,
     embedder: Embedder,
-    known: Mapping[str, Task],
+    proposals: Mapping[str, Task],
     vectors: Mapping[str, Sequence[float]],
 ) -> Archive:
     """Compare proposals with everything accepted before this iteration's tasks were requested.
 
-    Returns which of the ``known`` proposals it has, and its highest similarity to each of ``vectors`` (by task id).
+    Returns which of the ``proposals`` it has, and its highest similarity to each of ``vectors`` (by task id).
     Tasks that another embedder embedded count by identity only.
     """
     position = run.starts[-1]
@@ -69,7 +69,9 @@ async def archive_of(
     async with kept.lock:
         near = await _caught_up(kept, run.run, position, history, embedder, list(vectors.values()))
         return Archive(
-            canonicals=frozenset(one.canonical for one in known.values() if one.canonical in kept.canonicals),
+            canonicals=frozenset(
+                proposal.canonical for proposal in proposals.values() if proposal.canonical in kept.canonicals
+            ),
             size=kept.size,
             nearest=dict(zip(vectors, near, strict=True)),
             position=position,
@@ -100,19 +102,19 @@ async def _since(kept: RunArchive, run: str, position: int, history: History) ->
     """What was accepted after the archive's last event and up to ``position``. An archive whose last event is not in
     the log at its place, or lies beyond ``position``, is cleared."""
     last = kept.last
-    found = await _accepted(history, run, last.seq - 1 if last else 0, position)
+    accepted = await _accepted(history, run, last.seq - 1 if last else 0, position)
     if last is None:
-        return found
-    if found and found[0][0] == last:
-        return found[1:]
+        return accepted
+    if accepted and accepted[0][0] == last:
+        return accepted[1:]
     kept.clear()
     return await _accepted(history, run, 0, position)
 
 
 async def _accepted(history: History, run: str, after: int, until: int) -> Accepted:
-    found = [one async for one in history.read(run, ["TaskAccepted"], after=after, until=until)]
-    return [(one, one.event) for one in found if isinstance(one.event, TaskAccepted)]
+    recorded = [event async for event in history.read(run, ["TaskAccepted"], after=after, until=until)]
+    return [(entry, entry.event) for entry in recorded if isinstance(entry.event, TaskAccepted)]
 
 
-def _vectors(found: Accepted, embedder: Embedder) -> list[Sequence[float]]:
-    return [event.embedding for _, event in found if event.embedder == embedder.version and event.embedding]
+def _vectors(accepted: Accepted, embedder: Embedder) -> list[Sequence[float]]:
+    return [event.embedding for _, event in accepted if event.embedder == embedder.version and event.embedding]

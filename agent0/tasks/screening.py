@@ -93,7 +93,7 @@ class _Siblings:
         self._vectors.append(vector)
         self.canonicals.add(canonical)
 
-    def nearest(self, own: np.ndarray) -> list[float]:
+    def nearest(self, vector: np.ndarray) -> list[float]:
         """The highest similarity to any of them, in a list; an empty one where there is none.
 
         All are compared at once to find which may be the nearest, and those one by one: a product of a matrix rounds
@@ -101,9 +101,9 @@ class _Siblings:
         """
         if self._rows is None:
             return []
-        about = self._rows[: len(self._vectors)] @ own
+        about = self._rows[: len(self._vectors)] @ vector
         near = np.flatnonzero(about >= about.max() - SLACK)
-        return [max(float(self._vectors[place] @ own) for place in near)]
+        return [max(float(self._vectors[index] @ vector) for index in near)]
 
 
 def decide_batch(
@@ -125,8 +125,8 @@ def decide_batch(
     siblings = _Siblings(len(proposals))
     decisions = []
     for entry in sorted(proposals, key=lambda p: p.slot):
-        found = Found((overlaps or {}).get(entry.task, ""), (too_long or {}).get(entry.task, ""))
-        decision = _decide(entry, archive, siblings, vectors, limit, found)
+        findings = Found((overlaps or {}).get(entry.task, ""), (too_long or {}).get(entry.task, ""))
+        decision = _decide(entry, archive, siblings, vectors, limit, findings)
         decisions.append(decision)
         if decision.reason is None and entry.proposal:
             siblings.add(entry.proposal.canonical, np.asarray(vectors[entry.task]))
@@ -139,16 +139,16 @@ def _decide(
     siblings: _Siblings,
     vectors: Mapping[str, Sequence[float]],
     limit: float,
-    found: Found,
+    findings: Found,
 ) -> Decision:
     if entry.proposal is None:
         return Decision(entry.task, entry.slot, "malformed", entry.problem)
-    seen = entry.proposal.canonical in siblings.canonicals or entry.proposal.canonical in archive.canonicals
-    if refusal := _refusal(entry, entry.proposal, seen, found):
+    duplicate = entry.proposal.canonical in siblings.canonicals or entry.proposal.canonical in archive.canonicals
+    if refusal := _refusal(entry, entry.proposal, duplicate, findings):
         return Decision(entry.task, entry.slot, *refusal)
     against = archive.size + len(siblings)
-    near, own = [archive.nearest[entry.task]] if archive.size else [], np.asarray(vectors[entry.task])
-    near += siblings.nearest(own)
+    near, vector = [archive.nearest[entry.task]] if archive.size else [], np.asarray(vectors[entry.task])
+    near += siblings.nearest(vector)
     closest = max(near, default=0.0)
     novelty = round(1 - closest, 6)
     if near and closest > limit:
@@ -156,7 +156,7 @@ def _decide(
     return Decision(entry.task, entry.slot, None, "", novelty, against)
 
 
-def _refusal(entry: Proposed, proposal: Task, seen: bool, found: Found) -> tuple[Reason, str] | None:
+def _refusal(entry: Proposed, proposal: Task, duplicate: bool, findings: Found) -> tuple[Reason, str] | None:
     """Why a well-formed proposal is refused whatever its wording. Validity comes first."""
     if proposal.domain != entry.domain:
         return "off_target", f"asked for {entry.domain}, got {proposal.domain}"
@@ -164,12 +164,12 @@ def _refusal(entry: Proposed, proposal: Task, seen: bool, found: Found) -> tuple
         return "off_target", f"asked for a {entry.kind} task, got a {proposal.kind} one"
     if fault := rejection(proposal.family, proposal.question):
         return fault
-    if found.too_long:
-        return "unsolvable", found.too_long
+    if findings.too_long:
+        return "unsolvable", findings.too_long
     if (split := split_of_task(proposal)) != "train":
         return "reserved", f"kept for {split}"
-    if found.overlap:
-        return "contaminated", found.overlap
-    if seen:
+    if findings.overlap:
+        return "contaminated", findings.overlap
+    if duplicate:
         return "duplicate", proposal.canonical[:200]
     return None

@@ -25,10 +25,10 @@ Cell = tuple[Family, int]
 
 def split_of(key: str) -> Split:
     """The split of a key (``split_key``) by its sha256: train (84 %), validation (8 %) or test (8 %)."""
-    place = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 100
-    if place < VALIDATION_PERCENT:
+    percentile = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 100
+    if percentile < VALIDATION_PERCENT:
         return "validation"
-    return "test" if place < VALIDATION_PERCENT + TEST_PERCENT else "train"
+    return "test" if percentile < VALIDATION_PERCENT + TEST_PERCENT else "train"
 
 
 def split_key(family: Family, params: Params) -> str:
@@ -105,10 +105,10 @@ def _spread(
     """``n`` tasks, spread over ``cells`` by domain. Kept, since every evaluation of a run asks for the same ones."""
     rng = random.Random(f"heldout {split} {seed}")
     tasks: list[Task] = []
-    for place, of_domain in enumerate(cells):
+    for number, of_domain in enumerate(cells):
         shuffled = [*of_domain]
         rng.shuffle(shuffled)
-        share = n // len(cells) + (place < n % len(cells))
+        share = n // len(cells) + (number < n % len(cells))
         for index, (family, level) in enumerate(shuffled):
             size = share // len(shuffled) + (index < share % len(shuffled))
             tasks += _drawn_tasks(family, level, size, partial(_may, split, without), rng)
@@ -122,17 +122,17 @@ def _may(split: Split, without: AbstractSet[str], family: Family, params: Params
 def _drawn_tasks(
     family: Family, level: int, n: int, may: Callable[[Family, Params], bool], rng: random.Random
 ) -> list[Task]:
-    found: dict[str, Task] = {}
+    tasks_by_form: dict[str, Task] = {}
     misses = 0
-    while len(found) < n and misses < TRIES:
+    while len(tasks_by_form) < n and misses < TRIES:
         misses += 1
         params = family.sample(level, rng)
         canonical = family.canonical(params)
-        if canonical in found or not may(family, params) or family.level(params) != level:
+        if canonical in tasks_by_form or not may(family, params) or family.level(params) != level:
             continue
         task = task_of(family, family.render(params, rng))
         if task:
-            found[canonical], misses = task, 0
-    if len(found) < n:
-        raise ValueError(f"{family.name} level {level} has only {len(found)} of {n} forms left in this split")
-    return list(found.values())
+            tasks_by_form[canonical], misses = task, 0
+    if len(tasks_by_form) < n:
+        raise ValueError(f"{family.name} level {level} has only {len(tasks_by_form)} of {n} forms left in this split")
+    return list(tasks_by_form.values())

@@ -48,5 +48,5 @@ def stale(arms: Sequence[Slot], last: Mapping[Slot, int], iteration: int, patien
 
     ``last`` has the iteration in which a slot was last requested; -1 or absent: never.
     """
-    ages = [(last.get(arm, -1), place) for place, arm in enumerate(arms)]
-    return [arms[place] for seen, place in sorted(ages) if iteration - seen > patience]
+    ages = [(last.get(arm, -1), index) for index, arm in enumerate(arms)]
+    return [arms[index] for requested, index in sorted(ages) if iteration - requested > patience]

@@ -44,9 +44,9 @@ def grade(
     if not tried:
         return Difficulty("unknown", 0, 0)
     rate, (low, high) = solved / tried, wilson(solved, tried)
-    word: Grade = "frontier"
+    label: Grade = "frontier"
     if rate < band[0]:
-        word = "unsolved" if high < band[0] else "hard"
+        label = "unsolved" if high < band[0] else "hard"
     elif rate > band[1]:
-        word = "mastered" if low > band[1] else "easy"
-    return Difficulty(word, solved, tried, rate, low, high, turns, calls)
+        label = "mastered" if low > band[1] else "easy"
+    return Difficulty(label, solved, tried, rate, low, high, turns, calls)

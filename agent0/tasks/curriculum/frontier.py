@@ -24,8 +24,8 @@ def frontier(arms: Mapping[str, Arm], rungs: Sequence[Slot], mastered: int) -> i
     return max(solved, default=min(level for _, _, level in rungs))
 
 
-def _rate(arm: Arm | None, known: bool) -> float:
-    return arm.solved / arm.closed if arm and arm.closed else float(known)
+def _rate(arm: Arm | None, mastered: bool) -> float:
+    return arm.solved / arm.closed if arm and arm.closed else float(mastered)
 
 
 def around(at: At, slots: Iterable[Slot], plan: CurriculumConfig) -> list[Slot]:
@@ -38,7 +38,7 @@ def around(at: At, slots: Iterable[Slot], plan: CurriculumConfig) -> list[Slot]:
         level = at(rungs)
         chosen.append(sorted(slot for slot in rungs if level - BEHIND <= slot[2] <= level + plan.ahead))
     longest = max(map(len, chosen), default=0)
-    return [rungs[place] for place in range(longest) for rungs in chosen if place < len(rungs)]
+    return [rungs[index] for index in range(longest) for rungs in chosen if index < len(rungs)]
 
 
 def spread(state: RunState, domains: Mapping[str, Sequence[Slot]], at: At | None = None) -> list[Slot]:
@@ -57,7 +57,7 @@ def spread(state: RunState, domains: Mapping[str, Sequence[Slot]], at: At | None
 
 def remember(state: RunState) -> dict[str, Arm]:
     """Replace what is known of each slot that this iteration asked for by how its tasks ended."""
-    return {**state.arms, **{key: Arm(float(len(found)), 0.0, sum(found)) for key, found in rates_of(state)}}
+    return {**state.arms, **{key: Arm(float(len(rates)), 0.0, sum(rates)) for key, rates in rates_of(state)}}
 
 
 def rates_of(state: RunState) -> list[tuple[str, list[float]]]:

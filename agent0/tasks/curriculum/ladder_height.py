@@ -45,8 +45,8 @@ def on_ladder(config: RunConfig) -> bool:
     plan = config.curriculum
     if plan.families and {COMPUTED, CHECKED}.issuperset(plan.families):  # no ladder is of these kinds
         return False
-    asked = [entry for domain in plan.domains for entry in requested_families(domain, plan.families).values()]
-    return bool(asked) and OPEN_FAMILY not in plan.families and all(entry.ladder for entry in asked)
+    entries = [entry for domain in plan.domains for entry in requested_families(domain, plan.families).values()]
+    return bool(entries) and OPEN_FAMILY not in plan.families and all(entry.ladder for entry in entries)
 
 
 def attempted_height(state: RunState, least: int = 1) -> int | None:
@@ -56,6 +56,6 @@ def attempted_height(state: RunState, least: int = 1) -> int | None:
     for task in state.tasks.values():
         if task.proposal and task.solve_rate is not None:
             rates.setdefault(task.proposal.level, []).append(task.solve_rate)
-    enough = {level: found for level, found in rates.items() if len(found) >= least}
-    solved = [level for level, found in enough.items() if sum(found) >= HALF * len(found)]
+    enough = {level: level_rates for level, level_rates in rates.items() if len(level_rates) >= least}
+    solved = [level for level, level_rates in enough.items() if sum(level_rates) >= HALF * len(level_rates)]
     return max(solved, default=0) if enough else None

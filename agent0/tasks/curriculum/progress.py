@@ -22,13 +22,13 @@ def promise(arm: Arm | None) -> float:
 
 def remember(state: RunState) -> dict[str, Arm]:
     """Replace what is known of each slot that this iteration asked for."""
-    known = {
+    mastered = {
         arm_key(task.domain, task.family, task.level): task.level <= state.config.curriculum.mastered
         for task in state.tasks.values()
     }
-    return {**state.arms, **{key: _moved(state.arms.get(key), known[key], found) for key, found in rates_of(state)}}
+    return {**state.arms, **{key: _moved(state.arms.get(key), mastered[key], rates) for key, rates in rates_of(state)}}
 
 
-def _moved(arm: Arm | None, known: bool, rates: list[float]) -> Arm:
-    expected, rate = arm.solved if arm else float(known), sum(rates) / len(rates)
+def _moved(arm: Arm | None, mastered: bool, rates: list[float]) -> Arm:
+    expected, rate = arm.solved if arm else float(mastered), sum(rates) / len(rates)
     return Arm(1.0, abs(rate - expected), expected + STEP * (rate - expected))

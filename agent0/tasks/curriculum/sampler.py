@@ -104,14 +104,14 @@ def allocate(state: RunState) -> list[Slot]:
 
 def _unlevelled(state: RunState, short: dict[str, list[Slot]]) -> list[Slot]:
     """``config.tasks`` slots at ``ANY_LEVEL``: domains take turns, within one its families do."""
-    names = {domain: list(dict.fromkeys(name for _, name, _ in found)) for domain, found in short.items()}
+    names = {domain: list(dict.fromkeys(name for _, name, _ in slots)) for domain, slots in short.items()}
     order, turns = list(names), [divmod(number, len(names)) for number in range(state.config.tasks)]
     return [(order[turn], names[order[turn]][at % len(names[order[turn]])], ANY_LEVEL) for at, turn in turns]
 
 
 def _stale(state: RunState, arms: list[Slot]) -> list[Slot]:
     patience = state.config.curriculum.patience
-    last = {arm: held.asked - 1 for arm in arms if (held := state.arms.get(arm_key(*arm)))}
+    last = {arm: statistics.asked - 1 for arm in arms if (statistics := state.arms.get(arm_key(*arm)))}
     return stale(arms, last, state.iteration, patience) if patience else []
 
 

@@ -114,8 +114,8 @@ def families(domain: str = "", long: bool | None = False) -> dict[str, Family]:
 
     ``long``: False for short families, True for long ones, None for both.
     """
-    known = _families.all().items()
-    return {name: f for name, f in known if domain in ("", f.domain) and long in (None, f.long)}
+    registered = _families.all().items()
+    return {name: f for name, f in registered if domain in ("", f.domain) and long in (None, f.long)}
 
 
 def requested_families(domain: str, names: Sequence[str] = (), long: bool | None = False) -> dict[str, Family]:
@@ -123,9 +123,9 @@ def requested_families(domain: str, names: Sequence[str] = (), long: bool | None
 
     Without names these are the computed families, or all where there are none such.
     """
-    known, requested = families(domain, long), names or (COMPUTED,)
-    chosen = {name: entry for name, entry in known.items() if not {name, entry.kind}.isdisjoint(requested)}
-    return chosen if chosen or names else known
+    available, requested = families(domain, long), names or (COMPUTED,)
+    chosen = {name: entry for name, entry in available.items() if not {name, entry.kind}.isdisjoint(requested)}
+    return chosen if chosen or names else available
 
 
 def rejection(name: str, question: str) -> tuple[Fault, str] | None:

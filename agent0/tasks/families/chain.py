@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from agent0.tasks.families import Family, Params, Step, family
-from agent0.tasks.families.stages import FEWEST, StepActions, read, script, word
+from agent0.tasks.families.stages import FEWEST, StepActions, question_of, read, script
 
 NAMES = "abcdef"
 FILE = "values.py"
@@ -21,16 +21,16 @@ def sample(level: int, rng: random.Random) -> Params:
     """Draw level + 2 formulas; a product first, then no two formulas of one kind in a row."""
     formulas = [f"{rng.randint(11, 99)}*{rng.randint(11, 99)}"]
     kind = ""
-    for place in range(1, level + 2):
-        kind = rng.choice([other for other in KINDS[: 3 if place == 1 else 4] if other != kind])
-        formulas.append(_drawn(kind, place, rng))
+    for index in range(1, level + 2):
+        kind = rng.choice([other for other in KINDS[: 3 if index == 1 else 4] if other != kind])
+        formulas.append(_drawn(kind, index, rng))
     return {"formulas": formulas}
 
 
-def _drawn(kind: str, place: int, rng: random.Random) -> str:
-    last, sign = NAMES[place - 1], rng.choice("+-")
+def _drawn(kind: str, index: int, rng: random.Random) -> str:
+    last, sign = NAMES[index - 1], rng.choice("+-")
     if kind == "pair":
-        return f"{last}{sign}{NAMES[rng.randrange(place - 1)]}"
+        return f"{last}{sign}{NAMES[rng.randrange(index - 1)]}"
     drawn = {"add": f"{last}{sign}{rng.randint(2, 999)}", "times": f"{rng.randint(2, 9)}*{last}"}
     return drawn.get(kind, f"{last}%{rng.randint(11, 97)}")
 
@@ -41,23 +41,23 @@ def _texts(params: Params) -> list[str]:
 
 def render(params: Params, rng: random.Random) -> str:
     """Word the steps as a question, in one of the wordings that all long families share."""
-    return word(_texts(params), rng)
+    return question_of(_texts(params), rng)
 
 
 def parse(question: str) -> Params | None:
     """Read the formulas from a question, where each uses earlier values only; None for other text."""
-    found = [_step.fullmatch(text) for text in read(question) or ()]
-    formulas = [match[2] for place, match in enumerate(found) if match and _sound(match[1], match[2], place)]
-    return {"formulas": formulas} if formulas and len(formulas) == len(found) else None
+    matches = [_step.fullmatch(text) for text in read(question) or ()]
+    formulas = [match[2] for index, match in enumerate(matches) if match and _sound(match[1], match[2], index)]
+    return {"formulas": formulas} if formulas and len(formulas) == len(matches) else None
 
 
-def _sound(name: str, formula: str, place: int) -> bool:
+def _sound(name: str, formula: str, index: int) -> bool:
     used = set(formula) & set(NAMES)
     return bool(
         _formula.fullmatch(formula)
-        and name == NAMES[place]
-        and bool(used) == (place > 0)
-        and used <= set(NAMES[:place])
+        and name == NAMES[index]
+        and bool(used) == (index > 0)
+        and used <= set(NAMES[:index])
     )
 
 

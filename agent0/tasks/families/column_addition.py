@@ -33,9 +33,9 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read two numbers of 1 to ``LAST`` digits, both of as many; None for other text."""
     for body in bodies(WORDINGS, question, longest=3 * LAST):
-        found = _shape.fullmatch(body)
-        if found and len(found[1]) == len(found[2]):
-            return {"first": found[1], "second": found[2]}
+        match = _shape.fullmatch(body)
+        if match and len(match[1]) == len(match[2]):
+            return {"first": match[1], "second": match[2]}
     return None
 
 
@@ -47,9 +47,9 @@ def level(params: Params) -> int:
 def solve(params: Params) -> str:
     """Add every column from the last one on: its digits, the digit below, the carry."""
     groups, carry = [], 0
-    for one, other in zip(reversed(params["first"]), reversed(params["second"]), strict=True):
-        carry, below = divmod(int(one) + int(other) + carry, 10)
-        groups.append(f"{one}{other}{below}{carry}")
+    for digit, other in zip(reversed(params["first"]), reversed(params["second"]), strict=True):
+        carry, below = divmod(int(digit) + int(other) + carry, 10)
+        groups.append(f"{digit}{other}{below}{carry}")
     return ",".join(groups)
 
 
@@ -57,10 +57,10 @@ def check(params: Params, answer: str) -> str:
     """Check an answer column by column; returns why it is wrong, empty where it is right."""
     first, second = params["first"], params["second"]
     size = (GROUP + 1) * len(first) - 1
-    if len(said := answer.strip()) != size:
-        return f"it has {len(said)} characters, not {size}"
+    if len(text := answer.strip()) != size:
+        return f"it has {len(text)} characters, not {size}"
     carry = 0
-    for number, group in enumerate(said.split(","), 1):
+    for number, group in enumerate(text.split(","), 1):
         if number > len(first) or len(group) != GROUP:
             return f"column {number} cannot be read"
         if group[:2] != first[-number] + second[-number]:

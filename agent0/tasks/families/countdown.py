@@ -36,23 +36,23 @@ _spaces = re.compile(r"\s*([-+*=,;()])\s*")
 def sample(level: int, rng: random.Random) -> Params:
     """Draw level + 1 numbers, and as target what a random derivation with values from 1 to ``TOP`` makes of them."""
     while True:
-        given = [rng.randint(1, DRAWN[level]) for _ in range(level + 1)]
-        made = _derivation(tuple(given), rng)
-        if made:
-            return {"numbers": given, "target": made[-1][1][0]}
+        numbers_drawn = [rng.randint(1, DRAWN[level]) for _ in range(level + 1)]
+        derivation = _derivation(tuple(numbers_drawn), rng)
+        if derivation:
+            return {"numbers": numbers_drawn, "target": derivation[-1][1][0]}
 
 
 def _derivation(pool: tuple[int, ...], rng: random.Random) -> list[tuple[str, tuple[int, ...]]]:
     """A random derivation: steps, each with the pool after it. Each step is drawn uniformly from all pairs and signs
     whose value is within 1 to ``TOP``, until one number is left. Empty where no step is left before that."""
-    made = []
+    steps = []
     while len(pool) > 1:
         ways = _legal(pool)
         if not ways:
             return []
-        made.append(rng.choice(ways))
-        pool = made[-1][1]
-    return made
+        steps.append(rng.choice(ways))
+        pool = steps[-1][1]
+    return steps
 
 
 def _legal(pool: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
@@ -67,15 +67,15 @@ def derive(params: Params, rng: random.Random) -> str:
 
 def chance(params: Params) -> float:
     """The exact probability that ``derive`` reaches the target, by enumeration of all derivations."""
-    known: dict[tuple[int, ...], float] = {}
+    shares: dict[tuple[int, ...], float] = {}
 
     def share(pool: tuple[int, ...]) -> float:
         if len(pool) == 1:
             return float(pool[0] == params["target"])
-        if pool not in known:
+        if pool not in shares:
             ways = _legal(pool)
-            known[pool] = sum(share(tuple(sorted(after))) for _, after in ways) / len(ways) if ways else 0.0
-        return known[pool]
+            shares[pool] = sum(share(tuple(sorted(after))) for _, after in ways) / len(ways) if ways else 0.0
+        return shares[pool]
 
     return share(tuple(params["numbers"]))
 
@@ -88,8 +88,8 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read the target and 2 to 5 numbers, all of 1 to 99, from a question; None for other text."""
     for body in bodies(WORDINGS, question):
-        if found := _shape.fullmatch(body):
-            return {"numbers": [int(one) for one in found[2].split(",")], "target": int(found[1])}
+        if match := _shape.fullmatch(body):
+            return {"numbers": [int(number) for number in match[2].split(",")], "target": int(match[1])}
     return None
 
 
@@ -105,24 +105,24 @@ def solve(params: Params) -> str:
     """
     pool = tuple(params["numbers"])
     for bound in _BOUNDS:
-        if found := _found(pool, params["target"], bound):
-            return ";".join(found)
+        if steps := _derivation_to(pool, params["target"], bound):
+            return ";".join(steps)
     return ""
 
 
 @lru_cache(maxsize=256)
-def _found(pool: tuple[int, ...], target: int, bound: int) -> tuple[str, ...]:
+def _derivation_to(pool: tuple[int, ...], target: int, bound: int) -> tuple[str, ...]:
     """Steps from ``pool`` to ``target``; none where there are none. A pool is looked at once, in whatever order."""
     dead: set[tuple[int, ...]] = set()
 
-    def search(now: tuple[int, ...]) -> list[str] | None:
-        if len(now) == 1:
-            return [] if now[0] == target else None
-        key = tuple(sorted(now))
+    def search(remaining: tuple[int, ...]) -> list[str] | None:
+        if len(remaining) == 1:
+            return [] if remaining[0] == target else None
+        key = tuple(sorted(remaining))
         if key in dead:
             return None
         dead.add(key)
-        for step, after in _moves(now, bound):
+        for step, after in _moves(remaining, bound):
             rest = search(after)
             if rest is not None:
                 return [f"{step}={_listed(after)}", *rest]
@@ -134,13 +134,13 @@ def _found(pool: tuple[int, ...], target: int, bound: int) -> tuple[str, ...]:
 def _moves(pool: tuple[int, ...], bound: int) -> list[tuple[str, tuple[int, ...]]]:
     """Every step that can be taken, the larger number before the smaller, and the pool after it."""
     moves = []
-    for i, one in enumerate(pool):
+    for i, number in enumerate(pool):
         for j in range(i + 1, len(pool)):
             rest = (*pool[:i], *pool[i + 1 : j], *pool[j + 1 :])
-            high, low = max(one, pool[j]), min(one, pool[j])
-            for sign, made in (("+", high + low), ("-", high - low), ("*", high * low)):
-                if made <= bound:
-                    moves.append((f"{high}{sign}{low}", (made, *rest)))
+            high, low = max(number, pool[j]), min(number, pool[j])
+            for sign, outcome in (("+", high + low), ("-", high - low), ("*", high * low)):
+                if outcome <= bound:
+                    moves.append((f"{high}{sign}{low}", (outcome, *rest)))
     return moves
 
 
@@ -160,18 +160,18 @@ def check(params: Params, answer: str) -> str:
 
 def _worth(params: Params, text: str) -> str:
     formula, equals, stated = text.partition("=")
-    used, given = Counter(numbers(formula)), Counter[int](params["numbers"])
+    used, available = Counter(numbers(formula)), Counter[int](params["numbers"])
     if len(formula) > LONGEST_FORMULA or "**" in formula or formula.count("(") > 2 * MOST:
         return "cannot be read"
     try:
-        made = value(formula)
+        total = value(formula)
     except ValueError:
         return "cannot be read"
-    if equals and made != int(stated):
-        return f"{formula} is {made}, not {int(stated)}"
-    if used != given:
-        return f"it uses {_listed(sorted(used.elements()))}, not {_listed(sorted(given.elements()))}"
-    return "" if made == params["target"] else f"it makes {made}, not {params['target']}"
+    if equals and total != int(stated):
+        return f"{formula} is {total}, not {int(stated)}"
+    if used != available:
+        return f"it uses {_listed(sorted(used.elements()))}, not {_listed(sorted(available.elements()))}"
+    return "" if total == params["target"] else f"it makes {total}, not {params['target']}"
 
 
 def _replayed(params: Params, text: str) -> str:
@@ -183,8 +183,8 @@ def _replayed(params: Params, text: str) -> str:
             return f"step {number}: {why}"
     if pool.total() > 1:
         return f"{_listed(sorted(pool.elements()))} are left: all numbers must be used"
-    (made,) = pool
-    return "" if made == params["target"] else f"it makes {made}, not {params['target']}"
+    (last,) = pool
+    return "" if last == params["target"] else f"it makes {last}, not {params['target']}"
 
 
 def _taken(pool: Counter[int], step: str) -> str:
@@ -196,25 +196,25 @@ def _taken(pool: Counter[int], step: str) -> str:
     missing = Counter((left, right)) - pool
     if missing:
         return f"there is no {min(missing)} to take from {_listed(sorted(pool.elements()))}"
-    made = {"+": left + right, "-": left - right, "*": left * right}[read[2]]
-    stated = [int(one) for one in read[4].split(",")]
-    if made < 0:
+    outcome = {"+": left + right, "-": left - right, "*": left * right}[read[2]]
+    stated = [int(number) for number in read[4].split(",")]
+    if outcome < 0:
         return f"{left}-{right} is below 0"
-    if made not in stated:
-        return f"{left}{read[2]}{right} is {made}"
+    if outcome not in stated:
+        return f"{left}{read[2]}{right} is {outcome}"
     pool.subtract((left, right))
-    pool[made] += 1
-    for zero in [one for one, count in pool.items() if not count]:
+    pool[outcome] += 1
+    for zero in [number for number, count in pool.items() if not count]:
         del pool[zero]
     written = [stated] if len(stated) > 1 else []
-    written += [[int(one) for one in read[5].split(",")]] if read[5] else []
-    if any(Counter(one) != pool for one in written):
+    written += [[int(number) for number in read[5].split(",")]] if read[5] else []
+    if any(Counter(stated_pool) != pool for stated_pool in written):
         return f"{_listed(sorted(pool.elements()))} is left, not {_listed(written[-1])}"
     return ""
 
 
-def _listed(found: Any) -> str:
-    return ",".join(map(str, found))
+def _listed(values: Any) -> str:
+    return ",".join(map(str, values))
 
 
 def canonical(params: Params) -> str:

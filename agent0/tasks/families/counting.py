@@ -12,8 +12,8 @@ from agent0.tasks.families.expression import value
 from agent0.tasks.families.wording import ask, bodies
 
 WORDINGS = ("How many hold: {}?", "Count what is true: {}.", "How many are true: {}?")
-_one = r"[1-9]\d?(?:\+[1-9]\d?)?[<>][1-9]\d?(?:\+[1-9]\d?)?"
-_shape = re.compile(rf"{_one}(?:,{_one}){{1,5}}")
+_comparison = r"[1-9]\d?(?:\+[1-9]\d?)?[<>][1-9]\d?(?:\+[1-9]\d?)?"
+_shape = re.compile(rf"{_comparison}(?:,{_comparison}){{1,5}}")
 
 
 def sample(level: int, rng: random.Random) -> Params:
@@ -48,7 +48,7 @@ def level(params: Params) -> int:
 
 def solve(params: Params) -> str:
     """Count the comparisons that are true; a whole number as text."""
-    return str(sum(value(one) for one in params["comparisons"]))
+    return str(sum(value(comparison) for comparison in params["comparisons"]))
 
 
 def canonical(params: Params) -> str:

@@ -27,20 +27,20 @@ def parse(question: str) -> Params | None:
 
 def solve(params: Params) -> str:
     """Each digit, from the last one on, with the sum so far behind it."""
-    digits = [int(one) for one in reversed(params["digits"])]
-    return "".join(f"{one}{total % 10}" for one, total in zip(digits, accumulate(digits), strict=True))
+    digits = [int(digit) for digit in reversed(params["digits"])]
+    return "".join(f"{digit}{total % 10}" for digit, total in zip(digits, accumulate(digits), strict=True))
 
 
 def check(params: Params, answer: str) -> str:
     """Check an answer pair by pair; returns why it is wrong, empty where it is right."""
-    digits, said, total = params["digits"], answer.strip(), 0
-    if len(said) != 2 * len(digits):
-        return f"it has {len(said)} characters, not {2 * len(digits)}"
+    digits, text, total = params["digits"], answer.strip(), 0
+    if len(text) != 2 * len(digits):
+        return f"it has {len(text)} characters, not {2 * len(digits)}"
     for number in range(1, len(digits) + 1):
         total = (total + int(digits[-number])) % 10
-        if said[2 * number - 2] != digits[-number]:
+        if text[2 * number - 2] != digits[-number]:
             return f"pair {number} begins with another digit than the one in its place"
-        if said[2 * number - 1] != str(total):
+        if text[2 * number - 1] != str(total):
             return f"the sum of pair {number} is wrong"
     return ""
 

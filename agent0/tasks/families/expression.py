@@ -32,7 +32,7 @@ def value(text: str) -> int:
 
 def numbers(text: str) -> list[int]:
     """Find the whole numbers in ``text``, in order of appearance."""
-    return [int(found) for found in re.findall(r"\d+", text)]
+    return [int(digits) for digits in re.findall(r"\d+", text)]
 
 
 class _Reader:
@@ -41,8 +41,8 @@ class _Reader:
     def __init__(self, tokens: list[str]) -> None:
         self.rest = tokens
 
-    def _next(self, *wanted: str) -> str:
-        return self.rest.pop(0) if self.rest and self.rest[0] in wanted else ""
+    def _next(self, *tokens: str) -> str:
+        return self.rest.pop(0) if self.rest and self.rest[0] in tokens else ""
 
     def either(self) -> int:
         result = self.both()
@@ -99,13 +99,13 @@ class _Reader:
         return int(self.rest.pop(0))
 
 
-def _truth(found: int) -> bool:
-    if not isinstance(found, bool):
-        raise ValueError(f"{found} is a number, not a truth value")
-    return found
+def _truth(operand: int) -> bool:
+    if not isinstance(operand, bool):
+        raise ValueError(f"{operand} is a number, not a truth value")
+    return operand
 
 
-def _number(found: int) -> int:
-    if isinstance(found, bool):
-        raise ValueError(f"{found} is a truth value, not a number")
-    return found
+def _number(operand: int) -> int:
+    if isinstance(operand, bool):
+        raise ValueError(f"{operand} is a truth value, not a number")
+    return operand

@@ -63,16 +63,16 @@ def present() -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def _made(name: str, level: int, seed: int) -> tuple[Any, dict[str, Any]]:
+def _dataset(name: str, level: int, seed: int) -> tuple[Any, dict[str, Any]]:
     """The data set and its one entry."""
     import reasoning_gym.factory  # a second, and only where such a task is asked for
 
-    made = reasoning_gym.factory.create_dataset(name, size=1, seed=seed, **SOURCES[name].levels[level - 1])
-    return made, made[0]
+    dataset = reasoning_gym.factory.create_dataset(name, size=1, seed=seed, **SOURCES[name].levels[level - 1])
+    return dataset, dataset[0]
 
 
 def _of(params: Params) -> tuple[Any, dict[str, Any]]:
-    return _made(params["source"], params["level"], params["seed"])
+    return _dataset(params["source"], params["level"], params["seed"])
 
 
 def _sample(name: str, level: int, rng: random.Random) -> Params:
@@ -95,10 +95,10 @@ def render(params: Params, rng: random.Random) -> str:
 
 def _parse(name: str, question: str) -> Params | None:
     """What the last line says, where all lines before it follow from that."""
-    found = _last.search(question[-80:]) if len(question) <= LONGEST else None
-    if not found or found[1] != f"{PREFIX}{name}" or not question.endswith(found[0]):
+    match = _last.search(question[-80:]) if len(question) <= LONGEST else None
+    if not match or match[1] != f"{PREFIX}{name}" or not question.endswith(match[0]):
         return None
-    params: Params = {"source": name, "level": int(found[2]), "seed": int(found[3])}
+    params: Params = {"source": name, "level": int(match[2]), "seed": int(match[3])}
     return params if _text(params) == question else None
 
 
@@ -109,8 +109,8 @@ def level(params: Params) -> int:
 
 def solve(params: Params) -> str:
     """The answer that the data set brings; empty where its own scorer rejects it."""
-    said = str(_of(params)[1]["answer"])
-    return "" if check(params, said) else said
+    answer = str(_of(params)[1]["answer"])
+    return "" if check(params, answer) else answer
 
 
 def check(params: Params, answer: str) -> str:
@@ -118,12 +118,12 @@ def check(params: Params, answer: str) -> str:
 
     Returns why it is wrong, empty where it is right.
     """
-    said = answer.strip()
-    if len(answer) > LONGEST_ANSWER or not SOURCES[params["source"]].answer.fullmatch(said):
+    text = answer.strip()
+    if len(answer) > LONGEST_ANSWER or not SOURCES[params["source"]].answer.fullmatch(text):
         return "not of the form that is asked for"
-    made, entry = _of(params)
+    dataset, entry = _of(params)
     try:
-        score = float(made.score_answer(said, entry))
+        score = float(dataset.score_answer(text, entry))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return "it cannot be read"
     return "" if score >= 1.0 else f"it scores {score:.2g} where 1 is right"

@@ -54,8 +54,8 @@ def _read(text: str) -> Step:
     """Raises ValueError where it is no step."""
     name, other = ("x", "y") if text[0] == "x" else ("y", "x")
     for form, shape in enumerate(_forms):
-        if found := re.fullmatch(shape.replace(r"\{v\}", name).replace(r"\{w\}", other), text[2:]):
-            return name, form, int(found[1])
+        if match := re.fullmatch(shape.replace(r"\{v\}", name).replace(r"\{w\}", other), text[2:]):
+            return name, form, int(match[1])
     raise ValueError(f"no step: {text[:20]}")
 
 
@@ -79,11 +79,11 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read 1 to 4 steps, a modulus of 11 to 99 and an end below it from a question; None for other text."""
     for body in bodies(WORDINGS, question):
-        if found := _shape.fullmatch(body):
+        if match := _shape.fullmatch(body):
             params: Params = {
-                "steps": found[1].split(";"),
-                "modulus": int(found[2]),
-                "end": [int(found[3]), int(found[4])],
+                "steps": match[1].split(";"),
+                "modulus": int(match[2]),
+                "end": [int(match[3]), int(match[4])],
             }
             return params if _sound(params) else None
     return None
@@ -115,10 +115,10 @@ def _start(steps: tuple[Step, ...], modulus: int, end: tuple[int, ...]) -> str:
 
 def check(params: Params, answer: str) -> str:
     """Check an answer x,y by running the steps from it; returns why it is wrong, empty where it is right."""
-    found = _pair.fullmatch(answer.strip()) if len(answer) <= LONGEST else None
-    if not found:
+    match = _pair.fullmatch(answer.strip()) if len(answer) <= LONGEST else None
+    if not match:
         return "not two numbers x,y"
-    x, y = int(found[1]), int(found[2])
+    x, y = int(match[1]), int(match[2])
     if max(x, y) >= params["modulus"]:
         return f"{max(x, y)} is not below {params['modulus']}"
     end = _end(_steps(params), params["modulus"], x, y)
@@ -128,8 +128,8 @@ def check(params: Params, answer: str) -> str:
 def trivial(params: Params) -> str:
     """Why the task is trivial: the end itself, 0,0 or 1,1 is an answer. Empty where it is not."""
     guesses = (params["end"], (0, 0), (1, 1))
-    found = next((guess for guess in guesses if not check(params, f"{guess[0]},{guess[1]}")), None)
-    return f"{found[0]},{found[1]} needs no search" if found else ""
+    solution = next((guess for guess in guesses if not check(params, f"{guess[0]},{guess[1]}")), None)
+    return f"{solution[0]},{solution[1]} needs no search" if solution else ""
 
 
 def canonical(params: Params) -> str:

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from agent0.tasks.families import Family, Params, Step, family
-from agent0.tasks.families.stages import FEWEST, StepActions, read, script, word
+from agent0.tasks.families.stages import FEWEST, StepActions, question_of, read, script
 
 PEOPLE = ("Ann", "Bob", "Cid", "Dee", "Eve", "Fay")
 FILE = "coins.py"
@@ -38,55 +38,55 @@ def sample(level: int, rng: random.Random) -> Params:
     Who has most is asked at the end or not at all.
     """
     while True:
-        held = {name: rng.randint(5, 99) for name in rng.sample(PEOPLE, 3)}
+        holdings = {name: rng.randint(5, 99) for name in rng.sample(PEOPLE, 3)}
         kinds = rng.choices(list(MOVES)[:3], k=level + 1)
         if rng.random() < 0.4:
             kinds[-1] = "most"
         if kinds.count("half") > 2:
             continue
-        params = {"held": held, "moves": [_drawn(kind, list(held), rng) for kind in kinds]}
+        params = {"held": holdings, "moves": [_drawn(kind, list(holdings), rng) for kind in kinds]}
         if _followed(params) is not None:
             return params
 
 
 def _drawn(kind: str, people: list[str], rng: random.Random) -> Move:
-    one, other = rng.sample(people, 2)
-    asked = rng.choice((one, other))
+    giver, other = rng.sample(people, 2)
+    reported = rng.choice((giver, other))
     amount = [str(rng.randint(1, 40))] if kind == "give" else []
-    return [kind] if kind == "most" else [kind, *amount, one, other, asked]
+    return [kind] if kind == "most" else [kind, *amount, giver, other, reported]
 
 
 def _followed(params: Params) -> list[tuple[str, dict[str, int]]] | None:
     """Answer and holdings after each step; None where a move is impossible or nobody has most."""
-    held: dict[str, int] = dict(params["held"])
-    answers_and_holdings = [(str(sum(held.values())), dict(held))]
-    for kind, *words in params["moves"]:
+    holdings: dict[str, int] = dict(params["held"])
+    answers_and_holdings = [(str(sum(holdings.values())), dict(holdings))]
+    for kind, *parameters in params["moves"]:
         if kind == "most":
-            best = [name for name, coins in held.items() if coins == max(held.values())]
-            answers_and_holdings.append((best[0] if len(best) == 1 else "", dict(held)))
+            best = [name for name, coins in holdings.items() if coins == max(holdings.values())]
+            answers_and_holdings.append((best[0] if len(best) == 1 else "", dict(holdings)))
             continue
-        one, other, asked = words[-3:]
-        if one == other or asked not in (one, other) or not {one, other} <= set(held):
+        giver, other, reported = parameters[-3:]
+        if giver == other or reported not in (giver, other) or not {giver, other} <= set(holdings):
             return None
         moved = {
-            "give": int(words[0]) if kind == "give" else 0,
-            "half": held[one] // 2,
-            "swap": held[one] - held[other],
+            "give": int(parameters[0]) if kind == "give" else 0,
+            "half": holdings[giver] // 2,
+            "swap": holdings[giver] - holdings[other],
         }
-        held[one], held[other] = held[one] - moved[kind], held[other] + moved[kind]
-        answers_and_holdings.append((str(held[asked]), dict(held)))
+        holdings[giver], holdings[other] = holdings[giver] - moved[kind], holdings[other] + moved[kind]
+        answers_and_holdings.append((str(holdings[reported]), dict(holdings)))
     sound = all(answer and min(after.values()) >= 0 for answer, after in answers_and_holdings)
     return answers_and_holdings if sound else None
 
 
 def _texts(params: Params) -> list[str]:
     start = START.format(*(part for pair in params["held"].items() for part in pair))
-    return [start, *(MOVES[kind].format(*words) for kind, *words in params["moves"])]
+    return [start, *(MOVES[kind].format(*parameters) for kind, *parameters in params["moves"])]
 
 
 def render(params: Params, rng: random.Random) -> str:
     """Word the moves as a question, in one of the wordings that all long families share."""
-    return word(_texts(params), rng)
+    return question_of(_texts(params), rng)
 
 
 def parse(question: str) -> Params | None:
@@ -104,8 +104,8 @@ def parse(question: str) -> Params | None:
 
 def _move(text: str) -> Move | None:
     for kind, shape in _shapes.items():
-        if found := shape.fullmatch(text):
-            return [kind, *found.groups()] if kind != "give" or found[1].isdigit() else None
+        if match := shape.fullmatch(text):
+            return [kind, *match.groups()] if kind != "give" or match[1].isdigit() else None
     return None
 
 
@@ -132,24 +132,26 @@ def canonical(params: Params) -> str:
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
     """A reference tool call: Python makes every move and prints the last answer."""
-    moves = [CODE[kind].format(*words) for kind, *words in params["moves"]]
-    return "python", {"code": "\n".join([f"h={params['held']}", *moves, f"print({_asked(params['moves'][-1])})"])}
+    moves = [CODE[kind].format(*parameters) for kind, *parameters in params["moves"]]
+    return "python", {
+        "code": "\n".join([f"h={params['held']}", *moves, f"print({_reported_expression(params['moves'][-1])})"])
+    }
 
 
-def _asked(move: Move) -> str:
+def _reported_expression(move: Move) -> str:
     return "max(h,key=h.get)" if move[0] == "most" else f"h[{move[-1]!r}]"
 
 
 def play(params: Params) -> tuple[str, ...]:
     """The turns of a scripted student: one line of the file for each move."""
-    held, moves = params["held"], params["moves"]
+    holdings, moves = params["held"], params["moves"]
     look = f"exec(open({FILE!r}).read());print({{}})"
     first = StepActions(look.format("sum(h.values())"))
-    done = [_actions(look.format(_asked(move)), CODE[move[0]].format(*move[1:])) for move in moves]
-    giver = next(iter(held))
+    done = [_actions(look.format(_reported_expression(move)), CODE[move[0]].format(*move[1:])) for move in moves]
+    giver = next(iter(holdings))
     slip = _actions(look.format(f"h[{giver!r}]"), f"h[{giver!r}]-=1")
     answers = [step.answer for step in steps(params)]
-    return script(FILE, f"h={held}\n#", (first, *done), answers, slip)
+    return script(FILE, f"h={holdings}\n#", (first, *done), answers, slip)
 
 
 def _actions(look: str, line: str) -> StepActions:

@@ -37,10 +37,10 @@ def sample(level: int, rng: random.Random) -> Params:
 
 
 def _form(side: str) -> Form:
-    found = re.fullmatch(_part, side)
-    if not found:
+    match = re.fullmatch(_part, side)
+    if not match:
         return 0, int(side)
-    a, inner, b = int(found[1]), found[2], int(found[3] or 0)
+    a, inner, b = int(match[1]), match[2], int(match[3] or 0)
     return a, (b if inner == "x" else a * int(inner[2:-1]) + b)
 
 

@@ -47,11 +47,11 @@ def render(params: Params, rng: random.Random) -> str:
 
 def parse(question: str) -> Params | None:
     """Read the operation and 2 to 10 numbers from a question; None for other text."""
-    for name, (words, _, _) in OPERATIONS.items():
-        for body in bodies((f"{words} {{}}.", f"{words} {{}}?"), question):
-            found = _shape.fullmatch(body)
-            if found and not re.search(r"[\[,]0\d", body):
-                return {"operation": name, "values": [int(v) for v in found[1].split(",")]}
+    for name, (phrase, _, _) in OPERATIONS.items():
+        for body in bodies((f"{phrase} {{}}.", f"{phrase} {{}}?"), question):
+            match = _shape.fullmatch(body)
+            if match and not re.search(r"[\[,]0\d", body):
+                return {"operation": name, "values": [int(v) for v in match[1].split(",")]}
     return None
 
 

@@ -39,13 +39,13 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read expression and modulus (2 to 99) from a question; None for other text."""
     for body in bodies(WORDINGS, question):
-        found = _shape.fullmatch(body)
-        if found and int(found[2]) >= 2 and found[2][0] != "0":
+        match = _shape.fullmatch(body)
+        if match and int(match[2]) >= 2 and match[2][0] != "0":
             try:
-                value(found[1])
+                value(match[1])
             except ValueError:
                 continue
-            return {"expression": found[1], "modulus": int(found[2])}
+            return {"expression": match[1], "modulus": int(match[2])}
     return None
 
 

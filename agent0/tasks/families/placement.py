@@ -40,15 +40,15 @@ def sample(level: int, rng: random.Random) -> Params:
 
 def _drawn(order: Sequence[str], n: int, rng: random.Random) -> list[str]:
     """``n`` different clues that hold in ``order``."""
-    found: dict[frozenset[str], str] = {}
-    while len(found) < n:
-        (i, one), (j, other) = rng.sample(list(enumerate(order)), 2)
-        word = rng.choices(list(CLUES), list(CLUES.values()))[0]
-        if word == "before" and i > j:
-            one, other = other, one
-        if word == "before" or (abs(i - j) == 1) == (word == "beside"):
-            found.setdefault(frozenset((one, other)), f"{one} {word} {other}")
-    return list(found.values())
+    clues: dict[frozenset[str], str] = {}
+    while len(clues) < n:
+        (i, letter), (j, other) = rng.sample(list(enumerate(order)), 2)
+        relation = rng.choices(list(CLUES), list(CLUES.values()))[0]
+        if relation == "before" and i > j:
+            letter, other = other, letter
+        if relation == "before" or (abs(i - j) == 1) == (relation == "beside"):
+            clues.setdefault(frozenset((letter, other)), f"{letter} {relation} {other}")
+    return list(clues.values())
 
 
 def render(params: Params, rng: random.Random) -> str:
@@ -59,10 +59,10 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read 4 to 8 different letters and clues about pairs of them from a question; None for other text."""
     for body in bodies(WORDINGS, question):
-        if found := _shape.fullmatch(body):
-            items, clues = found[1].split(","), found[2].split(", ")
+        if match := _shape.fullmatch(body):
+            items, clues = match[1].split(","), match[2].split(", ")
             named = [clue.split(" ")[::2] for clue in clues]
-            different = len(set(items)) == len(items) and all(one != other for one, other in named)
+            different = len(set(items)) == len(items) and all(letter != other for letter, other in named)
             if different and set(itertools.chain(*named)) <= set(items):
                 return {"items": items, "clues": clues}
     return None
@@ -86,32 +86,32 @@ def _fitting(items: tuple[str, ...], clues: tuple[str, ...]) -> str:
         if len(order) == len(items):
             return order
         tried = (search((*order, item)) for item in items if item not in order)
-        return next((found for found in tried if found), None)
+        return next((solution for solution in tried if solution), None)
 
     return ",".join(search(()) or ())
 
 
 def _broken(order: Sequence[str], clues: Sequence[str], partial: bool = False) -> str:
     """The first clue that does not hold in ``order``; of a ``partial`` order, the first that can no longer hold."""
-    places = {item: place for place, item in enumerate(order)}
+    places = {item: index for index, item in enumerate(order)}
     for clue in clues:
-        one, word, other = clue.split(" ")
-        i, j = places.get(one), places.get(other)
+        letter, relation, other = clue.split(" ")
+        i, j = places.get(letter), places.get(other)
         if i is None or j is None:
-            if partial and _doomed(word, i, j, len(order)):
+            if partial and _doomed(relation, i, j, len(order)):
                 return clue
-        elif not {"before": i < j, "beside": abs(i - j) == 1, "apart": abs(i - j) > 1}[word]:
+        elif not {"before": i < j, "beside": abs(i - j) == 1, "apart": abs(i - j) > 1}[relation]:
             return clue
     return ""
 
 
-def _doomed(word: str, i: int | None, j: int | None, placed: int) -> bool:
+def _doomed(relation: str, i: int | None, j: int | None, placed: int) -> bool:
     """Whether a clue can no longer hold, with at most one of its letters placed: the other came first, or it is too
     late to be beside."""
-    if word == "before":
+    if relation == "before":
         return i is None and j is not None
     here = i if i is not None else j
-    return word == "beside" and here is not None and here < placed - 1
+    return relation == "beside" and here is not None and here < placed - 1
 
 
 def check(params: Params, answer: str) -> str:
@@ -139,10 +139,10 @@ def canonical(params: Params) -> str:
     """The identity of the task: letters and clues, sorted; beside and apart read the same both ways."""
     clues = []
     for clue in params["clues"]:
-        one, word, other = clue.split(" ")
-        if word != "before":
-            one, other = sorted((one, other))
-        clues.append(f"{one} {word} {other}")
+        letter, relation, other = clue.split(" ")
+        if relation != "before":
+            letter, other = sorted((letter, other))
+        clues.append(f"{letter} {relation} {other}")
     return f"placement {','.join(sorted(params['items']))}: {', '.join(sorted(set(clues)))}"
 
 
@@ -158,7 +158,7 @@ CODE = {"before": "i({0!r})<i({1!r})", "beside": "abs(i({0!r})-i({1!r}))==1", "a
 def call(params: Params) -> tuple[str, dict[str, Any]]:
     """A reference tool call: Python tries every order and prints the first that fits."""
     parts = [clue.split(" ") for clue in params["clues"]]
-    holds = " and ".join(CODE[word].format(one, other) for one, word, other in parts)
+    holds = " and ".join(CODE[relation].format(letter, other) for letter, relation, other in parts)
     letters = "".join(params["items"])
     lines = [
         "from itertools import permutations",

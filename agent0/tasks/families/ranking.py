@@ -13,15 +13,15 @@ NAMES = ("Ann", "Bob", "Cid", "Dan", "Eve", "Fay", "Gus", "Hal", "Ida", "Jan", "
 PLACES = {"oldest": -1, "youngest": 0, "2nd oldest": -2, "2nd youngest": 1}
 WORDINGS = ("{ages}. Who is {place}?", "Of ({ages}) name the {place}.", "Who is {place} of ({ages})?")
 _ages = r"(?P<ages>[A-Z][a-z]{2}=\d{1,2}(?:,[A-Z][a-z]{2}=\d{1,2}){1,6})"
-_place = f"(?P<place>{'|'.join(PLACES)})"
-_shapes = [re.compile(re.escape(w).replace(r"\{ages\}", _ages).replace(r"\{place\}", _place)) for w in WORDINGS]
+_rank = f"(?P<place>{'|'.join(PLACES)})"
+_shapes = [re.compile(re.escape(w).replace(r"\{ages\}", _ages).replace(r"\{place\}", _rank)) for w in WORDINGS]
 
 
 def sample(level: int, rng: random.Random) -> Params:
     """Draw level + 2 people with different ages, and a place; second places from level 2."""
     names, ages = rng.sample(NAMES, level + 2), rng.sample(range(5, 90), level + 2)
-    place = rng.choice(list(PLACES)[: 2 if level == 1 else 4])
-    return {"ages": dict(zip(names, ages, strict=True)), "place": place}
+    rank = rng.choice(list(PLACES)[: 2 if level == 1 else 4])
+    return {"ages": dict(zip(names, ages, strict=True)), "place": rank}
 
 
 def _body(params: Params) -> str:
@@ -36,11 +36,11 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read 2 to 7 known people with different ages, and a place; None for other text."""
     for shape in _shapes:
-        if found := shape.fullmatch(question):
-            pairs = [pair.split("=") for pair in found["ages"].split(",")]
+        if match := shape.fullmatch(question):
+            pairs = [pair.split("=") for pair in match["ages"].split(",")]
             ages = {name: int(age) for name, age in pairs if name in NAMES}
-            if len(ages) == len(pairs) == len(set(ages.values())) and not re.search(r"=0", found["ages"]):
-                return {"ages": ages, "place": found["place"]}
+            if len(ages) == len(pairs) == len(set(ages.values())) and not re.search(r"=0", match["ages"]):
+                return {"ages": ages, "place": match["place"]}
     return None
 
 

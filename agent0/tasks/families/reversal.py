@@ -53,10 +53,10 @@ def solve(params: Params) -> str:
 
 def check(params: Params, answer: str) -> str:
     """Check an answer digit by digit; returns why it is wrong, empty where it is right."""
-    digits, said = params["digits"], answer.strip()
-    if len(said) != len(digits):
-        return f"it has {len(said)} characters, not {len(digits)}"
-    wrong = next((n for n, one in enumerate(said, 1) if one != digits[-n]), 0)
+    digits, text = params["digits"], answer.strip()
+    if len(text) != len(digits):
+        return f"it has {len(text)} characters, not {len(digits)}"
+    wrong = next((n for n, character in enumerate(text, 1) if character != digits[-n]), 0)
     return f"character {wrong} is wrong" if wrong else ""
 
 

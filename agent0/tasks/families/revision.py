@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent0.tasks.families import Family, Params, Step, family
-from agent0.tasks.families.stages import FEWEST, StepActions, read, script, word
+from agent0.tasks.families.stages import FEWEST, StepActions, question_of, read, script
 
 FILE = "f.py"
 SENTENCES = {
@@ -49,8 +49,8 @@ class _Function:
 def sample(level: int, rng: random.Random) -> Params:
     """Draw a function, then level + 1 changes and reports; no two of one kind in a row, no test at the end."""
     drawn = [["write", rng.randint(2, 99), rng.randint(2, 99), rng.randint(2, 30)]]
-    for place in range(level + 1):
-        kinds = [kind for kind in list(SENTENCES)[1:] if kind != drawn[-1][0] and (kind != "test" or place < level)]
+    for index in range(level + 1):
+        kinds = [kind for kind in list(SENTENCES)[1:] if kind != drawn[-1][0] and (kind != "test" or index < level)]
         drawn.append(_drawn(rng.choice(kinds), rng))
     return {"steps": drawn}
 
@@ -66,16 +66,16 @@ def _texts(params: Params) -> list[str]:
 
 def render(params: Params, rng: random.Random) -> str:
     """Word the steps as a question, in one of the wordings that all long families share."""
-    return word(_texts(params), rng)
+    return question_of(_texts(params), rng)
 
 
 def parse(question: str) -> Params | None:
     """Read the steps from a question that writes the function first and only once; None for other text."""
-    found = [_read(text) for text in read(question) or ()]
-    kinds = [step[0] if step else "" for step in found]
-    if not found or kinds[0] != "write" or "write" in kinds[1:] or "" in kinds:
+    steps = [_read(text) for text in read(question) or ()]
+    kinds = [step[0] if step else "" for step in steps]
+    if not steps or kinds[0] != "write" or "write" in kinds[1:] or "" in kinds:
         return None
-    return {"steps": found}
+    return {"steps": steps}
 
 
 def _read(text: str) -> list[Any] | None:
@@ -94,26 +94,26 @@ def level(params: Params) -> int:
 def _followed(params: Params) -> list[tuple[_Function, str, str]]:
     """After each step: the function, the expression that was asked for, and its value."""
     (_, factor, term, x), *rest = params["steps"]
-    now = _Function(factor, term)
-    after = [(now, f"f({x})", str(now(x)))]
+    function = _Function(factor, term)
+    after = [(function, f"f({x})", str(function(x)))]
     for kind, *numbers in rest:
-        now = _changed(now, kind, numbers[0])
-        after.append((now, *_asked(now, kind, numbers)))
+        function = _changed(function, kind, numbers[0])
+        after.append((function, *_report(function, kind, numbers)))
     return after
 
 
-def _changed(now: _Function, kind: str, number: int) -> _Function:
+def _changed(function: _Function, kind: str, number: int) -> _Function:
     names = {"factor": "factor", "term": "term", "rest": "modulus"}
-    return replace(now, **{names[kind]: number}) if kind in names else now
+    return replace(function, **{names[kind]: number}) if kind in names else function
 
 
-def _asked(now: _Function, kind: str, numbers: list[int]) -> tuple[str, str]:
+def _report(function: _Function, kind: str, numbers: list[int]) -> tuple[str, str]:
     first, last = numbers[0], numbers[-1]
     if kind == "test":
-        return f"f({first})>{last}", str(now(first) > last)
+        return f"f({first})>{last}", str(function(first) > last)
     if kind == "total":
-        return f"sum(map(f,range({first + 1})))", str(sum(map(now, range(first + 1))))
-    return (f"f(f({last}))", str(now(now(last)))) if kind == "twice" else (f"f({last})", str(now(last)))
+        return f"sum(map(f,range({first + 1})))", str(sum(map(function, range(first + 1))))
+    return (f"f(f({last}))", str(function(function(last)))) if kind == "twice" else (f"f({last})", str(function(last)))
 
 
 def solve(params: Params) -> str:
@@ -133,8 +133,8 @@ def canonical(params: Params) -> str:
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:
     """A reference tool call: Python prints the last report of the final function."""
-    now, asked, _ = _followed(params)[-1]
-    return "python", {"code": f"def f(x): return {now.text}\nprint({asked})"}
+    function, report, _ = _followed(params)[-1]
+    return "python", {"code": f"def f(x): return {function.text}\nprint({report})"}
 
 
 def play(params: Params) -> tuple[str, ...]:
@@ -142,9 +142,9 @@ def play(params: Params) -> tuple[str, ...]:
     after = _followed(params)
     look = f"exec(open({FILE!r}).read());print({{}})"
     done = [StepActions(look.format(after[0][1]))]
-    for (before, _, _), (now, asked, _) in itertools.pairwise(after):
-        change = (before.text, now.text) if now != before else ("", "")
-        done.append(StepActions(look.format(asked), *change))
+    for (before, _, _), (function, report, _) in itertools.pairwise(after):
+        change = (before.text, function.text) if function != before else ("", "")
+        done.append(StepActions(look.format(report), *change))
     begun = after[0][0].text
     slip = StepActions(look.format("f(0)"), begun, f"{begun}+1")
     return script(FILE, f"def f(x): return {begun}\n", done, [answer for _, _, answer in after], slip)

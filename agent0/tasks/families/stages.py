@@ -19,7 +19,7 @@ OPENINGS = (
 _WORDS = ("First", "Then", "Finally")
 
 
-def word(steps: Sequence[str], rng: random.Random) -> str:
+def question_of(steps: Sequence[str], rng: random.Random) -> str:
     """Word ``steps``, sentences without their full stop, as one question."""
     return rng.choice(_wordings(steps))
 

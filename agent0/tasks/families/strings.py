@@ -60,9 +60,9 @@ def parse(question: str) -> Params | None:
     A task whose answer would be empty is refused.
     """
     for operation, shape in _shapes:
-        if found := shape.fullmatch(question):
-            params: Params = {"operation": operation, "text": found["s"]} | (
-                {"letter": found["c"]} if operation in ("count", "drop") else {}
+        if match := shape.fullmatch(question):
+            params: Params = {"operation": operation, "text": match["s"]} | (
+                {"letter": match["c"]} if operation in ("count", "drop") else {}
             )
             return params if solve(params) else None
     return None

@@ -61,8 +61,8 @@ def sample(level: int, rng: random.Random) -> Params:
         offered = rng.sample(list(LANGUAGE), OFFERED)
         program = [rng.choice(offered) for _ in range(level + 1)]
         size, top = (4, 15) if level < 3 else (5, 9)
-        given = [tuple(rng.randint(0, top) for _ in range(size)) for _ in range(2)]
-        ways = [_way(program, one) for one in given]
+        inputs = [tuple(rng.randint(0, top) for _ in range(size)) for _ in range(2)]
+        ways = [_way(program, numbers) for numbers in inputs]
         examples = [[list(way[0]), list(way[-1])] for way in ways]
         params: Params = {"most": level + 1, "operations": offered, "examples": examples}
         moving = all(before != after for way in ways for before, after in itertools.pairwise(way))
@@ -83,7 +83,7 @@ def _fits(numbers: Sequence[int]) -> bool:
 
 
 def _body(params: Params, operations: Sequence[str], examples: Sequence[Any]) -> str:
-    shown = "; ".join(f"{_listed(given)} to {_listed(made)}" for given, made in examples)
+    shown = "; ".join(f"{_listed(numbers)} to {_listed(output)}" for numbers, output in examples)
     return f"{params['most']} of {','.join(operations)}: {shown}"
 
 
@@ -99,12 +99,12 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read 2 to 6 operations, how many may be chained, and 2 or 3 examples of up to 6 numbers; None for other text."""
     for body in bodies(WORDINGS, question):
-        if found := _shape.fullmatch(body):
-            operations = found[2].split(",")
+        if match := _shape.fullmatch(body):
+            operations = match[2].split(",")
             if len(set(operations)) == len(operations) and set(operations) <= set(LANGUAGE):
-                pairs = [pair.split(" to ") for pair in found[3].split("; ")]
+                pairs = [pair.split(" to ") for pair in match[3].split("; ")]
                 examples = [[[int(n) for n in side.split(",")] for side in pair] for pair in pairs]
-                return {"most": int(found[1]), "operations": operations, "examples": examples}
+                return {"most": int(match[1]), "operations": operations, "examples": examples}
     return None
 
 
@@ -115,25 +115,25 @@ def level(params: Params) -> int:
 
 def solve(params: Params) -> str:
     """Search breadth first for a shortest program that fits all examples; empty where there is none."""
-    given, made = (tuple(tuple(example[side]) for example in params["examples"]) for side in (0, 1))
-    found = _shortest(tuple(params["operations"]), given, made, params["most"])
-    return next((";".join(program) for program in found if not _constant(program)), "")
+    inputs, outputs = (tuple(tuple(example[side]) for example in params["examples"]) for side in (0, 1))
+    programs = _shortest(tuple(params["operations"]), inputs, outputs, params["most"])
+    return next((";".join(program) for program in programs if not _constant(program)), "")
 
 
 @lru_cache(maxsize=256)
 def _shortest(
-    operations: tuple[str, ...], given: tuple[Numbers, ...], made: tuple[Numbers, ...], most: int
+    operations: tuple[str, ...], inputs: tuple[Numbers, ...], outputs: tuple[Numbers, ...], most: int
 ) -> tuple[tuple[str, ...], ...]:
-    """A shortest program, alone in a tuple, that makes ``made`` of ``given``; none where none has at most ``most``
+    """A shortest program, alone in a tuple, that makes ``outputs`` of ``inputs``; none where none has at most ``most``
     operations. Programs with equal results so far are continued once."""
-    reached: dict[tuple[Numbers, ...], tuple[str, ...]] = {given: ()}
+    reached: dict[tuple[Numbers, ...], tuple[str, ...]] = {inputs: ()}
     edge = dict(reached)
     for _ in range(most):
         further: dict[tuple[Numbers, ...], tuple[str, ...]] = {}
         for lists, program in edge.items():
             for name in operations:
-                after = tuple(tuple(LANGUAGE[name][1](one)) for one in lists)
-                if after == made:
+                after = tuple(tuple(LANGUAGE[name][1](numbers)) for numbers in lists)
+                if after == outputs:
                     return ((*program, name),)
                 if after not in reached and all(after):
                     reached[after] = further[after] = (*program, name)
@@ -155,10 +155,10 @@ def check(params: Params, answer: str) -> str:
         return f"{len(program)} operations, at most {params['most']} may be chained"
     if _constant(program):
         return "it gives the same whatever the list"
-    for given, made in params["examples"]:
-        got = _way(program, tuple(given))[-1]
-        if got != tuple(made):
-            return f"{_listed(given)} becomes {_listed(got) or 'empty'}, not {_listed(made)}"
+    for numbers, output in params["examples"]:
+        got = _way(program, tuple(numbers))[-1]
+        if got != tuple(output):
+            return f"{_listed(numbers)} becomes {_listed(got) or 'empty'}, not {_listed(output)}"
     return ""
 
 
@@ -169,9 +169,9 @@ def _constant(program: Sequence[str]) -> bool:
 def trivial(params: Params) -> str:
     """Why the task is trivial: all outputs are equal, or equal their inputs, or one operation is enough. Empty where it
     is not."""
-    if len({tuple(made) for _, made in params["examples"]}) == 1:
+    if len({tuple(output) for _, output in params["examples"]}) == 1:
         return "every output is the same"
-    if all(given == made for given, made in params["examples"]):
+    if all(numbers == output for numbers, output in params["examples"]):
         return "the outputs are the inputs"
     alone = next((name for name in params["operations"] if not check(params, name)), "")
     return f"{alone} alone is enough" if alone else ""
@@ -184,8 +184,8 @@ def canonical(params: Params) -> str:
 
 def operands(params: Params) -> str:
     """What tasks with other outputs share: operations, how many may be chained, and the inputs."""
-    given = "; ".join(_listed(one) for one, _ in sorted(params["examples"]))
-    return f"synthesis {params['most']} of {','.join(sorted(params['operations']))}: {given}"
+    inputs = "; ".join(_listed(numbers) for numbers, _ in sorted(params["examples"]))
+    return f"synthesis {params['most']} of {','.join(sorted(params['operations']))}: {inputs}"
 
 
 def call(params: Params) -> tuple[str, dict[str, Any]]:

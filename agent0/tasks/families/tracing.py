@@ -49,8 +49,8 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read range, factor, term and condition from a question, as ``sample`` writes them; None for other text."""
     for body in bodies(WORDINGS, question):
-        if found := _shape.fullmatch(body):
-            params: Params = {part: int(found[part]) for part in PARTS if found[part] is not None}
+        if match := _shape.fullmatch(body):
+            params: Params = {part: int(match[part]) for part in PARTS if match[part] is not None}
             if params["start"] < params["stop"] and _code(params) == body:
                 return params
     return None

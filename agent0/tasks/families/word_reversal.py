@@ -21,7 +21,7 @@ WORDS = (
     "milk", "moon", "nest", "oven", "pear", "pipe", "rain", "ring", "road", "rock", "rope", "salt", "sand", "seed",
     "ship", "shoe", "silk", "snow", "star", "tent", "tree", "wolf",
 )  # fmt: skip
-_known = frozenset(WORDS)
+_vocabulary = frozenset(WORDS)
 _shape = re.compile(rf"[a-z]{{4}}(?: [a-z]{{4}}){{0,{LAST - 1}}}")
 
 
@@ -38,7 +38,7 @@ def render(params: Params, rng: random.Random) -> str:
 def parse(question: str) -> Params | None:
     """Read 1 to ``LAST`` known words; None for other text."""
     for body in bodies(WORDINGS, question, longest=6 * LAST):
-        if _shape.fullmatch(body) and _known.issuperset(body.split(" ")):
+        if _shape.fullmatch(body) and _vocabulary.issuperset(body.split(" ")):
             return {"words": body}
     return None
 
@@ -55,10 +55,10 @@ def solve(params: Params) -> str:
 
 def check(params: Params, answer: str) -> str:
     """Check an answer word by word; returns why it is wrong, empty where it is right."""
-    words, said = params["words"].split(" "), answer.strip().split(" ")
-    if len(said) != len(words):
-        return f"it has {len(said)} words, not {len(words)}"
-    wrong = next((n for n, one in enumerate(said, 1) if one != words[-n]), 0)
+    expected, answered = params["words"].split(" "), answer.strip().split(" ")
+    if len(answered) != len(expected):
+        return f"it has {len(answered)} words, not {len(expected)}"
+    wrong = next((n for n, token in enumerate(answered, 1) if token != expected[-n]), 0)
     return f"word {wrong} is wrong" if wrong else ""
 
 

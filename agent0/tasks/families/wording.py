@@ -13,10 +13,10 @@ def ask(wordings: Sequence[str], body: str, rng: random.Random) -> str:
 
 def bodies(wordings: Sequence[str], question: str, longest: int = LONGEST) -> list[str]:
     """The bodies under each wording that fits ``question``; empty where none does or it is longer than ``longest``."""
-    found = []
+    texts = []
     for wording in wordings:
         before, _, after = wording.partition("{}")
         fits = question.startswith(before) and question.endswith(after) and len(question) > len(before) + len(after)
         if fits and len(question) <= longest:
-            found.append(question[len(before) : len(question) - len(after)])
-    return found
+            texts.append(question[len(before) : len(question) - len(after)])
+    return texts
