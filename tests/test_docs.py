@@ -158,11 +158,7 @@ def test_settings_exist(page: Path) -> None:
             assert key.endswith(".py") or table or any(re.match(rf"{wanted}($|\.)", one) for one in known), line
 
 
-PAST = {ROOT / "CHANGELOG.md", *ROOT.glob("docs/design/decisions/*.md")}
-"""Pages that name files as they were."""
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in PAST], ids=lambda page: page.stem)
+@every_page
 def test_files_exist(page: Path) -> None:
     rooms = "agent0|events|handlers|infra|projections|tests|benchmarks|studies|docs"
     for line in code(page):

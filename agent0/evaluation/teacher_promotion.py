@@ -2,7 +2,7 @@
 before it, in the newest iteration in which that one proposed.
 
 Both made as many proposals, to requests of their own, so nothing can be paired: Fisher's exact test takes the place of
-McNemar's at the same level. See docs/design/decisions/029.
+McNemar's at the same level. See docs/design/decisions/009-promotion-is-a-paired-test.md.
 """
 
 from dataclasses import dataclass
