@@ -94,9 +94,14 @@ def test_the_page_tells_every_seed_signal_and_number() -> None:
     assert "\nagent0 calibrate --provider tiny\n" in text and "Seeds 1, 2, 3:" in text
     assert "<summary>tiny, base</summary>" in text and "<summary>tiny, r/c1</summary>" in text
     for one in told:
-        for each in one.measured:
-            assert f"| {each.ece_before:.3f} ({each.before95[0]:.3f} to" in text
-            assert f"| {each.ece_after:.3f} ({each.after95[0]:.3f} to" in text
+        best = one.measured[0]
+        assert f"| {best.ece_before:.3f} ({best.before95[0]:.3f} to {best.before95[1]:.3f}) |" in text
+        assert f"| {best.ece_after:.3f} ({best.after95[0]:.3f} to {best.after95[1]:.3f}) |" in text
+    for each in found(1).measured:
+        (again,) = (one for one in found(2).measured if one.candidate.signal == each.candidate.signal)
+        assert (
+            f"| {each.ece_before:.3f}, {again.ece_before:.3f} | {each.ece_after:.3f}, {again.ece_after:.3f} |" in text
+        )
     assert all(f"- `{name}`" in text for name in MEANING)
 
 

@@ -102,13 +102,13 @@ async def generous(task: agent0.Task, answers: list[str | None], sandbox: agent0
 def test_tools_families_and_verifiers_are_files_of_ones_own_too(tmp_path):
     """The tool and the family are those of CONTRIBUTING, as they stand."""
     for name, text in (("tool", EXAMPLES["agent0/tools/builtin/calendar_tool.py"]), ("verifier", VERIFIER),
-                       ("family", EXAMPLES["agent0/tasks/families/divisors.py"])):  # fmt: skip
+                       ("family", EXAMPLES["agent0/tasks/families/durations.py"])):  # fmt: skip
         (tmp_path / f"my_{name}.py").write_text(text)
     names = ",".join(str(file) for file in tmp_path.glob("my_*.py"))
     held = plugins.with_plugin_files(load("scripted", {"plugins": names, "run.student.tools": "python,weekday"}, {}))
     check_names(held.run)
     assert sorted(held.run.plugins) == ["my_family", "my_tool", "my_verifier"]
-    assert "weekday" in tools() and "divisors" in families("math")
+    assert "weekday" in tools() and "durations" in families("units")
     assert verifier_for(Task(question="?", domain="math", family="lists", level=1, canonical="?")).name == "generous"
 
 

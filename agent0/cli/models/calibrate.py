@@ -60,7 +60,7 @@ def calibrate(
             run = f"{identity}-{index}-{number}"
             measurements.append(_measured(settings, student, run, (items, samples, number), name, as_json))
     if page:
-        write_page(page, page_of(measurements, shlex.join(["agent0", *sys.argv[1:]]), note))
+        write_page(page, page_of(measurements, command_line(), note))
     if as_json:
         console.data([plain(measurement) for measurement in measurements])
 
@@ -149,6 +149,15 @@ def plain(measurement: "Found") -> dict[str, Any]:
         "calibrators": [as_row(calibrator) for calibrator in measurement.measured],
         "reliability": bins,
     }
+
+
+def command_line() -> str:
+    """This process's command without --note, whose text stands on the page itself."""
+    words = list(sys.argv[1:])
+    if "--note" in words:
+        at = words.index("--note")
+        del words[at : at + 2]
+    return shlex.join(["agent0", *words])
 
 
 def write_page(path: Path, text: str) -> None:

@@ -1,15 +1,13 @@
 """``agent0 router calibrate``: what a strategy's confidence in a student's answers is worth."""
 
 import secrets
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent0.cli import console
-from agent0.cli.models.calibrate import Reporter, plain, show, trained, write_page
+from agent0.cli.models.calibrate import Reporter, command_line, plain, show, trained, write_page
 
 if TYPE_CHECKING:
     from agent0.evaluation.calibration_report import Found
@@ -50,7 +48,7 @@ def calibrate(
     numbers = range(seed, seed + seeds)
     measurements = [_measured(settings, checkpoint, f"{identity}-{n}", n, how, as_json) for n in numbers]
     if page:
-        write_page(page, page_of(measurements, shlex.join(["agent0", *sys.argv[1:]]), note, turns=True))
+        write_page(page, page_of(measurements, command_line(), note, turns=True))
     if as_json:
         console.data([{**plain(each), "settings": settings_of(each)} for each in measurements])
         return

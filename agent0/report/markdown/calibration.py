@@ -14,10 +14,8 @@ from agent0.evaluation.calibration_report import (
 )
 from agent0.events.benchmarks import SAMPLED
 from agent0.report.markdown.rendering import render
+from agent0.rollout.confidence.calibration import Measured
 from agent0.rollout.confidence.signals import MEANING, OF_TURNS
-
-NAIVE = "mean_token"
-"""What is usually shown as a confidence."""
 
 WHOLE = "below 0.10, its whole interval"
 """The verdict of a seed that reaches the aim."""
@@ -29,14 +27,12 @@ def page(measurements: Sequence[Found], command: str, note: str = "", *, turns: 
     by_student: dict[str, list[Found]] = {}
     for measurement in measurements:
         by_student.setdefault(f"{measurement.name}, {measurement.checkpoint}", []).append(measurement)
+    students = [_student(name, seeds) for name, seeds in by_student.items()]
     return render(
         "calibration.md.jinja",
         found=measurements,
-        students=[_student(name, seeds) for name, seeds in by_student.items()],
-        in_short=[
-            {"student": f"{measurement.name}, {measurement.checkpoint}", **_in_short(measurement)}
-            for measurement in measurements
-        ],
+        students=students,
+        best=[{"student": student["name"], **row} for student in students for row in student["best"]],
         command=command,
         note=note,
         signals=_signals(measurements) if turns else MEANING,
@@ -48,7 +44,6 @@ def page(measurements: Sequence[Found], command: str, note: str = "", *, turns: 
         enough=ENOUGH,
         whole=WHOLE,
         picture=picture,
-        within=_within,
     )
 
 
@@ -59,23 +54,39 @@ def _signals(measurements: Sequence[Found]) -> dict[str, str]:
 
 
 def _student(name: str, seeds: Sequence[Found]) -> dict[str, Any]:
-    """Its seeds, and rows of the best calibrators of greedy answers and of sampled ones."""
+    """Its seeds, rows of the best calibrators of greedy answers and of sampled ones, and a row for each signal."""
     carried = "ECE after, by the calibrator of greedy answers"
     drawn = [(measurement.sampled, measurement.carried) for measurement in seeds if measurement.sampled]
     rows = [{**_best(measurement), carried: by and _within(by.ece_after, by.after95)} for measurement, by in drawn]
-    best = [_best(measurement) for measurement in seeds]
     return {
         "name": name,
         "seeds": seeds,
         "sampled": [measurement for measurement, _ in drawn],
-        "best": best,
+        "best": [{**_best(measurement), **_beside(measurement)} for measurement in seeds],
         "best_sampled": rows,
+        "signals": [_by_seed(each.candidate.signal, seeds) for each in seeds[0].measured],
     }
 
 
-def _in_short(measurement: Found) -> dict[str, Any]:
-    whole = _best(measurement)
-    return {name: whole[name] for name in ("seed", "scored on", "right", "ECE before", "ECE after", "floor", "aim")}
+def _by_seed(signal: str, seeds: Sequence[Found]) -> dict[str, str]:
+    """A row for a signal, or for several together: its method and its measures, a value for each seed, or a dash."""
+    measured = [next((m for m in seed.measured if m.candidate.signal == signal), None) for seed in seeds]
+    present = [each for each in measured if each]
+    fields = {"ECE before": "ece_before", "ECE after": "ece_after", "Brier after": "brier_after", "AUROC": "auroc"}
+    measures = {
+        column: ", ".join(_digits(getattr(each, field, None)) for each in measured) for column, field in fields.items()
+    }
+    methods = dict.fromkeys(each.candidate.method for each in present)
+    return {"signal": _label(present[0]), "method": ", ".join(methods), **measures}
+
+
+def _digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _label(measured: Measured) -> str:
+    names = measured.candidate.names
+    return names[0] if len(names) == 1 else f"{len(names)} together"
 
 
 def _within(value: float, interval: tuple[float, float]) -> str:
@@ -86,14 +97,9 @@ def _best(measurement: Found) -> dict[str, Any]:
     best = measurement.measured[0]
     return {
         "seed": measurement.seed,
-        "fitted on": measurement.fitted_on,
         "scored on": best.scored_on,
-        "unanswered": measurement.unanswered,
-        "undecided": measurement.undecided,
+        "left out": measurement.unanswered + measurement.undecided,
         "right": measurement.accuracy,
-        "ECE of mean_token as it is": next(
-            (m.ece_before for m in measurement.measured if m.candidate.signal == NAIVE), None
-        ),
         "ECE before": _within(best.ece_before, best.before95),
         "ECE after": _within(best.ece_after, best.after95),
         "floor": best.floor,
@@ -101,3 +107,8 @@ def _best(measurement: Found) -> dict[str, Any]:
         "AUROC": best.auroc,
         "aim": measurement.verdict,
     }
+
+
+def _beside(measurement: Found) -> dict[str, Any]:
+    """Which signal is the best, and what a constant gets: the fitting half's share of right answers."""
+    return {"best signal": _label(measurement.measured[0]), "ECE of a constant": measurement.constant[0]}
