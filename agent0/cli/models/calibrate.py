@@ -153,11 +153,11 @@ def plain(measurement: "Found") -> dict[str, Any]:
 
 def command_line() -> str:
     """This process's command without --note, whose text stands on the page itself."""
-    words = list(sys.argv[1:])
-    if "--note" in words:
-        at = words.index("--note")
-        del words[at : at + 2]
-    return shlex.join(["agent0", *words])
+    arguments = list(sys.argv[1:])
+    if "--note" in arguments:
+        position = arguments.index("--note")
+        del arguments[position : position + 2]
+    return shlex.join(["agent0", *arguments])
 
 
 def write_page(path: Path, text: str) -> None:
