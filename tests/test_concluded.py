@@ -199,3 +199,46 @@ def test_nothing_beside_a_box_or_within_thoughts_is_read(gold: str) -> None:
     for said in ("x = 2\ny = 3", "So x = 2 and y = 3.", "Option B fits."):
         assert compared(gold, f"$\\boxed{{7}}$\n{said}", reply=True).correct is not True
         assert compared(gold, f"<think>{said}</think>", reply=True).correct is not True
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "One of them is 12.",
+        "So one of the roots is $12$.",
+        "Another is **12**.",
+        "One possible value of x is 12.",
+        "One root equals 12.",
+        "12 is another.",
+    ],
+)
+def test_one_of_several_values_is_not_the_value(reply: str) -> None:
+    assert compared("12", reply, reply=True).correct is not True
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The only root is 12.",
+        "There is only one solution: 12.",
+        "One root is 5. So the answer is 12.",
+        "One hour is 12 pages.",
+        r"One of them is $\boxed{12}$.",
+        "The other number is 12.",
+    ],
+)
+def test_what_is_the_only_value_is_one(reply: str) -> None:
+    assert compared("12", reply, reply=True).correct is True
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "correct"),
+    [
+        ("5 pounds", "£5", False), ("5 lb", "£5", False), ("£5", "5 lb", False), ("5 pounds", "5 lb", True),
+        ("5 pounds", "80 ounces", True), ("2 pounds 50 pence", "£2.50", True), ("£5", "5 pounds", True),
+        ("£5", "500 pence", True), ("£5", "£5", True), ("5 pounds", "5 pounds", True), ("£5", "5", True),
+        ("5 pounds", "5", True), ("5", "£5", True), ("5", "5 pounds", True),
+    ],
+)  # fmt: skip
+def test_a_pound_is_a_weight_or_money(gold: str, answer: str, correct: bool) -> None:
+    assert grade(gold, answer).correct is correct

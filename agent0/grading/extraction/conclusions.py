@@ -74,6 +74,14 @@ _part = re.compile(r"[\d\ue010-\uf8ff] (?:out )?of (?:the|these|those) [\d\ue000
 _second = re.compile(r"(?i)\S\s+(?:and|or|then|versus|vs)\b\s*(?:[A-Za-z]+\s+){0,3}$")
 _counted = re.compile(rf"(?i)[\d\ue000]|\b(?!one\b){NUMERALS}\b")
 _one_of_many = re.compile(r"\ban? $")
+_of_several = re.compile(
+    r"(?i)(?:^|[,;:]\s*|\b(?:so|thus|hence|therefore|then|and|that|also)\s+)(?:one|another)"
+    r"(?: (?:possible|such|valid|real|positive|negative)){0,2}"
+    r"(?: (?:root|solution|value|answer|zero|possibility|number|choice|candidate|factor))?"
+    r"(?: of (?!which)[^.,;:]{1,40}?)?,? (?:(?:is|was|equals|(?:must|would|could|can|may|might) be)\b|=)"
+    r"|\b(?:is|was) another\b"
+)
+"""What says that there are more values beside the one that it gives."""
 _elsewhere = re.compile(r"\b(?:out|away|off|short|long|apart|removed|left over|each other)\b")
 _behind = re.compile(
     r"(?is)\s+(?!in the (?:morning|afternoon|evening)|at (?:night|noon|midnight))(?:is|are|was|were|have|has|had|will"
@@ -148,10 +156,12 @@ def _of_clause(main: str, masked: Text) -> list[str]:
 
 
 def _says_nothing(statement: str) -> bool:
-    """Whether a sentence is too long to be one statement, asks, is taken back or tells another's opinion."""
+    """Whether a sentence is too long to be one statement, asks, is taken back, tells another's opinion or gives one of
+    several values."""
     reported = REPORTED.search(statement)
     of_another = reported is not None and not has_value(statement[: reported.start()])
-    return len(statement.split()) > MOST_WORDS or "?" in statement or bool(REFUTED.search(statement)) or of_another
+    is_silent = "?" in statement or bool(REFUTED.search(statement) or _of_several.search(statement))
+    return len(statement.split()) > MOST_WORDS or is_silent or of_another
 
 
 def main_clause(statement: str) -> str:

@@ -21,7 +21,7 @@ _NAMED = """
 """.split()  # noqa: SIM905 (a list would fill a page)
 _PLAIN = {
     "−": "-", "–": "-", "—": "-", "÷": "/", "⁄": "/", "°": " degrees ", "º": " degrees ", "€": " euros ",
-    "£": " pounds ", "′": "'", "’": "'", "″": "''", "∶": ":", "\ufe0f": "", "\u2062": "*", "\u2063": ",", "\u2064": "+",
+    "£": " gbp ", "′": "'", "’": "'", "″": "''", "∶": ":", "\ufe0f": "", "\u2062": "*", "\u2063": ",", "\u2064": "+",
 }  # fmt: skip
 _greek = re.compile(r"GREEK (SMALL|CAPITAL) LETTER ([A-Z]+)")
 

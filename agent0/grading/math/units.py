@@ -15,13 +15,14 @@ _METRIC = (
     ("byte", "B", "B", 1),
 )  # fmt: skip
 """Names, the first of which is used; symbols; what is measured; how many units of the system one is."""
+_POUND = Fraction(45359237, 10**8)
 _OTHERS = (
     ("minute min", "", "s", 60), ("hour hr", "h", "s", 3600), ("day", "", "s", 86400), ("week wk", "", "s", 604800),
     ("year yr", "", "year", 1), ("month", "", "year", Fraction(1, 12)), ("ton tonne", "t", "kg", 1000),
     ("inch in", "", "m", Fraction(254, 10000)), ("foot feet ft", "", "m", Fraction(3048, 10000)),
     ("yard yd", "", "m", Fraction(9144, 10000)), ("mile mi", "", "m", Fraction(1609344, 1000)),
-    ("pound lb gbp", "", "pound", 1), ("ounce oz", "", "pound", Fraction(1, 16)), ("euro eur", "EUR", "euro", 1),
-    ("pence penny", "p", "pound", Fraction(1, 100)), ("dollar usd buck", "USD", "dollar", 1),
+    ("pound lb", "", "kg", _POUND), ("ounce oz", "", "kg", _POUND / 16), ("euro eur", "EUR", "euro", 1),
+    ("gbp", "GBP", "gbp", 1), ("pence penny", "p", "gbp", Fraction(1, 100)), ("dollar usd buck", "USD", "dollar", 1),
     ("cent ¢", "", "dollar", Fraction(1, 100)), ("degree deg", "°", "degree", 1),
     ("", "'", "degree", Fraction(1, 60)), ("", "''", "degree", Fraction(1, 3600)),
 )  # fmt: skip

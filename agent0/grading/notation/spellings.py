@@ -58,7 +58,8 @@ _NUMBERS = rules(
     (r"(?i)\b(?:pct|per cent)\b\.?", "percent"),
     (r"^\s*(?:USD|US\s?\\?\$)\s*(?=[\d.])", r"\\$"),
     (r"^\s*(?:EUR|euros)\s*([\d.,]+)\s*$", r"\1 euros"),
-    (r"^\s*(?:GBP|pounds)\s*([\d.,]+)\s*$", r"\1 pounds"),
+    (r"\bpounds?\b(?=.*\bp(?:ence|enny)\b)", "gbp"),
+    (r"(?i)^\s*(?:gbp|pounds)\s*([\d.,]+)\s*$", r"\1 gbp"),
     (r"^\s*(?:Rs\.?|INR|₹|¥|JPY|CHF|CAD|AUD)\s*([\d.,]+)\s*$", r"\1 currency"),
     (r"(?<=:[0-5]\d)\s*o'clock", ""),
     (r"(?i)\btwelve (noon|midnight)\b", r"12 \1"),
@@ -176,6 +177,7 @@ _TABLE: tuple[tuple[re.Pattern[str] | None, Rules], ...] = (
         re.compile(r".*matrix"),
         rules((r"^\s*\\?\{\s*\\?\{(.*)\\?\}\s*\\?\}\s*$", lambda f: f"[[{_between.sub('], [', f[1])}]]")),
     ),
+    (re.compile(r".*(?:\bgbp\b|£|\d\s?p(?:ence)?\b)", re.DOTALL | re.IGNORECASE), _alike((r"\bpounds?\b", "gbp"))),
     (re.compile(r"\s*\\?\$?\s*\d[\d,]*\s*"), _alike((r"^\s*\\?\$?\s*(\d+(?:\.\d+)?)\s*k\s*$", r"\1 thousand"))),
 )  # fmt: skip
 """Which expected answers the rules are for (all, where there is no pattern), and the rules."""
