@@ -51,8 +51,9 @@ def surroundings(kind: str, there: bool, path: Path) -> Iterator[None]:
                 patch.setenv("THE_KEY", "secret")
             case "card":
                 patch.setenv("PATH", str(path))
-                (path / "nvidia-smi").touch()
-                (path / "nvidia-smi").chmod(0o755 if there else 0o644)
+                listing = "echo 'GPU 0: NVIDIA H100 80GB HBM3'" if there else "echo 'No devices were found'; exit 6"
+                (path / "nvidia-smi").write_text(f"#!/bin/sh\n{listing}\n")
+                (path / "nvidia-smi").chmod(0o755)
         yield
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from agent0.infra.log.streams import Reactor
     from agent0.run.lifecycle import RunState
 
+CARD_S = 10.0  # a driver that does not answer by then is no driver
 EMBEDDER = ("sentence_transformers", "faiss")
 
 
@@ -59,9 +61,21 @@ def _check_actor(actor: ActorConfig) -> None:
     if provider.check:
         provider.check(actor)
     local = provider.folder is not None
-    if local and actor.device.startswith("cuda") and shutil.which("nvidia-smi") is None:
+    if local and actor.device.startswith("cuda") and not _has_card():
         fix = "Start `agent0 handlers run` on a machine that has one, or name another device."
         raise DependencyError("a graphics card", f"The run names the device {actor.device}.", fix)
+
+
+def _has_card() -> bool:
+    """Whether the driver lists a card. The tool alone says nothing: it stays where a driver was taken away."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return False
+    try:
+        listing = subprocess.run([tool, "-L"], capture_output=True, timeout=CARD_S, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return listing.returncode == 0 and listing.stdout.startswith(b"GPU ")
 
 
 def _check_embedder(run: RunConfig) -> None:
