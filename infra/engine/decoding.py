@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding, pad
+from torch.nn.functional import pad
 
 from agent0.infra.engine.memory_need import READ, ROOM
 from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
@@ -56,20 +56,38 @@ class Cache:
         rows, groups = len(self.lengths), self._shape.groups
         self._held = [tensor.view(2, rows, groups, *tensor.shape[2:])[:, places].flatten(1, 2) for tensor in self._held]
         self._hidden, self.lengths = self._hidden[places], self.lengths[places]
-        self.longest = int(self.lengths.max())
+        self.longest = int(self.lengths.max()) if len(places) else 0
+
+    def join(self, other: "Cache") -> "Cache":
+        """This, with the rows of ``other`` behind its own."""
+        room = max(self._room, other._room)
+        self._held = [
+            torch.cat([pad(tensor, (0, 0, 0, room - self._room)), pad(others, (0, 0, 0, room - other._room))], 1)
+            for tensor, others in zip(self._held, other._held, strict=True)
+        ]
+        self._room, self.lengths = room, torch.cat([self.lengths, other.lengths])
+        self.longest = max(self.longest, other.longest)
+        self._hide()
+        return self
 
     def _widen(self) -> None:
         more = self.longest + ROOM - self._room
         self._held = [pad(tensor, (0, 0, 0, more)) for tensor in self._held]
         self._room += more
+        self._hide()
+
+    def _hide(self) -> None:
+        """Nothing is seen of what lies beyond a row's tokens."""
         beyond = torch.arange(self._room, device=self.lengths.device) >= self.lengths[:, None]
         self._hidden = torch.zeros(beyond.shape, device=beyond.device).masked_fill_(beyond, -torch.inf)
 
 
-def write(weights: Weights, rows: Sequence[Row], stops: Collection[int]) -> None:
-    """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for."""
+def write(weights: Weights, rows: Sequence[Row], stops: Collection[int], slots: int = 0) -> None:
+    """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for; at most ``slots`` at
+    once, where that is not 0."""
+    device = str(weights.embed.device)
     for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
-        _write(weights, [row.written.prompt for row in part], Batch(part, stops, str(weights.embed.device)))
+        _write(weights, list(part), stops, device, slots or len(part))
 
 
 def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -83,18 +101,30 @@ def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     yield rows[start:]
 
 
-def _write(weights: Weights, prompts: Sequence[Sequence[int]], batch: Batch) -> None:
-    cache, states = read(weights, prompts)
+def _write(weights: Weights, rows: list[Row], stops: Collection[int], device: str, slots: int) -> None:
+    """Rows that end make room for those that wait."""
+    waiting = rows[slots:]
+    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]))
     while True:
-        chosen, alive = batch.take(states @ weights.head)
-        if not alive:
+        chosen, alive = batch.take(weights.head(states))
+        if not alive and not waiting:
             return
         if len(alive) < CROWDED * len(batch):
-            places = torch.tensor(alive, device=chosen.device)
+            places = torch.tensor(alive, dtype=torch.long, device=chosen.device)
             batch.keep(places)
             cache.keep(places)
             chosen = chosen[places]
-        states = step(weights, chosen, cache)
+        if alive:
+            states = step(weights, chosen, cache)
+        if waiting and len(alive) == len(batch) < slots:
+            fresh, waiting = waiting[: slots - len(alive)], waiting[slots - len(alive) :]
+            others, ends = read(weights, _prompts(fresh))
+            batch = Batch([*batch.rows, *fresh], stops, device)
+            cache, states = (cache.join(others), torch.cat([states, ends])) if alive else (others, ends)
+
+
+def _prompts(rows: Sequence[Row]) -> list[list[int]]:
+    return [row.written.prompt for row in rows]
 
 
 def read(weights: Weights, prompts: Sequence[Sequence[int]]) -> tuple[Cache, Tensor]:
@@ -122,7 +152,7 @@ def _read(weights: Weights, prompts: Sequence[Sequence[int]], longest: int) -> t
 def step(weights: Weights, ids: Tensor, cache: Cache) -> Tensor:
     """Go on by one token a row, ``ids`` [rows]: what the head reads then, [rows, hidden]."""
     shape = weights.shape
-    x, by = embedding(ids, weights.embed), turns(shape, cache.longest + 1, ids.device)[cache.lengths]
+    x, by = weights.embedded(ids), turns(shape, cache.longest + 1, ids.device)[cache.lengths]
     cache.grow()
     for number, layer in enumerate(weights.layers):
         x = gone_on(shape, layer, x, cache.attend(number, heads_of(shape, layer, x, by)))

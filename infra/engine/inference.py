@@ -19,7 +19,7 @@ from agent0.infra.engine.adapter import Adapter, unpack
 from agent0.infra.engine.chat_template import Chat, tokenizer_of
 from agent0.infra.engine.decoding import write
 from agent0.infra.engine.likelihood import Score, likelihoods
-from agent0.infra.engine.memory_need import precision_of
+from agent0.infra.engine.memory_need import trained_precision
 from agent0.infra.engine.qwen2_functional import Weights, logprobs, parts_of, shape_of, weights_of
 from agent0.infra.engine.requests import TurnRequest, Written
 from agent0.infra.engine.sampling import Batch, Row
@@ -45,7 +45,7 @@ def load(path: str, device: str, quantization: str, precision: str = "auto") -> 
     library: Any = transformers
     library.utils.logging.set_verbosity_error()
     library.utils.logging.disable_progress_bar()
-    dtype: Any = PRECISIONS[precision_of(device, precision)]
+    dtype: Any = PRECISIONS[trained_precision(device, precision)]
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     try:
         tokenizer = tokenizer_of(path)

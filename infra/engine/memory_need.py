@@ -4,22 +4,25 @@ import json
 import math
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent0.errors import ConfigError
 from agent0.infra.engine.adapter import lora_settings
 
 LARGEST = 1 << 27
 """Parameters of the largest model that is computed as a function: a copy of the weights is held for every adapter."""
+PLAIN = ("Qwen2ForCausalLM", "LlamaForCausalLM")
+"""Architectures whose matrices can be packed."""
 ROOM = 64
 """Tokens that decoding makes room for at a time."""
 READ = 1 << 11
 """Tokens of prompts that are read at once: what is computed of them should stay in a processor's cache."""
 LOGITS = 1 << 24
 """Logits (numbers) held at once where a model in training is large."""
-BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0}
+BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "int8": 1.0}
 NF4 = 0.516
 """Bytes a weight in 4 bits, its doubly quantised scales included (4.127 bits, arXiv 2305.14314, section 3)."""
 SPARE = 1.1
@@ -192,9 +195,43 @@ def precision_of(device: str, setting: str) -> str:
     return setting if setting != "auto" else "fp32" if device == "cpu" else "bf16"
 
 
+def trained_precision(device: str, setting: str) -> str:
+    """What weights are kept in while adapters for them are trained: whole numbers have no gradients."""
+    return precision_of(device, "auto" if setting == "int8" else setting)
+
+
 def as_function(shape: Shape, precision: str, quantized: bool) -> bool:
     """Whether a model of ``shape`` is computed as a function of its weights there."""
     return shape.plain and precision == "fp32" and not quantized
+
+
+def packed(folder: Path, device: str, quantization: str, precision: str) -> bool:
+    """Whether the model in ``folder`` generates with its matrices packed (``agent0.infra.engine.formats``): on a CPU,
+    where it has no more than what is computed there, and is too large to be a function or asked for in ``int8``.
+
+    Raises:
+        ConfigError: ``int8`` is asked for where it cannot be had.
+    """
+    config = json.loads((folder / "config.json").read_bytes())
+    can = device == "cpu" and not quantization and is_plain(config) and precision != "fp16"
+    if precision == "int8" and not can:
+        why = f"{config.get('architectures')} on {device}: that is for Qwen2 and Llama models on a CPU."
+        raise ConfigError("The model is not computed in int8.", why, "Leave run.student.precision at auto.")
+    return can and (precision == "int8" or shape_of(folder).weights > LARGEST)
+
+
+def is_plain(config: Mapping[str, Any]) -> bool:
+    """Whether ``config`` of a model names blocks of attention with turned positions and of gated products, norms before
+    each, and nothing beside."""
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    return (
+        config.get("architectures") in [[kind] for kind in PLAIN]
+        and config.get("hidden_act", "silu") == "silu"
+        and rope.get("rope_type", rope.get("type", "default")) == "default"
+        and not config.get("use_sliding_window")
+        and not config.get("mlp_bias")
+        and "quantization_config" not in config
+    )
 
 
 def _frozen(shape: Shape, size: float, quantized: bool) -> float:

@@ -4,9 +4,9 @@ Where matrices are small, calling them costs more than multiplying. So adapters 
 computed beside them, norms are folded into the matrices behind them, and padding is left out of all but attention.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 from torch.utils.checkpoint import checkpoint
 
+from agent0.infra.engine.formats.products import Adapted, Packing, Product, Single, beside
 from agent0.infra.engine.memory_need import LARGEST
 
 _INNER = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -22,6 +23,8 @@ _LENGTHS = 512
 
 Pairs = Mapping[str, tuple[Tensor, Tensor, float]]
 """LoRA's A, B and scale by the name of the weight they are for."""
+Order = Callable[[Tensor], Tensor]
+"""Of a matrix's outputs, which are its rows."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's matrices, [in, out]: those with the same input are one, and hold the norm before them."""
+    """One layer's matrices: those with the same input are one, and hold the norm before them."""
 
-    qkv: Tensor
-    bias: Tensor
-    out: Tensor
-    gate_up: Tensor
-    down: Tensor
+    qkv: Product
+    out: Product
+    gate_up: Product
+    down: Product
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,12 @@ class Weights:
     shape: Shape
     embed: Tensor
     layers: Sequence[Layer]
-    head: Tensor
+    head: Product
+
+    def embedded(self, ids: Tensor) -> Tensor:
+        """[N, hidden] for ``ids`` [N], at least in single precision."""
+        states = embedding(ids, self.embed)
+        return states.float() if states.dtype == torch.bfloat16 else states
 
 
 def shape_of(model: Any) -> Shape | None:
@@ -101,32 +108,78 @@ def parts_of(model: Any, adapter: str = "") -> tuple[dict[str, Tensor], Pairs] |
     return {name: parameter for name, parameter in named if ".lora_" not in name}, pairs
 
 
-def weights_of(shape: Shape, parameters: Mapping[str, Tensor], pairs: Pairs) -> Weights:
+def weights_of(shape: Shape, parameters: Mapping[str, Tensor], pairs: Pairs, packing: Packing = Single) -> Weights:
     """From ``parameters`` by the names of the Hugging Face format, with scale B A added where there are ``pairs``."""
 
-    def changed(name: str) -> Tensor:
-        if name not in pairs:
-            return parameters[name]
-        a, b, scale = pairs[name]
-        weight: Tensor = torch.addmm(parameters[name], b, a, alpha=scale)
-        return weight
+    def product(names: Sequence[str], norm: Tensor | None = None, order: Order = _as_they_are) -> Product:
+        rows = torch.cat([_merged(parameters, pairs, f"{name}.weight") for name in names])
+        biases = [parameters[f"{name}.bias"] for name in names if f"{name}.bias" in parameters]
+        if biases:
+            mixed = order(torch.cat([rows, torch.cat(biases)[:, None]], 1))
+            return packing(_behind(mixed[:, :-1], norm), mixed[:, -1])
+        return packing(_behind(order(rows), norm), None)
 
-    def layer(at: str) -> Layer:
-        q, k, v, out = (changed(f"{at}self_attn.{name}.weight") for name in _INNER[:4])
-        gate, up, down = (changed(f"{at}mlp.{name}.weight") for name in _INNER[4:])
-        bias = torch.cat([parameters[f"{at}self_attn.{name}.bias"] for name in _INNER[:3]])
-        mixed = _paired(shape, torch.cat([torch.cat([q, k, v]), bias[:, None]], 1))
-        return Layer(
-            _normed(mixed[:, :-1], parameters[f"{at}input_layernorm.weight"]),
-            mixed[:, -1],
-            out.T,
-            _normed(torch.cat([gate, up]), parameters[f"{at}post_attention_layernorm.weight"]),
-            down.T,
-        )
-
+    layers = [
+        Layer(*(product(*group) for group in _groups(shape, parameters, f"model.layers.{number}.")))
+        for number in range(shape.layers)
+    ]
     embed = parameters["model.embed_tokens.weight"]
     head = _normed(parameters.get("lm_head.weight", embed), parameters["model.norm.weight"])
-    return Weights(shape, embed, [layer(f"model.layers.{number}.") for number in range(shape.layers)], head)
+    return Weights(shape, embed, layers, packing(head, None))
+
+
+def adapted(weights: Weights, parameters: Mapping[str, Tensor], pairs: Pairs) -> Weights:
+    """``weights`` with products of ``pairs`` beside theirs, which are not copied. ``parameters`` are those that they
+    were made of."""
+
+    def product(base: Product, names: Sequence[str], norm: Tensor | None, order: Order) -> Product:
+        low = [pairs.get(f"{name}.weight") for name in names]
+        widths = [len(parameters[f"{name}.weight"]) for name in names]
+        both = beside([pair and (_behind(pair[0], norm), pair[1].T * pair[2]) for pair in low], widths)
+        return base if both is None else Adapted(base, both[0], order(both[1].T).T.contiguous())
+
+    layers = [
+        Layer(
+            *map(
+                product,
+                vars(layer).values(),
+                *zip(*_groups(weights.shape, parameters, f"model.layers.{number}."), strict=True),
+            )
+        )
+        for number, layer in enumerate(weights.layers)
+    ]
+    return replace(weights, layers=layers)
+
+
+def _groups(shape: Shape, parameters: Mapping[str, Tensor], at: str) -> list[tuple[list[str], Tensor | None, Order]]:
+    """The matrices of the layer ``at``, those with one input together: their names, the norm before them, and the order
+    of their outputs."""
+    q, k, v, out = (f"{at}self_attn.{name}" for name in _INNER[:4])
+    gate, up, down = (f"{at}mlp.{name}" for name in _INNER[4:])
+    first, second = (parameters[f"{at}{name}.weight"] for name in ("input_layernorm", "post_attention_layernorm"))
+    return [
+        ([q, k, v], first, partial(_paired, shape)),
+        ([out], None, _as_they_are),
+        ([gate, up], second, _as_they_are),
+        ([down], None, _as_they_are),
+    ]
+
+
+def _as_they_are(rows: Tensor) -> Tensor:
+    return rows
+
+
+def _merged(parameters: Mapping[str, Tensor], pairs: Pairs, name: str) -> Tensor:
+    if name not in pairs:
+        return parameters[name]
+    a, b, scale = pairs[name]
+    weight: Tensor = torch.addmm(parameters[name], b, a, alpha=scale)
+    return weight
+
+
+def _behind(matrix: Tensor, norm: Tensor | None) -> Tensor:
+    """``matrix`` [out, in] as [in, out], which holds the ``norm`` of its input."""
+    return matrix.T if norm is None else _normed(matrix, norm)
 
 
 def _normed(matrix: Tensor, norm: Tensor) -> Tensor:
@@ -210,16 +263,16 @@ def normed(x: Tensor, eps: float) -> Tensor:
 def heads_of(shape: Shape, layer: Layer, x: Tensor, by: Tensor) -> Tensor:
     """Queries, keys and values of ``x`` [N, hidden], the first two turned ``by`` [N, 1, width / 2]:
     [N, heads + 2 groups, width]."""
-    projected = torch.addmm(layer.bias, normed(x, shape.eps), layer.qkv).view(len(x), -1, shape.width // 2, 2)
+    projected = layer.qkv(normed(x, shape.eps)).view(len(x), -1, shape.width // 2, 2)
     torch.view_as_complex(projected)[:, : shape.heads + shape.groups].mul_(by)
     return projected.flatten(2)
 
 
 def gone_on(shape: Shape, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
     """``x`` [N, hidden] after a layer whose heads found ``attended`` [N, heads x width]."""
-    x = torch.addmm(x, attended, layer.out)
-    gate, up = (normed(x, shape.eps) @ layer.gate_up).chunk(2, -1)
-    return torch.addmm(x, silu(gate) * up, layer.down)
+    x = layer.out(attended, x)
+    gate, up = layer.gate_up(normed(x, shape.eps)).chunk(2, -1)
+    return layer.down(silu(gate) * up, x)
 
 
 def hidden(
@@ -243,7 +296,7 @@ def hidden(
         attended = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shape.heads > shape.groups)
         return gone_on(shape, layer, x, text.gather(attended.transpose(1, 2)).flatten(1))
 
-    x, by = embedding(text.ids, weights.embed), _turned_text(shape, text, stretch)
+    x, by = weights.embedded(text.ids), _turned_text(shape, text, stretch)
     for layer in weights.layers:
         x = checkpoint(through, x, layer, use_reentrant=False) if twice else through(x, layer)
     return normed(x, shape.eps)
@@ -251,7 +304,7 @@ def hidden(
 
 def logits(weights: Weights, ids: Tensor, attention: Tensor) -> Tensor:
     """[rows, T, vocabulary] for ``ids`` [rows, T]; zeros at padding."""
-    scores = hidden(weights, packed(ids, attention)) @ weights.head
+    scores = weights.head(hidden(weights, packed(ids, attention)))
     wide = scores.new_zeros(attention.numel(), scores.shape[-1])
     return wide.index_copy(0, attention.flatten().nonzero()[:, 0], scores).view(*attention.shape, -1)
 
@@ -287,7 +340,7 @@ def chances(
     states = hidden(weights, packed(ids, attention), twice=twice, stretch=stretch)
     chosen = mask.bool() & attention.bool() & (attention.cumsum(-1) > 1)
     before = (attention.flatten().cumsum(0) - 2)[chosen.flatten()]
-    logits = states[before] @ weights.head / heat
+    logits = weights.head(states[before]) / heat
     each = torch.log_softmax(logits, dim=-1).gather(-1, ids[chosen][:, None])[:, 0]
     spread = [each] if among is None else [each, _entropy(logits[:, among])]
     wide = [states.new_zeros(attention.shape).masked_scatter(chosen, column) for column in spread]

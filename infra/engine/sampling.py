@@ -47,7 +47,7 @@ class Batch:
         self._stops, self._step = stops, 0
         draws = np.zeros((max(row.left for row in rows), len(rows)), np.float32)
         for index, row in enumerate(rows):
-            draws[: row.left, index] = row.draws
+            draws[: row.left, index] = row.draws[len(row.draws) - row.left :]
         heat = [row.sampling.temperature for row in rows]
         self._draws, self._heat = torch.from_numpy(draws).to(device), torch.tensor(heat, device=device)
         self._cut = torch.tensor([row.sampling.top_p for row in rows], device=device)
@@ -58,6 +58,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Those that are still written."""
+        return [row for row in self._rows if row is not None]
 
     def take(self, logits: Tensor) -> tuple[Tensor, list[int]]:
         """(next tokens [rows], places of the rows that go on), from ``logits`` [rows, vocabulary]."""

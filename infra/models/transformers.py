@@ -10,6 +10,7 @@ from agent0.errors import DependencyError, OperationError
 from agent0.events.values import Artifact, Turn, Usage
 from agent0.infra.engine.adapter import check_base
 from agent0.infra.engine.batching import Batcher
+from agent0.infra.engine.memory_need import packed
 from agent0.infra.engine.requests import TurnRequest, Written
 from agent0.infra.engine.worker_process import Worker
 from agent0.infra.weights.safetensors_io import digest
@@ -17,6 +18,8 @@ from agent0.ports.models import GenerateRequest, Generation, Likely, Model
 from agent0.ports.storage import Artifacts
 
 REQUIRED = ("config.json", "tokenizer.json", "tokenizer_config.json")
+ENGINE = "agent0.infra.engine.inference:Engine"
+PACKED = "agent0.infra.engine.formats.packed_engine:PackedEngine"
 LARGE = 1 << 28
 """Bytes of weights from which a second copy of them counts: who does not need them gives them back."""
 
@@ -43,10 +46,12 @@ class Transformers(Model):
     ) -> None:
         check_folder(path)
         self.name, self._path, self._artifacts, self._device = name, path, artifacts, device
-        options: dict[str, Any] = {"path": str(path), "threads": threads, "device": device}
-        options |= {"quantization": quantization, "precision": precision, "template": dict(template or {})}
-        without = unused(path, quantization)
-        self._worker = Worker("agent0.infra.engine.inference:Engine", options, threads=threads, without=without)
+        options: dict[str, Any] = {"path": str(path), "threads": threads, "precision": precision}
+        options["template"] = dict(template or {})
+        target = PACKED
+        if not packed(path, device, quantization, precision):
+            target, options = ENGINE, options | {"device": device, "quantization": quantization}
+        self._worker = Worker(target, options, threads=threads, without=unused(path, quantization))
         self._batcher: Batcher[GenerateRequest, Generation] = Batcher(self._run, max_batch=max_batch)
 
     @property

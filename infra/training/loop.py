@@ -12,7 +12,7 @@ from agent0.errors import OperationError
 from agent0.infra.engine.adapter import WHOLE, Adapter, lora_settings, pack, unpack
 from agent0.infra.engine.chat_template import Chat
 from agent0.infra.engine.inference import load
-from agent0.infra.engine.memory_need import precision_of
+from agent0.infra.engine.memory_need import trained_precision
 from agent0.infra.engine.qwen2_functional import shape_of
 from agent0.infra.training import course_replay
 from agent0.infra.training.batches import check_words
@@ -42,7 +42,7 @@ class Training:
     def __init__(
         self, path: str, threads: int = 1, device: str = "cpu", quantization: str = "", precision: str = "auto"
     ) -> None:
-        self._path, self._quantization, self._precision = path, quantization, precision_of(device, precision)
+        self._path, self._quantization, self._precision = path, quantization, trained_precision(device, precision)
         self._team = Team(device, self._precision)
         self._loaded: tuple[Any, Any] | None = None
         self._recomputing = False

@@ -17,6 +17,7 @@ from agent0.infra.engine.memory_need import (
     need_to_generate,
     precision_of,
     shape_of,
+    trained_precision,
 )
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 from agent0.settings.training import RecipeConfig
@@ -110,7 +111,7 @@ def generating(shape: Shape, actor: ActorConfig, rows: int) -> MemoryNeed:
 
 def training(shape: Shape, actor: ActorConfig, recipe: RecipeConfig) -> MemoryNeed:
     """Estimate the memory of a step of ``recipe`` on longest conversations of ``actor``; at least one at a time."""
-    precision, quantized = precision_of(actor.device, actor.precision), bool(actor.quantization)
+    precision, quantized = trained_precision(actor.device, actor.precision), bool(actor.quantization)
     tokens, written = longest(actor, shape.context)
     setting = recipe.gradient_checkpointing
     return need(

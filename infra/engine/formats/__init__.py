@@ -1,0 +1,1 @@
+"""The formats of numbers in which a processor computes a model's matrices."""

@@ -1,0 +1,156 @@
+"""A model with packed matrices writes what it writes in single precision, but for rounding, whoever is beside it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from agent0.errors import ConfigError, OperationError
+from agent0.infra.engine import decoding
+from agent0.infra.engine.adapter import Adapter, lora_settings, pack
+from agent0.infra.engine.formats import products
+from agent0.infra.engine.formats.packed_engine import PackedEngine
+from agent0.infra.engine.formats.products import FORMATS, quickest
+from agent0.infra.engine.inference import Engine
+from agent0.infra.engine.memory_need import packed, trained_precision
+from agent0.infra.engine.requests import TurnRequest, Written
+from agent0.infra.models.tiny import BASE
+from agent0.infra.models.transformers import ENGINE, PACKED, Transformers
+from agent0.ports.models import Sampling
+from tests.adapters import adapter, tensors
+from tests.engine.asking import user
+from tests.engine.models import llama, saved
+from tests.memory import MemoryArtifacts
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")  # peft 0.21's own
+TRAINED = "trained"
+TEXTS = ("What is 12+34?", "What is 12+34?", "Sort [3, 1, 2].", "Reverse 'abcdef' and say it twice, please.", "Hi")
+NATS = {"bf16": 0.1, "int8": 0.2}
+"""What the log-probability of a token may differ by on average; the base's own entropy is several nats."""
+
+
+def requests(**sampling: Any) -> list[TurnRequest]:
+    return [
+        TurnRequest((user(text),), Sampling(**{"max_tokens": 12 + 9 * n, "seed": n} | sampling))
+        for n, text in enumerate(TEXTS)
+    ]
+
+
+def same(answers: list[Written], others: list[Written]) -> None:
+    for answer, other in zip(answers, others, strict=True):
+        assert (answer.prompt, answer.ids, answer.finish) == (other.prompt, other.ids, other.finish)
+        assert answer.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def through_transformers() -> Engine:
+    engine = Engine(str(BASE), through=True)
+    engine.load_adapter(TRAINED, adapter(BASE))
+    return engine
+
+
+@pytest.mark.parametrize("name", ["", TRAINED])
+def test_in_single_precision_every_token_is_that_of_transformers(through_transformers: Engine, name: str) -> None:
+    engine = PackedEngine(str(BASE), precision="fp32")
+    engine.load_adapter(TRAINED, adapter(BASE))
+    for sampling in ({"temperature": 0.0}, {"temperature": 1.0}):
+        same(engine.generate(requests(**sampling), name), through_transformers.generate(requests(**sampling), name))
+
+
+def test_a_llama_without_biases_is_that_of_transformers(tmp_path: Path, through_transformers: Engine) -> None:
+    tokenizer = through_transformers._chat._tokenizer
+    folder = saved(tmp_path, tokenizer, hidden_size=32, intermediate_size=48)
+    torch.manual_seed(1)
+    model = llama(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, initializer_range=0.2, rope_parameters={"rope_type": "default", "rope_theta": 5e4},
+        max_position_embeddings=400,
+    )  # fmt: skip
+    model.save_pretrained(folder)
+    same(
+        PackedEngine(str(folder), precision="fp32").generate(requests()),
+        Engine(str(folder), through=True).generate(requests()),
+    )
+
+
+@pytest.mark.parametrize("name", ["", TRAINED])
+@pytest.mark.parametrize("precision", list(NATS))
+def test_packed_matrices_give_nearly_the_same_chances(precision: str, name: str) -> None:
+    exact, engine = PackedEngine(str(BASE), precision="fp32"), PackedEngine(str(BASE), precision=precision)
+    for each in (exact, engine):
+        each.load_adapter(TRAINED, adapter(BASE, size=0.02))
+    texts = ["The answer is 46.", "I cannot say.", "[1, 2, 3]"]
+    chances, others = (each.likelihood((user("What is 12+34?"),), texts, name) for each in (exact, engine))
+    differences = [abs(a.logprob - b.logprob) / a.tokens for a, b in zip(chances, others, strict=True)]
+    assert 0 < max(differences) < NATS[precision]
+    assert sorted(texts, key=lambda text: -chances[texts.index(text)].logprob) == sorted(
+        texts, key=lambda text: -others[texts.index(text)].logprob
+    )
+
+
+def test_who_waits_for_a_place_gets_what_it_would_have_got_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of all lengths, few places, every end makes room; also where all end at once."""
+    engine = PackedEngine(str(BASE), precision="fp32")
+    batch = [request for n in range(4) for request in requests(temperature=1.0, seed=n)]
+    together = engine.generate(batch)
+    for places in (1, 3, 7):
+        monkeypatch.setattr(engine, "slots", places)
+        same(engine.generate(batch), together)
+
+
+def test_a_cache_is_joined_behind_another() -> None:
+    engine = PackedEngine(str(BASE), precision="fp32")
+    weights, prompts = engine._base, [[5, 9, 11], [7] * 9, [3, 4]]
+    with torch.inference_mode():
+        whole, ends = decoding.read(weights, prompts)
+        first, second = decoding.read(weights, prompts[:1]), decoding.read(weights, prompts[1:])
+        joined, places = first[0].join(second[0]), torch.tensor([1, 2, 3])
+        assert torch.allclose(torch.cat([first[1], second[1]]), ends, atol=1e-5)
+        assert torch.allclose(decoding.step(weights, places, joined), decoding.step(weights, places, whole), atol=1e-5)
+
+
+def test_what_is_no_pair_is_refused() -> None:
+    engine = PackedEngine(str(BASE), precision="int8")
+    pairs = tensors(BASE)
+    name = next(iter(pairs))
+    settings = lora_settings(8, 16)
+    bad = {
+        "It holds more than pairs": {**pairs, "base_model.model.model.norm.weight": torch.ones(3)},
+        "size": {**pairs, name: pairs[name][:, :-1]},
+    }
+    for weights in bad.values():
+        with pytest.raises(OperationError, match="does not fit this model"):
+            engine.load_adapter("bad", pack(Adapter(settings, weights, {})))
+    assert not engine.has_adapter("bad")
+
+
+def test_only_what_is_computed_there_is_packed(tmp_path: Path) -> None:
+    assert packed(BASE, "cpu", "", "int8")
+    assert not packed(BASE, "cpu", "", "auto"), "a small model is a function of its weights"
+    config = json.loads((BASE / "config.json").read_bytes())
+    for odd in ({"hidden_act": "gelu"}, {"use_sliding_window": True}, {"architectures": ["GPT2LMHeadModel"]}):
+        (tmp_path / "config.json").write_text(json.dumps(config | odd))
+        with pytest.raises(ConfigError, match=r"not computed in int8.*precision at auto"):
+            packed(tmp_path, "cpu", "", "int8")
+    with pytest.raises(ConfigError, match="on cuda"):
+        packed(BASE, "cuda", "", "int8")
+    assert trained_precision("cpu", "int8") == "fp32"
+
+
+async def test_the_provider_computes_in_the_format_that_is_asked_for(tmp_path: Path) -> None:
+    targets = {}
+    for precision in ("auto", "int8"):
+        model = Transformers(BASE, MemoryArtifacts(), name="base", precision=precision)
+        targets[precision] = model._worker._target
+        await model.close()
+    assert targets == {"auto": ENGINE, "int8": PACKED}
+
+
+def test_the_quickest_format_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, packing in FORMATS.items():
+        seconds = dict.fromkeys(FORMATS, 2.0) | {name: 1.0}
+        kinds = {type(packing_(torch.ones(2, 2), None)): seconds[other] for other, packing_ in FORMATS.items()}
+        monkeypatch.setattr(products, "_shortest", lambda product, *_, kinds=kinds: kinds[type(product)])
+        assert quickest(8, 8, 2) == name, packing
