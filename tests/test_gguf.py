@@ -235,7 +235,7 @@ CONFIGURATION = json.loads((BASE / "config.json").read_text())
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"architectures": ["Qwen3ForCausalLM"]}, "Qwen3ForCausalLM"),
+        ({"architectures": ["Gemma3ForCausalLM"]}, "Gemma3ForCausalLM"),
         ({"architectures": ["LlamaForCausalLM"], "attention_bias": True}, "biases"),
         ({"head_dim": 64}, "heads of 64"),
         ({"use_sliding_window": True}, "sliding"),

@@ -56,7 +56,7 @@ class TestOwnedLlamaCpp(ModelConformance):
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 async def test_a_gguf_file_is_served_as_it_is(tmp_path: Path) -> None:
-    """Its own chat template and tokenizer are used; nothing is exported, and it takes no adapter."""
+    """Of a kind that cannot be dequantised: its own chat template and tokenizer are used, and it takes no adapter."""
     artifacts, file = MemoryArtifacts(), tmp_path / "model.gguf"
     write_base(BASE, file)
     actor = StudentConfig(provider="llamacpp", model=str(file), num_ctx=1024, parallel=2)
@@ -87,6 +87,6 @@ def test_a_gguf_file_that_is_missing_or_none_is_refused_before_a_run(
         file.write_bytes(content)
     actor = StudentConfig(provider="llamacpp", model=str(file))
     provider = provider_of(actor)
-    assert provider.check and "GGUF file is served as it is" in provider.untrainable(actor)
+    assert provider.check and "can be served, not trained" in provider.untrainable(actor)
     with pytest.raises(DependencyError, match=why):
         provider.check(actor)

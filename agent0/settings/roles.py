@@ -27,8 +27,8 @@ class ActorConfig(Frozen):
     )
     model: str = Field(
         "",
-        description="model name (ollama, openai, anthropic), folder (transformers, llamacpp) or GGUF file (llamacpp, "
-        "not trained); empty: the provider's default",
+        description="model name (ollama, openai, anthropic), folder (transformers, llamacpp) or GGUF file (llamacpp); "
+        "empty: the provider's default",
     )
     base_url: str = Field(
         "",

@@ -1,5 +1,6 @@
 """A model served over HTTP by a llama.cpp process that a run starts, owns and ends: that of a folder, exported in
-float32 so that it can be trained, or that of a GGUF file as it is, whose chat template and tokenizer the server uses.
+float32, or that of a GGUF file as it is. Adapters of a file are trained on its weights as they are dequantised; of a
+kind of file that cannot be, the server uses its own tokenizer and chat template, and it takes no adapter.
 
 llama.cpp loads adapters only when it starts. So a request for one that the process does not have waits until the calls
 under way are done, and then a new process is started with it. The exported files are kept by digest.
@@ -21,6 +22,7 @@ from agent0.infra.engine.adapter import check_base
 from agent0.infra.engine.llama_process import LlamaOptions, LlamaProcess, start
 from agent0.infra.models.openai.provider import OpenAIServer
 from agent0.infra.models.transformers import check_folder
+from agent0.infra.weights.dequantise import dequantised, text_folder, unusable
 from agent0.infra.weights.gguf import write_adapter, write_base
 from agent0.infra.weights.gguf_header import is_gguf
 from agent0.infra.weights.merge import read_lora
@@ -69,9 +71,8 @@ class LlamaCpp:
             TransientError: it ended in the middle of the call; the next call starts another.
             OperationError: it cannot do what is asked, or the adapter is no LoRA of these weights.
         """
-        if request.adapter and self._is_file:
-            why = "Adapters belong to the weights of a folder, which a GGUF file rounds."
-            raise RefusedError(f"{self.name} takes no adapter.", why, "Set run.<role>.model to that folder.")
+        if request.adapter and self._is_file and (why := await asyncio.to_thread(unusable, self._path)):
+            raise RefusedError(f"{self.name} takes no adapter.", why, "Set run.<role>.model to a folder of weights.")
         async with self._served(request.adapter) as (server, process):
             try:
                 return replace(await server.generate(request), model=self.name)
@@ -128,7 +129,7 @@ class LlamaCpp:
         url, silent_s = f"{self._process.url}/v1", self._actor.timeout_s
         # an end would be seen; it is silent while it reads the long prompt of another call
         overrides = {"base_url": url, "silent_s": silent_s, "model": "", "key_env": ""}
-        overrides["tokenizer"] = "" if self._is_file else str(self._path)
+        overrides["tokenizer"] = await asyncio.to_thread(self._tokenizer)
         self._server = OpenAIServer(self._actor.model_copy(update=overrides), self._artifacts, key)
         self._adapters = adapters
 
@@ -159,13 +160,19 @@ class LlamaCpp:
                 write_base(self._path, path)
         return out
 
+    def _tokenizer(self) -> str:
+        """The folder of tokenizer and chat template; empty where the server's own are used."""
+        if not self._is_file:
+            return str(self._path)
+        return "" if unusable(self._path) else str(text_folder(self._path))
+
     def _exported(self, adapter: Artifact, folder: Path) -> Path:
         out = folder / f"{adapter.sha256}.gguf"
         if not out.is_file():
-            data = self._artifacts.get(adapter)
-            check_base(data, digest(self._path))
+            data, base = self._artifacts.get(adapter), dequantised(self._path) if self._is_file else self._path
+            check_base(data, digest(base))
             with _whole(out) as path:
-                write_adapter(read_lora(data), self._path, path)
+                write_adapter(read_lora(data), base, path)
         return out
 
 

@@ -1,4 +1,4 @@
-"""Models and adapters of the Qwen2 and Llama families as GGUF files, the form that llama.cpp and Ollama serve.
+"""Models and adapters of the Qwen2, Qwen3 and Llama families as GGUF files, the form that llama.cpp and Ollama serve.
 
 Everything is float32, so that what is served is what was trained. A matrix keeps its shape, because GGUF names its
 columns first. transformers turns the halves of a head against each other; for Qwen2 llama.cpp does so, too, for Llama
@@ -17,10 +17,12 @@ from agent0.infra.weights.safetensors_io import Array, Weights, names
 if TYPE_CHECKING:
     from gguf import GGUFWriter, TensorNameMap
 
-FAMILIES = {"Qwen2ForCausalLM": "qwen2", "LlamaForCausalLM": "llama"}
+FAMILIES = {"Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM": "qwen3", "LlamaForCausalLM": "llama"}
 """A configuration's name of an architecture -> llama.cpp's."""
 NEIGHBOURS = "llama"
 """The one whose heads turn neighbours."""
+QWEN3 = "qwen3"
+"""The one whose heads may be wider than their share of a layer."""
 QWEN2_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -70,7 +72,8 @@ def write_adapter(lora: Lora | Whole, folder: Path, out: Path) -> None:
     if isinstance(lora, Whole):
         raise not_separable()
     config = _json(folder / "config.json")
-    check_config(config)
+    if not architecture(config):
+        check_config(config)
     check_fit(lora, Weights.of_folder(folder))
     writer = _writer(out, config)
     writer.add_type("adapter")
@@ -114,7 +117,7 @@ def check_config(config: Mapping[str, Any]) -> None:
     odd = {
         "architecture": not architecture(config) and (config.get("architectures") or ["unknown"])[0],
         "biases": architecture(config) == NEIGHBOURS and bool(config.get("attention_bias") or config.get("mlp_bias")),
-        "heads": (config.get("head_dim") or _head(config)) != _head(config) and f"of {config['head_dim']}",
+        "heads": architecture(config) != QWEN3 and _width(config) != _head(config) and f"of {_width(config)}",
         "sliding window": bool(config.get("use_sliding_window")),
         "activation": config.get("hidden_act", "silu") != "silu" and config.get("hidden_act"),
         "rope": rope.get("rope_type", rope.get("type", "default")) != "default" and rope.get("rope_type", "scaled"),
@@ -133,8 +136,9 @@ def check_folder(folder: Path) -> None:
 
 def model_metadata(config: Mapping[str, Any]) -> dict[str, int | float]:
     """Convert a model's ``config`` to llama.cpp's metadata: key without the architecture -> value."""
-    heads = int(config["num_attention_heads"])
-    return {
+    heads, width = int(config["num_attention_heads"]), _width(config)
+    wide = {"attention.key_length": width, "attention.value_length": width} if width != _head(config) else {}
+    return wide | {
         "context_length": int(config["max_position_embeddings"]),
         "embedding_length": int(config["hidden_size"]),
         "block_count": int(config["num_hidden_layers"]),
@@ -144,6 +148,10 @@ def model_metadata(config: Mapping[str, Any]) -> dict[str, int | float]:
         "attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
         "rope.freq_base": float(_rope(config).get("rope_theta", config.get("rope_theta", 10000.0))),
     }
+
+
+def _width(config: Mapping[str, Any]) -> int:
+    return int(config.get("head_dim") or _head(config))
 
 
 def _head(config: Mapping[str, Any]) -> int:
@@ -242,7 +250,7 @@ def _writer(out: Path, config: Mapping[str, Any]) -> "GGUFWriter":
 def _names(config: Mapping[str, Any]) -> "TensorNameMap":
     from gguf import MODEL_ARCH, get_tensor_name_map
 
-    kind = MODEL_ARCH.LLAMA if architecture(config) == "llama" else MODEL_ARCH.QWEN2
+    kind = MODEL_ARCH[architecture(config).upper()]
     return get_tensor_name_map(kind, int(config["num_hidden_layers"]))
 
 

@@ -11,6 +11,14 @@ from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.routing.server_checks import check_anthropic, check_openai
 from agent0.assembly.routing.server_probes import probe_ollama, probe_openai, shared_folder
+from agent0.assembly.runtime.model_folders import (
+    require_file,
+    require_folder,
+    served_here,
+    trainable_weights,
+    trained_here,
+    why_untrainable,
+)
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
@@ -38,7 +46,8 @@ class Provider:
     be trained on; empty where they can. ``whole``: adapters that hold all weights (rank 0) can be served. ``bias``:
     logits of single tokens can be changed (``Sampling.bias``). ``draws``: its teacher needs to be told a level.
     ``sized``: its context is that of ``num_ctx``. ``unswitched``: why an actor cannot think, or have its template
-    rendered, as it is set; empty where it can.
+    rendered, as it is set; empty where it can. ``prepare``: makes what a training of an actor needs and what takes
+    longer than a look; again it takes no time.
     """
 
     name: str
@@ -55,6 +64,7 @@ class Provider:
     draws: bool = False
     sized: bool = False
     unswitched: Callable[[ActorConfig], str] = limits.none
+    prepare: Callable[[ActorConfig], object] | None = None
 
 
 _providers = Registry[str, Provider]("providers")
@@ -136,25 +146,6 @@ def _check_transformers(actor: ActorConfig) -> None:
     _check_packages(actor)
 
 
-def require_folder(folder: Path) -> None:
-    """Raises DependencyError where ``folder``, of a saved model, is not there, with the command that downloads one."""
-    if folder.is_dir():
-        return
-    owner = "Qwen" if folder.name.startswith("Qwen") else "OWNER"
-    fix = f"hf download {owner}/{folder.name} --local-dir {folder}. Or: Name a folder that a model was saved to."
-    raise DependencyError(f"The model {folder.name}", f"There is no folder {folder.absolute()}.", fix)
-
-
-def require_file(file: Path) -> None:
-    """Raises DependencyError where the GGUF ``file`` is not there, or is none."""
-    fix = f"hf download OWNER/REPOSITORY {file.name} --local-dir {file.parent}. Or: Name a file that is there."
-    if not file.is_file():
-        raise DependencyError(f"The model {file.name}", f"There is no file {file.absolute()}.", fix)
-    with file.open("rb") as content:
-        if content.read(4) != b"GGUF":
-            raise DependencyError(f"The model {file.name}", "Its first bytes are not those of a GGUF file.", fix)
-
-
 def _check_scripted(actor: ActorConfig) -> None:
     from agent0.infra.models.scripted import latency
 
@@ -178,7 +169,7 @@ def _check_llamacpp(actor: ActorConfig) -> None:
         return require_file(_saved(actor))
     if actor.model not in PACKAGED:
         _check_transformers(actor)
-    check_folder(_served_here(actor))
+    check_folder(served_here(actor))
     _check_packages(actor)
 
 
@@ -283,36 +274,16 @@ def _served(actor: ActorConfig) -> Path:
     return Path(actor.tokenizer).expanduser()
 
 
-def _served_here(actor: ActorConfig) -> Path:
-    from agent0.infra.models.tiny import PACKAGED
-
-    return PACKAGED.get(actor.model) or _saved(actor)
-
-
-def _trained_here(actor: ActorConfig) -> Path:
-    """The folder of weights of provider llamacpp; ``Path()`` where a GGUF file is served as it is."""
-    from agent0.infra.weights.gguf_header import is_gguf
-
-    folder = _served_here(actor)
-    return Path() if is_gguf(folder) else folder
-
-
-def _untrained_file(actor: ActorConfig) -> str:
-    if _trained_here(actor) == Path():
-        return "A GGUF file is served as it is: only a folder of weights is trained."
-    return limits.sampled_otherwise(actor)
-
-
 def _llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     _check_llamacpp(actor)
     from agent0.infra.models.llama_cpp import LlamaCpp
 
     cache = settings.home / "cache" / "gguf"
-    return LlamaCpp(_served_here(actor), artifacts, actor, cache=cache, threads=settings.models.threads)
+    return LlamaCpp(served_here(actor), artifacts, actor, cache=cache, threads=settings.models.threads)
 
 
 def _train_llamacpp(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    return _train_lora(actor.model_copy(update={"model": str(_served_here(actor))}), settings, artifacts)
+    return _train_lora(actor.model_copy(update={"model": str(trainable_weights(actor))}), settings, artifacts)
 
 
 provider(Provider("tiny", _tiny, _train_tiny, check=_check_tiny, folder=_packaged, bias=True))
@@ -359,11 +330,12 @@ provider(
         _llamacpp,
         _train_llamacpp,
         check=_check_llamacpp,
-        folder=_trained_here,
-        untrainable=_untrained_file,
+        folder=trained_here,
+        untrainable=why_untrainable,
         whole=False,
         sized=True,
         unswitched=limits.all_of_them,
+        prepare=trainable_weights,
     )
 )
 provider(Provider("scripted", _scripted, _train_scripted, check=_check_scripted, draws=True))

@@ -1,5 +1,6 @@
 """Part of the rim: whether the models of a run are there: packages, keys, folders, chat templates, servers."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -7,7 +8,8 @@ from pathlib import Path
 
 from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import actors_of
-from agent0.assembly.runtime.providers import provider_of, require_folder
+from agent0.assembly.runtime.model_folders import require_folder
+from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.template_check import calls_of_model
 from agent0.errors import Agent0Error, RequirementsError
@@ -28,7 +30,7 @@ async def models(settings: Settings) -> list[Check]:
     for role, actor in actors_of(settings).items():
         checks += [
             replace(check, name=f"{role} model", fix=check.fix.replace("<role>", role))
-            for check in await _model(actor, settings)
+            for check in await _model(actor, settings, trained=settings.run.training.learning(role) is not None)
         ]
     return checks + await _shared_bases(settings)
 
@@ -58,12 +60,15 @@ def _reloading(roles: Mapping[str, tuple[str, int]]) -> Check:
     return Check("ollama memory", "warn", why, fix)
 
 
-async def _model(actor: ActorConfig, settings: Settings) -> list[Check]:
-    """All that is wrong with it at once: packages and key, its folder with the chat template, and its server."""
+async def _model(actor: ActorConfig, settings: Settings, *, trained: bool) -> list[Check]:
+    """All that is wrong with it at once: packages and key, its folder with the chat template, and its server. Of one
+    that is ``trained``, what that needs is made."""
     provider, folder = provider_of(actor), weights_of(actor)
     looks = [partial(provider.check, actor)] if provider.check else []
     looks += [partial(_templated, folder), partial(_loadable, folder)] if folder else []
     failures = dict.fromkeys(check for look in looks if (check := _failed(look)))
+    if trained and provider.prepare and not failures and not provider.untrainable(actor):
+        failures |= dict.fromkeys(filter(None, [await asyncio.to_thread(_failed, partial(provider.prepare, actor))]))
     report = f"provider {provider.name} {actor.model}".strip()
     try:
         report = await provider.probe(actor, settings) if provider.probe else report

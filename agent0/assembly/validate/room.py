@@ -19,6 +19,7 @@ from agent0.infra.engine.memory_need import (
     shape_of,
     trained_precision,
 )
+from agent0.infra.weights.gguf_header import is_gguf
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 from agent0.settings.training import RecipeConfig
 
@@ -158,7 +159,10 @@ def disk_need(settings: Settings) -> int:
     adapters = [_adapter(model) for model in models if model.recipe]
     written = attempts * (ATTEMPT + TOKEN * longest(run.student)[0])
     kept = run.iterations * sum(adapters) + 3 * max(adapters, default=0)
-    served = {model.folder: model.stored for model in models if model.actor.provider == "llamacpp"}
+    exported = [
+        model for model in models if model.actor.provider == "llamacpp" and not is_gguf(Path(model.actor.model))
+    ]
+    served = {model.folder: model.stored for model in exported}
     return BASE_DISK + written + kept + sum(served.values())
 
 

@@ -1,0 +1,58 @@
+"""Part of the rim: the folders and files of models on this machine, and what provider llamacpp trains of them."""
+
+from pathlib import Path
+
+from agent0.assembly.routing import actor_limits as limits
+from agent0.errors import DependencyError
+from agent0.infra.models.tiny import PACKAGED
+from agent0.infra.weights.dequantise import dequantised, folder_of, has_weights, unusable
+from agent0.infra.weights.gguf_header import is_gguf
+from agent0.settings import ActorConfig
+
+
+def require_folder(folder: Path) -> None:
+    """Raises DependencyError where ``folder``, of a saved model, is not there, with the command that downloads one."""
+    if folder.is_dir():
+        return
+    owner = "Qwen" if folder.name.startswith("Qwen") else "OWNER"
+    fix = f"hf download {owner}/{folder.name} --local-dir {folder}. Or: Name a folder that a model was saved to."
+    raise DependencyError(f"The model {folder.name}", f"There is no folder {folder.absolute()}.", fix)
+
+
+def require_file(file: Path) -> None:
+    """Raises DependencyError where the GGUF ``file`` is not there, or is none."""
+    fix = f"hf download OWNER/REPOSITORY {file.name} --local-dir {file.parent}. Or: Name a file that is there."
+    if not file.is_file():
+        raise DependencyError(f"The model {file.name}", f"There is no file {file.absolute()}.", fix)
+    with file.open("rb") as content:
+        if content.read(4) != b"GGUF":
+            raise DependencyError(f"The model {file.name}", "Its first bytes are not those of a GGUF file.", fix)
+
+
+def served_here(actor: ActorConfig) -> Path:
+    """The folder or GGUF file that provider llamacpp serves."""
+    return PACKAGED.get(actor.model) or Path(actor.model).expanduser()
+
+
+def trained_here(actor: ActorConfig) -> Path:
+    """The folder of weights of provider llamacpp; of a GGUF file ``Path()`` until they are dequantised."""
+    model = served_here(actor)
+    if not is_gguf(model):
+        return model
+    return folder_of(model) if has_weights(model) else Path()
+
+
+def trainable_weights(actor: ActorConfig) -> Path:
+    """The folder of weights that adapters are trained on: of a GGUF file as they are dequantised, once."""
+    model = served_here(actor)
+    return dequantised(model) if is_gguf(model) else model
+
+
+def why_untrainable(actor: ActorConfig) -> str:
+    """Why an actor of provider llamacpp cannot be trained on, as it is set; empty where it can."""
+    model = served_here(actor)
+    try:
+        why = unusable(model) if is_gguf(model) else ""
+    except (DependencyError, OSError) as error:
+        why = str(error)
+    return f"{model.name} can be served, not trained: {why}" if why else limits.sampled_otherwise(actor)
