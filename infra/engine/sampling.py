@@ -5,9 +5,13 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from agent0.infra.engine.requests import Written
 from agent0.ports.models import Sampling
+
+WIDE, BLOCK = 1 << 14, 512
+"""Vocabularies above the first are drawn from by blocks of the second."""
 
 
 class Row:
@@ -130,8 +134,22 @@ class Batch:
 
 
 def _uncut(chances: Tensor, draws: Tensor) -> Tensor:
+    if chances.shape[-1] > WIDE:
+        return _uncut_by_blocks(chances, draws)
     heap = chances.cumsum(-1)
     return torch.searchsorted(heap, (draws * heap[:, -1])[:, None])[:, 0].clamp(max=chances.shape[-1] - 1)
+
+
+def _uncut_by_blocks(chances: Tensor, draws: Tensor) -> Tensor:
+    """As ``_uncut``: first a block of tokens, then one of it, so that only one block is added up token by token."""
+    blocks = pad(chances, (0, -chances.shape[-1] % BLOCK)).view(len(chances), -1, BLOCK)
+    heap = blocks.sum(-1).cumsum(-1)
+    level = (draws * heap[:, -1])[:, None]
+    block = torch.searchsorted(heap, level).clamp(max=heap.shape[-1] - 1)
+    below = pad(heap, (1, 0)).gather(-1, block)
+    inner = blocks[torch.arange(len(blocks)), block[:, 0]].cumsum(-1)
+    token = torch.searchsorted(inner, (level - below).clamp(min=0)).clamp(max=BLOCK - 1)
+    return (block * BLOCK + token)[:, 0].clamp(max=chances.shape[-1] - 1)
 
 
 def _nucleus(chances: Tensor, draws: Tensor, top_p: Tensor) -> Tensor:

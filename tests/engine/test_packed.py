@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.functional import pad
 
 from agent0.errors import ConfigError, OperationError
-from agent0.infra.engine import decoding
+from agent0.infra.engine import decoding, sampling
 from agent0.infra.engine.adapter import Adapter, lora_settings, pack
 from agent0.infra.engine.formats import products
 from agent0.infra.engine.formats.packed_engine import PackedEngine
@@ -55,8 +58,8 @@ def through_transformers() -> Engine:
 def test_in_single_precision_every_token_is_that_of_transformers(through_transformers: Engine, name: str) -> None:
     engine = PackedEngine(str(BASE), precision="fp32")
     engine.load_adapter(TRAINED, adapter(BASE))
-    for sampling in ({"temperature": 0.0}, {"temperature": 1.0}):
-        same(engine.generate(requests(**sampling), name), through_transformers.generate(requests(**sampling), name))
+    for drawn in ({"temperature": 0.0}, {"temperature": 1.0}):
+        same(engine.generate(requests(**drawn), name), through_transformers.generate(requests(**drawn), name))
 
 
 def test_a_llama_without_biases_is_that_of_transformers(tmp_path: Path, through_transformers: Engine) -> None:
@@ -154,3 +157,20 @@ def test_the_quickest_format_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
         kinds = {type(packing_(torch.ones(2, 2), None)): seconds[other] for other, packing_ in FORMATS.items()}
         monkeypatch.setattr(products, "_shortest", lambda product, *_, kinds=kinds: kinds[type(product)])
         assert quickest(8, 8, 2) == name, packing
+
+
+@given(
+    st.integers(1, 3000),
+    st.lists(st.floats(0, 1, exclude_max=True, width=32), min_size=1, max_size=8),
+    st.integers(0, 99),
+)
+def test_a_token_drawn_by_blocks_is_the_one_at_that_height(size: int, draws: list[float], seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    chances = torch.rand(len(draws), size, generator=generator, dtype=torch.float64) ** 8
+    heights = torch.tensor(draws, dtype=torch.float64)
+    tokens, heap = sampling._uncut_by_blocks(chances, heights), chances.cumsum(-1)
+    level = heights * heap[:, -1]
+    above, below = heap.gather(-1, tokens[:, None])[:, 0], pad(heap, (1, 0)).gather(-1, tokens[:, None])[:, 0]
+    slack = 1e-9 * heap[:, -1]
+    assert bool((above >= level - slack).all()), "no token beyond the height"
+    assert bool((below <= level + slack).all())

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-CHUNK = 4096
+CHUNK = 8192
 """Outputs that are computed at once: what comes of them stays in a processor's cache until it is scaled."""
 LEAST = 1e-12
 """The scale of a row or an output that is all zeros."""
@@ -118,6 +118,7 @@ def beside(pairs: Sequence[tuple[Tensor, Tensor] | None], widths: Sequence[int])
     if not present:
         return None
     blocks = [
-        present[0][1].new_zeros(0, width) if pair is None else pair[1] for pair, width in zip(pairs, widths, strict=True)
+        present[0][1].new_zeros(0, width) if pair is None else pair[1]
+        for pair, width in zip(pairs, widths, strict=True)
     ]
     return torch.cat([a for a, _ in present], 1), torch.block_diag(*blocks)
