@@ -3,7 +3,7 @@
     python -m benchmarks.rollouts FOLDER [--gguf FILE …] [--slots 1,4,16] [--prompts 8] [--attempts 8] [--json]
 
 Each of the prompts (drawn token ids, 150 by default) is answered so many times with 100 tokens; whoever would stop
-goes on. The others answer two of the prompts: none of them has more than 16 slots. What counts is the wall time of the
+goes on. llama.cpp, which has at most 16 slots, answers two of the prompts. What counts is the wall time of the
 whole, prompts included, after one answer to warm up. FOLDER has the model in safetensors; the GGUF files are the same
 model in formats of llama.cpp. Ours is computed in the format that is quickest here; ``--formats`` names others. Exit 3
 where ours is not at least 3 times llama.cpp's best with the Q8_0 file, 2 times its best with any, and 4 times
@@ -141,7 +141,7 @@ def rows(
         for count in slots:
             seconds = asyncio.run(llama(file, count, peers))
             yield f"llama.cpp {_format(file)}, {count} slots", peers.written / seconds
-    yield "transformers fp32", peers.written / through_transformers(folder, peers)
+    yield "transformers fp32", work.written / through_transformers(folder, work)
 
 
 def _format(file: Path) -> str:
@@ -171,7 +171,7 @@ def main() -> int:
     parser.add_argument("--slots", default="1,4,16")
     parser.add_argument("--formats", default="")
     parser.add_argument("--prompts", type=int, default=8)
-    parser.add_argument("--peer-prompts", type=int, default=2, help="the others answer only so many of the prompts")
+    parser.add_argument("--peer-prompts", type=int, default=2, help="llama.cpp answers only so many of the prompts")
     parser.add_argument("--attempts", type=int, default=8)
     parser.add_argument("--length", type=int, default=150)
     parser.add_argument("--tokens", type=int, default=100)

@@ -61,7 +61,7 @@ class Weights:
     def embedded(self, ids: Tensor) -> Tensor:
         """[N, hidden] for ``ids`` [N], at least in single precision."""
         states = embedding(ids, self.embed)
-        return states.float() if states.dtype == torch.bfloat16 else states
+        return states.float() if states.dtype.itemsize < 4 else states
 
 
 def shape_of(model: Any) -> Shape | None:

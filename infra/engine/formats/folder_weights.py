@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import safe_open
 from torch import Tensor
 
@@ -62,6 +61,5 @@ def largest_context(folder: Path) -> int:
 
 
 def embedding_of(weights: FolderWeights) -> Tensor:
-    """The table of embeddings as it is stored, where that is bfloat16; else in single precision."""
-    stored = weights.stored(EMBED)
-    return stored if stored.dtype == torch.bfloat16 else stored.float()
+    """The table of embeddings as it is stored: what is looked up is made single then."""
+    return weights.stored(EMBED)
