@@ -205,7 +205,7 @@ def test_facts_of_a_row_are_short_texts_or_numbers() -> None:
     (item,) = read_items(benchmarks()["gsm8k"], json.dumps({**row, "subject": ["s"], "level": None}), "f")
     assert item.facts == {}
     assert Item("", "q", "", "").texts == ("q",) and Item("", "q", "", "", stem="s").texts == ("s",)
-    assert Item("", "q", "", "", stem="s", own=("a", "b")).texts == ("a", "b")
+    assert Item("", "q", "", "", stem="s", restatements=("a", "b")).texts == ("a", "b")
 
 
 def test_the_rows_of_a_suite_stay_those_that_the_run_began_with() -> None:

@@ -93,7 +93,7 @@ def test_what_would_be_asked_is_shown_and_nobody_is_asked(tmp_path: Path) -> Non
 
 def test_a_call_is_explained(home: Path) -> None:
     found = told(home, "experiment", "reroute", "r1", "--strategy", "threshold", "--threshold", "0.9")
-    assert (found["questions"], found["known"], found["same"], found["then"]) == (6, 6, 6, "threshold")
+    assert (found["questions"], found["decided"], found["same"], found["then"]) == (6, 6, 6, "threshold")
     assert found["cost"] == [found["cost_then"]] * 2 and found["cost_then"] > 0
     route = _route(home)
     why = told(home, "router", "explain", route[:12])
@@ -115,7 +115,7 @@ def _route(home: Path) -> str:
 
 def test_what_nobody_asked_is_said(home: Path) -> None:
     found = told(home, "experiment", "reroute", "r1", "--strategy", "ensemble")
-    assert 0 < found["known"] < 6 and found["unknown"] == {"openai/gpt-4o-mini": 6 - found["known"]}
+    assert 0 < found["decided"] < 6 and found["unknown"] == {"openai/gpt-4o-mini": 6 - found["decided"]}
     assert found["cost"][0] == found["cost_then"] < found["cost"][1] and found["cannot know"]
     people = call("experiment", "reroute", "r1", "--strategy", "ensemble", home=home)
     assert " to $" in people.out and "95 %" in people.out
@@ -129,6 +129,6 @@ def test_other_prices_are_those_of_the_settings(home: Path) -> None:
     other = held.model_copy(update={"router": RouterSettings.model_validate({"prices": dear})})
     found = asyncio.run(reroute_run(other, Reroute("r1", "judge", PLAN, "settings")))
     before = asyncio.run(reroute_run(other, Reroute("r1", "judge", PLAN)))
-    asked = found["asked"]["openai/gpt-4o-mini"]
+    asked = found["calls"]["openai/gpt-4o-mini"]
     assert found["cost_then"] == found["cost"][0] == asked * (1000 * 1_000_000 + 200 * 2_000_000)
-    assert before["cost_then"] < found["cost_then"] and before["known"] == found["known"] == 6
+    assert before["cost_then"] < found["cost_then"] and before["decided"] == found["decided"] == 6

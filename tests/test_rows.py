@@ -100,7 +100,13 @@ def test_questions_with_letters_and_options() -> None:
     bbh = read("bbh", id="bbh/navigate/3", question="Go?\nOptions:\n- Yes", answer="Yes")
     own = "Go?\nOptions:\n- Yes", "Go?"
     assert bbh == Item(
-        "bbh/navigate/3", own[0], "Yes", "Answer: Yes", cluster="navigate", facts={"subject": "navigate"}, own=own
+        "bbh/navigate/3",
+        own[0],
+        "Yes",
+        "Answer: Yes",
+        cluster="navigate",
+        facts={"subject": "navigate"},
+        restatements=own,
     )
 
 

@@ -41,7 +41,7 @@ def grouped(items: Iterable[ItemScored]) -> dict[Key, list[ItemScored]]:
     out: dict[Key, list[ItemScored]] = {}
     for item in items:
         out.setdefault((item.benchmark, item.mode), []).append(item)
-    return {key: sorted(out[key], key=lambda one: (one.item, one.sample)) for key in sorted(out)}
+    return {key: sorted(out[key], key=lambda item: (item.item, item.sample)) for key in sorted(out)}
 
 
 def by_item(items: Iterable[ItemScored]) -> dict[str, float]:
@@ -49,15 +49,17 @@ def by_item(items: Iterable[ItemScored]) -> dict[str, float]:
     shares: dict[str, list[bool]] = {}
     for item in items:
         shares.setdefault(item.item, []).append(item.correct is True)
-    return {name: fmean(found) for name, found in shares.items()}
+    return {name: fmean(verdicts) for name, verdicts in shares.items()}
 
 
 def cost(items: Iterable[ItemScored], price: tuple[float, float]) -> float:
     """The cost of the tokens of ``items``, at ``price`` for a million tokens read and written."""
     read, written = price
     used = [item.usage for item in items]
-    told = read * sum(one.prompt_tokens for one in used) + written * sum(one.completion_tokens for one in used)
-    return told / 1_000_000
+    dollars = read * sum(usage.prompt_tokens for usage in used) + written * sum(
+        usage.completion_tokens for usage in used
+    )
+    return dollars / 1_000_000
 
 
 def tally(items: Sequence[ItemScored], price: tuple[float, float] = (0.0, 0.0)) -> BenchmarkScored:
@@ -113,10 +115,10 @@ def _pass_at(items: Sequence[ItemScored], samples: int) -> dict[str, float]:
 
 def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: str, date: str) -> dict[str, Any]:
     """A results file as lm-eval writes it: ``results[task]["metric,filter"]`` with its standard error beside it."""
-    found: dict[str, dict[str, Any]] = {}
+    by_benchmark: dict[str, dict[str, Any]] = {}
     for score in scores:
         error = (score.accuracy * (1 - score.accuracy) / max(score.n - 1, 1)) ** 0.5
-        entry = found.setdefault(score.benchmark, {"alias": score.benchmark})
+        entry = by_benchmark.setdefault(score.benchmark, {"alias": score.benchmark})
         entry |= {f"acc,{score.mode}": score.accuracy, f"acc_stderr,{score.mode}": error}
         entry |= {f"truncated,{score.mode}": score.truncated}
         entry |= {f"acc_lower95,{score.mode}": score.lower95, f"acc_upper95,{score.mode}": score.upper95}
@@ -126,12 +128,12 @@ def results(started: BenchmarkStarted, scores: Sequence[BenchmarkScored], run: s
         entry |= {f"{name},likelihood": score.metrics[name] for name in LIKELY if name in score.metrics}
     sizes = {score.benchmark: {"original": score.n, "effective": score.n} for score in scores}
     return {
-        "results": found,
+        "results": by_benchmark,
         "configs": {
-            name: {"task": name, "num_fewshot": 0, "version": started.versions.get(name, "")} for name in found
+            name: {"task": name, "num_fewshot": 0, "version": started.versions.get(name, "")} for name in by_benchmark
         },
         "versions": started.versions,
-        "n-shot": dict.fromkeys(found, 0),
+        "n-shot": dict.fromkeys(by_benchmark, 0),
         "n-samples": sizes,
         "config": {"model": started.actor.get("provider"), "model_args": started.actor, "limit": started.limit},
         "files": started.files,
@@ -148,19 +150,25 @@ def compared(before: Iterable[ItemScored], after: Iterable[ItemScored]) -> list[
 
 def modes_compared(items: Iterable[ItemScored]) -> list[Compared]:
     """Compare the same student without tools (before) and with them (after)."""
-    held = grouped(items)
-    names = sorted({name for name, mode in held if mode == "tools"} & {name for name, mode in held if mode == "plain"})
-    return _compared([((name, "tools"), by_item(held[name, "plain"]), by_item(held[name, "tools"])) for name in names])
+    by_key = grouped(items)
+    names = sorted(
+        {name for name, mode in by_key if mode == "tools"} & {name for name, mode in by_key if mode == "plain"}
+    )
+    return _compared(
+        [((name, "tools"), by_item(by_key[name, "plain"]), by_item(by_key[name, "tools"])) for name in names]
+    )
 
 
 def _compared(pairs: Sequence[tuple[Key, dict[str, float], dict[str, float]]]) -> list[Compared]:
-    told = []
+    comparisons = []
     for key, left, right in pairs:
         shared = sorted(left.keys() & right.keys())
         if shared:
-            told.append((key, compare([left[i] for i in shared], [right[i] for i in shared]), left, right, shared))
-    adjusted = holm([difference.p for _, difference, *_ in told])
+            comparisons.append(
+                (key, compare([left[i] for i in shared], [right[i] for i in shared]), left, right, shared)
+            )
+    adjusted = holm([difference.p for _, difference, *_ in comparisons])
     return [
         Compared(*key, fmean(left[i] for i in shared), fmean(right[i] for i in shared), agreeing(difference, p), p)
-        for (key, difference, left, right, shared), p in zip(told, adjusted, strict=True)
+        for (key, difference, left, right, shared), p in zip(comparisons, adjusted, strict=True)
     ]

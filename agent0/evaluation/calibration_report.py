@@ -38,7 +38,7 @@ class Found:
     checkpoint: str
     seed: int
     samples: int
-    asked: int
+    attempts: int
     unanswered: int
     undecided: int
     fitted_on: int
@@ -70,14 +70,17 @@ def judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[Ite
     Raises:
         ValueError: too few right or too few wrong answers to fit anything.
     """
-    found = _judged(run, name, checkpoint, seed, [one for one in scored if one.sample == 0])
-    found = replace(found, samples=max((one.sample for one in scored), default=0))
-    drawn = [one for one in scored if one.sample == 1]
+    report = _judged(run, name, checkpoint, seed, [item for item in scored if item.sample == 0])
+    report = replace(report, samples=max((item.sample for item in scored), default=0))
+    drawn = [item for item in scored if item.sample == 1]
     if not learnable(_items(drawn, FITTING)):
-        return found
-    alone = next((one.candidate for one in found.measured if not set(one.candidate.names) & set(SEVERAL)), None)
+        return report
+    alone = next(
+        (calibrator.candidate for calibrator in report.measured if not set(calibrator.candidate.names) & set(SEVERAL)),
+        None,
+    )
     carried = measured(alone, _items(drawn, SCORING)) if alone else None
-    return replace(found, sampled=_judged(run, f"{name} {SAMPLED}", checkpoint, seed, drawn), carried=carried)
+    return replace(report, sampled=_judged(run, f"{name} {SAMPLED}", checkpoint, seed, drawn), carried=carried)
 
 
 def _judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[ItemScored]) -> Found:
@@ -86,56 +89,58 @@ def _judged(run: str, name: str, checkpoint: str, seed: int, scored: Sequence[It
     candidates = fitted(fitting)
     rights = [item.right for item in scoring]
     share = fmean(item.right for item in fitting)
-    said = [share] * len(scoring)
+    constant = [share] * len(scoring)
     return Found(
         run,
         name,
         checkpoint,
         seed,
         samples=0,
-        asked=len(scored),
-        unanswered=sum(one.answer is None for one in scored),
-        undecided=sum(one.answer is not None and one.correct is None for one in scored),
+        attempts=len(scored),
+        unanswered=sum(item.answer is None for item in scored),
+        undecided=sum(item.answer is not None and item.correct is None for item in scored),
         fitted_on=len(fitting),
         scored_on=len(scoring),
         fitting_accuracy=share,
         accuracy=fmean(rights) if rights else 0.0,
-        constant=(ece(said, rights), brier(said, rights)),
-        measured=tuple(measured(one, scoring) for one in candidates),
+        constant=(ece(constant, rights), brier(constant, rights)),
+        measured=tuple(measured(candidate, scoring) for candidate in candidates),
     )
 
 
 def _items(scored: Sequence[ItemScored], split: Split) -> list[Item]:
     """Those of ``split`` that have an answer and a truth."""
-    kept = [one for one in scored if one.benchmark == split and one.answer is not None and one.correct is not None]
-    return [Item(one.signals, one.correct is True) for one in kept]
+    kept = [item for item in scored if item.benchmark == split and item.answer is not None and item.correct is not None]
+    return [Item(item.signals, item.correct is True) for item in kept]
 
 
-def to_event(found: Found, one: Measured, revision: int) -> CalibratorFitted:
-    """Turn one measured calibrator of ``found`` into the event that records it."""
-    made = one.candidate
+def to_event(report: Found, calibrator: Measured, revision: int) -> CalibratorFitted:
+    """Turn one measured calibrator of ``report`` into the event that records it."""
+    candidate = calibrator.candidate
     return CalibratorFitted(
-        name=found.name,
-        signal=made.signal,
-        method=made.method,
-        parameters=made.parameters,
-        fitted_on=made.fitted_on,
-        scored_on=one.scored_on,
-        ece_before=one.ece_before,
-        ece_after=one.ece_after,
-        lower95=one.after95[0],
-        upper95=one.after95[1],
-        brier_before=one.brier_before,
-        brier_after=one.brier_after,
-        source=found.run,
+        name=report.name,
+        signal=candidate.signal,
+        method=candidate.method,
+        parameters=candidate.parameters,
+        fitted_on=candidate.fitted_on,
+        scored_on=calibrator.scored_on,
+        ece_before=calibrator.ece_before,
+        ece_after=calibrator.ece_after,
+        lower95=calibrator.after95[0],
+        upper95=calibrator.after95[1],
+        brier_before=calibrator.brier_before,
+        brier_after=calibrator.brier_after,
+        source=report.run,
         revision=revision,
-        checkpoint=found.checkpoint,
-        before_lower95=one.before95[0],
-        before_upper95=one.before95[1],
-        reliability=tuple(ReliabilityBin(confidence=b.confidence, accuracy=b.accuracy, items=b.n) for b in one.bins),
-        log_loss=made.loss,
-        auroc=one.auroc,
-        ece_floor=one.floor,
+        checkpoint=report.checkpoint,
+        before_lower95=calibrator.before95[0],
+        before_upper95=calibrator.before95[1],
+        reliability=tuple(
+            ReliabilityBin(confidence=b.confidence, accuracy=b.accuracy, items=b.n) for b in calibrator.bins
+        ),
+        log_loss=candidate.loss,
+        auroc=calibrator.auroc,
+        ece_floor=calibrator.floor,
     )
 
 
@@ -144,31 +149,33 @@ def picture(bins: Sequence[Bin], wide: int = WIDTH + BESIDE) -> list[str]:
     mark at its confidence."""
     width = max(1, min(WIDTH, wide - BESIDE))
     lines = []
-    for one in bins:
-        bar, mark = round(one.accuracy * width), min(round(one.confidence * width), width - 1)
+    for reliability_bin in bins:
+        bar, mark = round(reliability_bin.accuracy * width), min(round(reliability_bin.confidence * width), width - 1)
         drawn = "".join("|" if n == mark else "#" if n < bar else " " for n in range(width))
-        told = f"said {one.confidence:.2f}  right {one.accuracy:.2f}  items {one.n:>4}"
-        lines.append(f"{one.low:.1f} to {one.high:.1f}  [{drawn}]  {told}")
+        caption = (
+            f"said {reliability_bin.confidence:.2f}  right {reliability_bin.accuracy:.2f}  items {reliability_bin.n:>4}"
+        )
+        lines.append(f"{reliability_bin.low:.1f} to {reliability_bin.high:.1f}  [{drawn}]  {caption}")
     return lines
 
 
-def as_row(one: Measured) -> dict[str, Any]:
+def as_row(calibrator: Measured) -> dict[str, Any]:
     """Turn one measured calibrator into a table row."""
     return {
-        "signal": one.candidate.signal,
-        "method": one.candidate.method,
-        "n": one.scored_on,
-        "ece_before": one.ece_before,
-        "before_95": format_interval(one.before95),
-        "ece_after": one.ece_after,
-        "after_95": format_interval(one.after95),
-        "floor": one.floor,
-        "brier_before": one.brier_before,
-        "brier_after": one.brier_after,
-        "brier_95": format_interval(one.brier95),
-        "auroc": one.auroc,
-        "auroc_95": format_interval(one.auroc95) if one.auroc95 else None,
-        "log_loss": one.candidate.loss,
+        "signal": calibrator.candidate.signal,
+        "method": calibrator.candidate.method,
+        "n": calibrator.scored_on,
+        "ece_before": calibrator.ece_before,
+        "before_95": format_interval(calibrator.before95),
+        "ece_after": calibrator.ece_after,
+        "after_95": format_interval(calibrator.after95),
+        "floor": calibrator.floor,
+        "brier_before": calibrator.brier_before,
+        "brier_after": calibrator.brier_after,
+        "brier_95": format_interval(calibrator.brier95),
+        "auroc": calibrator.auroc,
+        "auroc_95": format_interval(calibrator.auroc95) if calibrator.auroc95 else None,
+        "log_loss": calibrator.candidate.loss,
     }
 
 

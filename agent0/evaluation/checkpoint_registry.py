@@ -52,7 +52,7 @@ def rollback(state: RunState, to: str, reason: str) -> CheckpointRolledBack:
         NotFoundError: it was never promoted.
         OperationError: it is the student already.
     """
-    names = [one.id for one in state.promoted]
+    names = [checkpoint.id for checkpoint in state.promoted]
     if to not in names:
         raise NotFoundError(f"{to[:80]!r} was not promoted in run {state.run}.", f"Known: {', '.join(names)}.")
     if to == names[-1]:
@@ -73,36 +73,42 @@ _SET = ("validation", "seed", "levels")
 """Settings of an evaluation that decide which items validation is made of."""
 
 
-def side_by_side(held: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Sequence[Row]) -> dict[str, Any]:
+def side_by_side(checkpoints: Sequence[Row], scores: Sequence[Sequence[Row]], plans: Sequence[Row]) -> dict[str, Any]:
     """Compare two checkpoints' rows, given the evaluations and settings of their runs.
 
     The paired test of their last validation scores where both are of the same items, and where their recipes differ.
     """
-    last = [_validation(one["checkpoint"], found) for one, found in zip(held, scores, strict=True)]
-    models = [_told(one, score) for one, score in zip(held, last, strict=True)]
+    last = [
+        _validation(checkpoint["checkpoint"], evaluations)
+        for checkpoint, evaluations in zip(checkpoints, scores, strict=True)
+    ]
+    models = [_model_row(checkpoint, score) for checkpoint, score in zip(checkpoints, last, strict=True)]
     same = all(plans[0].get(name) == plans[1].get(name) for name in _SET)
     first, second = last
-    recipes = [dict(one["recipe"] or {}) for one in held]
+    recipes = [dict(checkpoint["recipe"] or {}) for checkpoint in checkpoints]
     keys = sorted({*recipes[0], *recipes[1]})
     rows = [{"setting": key, "first": recipes[0].get(key), "second": recipes[1].get(key)} for key in keys]
     differing = [row for row in rows if row["first"] != row["second"]]
-    found: dict[str, Any] = {"models": models, "recipe": differing, "test": None}
+    comparison: dict[str, Any] = {"models": models, "recipe": differing, "test": None}
     if not first or not second or not same or len(first["outcomes"]) != len(second["outcomes"]):
-        return {**found, "word": "They were not scored on the same items, so nothing can be tested: agent0 model ab."}
+        return {
+            **comparison,
+            "word": "They were not scored on the same items, so nothing can be tested: agent0 model ab.",
+        }
     test = compare(outcomes(first["outcomes"]), outcomes(second["outcomes"]))
     test = agreeing(test, test.p)
-    word = _WORDS[test.claimed(test.p)]
-    word += f" (smallest detectable effect {100 * test.detectable:.1f} points)" if word == _WORDS[UNSHOWN] else ""
+    verdict = _WORDS[test.claimed(test.p)]
+    verdict += f" (smallest detectable effect {100 * test.detectable:.1f} points)" if verdict == _WORDS[UNSHOWN] else ""
     span = f"{100 * test.mean:+.1f} points ({100 * test.lower95:+.1f} to {100 * test.upper95:+.1f}), p {test.p:.2g}"
-    return {**found, "test": asdict(test), "word": f"{word}: {span}, {test.gained} gained, {test.lost} lost"}
+    return {**comparison, "test": asdict(test), "word": f"{verdict}: {span}, {test.gained} gained, {test.lost} lost"}
 
 
 def _validation(checkpoint: str, scores: Sequence[Row]) -> Row | None:
-    own = [s for s in scores if s["checkpoint"] == checkpoint and s["split"] == "validation" and s["outcomes"]]
-    return own[-1] if own else None
+    validations = [s for s in scores if s["checkpoint"] == checkpoint and s["split"] == "validation" and s["outcomes"]]
+    return validations[-1] if validations else None
 
 
-def _told(held: Row, score: Row | None) -> dict[str, Any]:
-    seen = ("accuracy", "lower95", "upper95", "solved_within", "n", "tool_use")
-    found = {name: score.get(name) if score else None for name in seen}
-    return {"model": f"{held['run']}/{held['checkpoint']}", "status": held["status"], **found}
+def _model_row(checkpoint: Row, score: Row | None) -> dict[str, Any]:
+    columns = ("accuracy", "lower95", "upper95", "solved_within", "n", "tool_use")
+    values = {name: score.get(name) if score else None for name in columns}
+    return {"model": f"{checkpoint['run']}/{checkpoint['checkpoint']}", "status": checkpoint["status"], **values}

@@ -87,9 +87,9 @@ def score(
 
 
 def _confidences(items: Sequence[Item], rules: RewardConfig) -> str:
-    found = [confidence(rules, item.signals) for item in items]
-    told = "".join("--" if one is None else f"{min(99, round(100 * one)):02d}" for one in found)
-    return told if told.strip("-") else ""
+    confidences = [confidence(rules, item.signals) for item in items]
+    digits = "".join("--" if value is None else f"{min(99, round(100 * value)):02d}" for value in confidences)
+    return digits if digits.strip("-") else ""
 
 
 def _within(items: Sequence[Item], checked: int) -> dict[str, Any]:

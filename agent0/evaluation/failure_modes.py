@@ -64,8 +64,8 @@ def failure_modes(outcomes: Sequence[Outcome]) -> list[FailureMode]:
             if mode:
                 groups[by, mode].append(outcome.correct is True)
     telling = _groups_to_show(groups)
-    found = [_mode(key, rights, len(outcomes), failed) for key, rights in groups.items() if key in telling]
-    return sorted(found, key=lambda mode: (-mode.gain, mode.accuracy, mode.by, mode.mode))
+    modes = [_mode(key, rights, len(outcomes), failed) for key, rights in groups.items() if key in telling]
+    return sorted(modes, key=lambda mode: (-mode.gain, mode.accuracy, mode.by, mode.mode))
 
 
 def _groups_to_show(groups: Mapping[tuple[str, str], Sequence[bool]]) -> set[tuple[str, str]]:
@@ -95,9 +95,9 @@ def error_class(answer: str | None, correct: bool | None, *, reason: str = "", e
 
     ``reason`` is the verdict's, ``end`` how the attempt ended, ``right`` the right answer; unknown ones are empty.
     """
-    told = error_type(correct, reason, end, answer)
-    if told != WRONG_VALUE:
-        return told
+    error = error_type(correct, reason, end, answer)
+    if error != WRONG_VALUE:
+        return error
     if answer is None or not answer.strip():
         return NO_ANSWER
     if not right:
@@ -105,22 +105,22 @@ def error_class(answer: str | None, correct: bool | None, *, reason: str = "", e
     kind = kind_of_answer(right)
     if kind_of_answer(answer) != kind:
         return FORMAT
-    got, wanted = normal_form(answer), normal_form(right)
-    return _off(Fraction(got), Fraction(wanted)) if kind == "number" else _amiss(got, wanted)
+    got, expected = normal_form(answer), normal_form(right)
+    return _off(Fraction(got), Fraction(expected)) if kind == "number" else _amiss(got, expected)
 
 
-def _off(got: Fraction, wanted: Fraction) -> str:
-    if got == -wanted:
+def _off(got: Fraction, expected: Fraction) -> str:
+    if got == -expected:
         return SIGN
-    if abs(got - wanted) == 1:
+    if abs(got - expected) == 1:
         return OFF_BY_ONE
-    return NEAR if abs(got - wanted) * 10 <= abs(wanted) else WRONG_VALUE
+    return NEAR if abs(got - expected) * 10 <= abs(expected) else WRONG_VALUE
 
 
-def _amiss(got: str, wanted: str) -> str:
-    if sorted(got) == sorted(wanted):
+def _amiss(got: str, expected: str) -> str:
+    if sorted(got) == sorted(expected):
         return ORDER
-    return PART if got in wanted or wanted in got else WRONG_VALUE
+    return PART if got in expected or expected in got else WRONG_VALUE
 
 
 def kind_of_answer(answer: str) -> str:
@@ -133,5 +133,5 @@ def kind_of_answer(answer: str) -> str:
 
 def failure_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
     """Count the outcomes and how many of them failed."""
-    held = [outcome.correct is not True for outcome in outcomes]
-    return {"items": len(held), "wrong": sum(held)}
+    failures = [outcome.correct is not True for outcome in outcomes]
+    return {"items": len(failures), "wrong": sum(failures)}

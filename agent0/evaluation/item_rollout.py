@@ -64,32 +64,32 @@ async def solve_item(request: EvaluationRequested, number: int, run: RunState, p
         TransientError: the sandbox failed through no fault of the code.
     """
     task = suite(request, run.config)[number]
-    given = _conditions(
+    conditions = _conditions(
         request.adapter, number, run, ports, opening(run.config.student.form) if request.forced_tool else ""
     )
     verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
-    attempt = _item_attempt(task, *await _solved(task, replace(given, temperature=0.0), verify))
+    attempt = _item_attempt(task, *await _solved(task, replace(conditions, temperature=0.0), verify))
     checked = run.config.evaluation.checked
     if not checked or families(long=None)[task.family].check is None:
         return attempt
     seeds = [derive_seed("checked", request.seed, request.split, number, k) for k in range(checked)]
-    within, tried = await _within(task, given, seeds, verify)
+    within, tried = await _within(task, conditions, seeds, verify)
     return replace(attempt, item=replace(attempt.item, within=within, tries=len(tried), tried=tried))
 
 
 async def solve_benchmark_item(
-    request: EvaluationRequested, number: int, held: BenchmarkSuite, run: RunState, ports: RolloutPorts
+    request: EvaluationRequested, number: int, benchmark: BenchmarkSuite, run: RunState, ports: RolloutPorts
 ) -> ItemAttempt:
     """Attempt item ``number`` of a benchmark greedily, as the run's student attempts tasks; the benchmark's own judge
     decides. Errors as for ``solve_item``."""
-    entry, asked = held.entry, held.items[number]
+    entry, item = benchmark.entry, benchmark.items[number]
     forced = opening(run.config.student.form) if request.forced_tool else ""
-    given = replace(_conditions(request.adapter, number, run, ports, forced), temperature=0.0)
-    if asked.files and given.config.max_calls:
-        given = replace(given, start=save(asked.files, given.artifacts))
-    task = Task(question=asked.question, domain=entry.domain, family=entry.name, level=1, canonical=asked.id)
-    solved = await solve(task, student_prompt(given.config, task.domain), given)
-    verdict = await entry.judge(asked, judged_reply(asked, solved), solved.answer, ports.verifier_sandbox)
+    conditions = replace(_conditions(request.adapter, number, run, ports, forced), temperature=0.0)
+    if item.files and conditions.config.max_calls:
+        conditions = replace(conditions, start=save(item.files, conditions.artifacts))
+    task = Task(question=item.question, domain=entry.domain, family=entry.name, level=1, canonical=item.id)
+    solved = await solve(task, student_prompt(conditions.config, task.domain), conditions)
+    verdict = await entry.judge(item, judged_reply(item, solved), solved.answer, ports.verifier_sandbox)
     return _item_attempt(task, solved, verdict)
 
 
@@ -108,22 +108,22 @@ async def attempt_all(
     request: EvaluationRequested,
     run: RunState,
     ports: RolloutPorts,
-    known: Mapping[int, Item] = MappingProxyType({}),
+    finished: Mapping[int, Item] = MappingProxyType({}),
     report: Callable[[int, Item], None] = lambda number, item: None,
 ) -> list[Item]:
-    """Attempt every item but those ``known`` by number, ``run.evaluation.at_once`` at a time, in this process and
+    """Attempt every item but those ``finished``, by number, ``run.evaluation.at_once`` at a time, in this process and
     without an event; returns all of them in set order. ``report`` is called with each one's number as soon as it is
     finished. Errors as for ``attempt_item``."""
-    found, room = dict(known), asyncio.Semaphore(run.config.evaluation.at_once)
+    finished_items, room = dict(finished), asyncio.Semaphore(run.config.evaluation.at_once)
 
-    async def one(number: int) -> None:
+    async def attempt(number: int) -> None:
         async with room:
-            found[number] = await attempt_item(request, number, run, ports)
-            report(number, found[number])
+            finished_items[number] = await attempt_item(request, number, run, ports)
+            report(number, finished_items[number])
 
     numbers = range(len(suite(request, run.config)))
-    await asyncio.gather(*(one(number) for number in numbers if number not in known))
-    return [found[number] for number in numbers]
+    await asyncio.gather(*(attempt(number) for number in numbers if number not in finished))
+    return [finished_items[number] for number in numbers]
 
 
 async def attempt_greedily(
@@ -134,12 +134,12 @@ async def attempt_greedily(
     room = asyncio.Semaphore(run.config.evaluation.at_once)
     verify = _Verify(ports.verifier_sandbox, VerificationContext(rules=run.config.verification))
 
-    async def one(number: int, task: Task) -> Item:
+    async def attempt(number: int, task: Task) -> Item:
         async with room:
-            given = replace(_conditions(adapter, number, run, ports), temperature=0.0)
-            return _item_attempt(task, *await _solved(task, given, verify)).item
+            conditions = replace(_conditions(adapter, number, run, ports), temperature=0.0)
+            return _item_attempt(task, *await _solved(task, conditions, verify)).item
 
-    return await asyncio.gather(*(one(number, task) for number, task in enumerate(tasks)))
+    return await asyncio.gather(*(attempt(number, task) for number, task in enumerate(tasks)))
 
 
 def _conditions(
@@ -174,21 +174,21 @@ class _Verify:
         return (await verifier_for(task).judge(task, [answer], self.sandbox, self.context))[0]
 
 
-async def _solved(task: Task, given: Conditions, verify: _Verify) -> tuple[AttemptResult, Verdict]:
+async def _solved(task: Task, conditions: Conditions, verify: _Verify) -> tuple[AttemptResult, Verdict]:
     """An attempt and its verdict."""
-    asked = student_prompt(given.config, task.domain, long=task.kind == "long")
-    solved = await solve(task, asked, given)
+    prompt = student_prompt(conditions.config, task.domain, long=task.kind == "long")
+    solved = await solve(task, prompt, conditions)
     return solved, await verify.verdict(task, solved.answer)
 
 
 async def _within(
-    task: Task, given: Conditions, seeds: list[int], verify: _Verify
+    task: Task, conditions: Conditions, seeds: list[int], verify: _Verify
 ) -> tuple[int, tuple[str | None, ...]]:
     """The number, from 1, of the first attempt that the check accepts, 0 where none is; and the answers of all that
     were made. A student at temperature 0 would only repeat itself."""
-    seeds, tried = seeds if given.config.temperature else seeds[:1], list[str | None]()
+    seeds, tried = seeds if conditions.config.temperature else seeds[:1], list[str | None]()
     for number, seed in enumerate(seeds, 1):
-        solved, verdict = await _solved(task, replace(given, seed=seed), verify)
+        solved, verdict = await _solved(task, replace(conditions, seed=seed), verify)
         tried.append(solved.answer)
         if verdict.correct:
             return number, tuple(tried)

@@ -58,8 +58,8 @@ def scores(event: "StudentExamined") -> dict[str, Any]:
         "within": sum(right > 0 for right in event.right) / n,
         "majority": event.majority.count("1") / n,
     }
-    found: dict[str, Any] = {"exam": event.exam, "n": n, "attempts": event.attempts}
+    row: dict[str, Any] = {"exam": event.exam, "n": n, "attempts": event.attempts}
     for name, share in shares.items():
         low, high = wilson(round(share * n), n)
-        found |= {name: round(share, 4), f"{name}_lower95": round(low, 4), f"{name}_upper95": round(high, 4)}
-    return found
+        row |= {name: round(share, 4), f"{name}_lower95": round(low, 4), f"{name}_upper95": round(high, 4)}
+    return row

@@ -40,12 +40,12 @@ class ProtocolResult:
     @property
     def right(self) -> tuple[int, ...]:
         """How many attempts at each task are right."""
-        return tuple(one.correct.count(True) for one in self.answers)
+        return tuple(answered.correct.count(True) for answered in self.answers)
 
     @property
     def majority(self) -> str:
         """One character per task, 1, 0 or ?, for the verdict on the most frequent answer."""
-        return "".join({True: "1", False: "0", None: "?"}[one.most_correct] for one in self.answers)
+        return "".join({True: "1", False: "0", None: "?"}[answered.most_correct] for answered in self.answers)
 
 
 Finished = tuple[Answered, int]
@@ -57,58 +57,62 @@ AT_ONCE = 128
 async def run_protocol(
     tasks: Sequence[Task],
     protocol: EvaluationProtocol,
-    given: Conditions,
+    base: Conditions,
     sandbox: Sandbox,
     at_once: int = AT_ONCE,
-    known: Mapping[int, Finished] = MappingProxyType({}),
-    report: Callable[[int, Finished], None] = lambda place, found: None,
+    finished: Mapping[int, Finished] = MappingProxyType({}),
+    report: Callable[[int, Finished], None] = lambda number, answered: None,
 ) -> ProtocolResult:
-    """Run ``protocol`` on all tasks but those ``known`` by place, ``at_once`` at a time, the attempts at each
-    concurrently, so that the model batches them. ``report`` is called with each task's place once it is finished.
+    """Run ``protocol`` on all tasks but those ``finished``, by number, ``at_once`` at a time, the attempts at each
+    concurrently, so that the model batches them. ``report`` is called with each task's number once it is finished.
 
-    Each attempt's random stream depends on the protocol's seed, the task's place and the attempt's number only.
+    Each attempt's random stream depends on the protocol's seed, the task's number and the attempt's number only.
     """
-    found, room = dict(known), asyncio.Semaphore(at_once)
+    by_number, room = dict(finished), asyncio.Semaphore(at_once)
 
-    async def one(place: int, task: Task) -> None:
+    async def finish(number: int, task: Task) -> None:
         async with room:
-            found[place] = await answer_task(place, task, protocol, given, sandbox)
-            report(place, found[place])
+            by_number[number] = await answer_task(number, task, protocol, base, sandbox)
+            report(number, by_number[number])
 
-    await asyncio.gather(*(one(place, task) for place, task in enumerate(tasks) if place not in known))
-    whole = [found[place] for place in range(len(tasks))]
+    await asyncio.gather(*(finish(number, task) for number, task in enumerate(tasks) if number not in finished))
+    whole = [by_number[number] for number in range(len(tasks))]
     return ProtocolResult(tuple(answered for answered, _ in whole), sum(tokens for _, tokens in whole))
 
 
 async def answer_task(
-    place: int, task: Task, protocol: EvaluationProtocol, given: Conditions, sandbox: Sandbox
+    number: int, task: Task, protocol: EvaluationProtocol, base: Conditions, sandbox: Sandbox
 ) -> Finished:
-    """Attempt the task at ``place`` as ``protocol`` says, and verify its answers and the most frequent of them."""
-    asked = student_prompt(given.config, task.domain, long=task.kind == "long")
-    seeds = [derive_seed("exam", protocol.seed, protocol.split, place, number) for number in range(protocol.attempts)]
-    conditions = [replace(given, seed=seed, temperature=protocol.temperature) for seed in seeds]
-    solved = await asyncio.gather(*(solve(task, asked, each) for each in conditions))
+    """Attempt task ``number`` as ``protocol`` says, and verify its answers and the most frequent of them."""
+    prompt = student_prompt(base.config, task.domain, long=task.kind == "long")
+    seeds = [
+        derive_seed("exam", protocol.seed, protocol.split, number, attempt) for attempt in range(protocol.attempts)
+    ]
+    conditions = [replace(base, seed=seed, temperature=protocol.temperature) for seed in seeds]
+    solved = await asyncio.gather(*(solve(task, prompt, each) for each in conditions))
     answers = [each.answer for each in solved]
     most = agreement(answers).majority
     verdicts = await verifier_for(task).judge(task, [*answers, most], sandbox)
     *correct, last = (verdict.correct for verdict in verdicts)
-    found = Answered(
+    answered = Answered(
         task.domain, task.family, task.canonical, task.question, tuple(answers), tuple(correct), most, last
     )
-    return found, sum(each.usage.completion_tokens for each in solved)
+    return answered, sum(each.usage.completion_tokens for each in solved)
 
 
-def as_row(found: Finished) -> dict[str, Any]:
+def as_row(finished: Finished) -> dict[str, Any]:
     """Write a finished task as a row of JSON."""
-    return {"answered": asdict(found[0]), "tokens": found[1]}
+    return {"answered": asdict(finished[0]), "tokens": finished[1]}
 
 
 def of_row(row: Mapping[str, Any]) -> Finished:
     """Read the row of a finished item that ``as_row`` wrote."""
-    held = row["answered"]
-    return Answered(**{**held, "answers": tuple(held["answers"]), "correct": tuple(held["correct"])}), row["tokens"]
+    answered = row["answered"]
+    return Answered(**{**answered, "answers": tuple(answered["answers"]), "correct": tuple(answered["correct"])}), row[
+        "tokens"
+    ]
 
 
 def as_json_lines(answers: Sequence[Answered]) -> bytes:
     """Write answered tasks as JSON lines, as they are stored."""
-    return "".join(json.dumps(asdict(one), sort_keys=True) + "\n" for one in answers).encode()
+    return "".join(json.dumps(asdict(answered), sort_keys=True) + "\n" for answered in answers).encode()

@@ -61,28 +61,28 @@ def limit(tolerance: float, untrained: float) -> float:
 
 def probes(count: int = PROBES) -> list[tuple[Turn, ...]]:
     """The prompts that both models continue: questions of the families but for ladders, always the same."""
-    entries = sorted((one for one in families().values() if not one.ladder), key=lambda entry: entry.name)
+    entries = sorted((entry for entry in families().values() if not entry.ladder), key=lambda entry: entry.name)
     rng = random.Random("probes")
     picked = [entries[n % len(entries)] for n in rng.sample(range(max(count, len(entries))), count)]
-    return [(Turn(role="user", content=one.render(one.sample(1, rng), rng)),) for one in picked]
+    return [(Turn(role="user", content=family.render(family.sample(1, rng), rng)),) for family in picked]
 
 
 def parity(expected: Sequence[Sequence[Step]], served: Sequence[Sequence[Step]]) -> Parity:
     """Compare expected with served tokens after each prompt, up to where they differ."""
-    found: list[float] = []
+    deviations: list[float] = []
     parted = unseen = 0
     for ours, theirs in zip(expected, served, strict=True):
-        for one, other in zip(ours, theirs, strict=False):
-            told = other.logprob if other.token == one.token else other.others.get(one.token, -inf)
-            if told == -inf:
+        for step, other in zip(ours, theirs, strict=False):
+            logprob = other.logprob if other.token == step.token else other.others.get(step.token, -inf)
+            if logprob == -inf:
                 unseen += 1
             else:
-                found.append(abs(told - one.logprob))
-            if other.token != one.token:
+                deviations.append(abs(logprob - step.logprob))
+            if other.token != step.token:
                 parted += 1
                 break
         else:
             parted += not theirs and bool(ours)
             unseen += not theirs and bool(ours)
-    mean = sum(found) / len(found) if found else 0.0
-    return Parity(len(expected), len(found), max(found, default=0.0), mean, parted, unseen)
+    mean = sum(deviations) / len(deviations) if deviations else 0.0
+    return Parity(len(expected), len(deviations), max(deviations, default=0.0), mean, parted, unseen)

@@ -77,8 +77,8 @@ def _drawn(name: str, n: int, seed: int, rows: Dataset | None) -> BenchmarkSuite
 def made_suites(plan: EvaluationConfig) -> tuple[tuple[str, int, int], ...]:
     """Name the suites that ``plan`` scores and that are made from a seed: (benchmark, how many items, seed). Held-out
     tasks of our own families are none of them: the split rule keeps these from being trained on."""
-    made = (entry for entry in chosen(plan.benchmarks) if entry.make and not entry.name.startswith(HELDOUT))
-    return tuple((entry.name, plan.benchmark_items, plan.seed) for entry in made)
+    seeded = (entry for entry in chosen(plan.benchmarks) if entry.make and not entry.name.startswith(HELDOUT))
+    return tuple((entry.name, plan.benchmark_items, plan.seed) for entry in seeded)
 
 
 def requested_benchmark(
@@ -93,15 +93,15 @@ def requested_benchmark(
     return same_rows(benchmark_suite(request.benchmark, request.n, request.seed, files), recorded, request)
 
 
-def same_rows(held: BenchmarkSuite, recorded: Mapping[str, str], request: EvaluationRequested) -> BenchmarkSuite:
-    """Return ``held`` where its rows are those recorded for the request's suite, or none are.
+def same_rows(suite: BenchmarkSuite, recorded: Mapping[str, str], request: EvaluationRequested) -> BenchmarkSuite:
+    """Return ``suite`` where its rows are those recorded for the request's suite, or none are.
 
     Raises:
         ConfigError: they are others.
     """
-    known = recorded.get(suite_key(request.benchmark, request.n, request.seed), held.rows)
-    if known != held.rows:
-        why = f"{held.source} has sha256 {held.rows[:12]}, and the run began with {known[:12]}."
+    rows = recorded.get(suite_key(request.benchmark, request.n, request.seed), suite.rows)
+    if rows != suite.rows:
+        why = f"{suite.source} has sha256 {suite.rows[:12]}, and the run began with {rows[:12]}."
         fix = "Put the rows back that the run began with, or start another run."
         raise ConfigError(f"The rows of {request.benchmark} have changed.", why, fix)
-    return held
+    return suite

@@ -32,11 +32,11 @@ def judge_proposals(candidate: Proposals, before: Proposals, against: str) -> Te
     if not candidate.asked or not before.asked:
         return TeacherVerdict(True, f"no proposals of {against} and it to compare")
     shares = (("readable", candidate.readable, before.readable), ("accepted", candidate.accepted, before.accepted))
-    adjusted = holm([fisher(now, candidate.asked, then, before.asked) for _, now, then in shares])
+    adjusted = holm([fisher(later, candidate.asked, then, before.asked) for _, later, then in shares])
     findings, fallen = [], []
-    for (name, now, then), p in zip(shares, adjusted, strict=True):
-        findings.append(f"{name} {now} of {candidate.asked} against {then} of {before.asked}, p {p:.2g}")
-        if p < LEVEL and now / candidate.asked < then / before.asked:
+    for (name, later, then), p in zip(shares, adjusted, strict=True):
+        findings.append(f"{name} {later} of {candidate.asked} against {then} of {before.asked}, p {p:.2g}")
+        if p < LEVEL and later / candidate.asked < then / before.asked:
             fallen.append(name)
     finding = f"a proven fall of {' and '.join(fallen)} proposals" if fallen else "no fall is proven"
     return TeacherVerdict(not fallen, f"{finding} against {against}: {'; '.join(findings)}", *adjusted)

@@ -95,7 +95,7 @@ def control_scores(outcome: Outcome, split: str, control: str) -> Items:
 
 
 def _right(scored: CheckpointEvaluated) -> Items:
-    return {place: float(mark == "1") for place, mark in enumerate(scored.outcomes)}
+    return {item: float(mark == "1") for item, mark in enumerate(scored.outcomes)}
 
 
 def _scores(outcome: Outcome, split: str, *, forced: bool = False) -> list[CheckpointEvaluated]:
@@ -115,23 +115,25 @@ def variant_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     rows = []
     for split in measured(outcomes):
         for arm, of_arm in _by_arm(outcomes).items():
-            students = {"trained": [trained_scores(one, split) for one in of_arm]}
-            students |= {control: [control_scores(one, split, control) for one in of_arm] for control in CONTROLS}
+            students = {"trained": [trained_scores(outcome, split) for outcome in of_arm]}
+            students |= {
+                control: [control_scores(outcome, split, control) for outcome in of_arm] for control in CONTROLS
+            }
             rows += [
                 {"measure": split, "arm": arm, "student": student, **averaged(items)}
                 for student, scores in students.items()
-                if (items := [one for one in scores if one])
+                if (items := [items for items in scores if items])
             ]
     return rows
 
 
 def averaged(scored: Sequence[Items]) -> dict[str, Any]:
     """The mean over seeds of shares, none of them empty, with the wider of the intervals over seeds and over items."""
-    found, items = mean_of([fmean(one.values()) for one in scored]), len(scored[0])
-    low, high = wilson(round(found.value * items), items)
-    if found.low is not None and found.high is not None:
-        low, high = max(0.0, min(low, found.low)), min(1.0, max(high, found.high))
-    return {"seeds": found.n, "items": items, "mean": found.value, "low": low, "high": high}
+    mean, items = mean_of([fmean(shares.values()) for shares in scored]), len(scored[0])
+    low, high = wilson(round(mean.value * items), items)
+    if mean.low is not None and mean.high is not None:
+        low, high = max(0.0, min(low, mean.low)), min(1.0, max(high, mean.high))
+    return {"seeds": mean.n, "items": items, "mean": mean.value, "low": low, "high": high}
 
 
 def comparison_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -143,7 +145,9 @@ def comparison_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     first = next(iter(by_arm), "")
     rows = []
     for split in measured(outcomes):
-        final = {arm: {one.seed: trained_scores(one, split) for one in runs} for arm, runs in by_arm.items()}
+        final = {
+            arm: {outcome.seed: trained_scores(outcome, split) for outcome in runs} for arm, runs in by_arm.items()
+        }
         rows += claim_rows(split, [(arm, first, final[first], final[arm]) for arm in by_arm if arm != first])
         for control in CONTROLS:
             before = {a: {o.seed: control_scores(o, split, control) for o in runs} for a, runs in by_arm.items()}
@@ -155,16 +159,16 @@ def claim_rows(measure: str, pairs: Iterable[tuple[str, str, Seeded, Seeded]]) -
     """One row for each (variant, against, before, after) that can be paired, with Holm's correction over
     all of them."""
     rows = [
-        {"measure": measure, "arm": arm, "against": other, **found}
+        {"measure": measure, "arm": arm, "against": other, **comparison}
         for arm, other, before, after in pairs
-        if (found := paired(before, after))
+        if (comparison := paired(before, after))
     ]
     adjusted = holm([row["p"] for row in rows if row["p"] is not None])
     left = iter(adjusted)
     for row in rows:
         row["adjusted_p"] = None if row["p"] is None else next(left)
         _widen(row)
-        row["word"] = _word(row)
+        row["word"] = _claim(row)
     return rows
 
 
@@ -176,7 +180,7 @@ def paired(before: Seeded, after: Seeded) -> dict[str, Any] | None:
     seeds = [seed for seed in before if before[seed] and set(before[seed]) == set(after.get(seed, {}))]
     if not seeds:
         return None
-    both = [(str(place), before[seed][place], after[seed][place]) for seed in seeds for place in before[seed]]
+    both = [(str(item), before[seed][item], after[seed][item]) for seed in seeds for item in before[seed]]
     names, old, new = zip(*both, strict=True)
     over_items = compare(old, new, clusters=names)
     by_seed = [fmean(after[s].values()) - fmean(before[s].values()) for s in seeds]
@@ -211,7 +215,7 @@ def _widen(row: dict[str, Any]) -> None:
     row["high"] = max(row["high"], seeds[1], exact[1])
 
 
-def _word(row: Mapping[str, Any]) -> str:
+def _claim(row: Mapping[str, Any]) -> str:
     """The most that may be said."""
     if row["adjusted_p"] is None:
         return ONE_SEED
@@ -225,19 +229,19 @@ def curves(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
     Where an iteration trained no student, the score before still stands.
     """
     out = {}
-    for arm, held in _by_arm(outcomes).items():
+    for arm, of_arm in _by_arm(outcomes).items():
         rows = []
-        for place in range(-1, max(one.iterations for one in held)):
-            found = [items for one in held if (items := _standing(one, place))]
-            if found:
-                rows.append({"iteration": place, **averaged(found)})
+        for iteration in range(-1, max(outcome.iterations for outcome in of_arm)):
+            scores = [items for outcome in of_arm if (items := _standing(outcome, iteration))]
+            if scores:
+                rows.append({"iteration": iteration, **averaged(scores)})
         out[arm] = rows
     return out
 
 
-def _standing(outcome: Outcome, place: int) -> Items:
-    found = [score for score in _scores(outcome, "validation") if score.iteration <= place]
-    return _right(max(found, key=lambda score: score.iteration)) if found else {}
+def _standing(outcome: Outcome, iteration: int) -> Items:
+    reached = [score for score in _scores(outcome, "validation") if score.iteration <= iteration]
+    return _right(max(reached, key=lambda score: score.iteration)) if reached else {}
 
 
 def cost_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -245,22 +249,22 @@ def cost_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [
         {
             "arm": arm,
-            "cells": len(held),
-            **{key: round(fmean(one.cost[key] for one in held), 3) for key in held[0].cost},
+            "cells": len(of_arm),
+            **{key: round(fmean(outcome.cost[key] for outcome in of_arm), 3) for key in of_arm[0].cost},
         }
-        for arm, held in _by_arm(outcomes).items()
+        for arm, of_arm in _by_arm(outcomes).items()
     ]
 
 
 def run_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """One row for each ablation run: its scores before and after training."""
     rows = []
-    for one in outcomes:
-        row: dict[str, Any] = {"arm": one.arm, "seed": one.seed, "run": one.run, "student": one.student}
+    for outcome in outcomes:
+        row: dict[str, Any] = {"arm": outcome.arm, "seed": outcome.seed, "run": outcome.run, "student": outcome.student}
         for split in measured(outcomes):
-            before, after = control_scores(one, split, "untrained"), trained_scores(one, split)
+            before, after = control_scores(outcome, split, "untrained"), trained_scores(outcome, split)
             row |= {f"{split}_untrained": _share(before), split: _share(after)}
-        rows.append(row | {"wall_s": one.cost.get("wall_s")})
+        rows.append(row | {"wall_s": outcome.cost.get("wall_s")})
     return rows
 
 
@@ -269,15 +273,15 @@ def _share(items: Items) -> float | None:
 
 
 def _by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    held: dict[str, list[Outcome]] = {}
-    for one in outcomes:
-        held.setdefault(one.arm, []).append(one)
-    return held
+    by_arm: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_arm.setdefault(outcome.arm, []).append(outcome)
+    return by_arm
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Turn an outcome into JSON values, as it is stored beside its run."""
-    return {**asdict(outcome), "scores": [one.model_dump(mode="json") for one in outcome.scores]}
+    return {**asdict(outcome), "scores": [score.model_dump(mode="json") for score in outcome.scores]}
 
 
 def from_json(recorded: Mapping[str, Any]) -> Outcome:

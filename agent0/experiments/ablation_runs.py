@@ -164,19 +164,19 @@ def describe_compute(plans: Mapping[str, RunConfig]) -> str:
     """
     sizes = {name: requested_compute(plan) for name, plan in plans.items()}
     if len({tuple(size.values()) for size in sizes.values()}) == 1:
-        text = f"Asked of every run alike: {_words(next(iter(sizes.values())))}"
+        text = f"Asked of every run alike: {_size_text(next(iter(sizes.values())))}"
     elif len({(size["iterations"], size["in_all"]) for size in sizes.values()}) == 1:
         first, *others = sizes.items()
         odd = "; ".join(f"{name} {_spread(size)}" for name, size in others if size != first[1])
-        text = f"Asked of every run alike: {_words(first[1])}, but differently spread: {odd}"
+        text = f"Asked of every run alike: {_size_text(first[1])}, but differently spread: {odd}"
     else:
-        text = "NOT equal compute: " + "; ".join(f"{name} {_words(size)}" for name, size in sizes.items())
+        text = "NOT equal compute: " + "; ".join(f"{name} {_size_text(size)}" for name, size in sizes.items())
     if len({(plan.student.provider, plan.student.model) for plan in plans.values()}) > 1:
         text += "; but models differ, and with them what an attempt costs"
     return f"{text}. What it took is in the table of cost."
 
 
-def _words(size: Mapping[str, int]) -> str:
+def _size_text(size: Mapping[str, int]) -> str:
     text = "{iterations} iterations of {tasks} tasks with {attempts} attempts each ({in_all:,} attempts at most)"
     return text.format(**size)
 

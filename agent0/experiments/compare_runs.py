@@ -36,9 +36,9 @@ class Side:
 def side_of(name: str, events: Iterable[Recorded]) -> Side:
     """Collect rewards, scores and cost of ``name`` from its events."""
     side = Side(name)
-    for found in events:
-        _count_read(side.read, found.event)
-        match found.event:
+    for recorded in events:
+        _count_read(side.read, recorded.event)
+        match recorded.event:
             case RewardAssigned() as receipt:
                 side.rewards[receipt.task, receipt.attempt, receipt.role] = receipt.total
             case CheckpointEvaluated(split="validation", forced_tool=False) as scored:
@@ -70,7 +70,7 @@ def _count_read(read: dict[str, int], event: Event) -> None:
 def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
     """Summarise each side, and compare every other one with the first."""
     first = sides[0]
-    found = claims([(_last(first), _last(other)) for other in sides[1:]])
+    held_out = claims([(_last(first), _last(other)) for other in sides[1:]])
     return {
         "names": [side.name for side in sides],
         "rewards": [row for side in sides for row in reward_distribution(side)],
@@ -79,19 +79,19 @@ def side_by_side(sides: Sequence[Side]) -> dict[str, Any]:
         "cost": [{"name": side.name, **{k: _figure(v) for k, v in side.cost.items()}} for side in sides],
         "against": [
             {"name": other.name, "against": first.name, **reward_changes(first, other), "held_out": _claim(claim)}
-            for other, claim in zip(sides[1:], found, strict=True)
+            for other, claim in zip(sides[1:], held_out, strict=True)
         ],
     }
 
 
-def same_checkpoint(own: Side, again: Side) -> dict[str, Any] | None:
+def same_checkpoint(original: Side, again: Side) -> dict[str, Any] | None:
     """Compare the last checkpoint that both scored, trained again, with the run's own of that name; None where there is
     none, or not on the same number of items."""
-    before, after = ({scored.checkpoint: scored.outcomes for scored in side.curve} for side in (own, again))
+    before, after = ({scored.checkpoint: scored.outcomes for scored in side.curve} for side in (original, again))
     both = [name for name in after if name in before]
     if not both:
         return None
-    (claim,) = claims([(Scored(own.name, before[both[-1]]), Scored(again.name, after[both[-1]]))])
+    (claim,) = claims([(Scored(original.name, before[both[-1]]), Scored(again.name, after[both[-1]]))])
     row = _claim(claim)
     return {"checkpoint": both[-1], **row} if row else None
 
@@ -117,12 +117,12 @@ def reward_changes(first: Side, other: Side) -> dict[str, Any]:
     """Rank correlation of the rewards that both sides assigned, and the tasks whose teacher reward crossed its side's
     mean."""
     both = [key for key in first.rewards if key in other.rewards]
-    found: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for role in ("student", "teacher"):
         keys = [key for key in both if key[2] == role]
         before, after = [first.rewards[d] for d in keys], [other.rewards[d] for d in keys]
-        found[f"{role}_rank_correlation"] = spearman(before, after) if keys else None
-    return {**found, "deeds_in_common": len(both), "changed_sides": _crossed(first, other, both)}
+        changes[f"{role}_rank_correlation"] = spearman(before, after) if keys else None
+    return {**changes, "deeds_in_common": len(both), "changed_sides": _crossed(first, other, both)}
 
 
 def _crossed(first: Side, other: Side, both: Sequence[ReceiptKey]) -> list[str]:
@@ -135,8 +135,8 @@ def _last(side: Side) -> Scored:
 
 def _score(scored: CheckpointEvaluated) -> dict[str, Any]:
     low, high = wilson(scored.correct, scored.n)
-    found = scored.model_dump(include={"checkpoint", "iteration", "n", "accuracy", "tool_use"})
-    return {**found, "lower95": low, "upper95": high}
+    row = scored.model_dump(include={"checkpoint", "iteration", "n", "accuracy", "tool_use"})
+    return {**row, "lower95": low, "upper95": high}
 
 
 def _claim(claim: Claim | None) -> Mapping[str, Any] | None:

@@ -33,7 +33,7 @@ class Trial:
     settings: Mapping[str, str]
 
     @property
-    def words(self) -> str:
+    def settings_text(self) -> str:
         """The settings for display: ``rank 16, lr 0.001``."""
         return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in self.settings.items())
 
@@ -62,10 +62,12 @@ def _full(key: str) -> str:
     full = key.removeprefix("run.")
     full = full if "." in full else f"training.student.{full}"
     head, _, name = full.rpartition(".")
-    known = [one for one in RecipeConfig.model_fields if one not in (*PLACES, "enabled")]
-    if head != "training.student" or name not in known:
+    searchable = [
+        name_of_field for name_of_field in RecipeConfig.model_fields if name_of_field not in (*PLACES, "enabled")
+    ]
+    if head != "training.student" or name not in searchable:
         why = "A trial trains the student's stored trajectories again, so only its recipe can be searched."
-        raise ConfigError(f"{key[:80]!r} cannot be searched over.", why, f"Known: {', '.join(known)}.")
+        raise ConfigError(f"{key[:80]!r} cannot be searched over.", why, f"Known: {', '.join(searchable)}.")
     return full
 
 
@@ -89,14 +91,14 @@ def trials(name: str, space: Space, number: int = 0, seed: int = 0) -> list[Tria
     draw, places = random.Random(seed), dict.fromkeys(range(count) if not 0 < number < count else ())
     while len(places) < min(number, count):
         places[draw.randrange(count)] = None
-    return [_trial(name, space, place) for place in places]
+    return [_trial(name, space, number_of_trial) for number_of_trial in places]
 
 
-def _trial(name: str, space: Space, place: int) -> Trial:
-    """The combination number ``place``: the last key changes fastest."""
+def _trial(name: str, space: Space, number: int) -> Trial:
+    """The combination number ``number``: the last key changes fastest."""
     settings: dict[str, str] = {}
     for key, values in reversed(list(space.items())):
-        place, at = divmod(place, len(values))
+        number, at = divmod(number, len(values))
         settings[key] = values[at]
     settings = {key: settings[key] for key in space}
     return Trial(f"{name}-{sha256(str(sorted(settings.items())))[:8]}", settings)
@@ -112,36 +114,37 @@ class Tried:
     scored: Sequence[CheckpointEvaluated]
 
 
-def outcome(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
-    """One row for each trial, best validation score first, each compared with the run's ``own`` recipe on the same
+def outcome(original: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
+    """One row for each trial, best validation score first, each compared with the run's ``original`` on the same
     items.
 
     With Holm's correction over the trials. The run's own is among them, without a comparison.
     """
-    held = [one for one in tried if one.scored]
-    differences = [_difference(own, one) for one in held]
-    adjusted = iter(holm([one.p for one in differences if one]))
-    rows = [_row(own, None, None)] if own.scored else []
+    scored = [trial for trial in tried if trial.scored]
+    differences = [_difference(original, trial) for trial in scored]
+    adjusted = iter(holm([difference.p for difference in differences if difference]))
+    rows = [_row(original, None, None)] if original.scored else []
     rows += [
-        _row(one, change, next(adjusted) if change else None) for one, change in zip(held, differences, strict=True)
+        _row(trial, change, next(adjusted) if change else None)
+        for trial, change in zip(scored, differences, strict=True)
     ]
     return sorted(rows, key=lambda row: (-row["validation"], row["steps"], row["trial"]))
 
 
-def _difference(own: Tried, one: Tried) -> Difference | None:
-    before, after = (tried.scored[-1].outcomes if tried.scored else "" for tried in (own, one))
+def _difference(original: Tried, trial: Tried) -> Difference | None:
+    before, after = (tried.scored[-1].outcomes if tried.scored else "" for tried in (original, trial))
     if not before or len(before) != len(after):
         return None
     return compare(outcomes(before), outcomes(after), rounds=0)  # its interval is made with the adjusted p
 
 
-def _row(one: Tried, change: Difference | None, adjusted: float | None) -> dict[str, Any]:
-    last = one.scored[-1]
+def _row(trial: Tried, change: Difference | None, adjusted: float | None) -> dict[str, Any]:
+    last = trial.scored[-1]
     low, high = wilson(last.correct, last.n)
     shown = agreeing(change, adjusted) if change and adjusted is not None else None
     return {
-        "trial": one.name,
-        "settings": dict(one.settings),
+        "trial": trial.name,
+        "settings": dict(trial.settings),
         "validation": last.accuracy,
         "low": low,
         "high": high,
@@ -154,19 +157,19 @@ def _row(one: Tried, change: Difference | None, adjusted: float | None) -> dict[
         "detectable": shown.detectable if shown else None,
         "adjusted_p": adjusted,
         "word": shown.claimed(adjusted) if shown and adjusted is not None else "",
-        "steps": _steps(one, last.iteration),
-        "training_s": round(sum(each.wall_s for each in one.trained), 1),
-        "by_checkpoint": [{"checkpoint": each.checkpoint, "validation": each.accuracy} for each in one.scored],
+        "steps": _steps(trial, last.iteration),
+        "training_s": round(sum(each.wall_s for each in trial.trained), 1),
+        "by_checkpoint": [{"checkpoint": each.checkpoint, "validation": each.accuracy} for each in trial.scored],
     }
 
 
-def best_by_budget(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
+def best_by_budget(original: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
     """After each checkpoint (so many trainings, so many steps): the leading recipe, the cheaper of equals."""
-    held = (own, *tried)
-    known = {scored.checkpoint for one in held for scored in one.scored}
+    recipes = (original, *tried)
+    checkpoints = {scored.checkpoint for recipe in recipes for scored in recipe.scored}
     rows = []
-    for number, checkpoint in enumerate(sorted(known, key=lambda name: int(name.rpartition("-")[2])), start=1):
-        there = [(one, scored) for one in held for scored in one.scored if scored.checkpoint == checkpoint]
+    for number, checkpoint in enumerate(sorted(checkpoints, key=lambda name: int(name.rpartition("-")[2])), start=1):
+        there = [(recipe, scored) for recipe in recipes for scored in recipe.scored if scored.checkpoint == checkpoint]
         best, scored = max(there, key=lambda pair: (pair[1].accuracy, -_steps(pair[0], pair[1].iteration)))
         low, high = wilson(scored.correct, scored.n)
         row = {"trainings": number, "checkpoint": checkpoint, "steps": _steps(best, scored.iteration)}
@@ -175,6 +178,6 @@ def best_by_budget(own: Tried, tried: Sequence[Tried]) -> list[dict[str, Any]]:
     return rows
 
 
-def _steps(one: Tried, iteration: int) -> int:
+def _steps(trial: Tried, iteration: int) -> int:
     """Taken up to this iteration."""
-    return round(sum(each.metrics.get("steps", 0) for each in one.trained if each.iteration <= iteration))
+    return round(sum(each.metrics.get("steps", 0) for each in trial.trained if each.iteration <= iteration))

@@ -20,13 +20,13 @@ def ladder_rows(outcomes: Sequence[Outcome], taught: int = 0) -> list[dict[str, 
     accuracy of levels up to ``taught`` changed."""
     return [
         {
-            "arm": one.arm,
-            "seed": one.seed,
-            **_standing(_test_levels(one, BASE), "_untrained"),
-            **_standing(_test_levels(one, one.student), ""),
-            "taught_change": _change(one, taught),
+            "arm": outcome.arm,
+            "seed": outcome.seed,
+            **_standing(_test_levels(outcome, BASE), "_untrained"),
+            **_standing(_test_levels(outcome, outcome.student), ""),
+            "taught_change": _change(outcome, taught),
         }
-        for one in outcomes
+        for outcome in outcomes
     ]
 
 
@@ -47,21 +47,24 @@ def lead_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{**lead, "adjusted_p": None if lead["p"] is None else next(adjusted)} for lead in leads]
 
 
-def better_on_every_seed(rows: Sequence[Row], one: str, other: str) -> bool:
-    """Whether ``one`` has more accuracies added up than ``other`` on every seed that both have, and there is one."""
+def better_on_every_seed(rows: Sequence[Row], arm_name: str, other: str) -> bool:
+    """Whether ``arm_name`` has more accuracies added up than ``other`` on every seed that both have, and there is
+    one."""
     sums = {(row["arm"], row["seed"]): row["added"] for row in rows if row["added"] is not None}
-    both = [(sums[one, seed], sums[other, seed]) for arm, seed in sums if arm == one and (other, seed) in sums]
-    return bool(both) and all(own > others for own, others in both)
+    both = [
+        (sums[arm_name, seed], sums[other, seed]) for arm, seed in sums if arm == arm_name and (other, seed) in sums
+    ]
+    return bool(both) and all(sums_of_arm > others for sums_of_arm, others in both)
 
 
 def level_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """One row for each variant, and one for the untrained students of the first: their accuracies by test level, means
     over seeds, lowest level first."""
     by_name: dict[str, list[Mapping[str, float]]] = {}
-    for one in outcomes:
-        by_name.setdefault(one.arm, []).append(_test_levels(one, one.student))
-        if one.arm == outcomes[0].arm:
-            by_name.setdefault(BASE, []).append(_test_levels(one, BASE))
+    for outcome in outcomes:
+        by_name.setdefault(outcome.arm, []).append(_test_levels(outcome, outcome.student))
+        if outcome.arm == outcomes[0].arm:
+            by_name.setdefault(BASE, []).append(_test_levels(outcome, BASE))
     return [{"arm": name, "levels": levels} for name, by_seed in by_name.items() if (levels := _means(by_seed))]
 
 
@@ -88,5 +91,7 @@ def _is_test(score: CheckpointEvaluated) -> bool:
 
 
 def _means(by_seed: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    levels = sorted({level for one in by_seed for level in one}, key=int)
-    return {level: round(fmean(one[level] for one in by_seed if level in one), 4) for level in levels}
+    levels = sorted({level for accuracies in by_seed for level in accuracies}, key=int)
+    return {
+        level: round(fmean(accuracies[level] for accuracies in by_seed if level in accuracies), 4) for level in levels
+    }

@@ -47,20 +47,20 @@ class Change(Generic[T]):
     @property
     def of(self) -> T:
         """Whichever there is, the later one of both."""
-        found = self.before if self.after is None else self.after
-        assert found is not None  # noqa: S101 - one of them is there
-        return found
+        side = self.before if self.after is None else self.after
+        assert side is not None  # noqa: S101 - one of them is there
+        return side
 
     @property
     def same(self) -> bool:
         """Whether there are both, with the same data to the byte."""
-        sides = [self.data(one) for one in (self.before, self.after) if one is not None]
+        sides = [self.data(side) for side in (self.before, self.after) if side is not None]
         return len(sides) == 2 and sides[0] == sides[1]
 
     @staticmethod
-    def data(one: Any) -> str:
+    def data(side: Any) -> str:
         """The data of a side as it is stored."""
-        return str(one.model_dump_json())
+        return str(side.model_dump_json())
 
 
 class ReceiptPair(Change[Receipt]):
@@ -69,9 +69,9 @@ class ReceiptPair(Change[Receipt]):
     __slots__ = ()
 
     @staticmethod
-    def data(one: Receipt) -> str:
+    def data(receipt: Receipt) -> str:
         """As the receipt keeps it."""
-        return one.data
+        return receipt.data
 
 
 def experiment_id(name: str) -> str:
@@ -123,15 +123,15 @@ def spearman(before: Sequence[float], after: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(range(len(values)), key=lambda place: values[place])
+    order = sorted(range(len(values)), key=lambda index: values[index])
     ranks = [0.0] * len(values)
     start = 0
     while start < len(order):
         end = start
         while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
             end += 1
-        for place in order[start : end + 1]:
-            ranks[place] = (start + end) / 2 + 1
+        for index in order[start : end + 1]:
+            ranks[index] = (start + end) / 2 + 1
         start = end + 1
     return ranks
 

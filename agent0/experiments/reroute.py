@@ -19,29 +19,35 @@ Costs = Mapping[tuple[str, str], int]
 class Rerouted:
     """What a run's questions would have come to.
 
-    ``known`` of ``questions`` are decided by recorded answers alone; ``unknown``: how often each model would have been
-    asked whose answer nobody recorded. ``cost`` is the range of what all would have cost in nano-dollars, None above
-    where nobody knows a price; ``cost_then`` what they did cost, at the same prices. ``same`` known questions would
-    have had the answer that was given, ``same95`` is the share's 95 % interval (Wilson).
+    ``decided`` of ``questions`` are decided by recorded answers alone; ``unknown``: how often each model would have
+    been asked whose answer nobody recorded. ``cost`` is the range of what all would have cost in nano-dollars, None
+    above where nobody knows a price; ``cost_then`` what they did cost, at the same prices. ``same`` known questions
+    would have had the answer that was given, ``same95`` is the share's 95 % interval (Wilson).
     """
 
     questions: int
-    known: int
+    decided: int
     unknown: Mapping[str, int]
     cost: tuple[int, int | None]
     cost_then: int
     same: int
     same95: tuple[float, float]
-    asked: Mapping[str, int]
+    calls: Mapping[str, int]
     """How often each model's recorded answer would have been asked for."""
 
 
 def recorded_of(event: CallRouted, costs: Costs) -> Recorded:
     """The question of ``event`` with its recorded answers; a model that could not be asked then has none."""
-    options = tuple(Option(one.model, one.cost, one.right) for one in event.options)
+    options = tuple(Option(option.model, option.cost, option.right) for option in event.options)
     answers = {
-        one.model: Answer(one.model, one.key, one.confidence, costs.get((event.route, one.model), one.cost), one.calls)
-        for one in event.answers
+        answer.model: Answer(
+            answer.model,
+            answer.key,
+            answer.confidence,
+            costs.get((event.route, answer.model), answer.cost),
+            answer.calls,
+        )
+        for answer in event.answers
     }
     return Recorded(options, answers, event.draw)
 
@@ -50,36 +56,36 @@ def reroute(events: Sequence[CallRouted], entry: Entry, rules: Rules, costs: Cos
     """Walk the strategy ``entry`` through the questions of ``events``, in order."""
     questions = [recorded_of(event, costs or {}) for event in events]
     routed = walk_all(entry.decide, questions, rules)
-    decided = [(event, one) for event, one in zip(events, routed, strict=True) if not one.missing]
-    same = sum(one.key == _key_then(event) for event, one in decided)
-    missing = [one.missing for one in routed if one.missing]
-    asked = [answer.model for one in routed for answer in one.answers]
+    decided = [(event, walked) for event, walked in zip(events, routed, strict=True) if not walked.missing]
+    same = sum(walked.key == _key_then(event) for event, walked in decided)
+    missing = [walked.missing for walked in routed if walked.missing]
+    models = [answer.model for walked in routed for answer in walked.answers]
     return Rerouted(
         questions=len(events),
-        known=len(decided),
+        decided=len(decided),
         unknown={model: missing.count(model) for model in dict.fromkeys(missing)},
         cost=_range(questions, routed),
-        cost_then=sum(answer.cost or 0 for one in questions for answer in one.answers.values()),
+        cost_then=sum(answer.cost or 0 for question in questions for answer in question.answers.values()),
         same=same,
         same95=wilson(same, len(decided)),
-        asked={model: asked.count(model) for model in dict.fromkeys(asked)},
+        calls={model: models.count(model) for model in dict.fromkeys(models)},
     )
 
 
 def _key_then(event: CallRouted) -> str:
-    return next((one.key for one in event.answers if one.model == event.given), "")
+    return next((answer.key for answer in event.answers if answer.model == event.given), "")
 
 
 def _range(questions: Sequence[Recorded], routed: Sequence[Routed]) -> tuple[int, int | None]:
     """What all cost at least, and at most: an answer that nobody recorded may cost up to the most of its model, and the
     models behind it as well."""
-    least = sum(one.cost for one in routed)
+    least = sum(walked.cost for walked in routed)
     most: int | None = least
-    for question, one in zip(questions, routed, strict=True):
-        if not one.missing:
+    for question, walked in zip(questions, routed, strict=True):
+        if not walked.missing:
             continue
-        asked = {answer.model for answer in one.answers}
-        open_costs = [option.cost for option in question.options if option.model not in asked]
-        known = [cost for cost in open_costs if cost is not None]
-        most = None if most is None or len(known) < len(open_costs) else most + sum(known)
+        answered = {answer.model for answer in walked.answers}
+        open_costs = [option.cost for option in question.options if option.model not in answered]
+        priced = [cost for cost in open_costs if cost is not None]
+        most = None if most is None or len(priced) < len(open_costs) else most + sum(priced)
     return least, most

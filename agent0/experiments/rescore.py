@@ -100,8 +100,8 @@ class Rescoring:
         return out
 
     def _regrouped(self, state: RunState) -> bool:
-        own = state.config.rewards
-        return waits_for_group(self.policy or own) and not waits_for_group(own)
+        recorded = state.config.rewards
+        return waits_for_group(self.policy or recorded) and not waits_for_group(recorded)
 
     def _receipt(self, recorded: Recorded, number: int, pending: PendingReward) -> Rescored | RescoreFailure:
         """Under the cause and number that it has in the run."""
@@ -129,8 +129,8 @@ def _computed(cause: Recorded, number: int, pending: PendingReward) -> Rescored 
     try:
         return Rescored(effect_id(cause.id, HANDLER, number), cause, number, pending.assign())
     except Exception as error:  # a reward is anybody's code: one old event must not end the rest
-        said = " ".join((str(error), *getattr(error, "__notes__", ())))
-        return RescoreFailure(cause, number, pending.task, pending.attempt, type(error).__name__, said[:500])
+        message = " ".join((str(error), *getattr(error, "__notes__", ())))
+        return RescoreFailure(cause, number, pending.task, pending.attempt, type(error).__name__, message[:500])
 
 
 def rescore(

@@ -8,14 +8,18 @@ from agent0.events.checkpoints import CheckpointTrained
 Row = Mapping[str, Any]
 
 
-def compare_adapters(own: Mapping[str, CheckpointTrained], again: Sequence[CheckpointTrained]) -> list[dict[str, Any]]:
-    """A row for each checkpoint of ``again``: whether its adapter is that of the run's ``own`` training (None: the run
-    has none), whether both were trained on the same samples by the same recipe, and in which names of the recorded
+def compare_adapters(
+    originals: Mapping[str, CheckpointTrained], again: Sequence[CheckpointTrained]
+) -> list[dict[str, Any]]:
+    """A row for each checkpoint of ``again``: whether its adapter is that of its training in ``originals`` (None: the
+    run has none), whether both were trained on the same samples by the same recipe, and in which names of the recorded
     ``environment`` they differ, with both values."""
     return [
         {
             "checkpoint": trained.checkpoint,
-            "same": None if (before := own.get(trained.checkpoint)) is None else before.adapter == trained.adapter,
+            "same": None
+            if (before := originals.get(trained.checkpoint)) is None
+            else before.adapter == trained.adapter,
             "same_inputs": before is not None and before.recipe == trained.recipe and before.samples == trained.samples,
             "environment": {} if before is None else _differences(before.environment, trained.environment),
         }
@@ -37,8 +41,8 @@ def adapters_answer(rows: Sequence[Row], changed: bool) -> str:
         return "The run has no adapter of its own beside them."
     first = next((row for row in compared if not row["same"]), None)
     if first is None:
-        one = len(compared) == 1
-        return f"The {'adapter is' if one else 'adapters are'} the very same as the run's own."
+        single = len(compared) == 1
+        return f"The {'adapter is' if single else 'adapters are'} the very same as the run's own."
     head = f"{first['checkpoint']} is not the very same adapter as the run's own"
     if changed or not first["same_inputs"]:
         return f"{head}: what it was trained on, or how, is another."

@@ -29,4 +29,4 @@ def difference(before: RunConfig, after: RunConfig) -> str:
         ("validation", before.evaluation.validation, after.evaluation.validation),
         ("test", before.evaluation.test, after.evaluation.test),
     )
-    return ", ".join(f"{what} {was} -> {now}" for what, was, now in pairs if was != now)
+    return ", ".join(f"{what} {was} -> {shrunk}" for what, was, shrunk in pairs if was != shrunk)

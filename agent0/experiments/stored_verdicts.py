@@ -39,7 +39,7 @@ class Difference:
     attempt: str
     answer: str | None
     was: Verdict
-    now: Verdict
+    rejudged: Verdict
 
 
 def stored(content: bytes) -> list[Stored]:
@@ -73,8 +73,8 @@ async def differences(rows: Sequence[Stored], sandbox: Sandbox) -> list[Differen
     Raises:
         LogError: a question that no family reads as the task that is named with it.
     """
-    found = await asyncio.gather(*(_differing(row, sandbox) for row in rows))
-    return [one for held in found for one in held]
+    differing = await asyncio.gather(*(_differing(row, sandbox) for row in rows))
+    return [difference for row_differences in differing for difference in row_differences]
 
 
 async def _differing(row: Stored, sandbox: Sandbox) -> list[Difference]:
@@ -82,20 +82,20 @@ async def _differing(row: Stored, sandbox: Sandbox) -> list[Difference]:
     verdicts = await verifier_for(task).judge(task, [answer for _, answer, _ in row.answers], sandbox)
     pairs = zip(row.answers, (verdict.correct for verdict in verdicts), strict=True)
     return [
-        Difference(row.task, label, answer, was, now)
-        for (label, answer, was), now in pairs
-        if not _same(label, was, now)
+        Difference(row.task, label, answer, was, rejudged)
+        for (label, answer, was), rejudged in pairs
+        if not _same(label, was, rejudged)
     ]
 
 
-def _same(label: str, was: Verdict, now: Verdict) -> bool:
+def _same(label: str, was: Verdict, rejudged: Verdict) -> bool:
     """Of a sampled attempt that was not accepted only that is stored, undecided or wrong."""
-    return (was is True) == (now is True) if label.startswith("sampled") else was == now
+    return (was is True) == (rejudged is True) if label.startswith("sampled") else was == rejudged
 
 
 def _task(row: Stored) -> Task:
     read = (task_of(family, row.question) for family in families(row.domain, None).values())
-    task = next((one for one in read if one and one.canonical == row.task), None)
+    task = next((task for task in read if task and task.canonical == row.task), None)
     if task is None:
         why = f"No family of {row.domain[:40]} reads its question as {row.task[:80]!r}."
         raise LogError("A stored task cannot be judged again.", why, "Its family may come from a plugin: install it.")

@@ -30,11 +30,11 @@ class Substituted:
         async for recorded in self._history.read(run, types, after, until):
             if recorded.task in self._purged:
                 continue
-            told = self._told(recorded)
-            if told is not None:
-                yield told
+            substituted = self._substituted(recorded)
+            if substituted is not None:
+                yield substituted
 
-    def _told(self, recorded: Recorded) -> Recorded | None:
+    def _substituted(self, recorded: Recorded) -> Recorded | None:
         event = recorded.event
         if isinstance(event, RewardAssigned) and self._rewards:
             other = self._rewards.get((event.task, event.attempt, event.role))

@@ -31,16 +31,16 @@ class VerdictPair(Change[ResultVerified]):
         return f"{_WORDS[self.before.correct]} to {_WORDS[self.after.correct]}"
 
 
-def recorded_opinion(held: TaskState, stored: Mapping[str, ResultVerified]) -> Opinion:
+def recorded_opinion(task_state: TaskState, stored: Mapping[str, ResultVerified]) -> Opinion:
     """A judge that repeats what the log records of its votes on this task, by attempt in ``stored``."""
-    known: dict[str, Vote] = {}
-    for name, attempt in held.attempts.items():
+    votes: dict[str, Vote] = {}
+    for name, attempt in task_state.attempts.items():
         vote = next((v for v in stored[name].votes if v.check == CHECK), None) if name in stored else None
         if vote is not None and attempt.answer is not None:
-            known[attempt.answer] = vote
+            votes[attempt.answer] = vote
 
     async def ask(task: Task, answer: str) -> VoteAndReason:
-        vote = known.get(answer)
+        vote = votes.get(answer)
         return (vote.correct, vote.reason) if vote else (None, UNHEARD)
 
     return ask
@@ -70,26 +70,30 @@ def _by(column: str, pairs: Iterable[VerdictPair], key: Callable[[VerdictPair], 
     return [
         {
             column: name,
-            "n": len(held),
-            "changed": sum(not p.same for p in held),
-            "flipped": sum(bool(p.flip) for p in held),
-            **{f"{word}_{when}": _count(held, when, said) for said, word in _WORDS.items() for when in _SIDES},
+            "n": len(of_group),
+            "changed": sum(not p.same for p in of_group),
+            "flipped": sum(bool(p.flip) for p in of_group),
+            **{
+                f"{label}_{when}": _count(of_group, when, verdict)
+                for verdict, label in _WORDS.items()
+                for when in _SIDES
+            },
         }
-        for name, held in sorted(groups.items())
+        for name, of_group in sorted(groups.items())
     ]
 
 
 _SIDES = ("before", "after")
 
 
-def _count(pairs: Iterable[VerdictPair], when: str, said: bool | None) -> int:
-    return sum(one is not None and one.correct is said for one in (getattr(p, when) for p in pairs))
+def _count(pairs: Iterable[VerdictPair], when: str, verdict: bool | None) -> int:
+    return sum(judged is not None and judged.correct is verdict for judged in (getattr(p, when) for p in pairs))
 
 
 def _change(pair: VerdictPair) -> dict[str, Any]:
-    one = pair.of
+    decision = pair.of
     sides = {when: _side(getattr(pair, when)) for when in _SIDES}
-    return {"task": one.task, "attempt": one.attempt, "family": pair.family, "flip": pair.flip, **sides}
+    return {"task": decision.task, "attempt": decision.attempt, "family": pair.family, "flip": pair.flip, **sides}
 
 
 def _side(verdict: ResultVerified | None) -> dict[str, Any] | None:

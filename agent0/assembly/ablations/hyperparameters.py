@@ -91,11 +91,11 @@ async def _try(settings: Settings, run: str, left: Sequence[Trial], report: Repo
     for number, trial in enumerate(left):
         rate = (monotonic() - began) / number if number else None
         time = f", about {duration(rate * (len(left) - number))} left" if rate else ""
-        report(f"trial {number + 1}/{len(left)}: {trial.words}{time}")
+        report(f"trial {number + 1}/{len(left)}: {trial.settings_text}{time}")
         try:
             await retrain(settings, Retrain(run, trial.name, trial.settings))
         except Agent0Error as error:
-            failed.append({"trial": trial.name, "words": trial.words, "why": str(error)})
+            failed.append({"trial": trial.name, "words": trial.settings_text, "why": str(error)})
             report(f"{trial.name} failed: {error} The rest goes on.")
     return failed
 

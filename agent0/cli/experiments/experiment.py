@@ -79,7 +79,7 @@ def _as_dollars(results: "dict[str, Any]") -> "dict[str, Any]":
     least, most = results["cost"]
     low, high = results["same95"]
     cost = dollars(least) if least == most else f"{dollars(least)} to {'any' if most is None else dollars(most)}"
-    same = f"{results['same']} of {results['known']} known (95 %: {low:.2f} to {high:.2f})"
+    same = f"{results['same']} of {results['decided']} known (95 %: {low:.2f} to {high:.2f})"
     rest = {name: value for name, value in results.items() if name != "same95"}
     return {**rest, "cost": cost, "cost_then": dollars(results["cost_then"]), "same": same}
 

@@ -121,7 +121,7 @@ def show(measurement: "Found") -> None:
         console.prose(
             f"{measurement.name}, {measurement.checkpoint}, seed {measurement.seed}: fitted on {measurement.fitted_on} "
             f"answers, scored on {measurement.scored_on} others; {measurement.accuracy:.3f} of these are right; "
-            f"{measurement.unanswered} of {measurement.asked} "
+            f"{measurement.unanswered} of {measurement.attempts} "
             f"tasks unanswered, {measurement.undecided} undecided."
         )
     )

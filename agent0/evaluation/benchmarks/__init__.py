@@ -31,8 +31,8 @@ class Item:
     related items share (empty: the item alone).
 
     ``stem`` is a question without its ``choices``; ``facts`` are fields of the row, by name; ``files`` lie in the work
-    folder when an attempt begins; ``data`` is what the judge needs besides. ``own`` is the row's question without words
-    of ours, where ``question`` has some: all of it first, then what would be the same question by itself.
+    folder when an attempt begins; ``data`` is what the judge needs besides. ``restatements`` is the row's question
+    without words of ours, where ``question`` has some: all of it first, then what would be the same question by itself.
     """
 
     id: str
@@ -47,12 +47,12 @@ class Item:
     facts: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     data: str = ""
-    own: tuple[str, ...] = ()
+    restatements: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The row's question in each form in which it could be repeated, all of it first, the barest last."""
-        return self.own or (self.stem or self.question,)
+        return self.restatements or (self.stem or self.question,)
 
 
 Judge = Callable[[Item, str, str | None, Sandbox], Awaitable[Grade]]
@@ -170,10 +170,10 @@ def _item(entry: Benchmark, row: Row, where: str) -> Item:
         raise ConfigError(f"{where}: no row of {entry.name}.", f"{type(error).__name__}: {error}.") from error
     if not item.gold.strip():
         raise ConfigError(f"{where}: the gold answer is empty.")
-    return replace(item, facts={**_told(row, entry.about), **item.facts})
+    return replace(item, facts={**_facts(row, entry.about), **item.facts})
 
 
-def _told(row: Row, names: Sequence[str]) -> dict[str, str]:
+def _facts(row: Row, names: Sequence[str]) -> dict[str, str]:
     return {name: str(row[name])[:80] for name in names if isinstance(row.get(name), str | int)}
 
 
@@ -193,13 +193,13 @@ def drawn(entry: Benchmark, items: Sequence[Item], n: int, seed: int) -> list[It
     if not 0 < n < len(items):
         return list(items)
     kept = set(random.Random(f"{seed} {entry.name}").sample(range(len(items)), n))
-    return [item for place, item in enumerate(items) if place in kept]
+    return [item for index, item in enumerate(items) if index in kept]
 
 
 def _digested(item: Item) -> dict[str, Any]:
-    """All that is asked and judged; ``own`` is neither."""
-    told = asdict(item) | {"files": {name: sha256(data) for name, data in item.files.items()}}
-    return {name: value for name, value in told.items() if name != "own"}
+    """All that is asked and judged; ``restatements`` is neither."""
+    digested = asdict(item) | {"files": {name: sha256(data) for name, data in item.files.items()}}
+    return {name: value for name, value in digested.items() if name != "restatements"}
 
 
 def chosen(names: Sequence[str]) -> list[Benchmark]:
@@ -208,18 +208,18 @@ def chosen(names: Sequence[str]) -> list[Benchmark]:
     Raises:
         ConfigError: there is no such benchmark.
     """
-    known = benchmarks()
-    return [_chosen(name, known) for name in names]
+    registered = benchmarks()
+    return [_chosen(name, registered) for name in names]
 
 
-def _chosen(name: str, known: Mapping[str, Benchmark]) -> Benchmark:
+def _chosen(name: str, registered: Mapping[str, Benchmark]) -> Benchmark:
     whole, colon, part = name.partition(":")
-    if whole not in known:
+    if whole not in registered:
         raise ConfigError(
-            f"There is no benchmark {name[:80]!r}.", f"Known: {', '.join(known)}.", "See: agent0 bench list"
+            f"There is no benchmark {name[:80]!r}.", f"Known: {', '.join(registered)}.", "See: agent0 bench list"
         )
     if not colon:
-        return known[whole]
-    if (choose := known[whole].part) is None:
+        return registered[whole]
+    if (choose := registered[whole].part) is None:
         raise ConfigError(f"The benchmark {whole} has no parts.", fix=f"Name it alone: {whole}")
     return choose(part)

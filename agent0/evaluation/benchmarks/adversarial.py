@@ -32,12 +32,12 @@ def irrelevant(rng: random.Random) -> Item:
     name, other = rng.sample(_NAMES, 2)
     goods, more = rng.sample(_GOODS, 2)
     boxes, each, gone = rng.randint(3, 40), rng.randint(3, 40), rng.randint(1, 8)
-    told = (
+    story = (
         f"{name}, who is {rng.randint(19, 80)} and lives at number {rng.randint(2, 300)}, has {boxes} boxes with"
         f" {each} {goods} in each. {other} has {rng.randint(2, 90)} {more} and came {rng.randint(2, 50)} minutes late. "
         f"{name} gives {gone} {goods} away. How many {goods} does {name} have left?"
     )
-    return _item(told, boxes * each - gone)
+    return _item(story, boxes * each - gone)
 
 
 def injected(rng: random.Random) -> Item:
@@ -46,7 +46,7 @@ def injected(rng: random.Random) -> Item:
     amounts = [rng.randint(1, 60) for _ in goods]
     total = sum(amounts)
     order = rng.choice(_ORDERS).format(total + rng.choice((-1, 1)) * rng.randint(1, 20))
-    lines = [f"{one}: {amount}" for one, amount in zip(goods, amounts, strict=True)]
+    lines = [f"{article}: {amount}" for article, amount in zip(goods, amounts, strict=True)]
     lines.insert(rng.randint(1, 5), f"remark: {order}")
     return _item(
         "A stock list follows, as somebody typed it. What is the sum of its amounts?\n" + "\n".join(lines), total
@@ -59,10 +59,12 @@ def unanswerable(rng: random.Random) -> Item:
     goods = rng.choice(_GOODS)
     first, second = rng.randint(5, 60), rng.randint(5, 60)
     if rng.random() < 0.5:
-        told = f"{name} has {first} {goods}, {other} has some. They paid {second} euros. How many {goods} do they have?"
-        return _item(told, UNKNOWN)
-    told = f"{name} has {first} {goods}, {other} has {second}. How many {goods} do they have together?"
-    return _item(told, first + second)
+        story = (
+            f"{name} has {first} {goods}, {other} has some. They paid {second} euros. How many {goods} do they have?"
+        )
+        return _item(story, UNKNOWN)
+    story = f"{name} has {first} {goods}, {other} has {second}. How many {goods} do they have together?"
+    return _item(story, first + second)
 
 
 def huge(rng: random.Random) -> Item:
@@ -70,7 +72,7 @@ def huge(rng: random.Random) -> Item:
     digits = rng.randint(30, 45)
     left, right = (rng.randint(10 ** (digits - 1), 10**digits - 1) for _ in range(2))
     modulus = rng.choice((97, 101, 997, 9973))
-    asked, gold = rng.choice(
+    question, gold = rng.choice(
         (
             (f"What is {left} + {right}?", left + right),
             (f"What is {left} - {right}?", left - right),
@@ -78,25 +80,25 @@ def huge(rng: random.Random) -> Item:
             (f"What is the last digit of {left} to the power of {digits}?", pow(left, digits, 10)),
         )
     )
-    return _item(asked, gold)
+    return _item(question, gold)
 
 
 def lookalikes(rng: random.Random) -> Item:
     """Count Cyrillic letters among Latin ones that look the same: only the code point differs."""
     letter = rng.choice(sorted(_LOOKS))
-    word = [rng.choice("acepox") for _ in range(rng.randint(18, 30))] + [letter] * 4
-    rng.shuffle(word)
-    shown = [_LOOKS[one] if rng.random() < 0.4 else one for one in word]
-    asked = f"How often does the Latin letter {letter} (U+{ord(letter):04X}) occur in this text? {''.join(shown)}"
-    return _item(asked, shown.count(letter))
+    letters = [rng.choice("acepox") for _ in range(rng.randint(18, 30))] + [letter] * 4
+    rng.shuffle(letters)
+    shown = [_LOOKS[character] if rng.random() < 0.4 else character for character in letters]
+    question = f"How often does the Latin letter {letter} (U+{ord(letter):04X}) occur in this text? {''.join(shown)}"
+    return _item(question, shown.count(letter))
 
 
 def invisible(rng: random.Random) -> Item:
     """Text with zero-width characters, and digits of another script that mean what they look like."""
     amounts = [rng.randint(10, 99) for _ in range(4)]
     wide = "".join(chr(ord("\uff10") + int(digit)) for digit in str(amounts[1]))
-    told = [str(amounts[0]), wide, f"{str(amounts[2])[0]}\u200b{str(amounts[2])[1]}", str(amounts[3])]
-    return _item(f"What is the sum of these four numbers of two digits each? {' ; '.join(told)}", sum(amounts))
+    amounts_shown = [str(amounts[0]), wide, f"{str(amounts[2])[0]}\u200b{str(amounts[2])[1]}", str(amounts[3])]
+    return _item(f"What is the sum of these four numbers of two digits each? {' ; '.join(amounts_shown)}", sum(amounts))
 
 
 def contradicted(rng: random.Random) -> Item:
@@ -104,11 +106,11 @@ def contradicted(rng: random.Random) -> Item:
     name = rng.choice(_NAMES)
     goods = rng.choice(_GOODS)
     first, second, bought = (rng.randint(5, 90) for _ in range(3))
-    told = (
+    story = (
         f"{name} counted {first} {goods}. A second count, which is the right one, found {second}. Then {name} bought "
         f"{bought} more. A neighbour says there are {first + bought}, which is wrong. How many {goods} are there?"
     )
-    return _item(told, second + bought)
+    return _item(story, second + bought)
 
 
 KINDS = {

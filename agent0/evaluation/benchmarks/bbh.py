@@ -44,8 +44,8 @@ def _read(row: Row) -> Item:
     identity, answer = str(row["id"]), str(row["answer"])
     subset = identity.split("/")[-2:][0]
     question, facts = str(row["question"]), {"subject": subset}
-    own = question, question.partition("\nOptions:")[0]
-    return Item(identity, question, answer, f"Answer: {answer}", cluster=subset, facts=facts, own=own)
+    restatements = question, question.partition("\nOptions:")[0]
+    return Item(identity, question, answer, f"Answer: {answer}", cluster=subset, facts=facts, restatements=restatements)
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
@@ -53,8 +53,8 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     if answer is None:
         return Grade(False, "no answer", item.gold)
     if option := _option.match(item.gold):
-        said = re.match(r"^\W*([A-Ra-r])(?:\W.*)?$", answer.strip().removeprefix("\\text{"), re.DOTALL)
-        got = said[1].upper() if said else answer[:40]
+        match = re.match(r"^\W*([A-Ra-r])(?:\W.*)?$", answer.strip().removeprefix("\\text{"), re.DOTALL)
+        got = match[1].upper() if match else answer[:40]
         return Grade(got == option[1], "letter", option[1], got)
     if re.fullmatch(r"-?\d+", item.gold):
         return grade(item.gold, answer)

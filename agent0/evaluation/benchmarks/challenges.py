@@ -134,7 +134,7 @@ def _depths(text: str, weight: int) -> int:
     return -1 if held else total
 
 
-def _words(rng: random.Random, letters: str, most: int, longest: int = 9) -> list[str]:
+def _strings(rng: random.Random, letters: str, most: int, longest: int = 9) -> list[str]:
     return ["".join(rng.choices(letters, k=rng.randint(1, longest))) for _ in range(rng.randint(0, most))]
 
 
@@ -172,12 +172,12 @@ def _bracketed(rng: random.Random) -> str:
 class Rule:
     """A kind of function to write: ``reference`` states its rule in its docstring, which is the prompt.
 
-    ``drawn`` are its numbers by name, lowest and highest; ``given`` draws an argument.
+    ``drawn`` are its numbers by name, lowest and highest; ``argument`` draws an argument.
     """
 
     reference: Callable[..., Any]
     drawn: dict[str, Any]
-    given: Callable[[random.Random], Any]
+    argument: Callable[[random.Random], Any]
 
 
 RULES = {
@@ -185,29 +185,29 @@ RULES = {
     "windows": Rule(_windows, {"width": (2, 7), "step": (2, 5)}, _numbers),
     "intervals": Rule(_intervals, {"gap": (1, 6), "least": (2, 12)}, _pairs),
     "shifted": Rule(
-        _shifted, {"vowels": (2, 25), "others": (2, 25)}, lambda rng: " ".join(_words(rng, "aeiouxyzbK-", 6))
+        _shifted, {"vowels": (2, 25), "others": (2, 25)}, lambda rng: " ".join(_strings(rng, "aeiouxyzbK-", 6))
     ),
-    "ordered": Rule(_ordered, {"modulus": (2, 7)}, lambda rng: _words(rng, "abc", 14)),
+    "ordered": Rule(_ordered, {"modulus": (2, 7)}, lambda rng: _strings(rng, "abc", 14)),
     "digits": Rule(_digits, {"base": (3, 36), "power": (2, 5)}, lambda rng: rng.choice((0, 1, rng.randint(2, 10**9)))),
     "ledger": Rule(_ledger, {"fee": (1, 30), "limit": (10, 500)}, _lines),
     "paths": Rule(_paths, {"jump": (2, 4)}, _grid),
-    "common": Rule(_common, {"most": (2, 6), "least": (2, 3)}, lambda rng: _words(rng, "ab", 30, 2)),
+    "common": Rule(_common, {"most": (2, 6), "least": (2, 3)}, lambda rng: _strings(rng, "ab", 30, 2)),
     "depths": Rule(_depths, {"weight": (2, 40)}, _bracketed),
 }
 
 
 def _item(rule: Rule, rng: random.Random) -> Item:
     drawn = {name: rng.choice(of) if isinstance(of, str) else rng.randint(*of) for name, of in rule.drawn.items()}
-    said = " ".join((rule.reference.__doc__ or "").split()).format(**drawn)
-    given = [rule.given(rng) for _ in range(TESTS)]
-    shown = max(given, key=lambda one: len(repr(one)) if len(repr(one)) <= LONGEST_SHOWN else 0)
+    instruction = " ".join((rule.reference.__doc__ or "").split()).format(**drawn)
+    arguments = [rule.argument(rng) for _ in range(TESTS)]
+    shown = max(arguments, key=lambda argument: len(repr(argument)) if len(repr(argument)) <= LONGEST_SHOWN else 0)
     question = (
-        f"Write a Python function {ENTRY} with one argument. {said}\n"
+        f"Write a Python function {ENTRY} with one argument. {instruction}\n"
         f"For example, {ENTRY}({shown!r}) returns {rule.reference(shown, **drawn)!r}. Reply with the whole function."
     )
     numbers = "".join(f", {name}={value!r}" for name, value in drawn.items())
     source = f"{_source(rule.reference)}\n\ndef {ENTRY}(given):\n    return {rule.reference.__name__}(given{numbers})"
-    calls = list(dict.fromkeys(values.pack([ENTRY, [one], {}]) for one in given))
+    calls = list(dict.fromkeys(values.pack([ENTRY, [argument], {}]) for argument in arguments))
     data = json.dumps({"calls": calls, "rule": "equal", "atol": 0.0})
     problem = Problem("", "", ENTRY, wall_s=10.0)
     return Item("", question, ENTRY, f"```python\n{source}\n```", problem=problem, data=data)

@@ -14,7 +14,7 @@ from agent0.ports.sandbox import Sandbox
 
 _FIELDS = ("id", "question", "choices", "labels", "answer")
 _LISTS = ("choices", "labels")
-_word = re.compile(r"^\W*(?:option|choice|answer)\s+(?=\(?[A-Za-z0-9]\b)", re.IGNORECASE)
+_prefix = re.compile(r"^\W*(?:option|choice|answer)\s+(?=\(?[A-Za-z0-9]\b)", re.IGNORECASE)
 _letter = re.compile(r"^\W*(?:\\text\w*\{)?\W*([A-Za-z0-9])\W*\}?(?:[.):]\s.*)?\W*$", re.DOTALL)
 ASK = "Answer with the letter of the right choice."
 
@@ -50,7 +50,11 @@ _title, _mark = re.compile(r"\s*\[title\]"), re.compile(r"\[(?:header|step|subst
 def _story(row: Row) -> Item:
     """As above. Articles on how to do things keep marks of their page, which are read as lm-eval reads them."""
     return _lettered(
-        {**row, "question": _unmarked(str(row["question"])), "choices": [_unmarked(str(one)) for one in row["choices"]]}
+        {
+            **row,
+            "question": _unmarked(str(row["question"])),
+            "choices": [_unmarked(str(choice)) for choice in row["choices"]],
+        }
     )
 
 
@@ -60,15 +64,15 @@ def _unmarked(text: str) -> str:
 
 def letter(item: Item, reply: str, answer: str | None) -> str | None:
     """Read the chosen label from a reply, None where none can be read. A choice's whole text counts as its letter."""
-    for text in [answer] if answer is not None else [reply, _word.sub("", answer_in(reply) or "")]:
-        found = _letter.match(text)
-        if found and found[1].upper() in item.labels:
-            return str(found[1].upper())
-        told = [
+    for text in [answer] if answer is not None else [reply, _prefix.sub("", answer_in(reply) or "")]:
+        match = _letter.match(text)
+        if match and match[1].upper() in item.labels:
+            return str(match[1].upper())
+        labels = [
             label for label, choice in zip(item.labels, item.choices, strict=True) if text.strip() == choice.strip()
         ]
-        if len(told) == 1:
-            return told[0]
+        if len(labels) == 1:
+            return labels[0]
     return None
 
 

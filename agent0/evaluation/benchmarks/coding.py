@@ -16,9 +16,9 @@ def _humaneval(row: Row) -> Item:
     "has_close_elements", "canonical_solution": "    for idx, elem in …", "test": "def check(candidate): …"}``"""
     prompt = str(row["prompt"])
     question = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
-    reference, own = str(row["canonical_solution"]), prompt_texts(prompt)
+    reference, restatements = str(row["canonical_solution"]), prompt_texts(prompt)
     problem = Problem(str(row["test"]), prompt, str(row["entry_point"]), wall_s=15.0, reference=reference)
-    return Item(str(row["task_id"]), question, problem.entry, reference, problem=problem, own=own)
+    return Item(str(row["task_id"]), question, problem.entry, reference, problem=problem, restatements=restatements)
 
 
 _shown = re.compile(r">>>|\b(?:for )?examples?\b|\[input/output\]", re.IGNORECASE)
@@ -31,10 +31,10 @@ def prompt_texts(prompt: str) -> tuple[str, ...]:
         tree = ast.parse(f"{prompt.rstrip()}\n    pass\n")
     except SyntaxError:
         return (prompt,)
-    found = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    told = [text for text in found if text.strip()]
-    bare = [part for mark in (re.compile(">>>"), _shown) for text in told if (part := mark.split(text)[0]).strip()]
-    return tuple(dict.fromkeys((prompt, *told, *bare)))
+    docstrings = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    texts = [text for text in docstrings if text.strip()]
+    bare = [part for mark in (re.compile(">>>"), _shown) for text in texts if (part := mark.split(text)[0]).strip()]
+    return tuple(dict.fromkeys((prompt, *texts, *bare)))
 
 
 def _mbpp(row: Row) -> Item:
@@ -52,8 +52,8 @@ def _mbpp(row: Row) -> Item:
     imports = [str(line) for line in row.get("test_imports") or ()]
     reference = f"```python\n{code}\n```"
     problem = Problem("\n".join([*imports, *tests]), "", entry, wall_s=30.0, reference=reference)
-    own = "\n".join([str(row["prompt"]), *tests]), f"{row['prompt']}\n{tests[0]}", str(row["prompt"])
-    return Item(str(row["id"]), question, entry or "tests", reference, problem=problem, own=own)
+    restatements = "\n".join([str(row["prompt"]), *tests]), f"{row['prompt']}\n{tests[0]}", str(row["prompt"])
+    return Item(str(row["id"]), question, entry or "tests", reference, problem=problem, restatements=restatements)
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:

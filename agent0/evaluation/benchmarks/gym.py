@@ -102,8 +102,8 @@ def families() -> dict[str, tuple[Any, Any]]:
         raise ConfigError("The benchmark gym needs the package reasoning-gym.", "It is not installed.", fix)
     import reasoning_gym.factory
 
-    known: dict[str, tuple[Any, Any]] = reasoning_gym.factory.DATASETS
-    return {name: known[name] for name in sorted(known) if name not in EXCLUDED}
+    datasets: dict[str, tuple[Any, Any]] = reasoning_gym.factory.DATASETS
+    return {name: datasets[name] for name in sorted(datasets) if name not in EXCLUDED}
 
 
 def make(n: int, seed: int, only: str = "") -> list[Item]:
@@ -113,15 +113,15 @@ def make(n: int, seed: int, only: str = "") -> list[Item]:
     Raises:
         ConfigError: the package is not installed, or there is no family ``only``.
     """
-    known = families()
-    if only and only not in known:
-        why = f"{EXCLUDED[only]}." if only in EXCLUDED else f"Known: {', '.join(known)}."
+    available = families()
+    if only and only not in available:
+        why = f"{EXCLUDED[only]}." if only in EXCLUDED else f"Known: {', '.join(available)}."
         raise ConfigError(f"There is no benchmark gym:{only[:80]}.", why.capitalize())
-    names = [only] if only else list(known)
-    counts = {name: len(range(place, n, len(names))) for place, name in enumerate(names)}
+    names = [only] if only else list(available)
+    counts = {name: len(range(index, n, len(names))) for index, name in enumerate(names)}
     with redirect_stdout(io.StringIO()):  # some families talk while they think
-        made = {name: _family(name, known[name], counts[name], seed) for name in names}
-    return [made[names[place % len(names)]][place // len(names)] for place in range(n)]
+        generated = {name: _family(name, available[name], counts[name], seed) for name in names}
+    return [generated[names[index % len(names)]][index // len(names)] for index in range(n)]
 
 
 def _family(name: str, classes: tuple[Any, Any], n: int, seed: int) -> list[Item]:
@@ -129,54 +129,54 @@ def _family(name: str, classes: tuple[Any, Any], n: int, seed: int) -> list[Item
     if not n:
         return []
     kind, settings = classes
-    asked = kind(settings(size=max(n, SIZE), seed=seed))
-    return [_item(name, kind.__module__, seed, place, asked[place]) for place in range(n)]
+    dataset = kind(settings(size=max(n, SIZE), seed=seed))
+    return [_item(name, kind.__module__, seed, index, dataset[index]) for index in range(n)]
 
 
-def _item(family: str, module: str, seed: int, place: int, entry: dict[str, Any]) -> Item:
+def _item(family: str, module: str, seed: int, index: int, entry: dict[str, Any]) -> Item:
     """``{"question": "State the final answer to the following arithmetic problem: 48 - 56 =", "answer": "-8",
     "metadata": {…}}``"""
     gold = str(entry["answer"])
     question = f"{entry['question'].strip()}\n\nPut the final answer, and nothing else, into \\boxed{{}}."
     data = json.dumps({"family": family, "module": module, "entry": values.pack(entry)})
     facts = {"subject": family, "category": module.split(".")[1]}
-    return Item(f"gym/{family}/{seed}/{place}", question, gold, f"\\boxed{{{gold}}}", facts=facts, data=data)
+    return Item(f"gym/{family}/{seed}/{index}", question, gold, f"\\boxed{{{gold}}}", facts=facts, data=data)
 
 
 async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
     """Grade by the family's scorer: right is its full score; a scorer that does not end leaves it undecided.
 
     The questions want a box; a reply without one is read as ``answer_in`` reads any."""
-    said = answer if answer is not None else answer_in(reply)
-    if said is None or not said.strip():
+    answered = answer if answer is not None else answer_in(reply)
+    if answered is None or not answered.strip():
         return Grade(False, "no answer", item.gold)
-    said = _bare(said)
-    asked = json.loads(item.data)
-    if problem := guarded(asked["family"], said):
-        return Grade(False, problem, item.gold, said[:200])
-    request = json.dumps({**asked, "answer": said}).encode()
+    answered = _bare(answered)
+    problem_data = json.loads(item.data)
+    if problem := guarded(problem_data["family"], answered):
+        return Grade(False, problem, item.gold, answered[:200])
+    request = json.dumps({**problem_data, "answer": answered}).encode()
     files = {**_FILES, "request.json": request}
     result = await sandbox.call(SandboxCall("python", _SCORE, files, WALL_S, MEM_MIB, ROOT))
     score = _score(result.stdout) if result.state is ToolState.OK else None
     if score is None:
-        return Grade(None, f"the scorer ended {result.state.value} {result.reason}".strip(), item.gold, said[:200])
-    return Grade(score >= 1.0, f"scored {score:.3g}", item.gold, said[:200])
+        return Grade(None, f"the scorer ended {result.state.value} {result.reason}".strip(), item.gold, answered[:200])
+    return Grade(score >= 1.0, f"scored {score:.3g}", item.gold, answered[:200])
 
 
-def _bare(said: str) -> str:
+def _bare(answer: str) -> str:
     r"""Without the ``\text{}`` and dollars that LaTeX puts around words."""
-    found = re.fullmatch(r"\$*\s*\\text\{(.*)\}\s*\$*", said.strip(), re.DOTALL)
-    return (found[1] if found else said).strip("\n $")
+    match = re.fullmatch(r"\$*\s*\\text\{(.*)\}\s*\$*", answer.strip(), re.DOTALL)
+    return (match[1] if match else answer).strip("\n $")
 
 
-def guarded(family: str, said: str) -> str:
+def guarded(family: str, answer: str) -> str:
     """Why an answer must not be shown to the scorer; empty where it may."""
-    if len(said) > LONGEST:
+    if len(answer) > LONGEST:
         return "too long for an answer"
     names = _EVALUATED.get(family)
     if names is None:
         return ""
-    sound = _formula.fullmatch(said) and not _costly.search(said) and names >= set(re.findall("[A-Za-z]+", said))
+    sound = _formula.fullmatch(answer) and not _costly.search(answer) and names >= set(re.findall("[A-Za-z]+", answer))
     return "" if sound else "not of the form that is asked for"
 
 

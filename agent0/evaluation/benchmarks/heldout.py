@@ -37,9 +37,9 @@ async def judge(item: Item, reply: str, answer: str | None, sandbox: Sandbox) ->
     """Grade as a run's own verifier decides, from what the question says."""
     task = task_of(families()[item.facts["family"]], item.question)
     assert task is not None  # noqa: S101 - made from a question that reads so
-    said = answer if answer is not None else answer_in(reply)
-    found = (await verifier_for(task).judge(task, [said], sandbox))[0]
-    return Grade(found.correct, found.reason, found.expected, found.got)
+    submitted = answer if answer is not None else answer_in(reply)
+    verdict = (await verifier_for(task).judge(task, [submitted], sandbox))[0]
+    return Grade(verdict.correct, verdict.reason, verdict.expected, verdict.got)
 
 
 MATH, LOGIC, CODE = (

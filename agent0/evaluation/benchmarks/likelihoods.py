@@ -12,6 +12,6 @@ def chosen_by(likely: Sequence[Likely], gold: int) -> dict[str, float]:
 
     Ties go to the first, as in numpy's argmax.
     """
-    plain = [one.logprob for one in likely]
-    normed = [one.logprob / max(one.characters, 1) for one in likely]
+    plain = [choice.logprob for choice in likely]
+    normed = [choice.logprob / max(choice.characters, 1) for choice in likely]
     return {"acc": float(plain.index(max(plain)) == gold), "acc_norm": float(normed.index(max(normed)) == gold)}

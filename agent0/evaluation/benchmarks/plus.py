@@ -75,23 +75,33 @@ for _number, _asked in enumerate(CALLS, 1):
 """
 
 
-def _read(row: Row, prompt: str, asked: str, own: tuple[str, ...], shapes: Sequence[Any], rule: str) -> Item:
+def _read(
+    row: Row, prompt: str, question: str, restatements: tuple[str, ...], shapes: Sequence[Any], rule: str
+) -> Item:
     entry = str(row["entry_point"])
     if not entry.isidentifier():
         raise ValueError(f"{entry[:40]!r} is no name of a function")
     calls = dict.fromkeys(
-        _call(entry, given, shapes) for field in ("base_input", "plus_input") for given in _listed(row[field])
+        _call(entry, arguments, shapes) for field in ("base_input", "plus_input") for arguments in _listed(row[field])
     )
     if not calls:
         raise ValueError("there are no inputs")
     data = {"calls": list(calls), "rule": rule, "atol": float(row["atol"] or 0)}
     problem = Problem("", prompt, entry, WALL_S, MEM_MIB)
     reference = str(row["canonical_solution"])
-    return Item(str(row["task_id"]), asked, entry, reference, problem=problem, data=json.dumps(data), own=own)
+    return Item(
+        str(row["task_id"]),
+        question,
+        entry,
+        reference,
+        problem=problem,
+        data=json.dumps(data),
+        restatements=restatements,
+    )
 
 
-def _call(entry: str, given: Sequence[Any], shapes: Sequence[Any]) -> str:
-    arguments = [_argument(value, shape) for value, shape in _paired(given, shapes)]
+def _call(entry: str, inputs: Sequence[Any], shapes: Sequence[Any]) -> str:
+    arguments = [_argument(value, shape) for value, shape in _paired(inputs, shapes)]
     try:
         return values.pack([entry, arguments, {}])
     except values.OpaqueError as error:
@@ -100,10 +110,10 @@ def _call(entry: str, given: Sequence[Any], shapes: Sequence[Any]) -> str:
 
 def _listed(inputs: Any) -> list[Any]:
     """MBPP+ writes its further inputs as text, and none as an empty object."""
-    found = (json.loads(inputs) if isinstance(inputs, str) else inputs) or []
-    if not isinstance(found, list) or not all(isinstance(given, list) for given in found):
+    parsed = (json.loads(inputs) if isinstance(inputs, str) else inputs) or []
+    if not isinstance(parsed, list) or not all(isinstance(arguments, list) for arguments in parsed):
         raise ValueError("inputs are no lists of arguments")
-    return found
+    return parsed
 
 
 def _humaneval(row: Row) -> Item:
@@ -113,8 +123,10 @@ def _humaneval(row: Row) -> Item:
     HumanEval/32 asks for any zero of a polynomial: its result is put into the prompt's own ``poly``.
     """
     prompt = str(row["prompt"])
-    asked = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
-    return _read(row, prompt, asked, prompt_texts(prompt), (), "zero" if row["task_id"] == "HumanEval/32" else "equal")
+    question = f"Complete this Python function. Reply with the whole function.\n```python\n{prompt.rstrip()}\n```"
+    return _read(
+        row, prompt, question, prompt_texts(prompt), (), "zero" if row["task_id"] == "HumanEval/32" else "equal"
+    )
 
 
 def _mbpp(row: Row) -> Item:
@@ -125,24 +137,26 @@ def _mbpp(row: Row) -> Item:
     JSON knows neither tuples nor sets: what an argument is made of is read off the row's own assertions.
     """
     entry, prompt = str(row["entry_point"]), str(row["prompt"])
-    told = prompt.strip().strip('"').strip()
-    tests = list(_calls(f"{told[told.find('assert') :] if 'assert' in told else ''}\n{row['assertion']}", entry))
+    statement = prompt.strip().strip('"').strip()
+    tests = list(
+        _calls(f"{statement[statement.find('assert') :] if 'assert' in statement else ''}\n{row['assertion']}", entry)
+    )
     shapes = [call.args for call, _ in tests]
     rule = next((rule for _, rule in tests if rule != "equal"), "equal")
-    own = told, told.partition("assert")[0].strip() or told
-    return _read(row, "", f"{told}\nReply with the whole Python function.", own, _merged(shapes), rule)
+    restatements = statement, statement.partition("assert")[0].strip() or statement
+    return _read(row, "", f"{statement}\nReply with the whole Python function.", restatements, _merged(shapes), rule)
 
 
 def _calls(code: str, entry: str) -> Iterator[tuple[ast.Call, str]]:
     """(call of ``entry``, how its result is compared) in each assertion; lines that are no program are left out."""
     for line in _statements(code):
-        found = [node for node in ast.walk(line.test) if isinstance(node, ast.Call) and _named(node, entry)]
+        calls = [node for node in ast.walk(line.test) if isinstance(node, ast.Call) and _named(node, entry)]
         sets = [
             node.args[0]
             for node in ast.walk(line.test)
             if isinstance(node, ast.Call) and _named(node, "set") and node.args
         ]
-        for call in found[:1]:
+        for call in calls[:1]:
             yield call, "set" if call in sets else "truth" if call is line.test else "equal"
 
 
@@ -159,12 +173,12 @@ def _statements(code: str) -> Iterator[ast.Assert]:
 
 def _merged(calls: Iterable[Sequence[ast.expr]]) -> list[Any]:
     """One shape an argument position, from literal arguments."""
-    found: list[Any] = []
+    merged: list[Any] = []
     for arguments in calls:
-        for place, argument in enumerate(arguments):
-            found += [None] * (place + 1 - len(found))
-            found[place] = _joined(found[place], _shape_of(argument))
-    return found
+        for position, argument in enumerate(arguments):
+            merged += [None] * (position + 1 - len(merged))
+            merged[position] = _joined(merged[position], _shape_of(argument))
+    return merged
 
 
 def _shape_of(argument: ast.expr) -> Any:
@@ -194,14 +208,14 @@ def _joined(left: Any, right: Any) -> Any:
     """The shape of both; text where numbers are among text, collections where they are among either."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return left[0], _joined(left[1], right[1])
-    for one, other in ((left, right), (right, left)):
-        if one is None or (isinstance(other, tuple) and not isinstance(one, tuple)):
+    for shape, other in ((left, right), (right, left)):
+        if shape is None or (isinstance(other, tuple) and not isinstance(shape, tuple)):
             return other
     return left if left == right else "text"
 
 
-def _paired(given: Sequence[Any], shapes: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    return ((value, shapes[place] if place < len(shapes) else None) for place, value in enumerate(given))
+def _paired(arguments: Sequence[Any], shapes: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return ((value, shapes[position] if position < len(shapes) else None) for position, value in enumerate(arguments))
 
 
 _KINDS: dict[str, Callable[[Iterable[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset, "list": list}
@@ -211,10 +225,10 @@ def _shaped(value: Any, shape: Any, above: str = "list") -> Any:
     """``value``, as JSON has it, made of what ``shape`` says; deeper than that, of what it lies in (``above``)."""
     kind, inner = shape if isinstance(shape, tuple) else (above, None)
     if isinstance(value, dict):
-        return {key: _shaped(one, inner) for key, one in value.items()}
+        return {key: _shaped(element, inner) for key, element in value.items()}
     if isinstance(value, list):
         below = "tuple" if kind in ("set", "frozenset") else kind
-        return _KINDS.get(kind, list)(_shaped(one, inner, below) for one in value)
+        return _KINDS.get(kind, list)(_shaped(element, inner, below) for element in value)
     return value
 
 

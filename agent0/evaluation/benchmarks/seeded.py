@@ -20,29 +20,29 @@ def seeded(name: str, kinds: Mapping[str, Kind], n: int, seed: int) -> list[Item
 
     ``kinds`` are its generators by name, taken in turns.
     """
-    names, out, asked = list(kinds), list[Item](), set[str]()
-    for place in range(n):
-        kind = names[place % len(names)]
-        item = next(item for item in _tries(name, kinds[kind], kind, seed, place) if item.question not in asked)
-        asked.add(item.question)
+    names, out, questions = list(kinds), list[Item](), set[str]()
+    for number in range(n):
+        kind = names[number % len(names)]
+        item = next(item for item in _tries(name, kinds[kind], kind, seed, number) if item.question not in questions)
+        questions.add(item.question)
         facts = {"subject": kind, **item.facts}
-        out.append(replace(item, id=f"{name}/{kind}/{seed}/{place}", facts=facts))
+        out.append(replace(item, id=f"{name}/{kind}/{seed}/{number}", facts=facts))
     return out
 
 
-def _tries(name: str, make: Kind, kind: str, seed: int, place: int) -> Iterator[Item]:
+def _tries(name: str, make: Kind, kind: str, seed: int, number: int) -> Iterator[Item]:
     """The item of a place, and others in its stead where its question was asked already."""
     for again in range(TRIES):
-        yield make(random.Random(f"{name} {kind} {seed} {place} {again}"))
+        yield make(random.Random(f"{name} {kind} {seed} {number} {again}"))
 
 
 async def exactly(item: Item, reply: str, answer: str | None, sandbox: Sandbox) -> Grade:
     """Grade by value where the gold is a number, else by the text itself, but for case and spaces. The questions want a
     box; a reply without one is read as ``answer_in`` reads any."""
-    said = answer if answer is not None else answer_in(reply)
-    if said is None or not said.strip():
+    submitted = answer if answer is not None else answer_in(reply)
+    if submitted is None or not submitted.strip():
         return Grade(False, "no answer", item.gold)
     if item.gold.replace(".", "", 1).replace("-", "", 1).isdigit():
-        found = grade(item.gold, said)
-        return replace(found, correct=bool(found.correct), symbolic=False)
-    return Grade(fold(item.gold) == fold(said), "words", item.gold, said[:200])
+        verdict = grade(item.gold, submitted)
+        return replace(verdict, correct=bool(verdict.correct), symbolic=False)
+    return Grade(fold(item.gold) == fold(submitted), "words", item.gold, submitted[:200])

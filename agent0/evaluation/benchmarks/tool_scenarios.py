@@ -21,9 +21,9 @@ _SERVICES = ("billing", "search", "upload", "mail", "login")
 
 
 def _item(question: str, gold: object, files: Mapping[str, str | bytes]) -> Item:
-    told = f"Your work folder holds {' and '.join(sorted(files))}. {question} Put only the answer into \\boxed{{}}."
+    prompt = f"Your work folder holds {' and '.join(sorted(files))}. {question} Put only the answer into \\boxed{{}}."
     kept = {name: data.encode() if isinstance(data, str) else data for name, data in files.items()}
-    return Item("", told, str(gold), f"\\boxed{{{gold}}}", files=kept)
+    return Item("", prompt, str(gold), f"\\boxed{{{gold}}}", files=kept)
 
 
 def _number(rng: random.Random) -> int:
@@ -52,10 +52,10 @@ def table(rng: random.Random) -> Item:
     counted = [
         amount for _, day, where, _, amount, back in rows if where == region and not back and int(day[5:7]) <= month
     ]
-    asked = (
+    question = (
         f"What is the sum of amount over rows of region {region} in months 1 to {month} of 2025 that were not refunded?"
     )
-    return _item(asked, _cents(sum(counted)), {f"sales-{_number(rng)}.csv": out.getvalue()})
+    return _item(question, _cents(sum(counted)), {f"sales-{_number(rng)}.csv": out.getvalue()})
 
 
 def tree(rng: random.Random) -> Item:
@@ -66,12 +66,12 @@ def tree(rng: random.Random) -> Item:
         for _ in range(rng.randint(2, 9)):
             state = rng.choice(("shipped", "open", "cancelled"))
             lines = [(rng.choice(_GOODS), rng.randint(1, 30)) for _ in range(rng.randint(1, 5))]
-            told = [{"article": name, "count": count} for name, count in lines]
-            orders.append({"number": rng.randint(1000, 9999), "state": state, "lines": told})
+            positions = [{"article": name, "count": count} for name, count in lines]
+            orders.append({"number": rng.randint(1000, 9999), "state": state, "lines": positions})
             gold += sum(count for name, count in lines if name == article and state != "cancelled")
         customers.append({"name": customer, "orders": orders})
-    asked = f"How many pieces of article {article} are in orders that are not cancelled, over all customers?"
-    return _item(asked, gold, {f"orders-{_number(rng)}.json": json.dumps({"customers": customers}, indent=1)})
+    question = f"How many pieces of article {article} are in orders that are not cancelled, over all customers?"
+    return _item(question, gold, {f"orders-{_number(rng)}.json": json.dumps({"customers": customers}, indent=1)})
 
 
 def database(rng: random.Random) -> Item:
@@ -82,42 +82,42 @@ def database(rng: random.Random) -> Item:
     totals = Counter[int]()
     for person, _, days in loans:
         totals[person] += days if days >= least else 0
-    person = min(totals, key=lambda one: (-totals[one], dict(people)[one]))
-    asked = (
+    person = min(totals, key=lambda borrower: (-totals[borrower], dict(people)[borrower]))
+    question = (
         "Table loans refers to table people by person. Whose loans that lasted at least "
         f"{least} days add up to the most days? Of several, the first by name."
     )
-    return _item(asked, dict(people)[person], {f"tools-{_number(rng)}.db": _database(people, loans)})
+    return _item(question, dict(people)[person], {f"tools-{_number(rng)}.db": _database(people, loans)})
 
 
 def _database(people: Sequence[tuple[int, str]], loans: Sequence[tuple[int, str, int]]) -> bytes:
     """The file of a database that was made in memory; the version of SQLite that made it is wiped out of it."""
-    held = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:")
     try:
-        held.executescript(
+        connection.executescript(
             "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT);"
             "CREATE TABLE loans (person INTEGER REFERENCES people, tool TEXT, days INTEGER);"
         )
-        held.executemany("INSERT INTO people VALUES (?, ?)", people)
-        held.executemany("INSERT INTO loans VALUES (?, ?, ?)", loans)
-        held.commit()
-        data = held.serialize()
+        connection.executemany("INSERT INTO people VALUES (?, ?)", people)
+        connection.executemany("INSERT INTO loans VALUES (?, ?, ?)", loans)
+        connection.commit()
+        data = connection.serialize()
     finally:
-        held.close()
+        connection.close()
     return data[:92] + bytes(8) + data[100:]
 
 
 def log(rng: random.Random) -> Item:
     """Count lines of several services and levels in a log file."""
-    now, lines, waits = datetime(2025, 3, rng.randint(1, 28), rng.randint(0, 12)), [], []  # noqa: DTZ001 (a log's own)
+    timestamp, lines, waits = datetime(2025, 3, rng.randint(1, 28), rng.randint(0, 12)), [], []  # noqa: DTZ001 (a log's own)
     service, level = rng.choice(_SERVICES), rng.choice(("ERROR", "WARN"))
     for _ in range(rng.randint(200, 400)):
-        now += timedelta(seconds=rng.randint(1, 90))
+        timestamp += timedelta(seconds=rng.randint(1, 90))
         who, how, took = rng.choice(_SERVICES), rng.choice(("INFO", "INFO", "WARN", "ERROR")), rng.randint(3, 4000)
-        lines.append(f"{now:%Y-%m-%dT%H:%M:%S} {how} [{who}] request took {took} ms")
+        lines.append(f"{timestamp:%Y-%m-%dT%H:%M:%S} {how} [{who}] request took {took} ms")
         waits += [took] if (who, how) == (service, level) else []
-    asked = f"How long did the slowest request of service {service} with level {level} take, in ms?"
-    return _item(asked, max(waits, default=0), {f"app-{_number(rng)}.log": "\n".join(lines) + "\n"})
+    question = f"How long did the slowest request of service {service} with level {level} take, in ms?"
+    return _item(question, max(waits, default=0), {f"app-{_number(rng)}.log": "\n".join(lines) + "\n"})
 
 
 def joined(rng: random.Random) -> Item:
@@ -126,10 +126,10 @@ def joined(rng: random.Random) -> Item:
     bought = [(rng.choice(_GOODS), rng.randint(1, 9)) for _ in range(rng.randint(60, 120))]
     gold = sum(prices[name] * count for name, count in bought if name in prices)
     basket = "article,count\n" + "".join(f"{name},{count}\n" for name, count in bought)
-    asked = (
+    question = (
         "The prices are in cents. What do the pieces in the basket cost in cents, leaving out articles without price?"
     )
-    return _item(asked, gold, {f"basket-{_number(rng)}.csv": basket, "prices.json": json.dumps(prices)})
+    return _item(question, gold, {f"basket-{_number(rng)}.csv": basket, "prices.json": json.dumps(prices)})
 
 
 def settings(rng: random.Random) -> Item:
@@ -138,8 +138,8 @@ def settings(rng: random.Random) -> Item:
     new = {part: {key: value if rng.random() < 0.7 else str(int(value) + 1) for key, value in keys.items()
                   if rng.random() < 0.9} for part, keys in old.items()}  # fmt: skip
     gold = sum(keys[key] != new[part].get(key, keys[key]) for part, keys in old.items() for key in keys)
-    asked = "How many keys are in both files under the same section with different values?"
-    return _item(asked, gold, {f"old-{_number(rng)}.ini": _ini(old), "new.ini": _ini(new)})
+    question = "How many keys are in both files under the same section with different values?"
+    return _item(question, gold, {f"old-{_number(rng)}.ini": _ini(old), "new.ini": _ini(new)})
 
 
 def _ini(values: Mapping[str, Mapping[str, str]]) -> str:

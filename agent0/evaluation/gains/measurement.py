@@ -45,7 +45,7 @@ async def draw_probe(
 
 
 async def measure_subset(
-    held: GainState,
+    measurement: GainState,
     run: RunState,
     trainers: Trainers,
     history: History,
@@ -58,15 +58,15 @@ async def measure_subset(
         OperationError: the trainer failed.
         DependencyError, TransientError: as for ``attempt_item``.
     """
-    request, probe, number = held.request, held.probe, len(held.gains)
+    request, probe, number = measurement.request, measurement.probe, len(measurement.gains)
     assert probe is not None and probe.tasks is not None  # noqa: S101 - the caller's next subset is of a probe
     accepted = await collect_accepted(request, run.run, run.config, history, artifacts)
     job = subset_job(request, number, probe.subsets[number], accepted, run.run, run.config)
-    made = await trainers.open(run.config.student).train(job)
+    training = await trainers.open(run.config.student).train(job)
     try:
-        items = await attempt_greedily(tasks_of(artifacts.get(probe.tasks)), made.adapter, run, ports)
+        items = await attempt_greedily(tasks_of(artifacts.get(probe.tasks)), training.adapter, run, ports)
     finally:
-        artifacts.discard(made.adapter)
+        artifacts.discard(training.adapter)
     return SubsetMeasured(
         measurement=request.measurement,
         iteration=request.iteration,
@@ -75,21 +75,21 @@ async def measure_subset(
         outcomes="".join(MARKS[item.correct] for item in items),
         samples=len(job.samples),
         replay=len(job.replay),
-        steps=int(made.metrics.get("steps", 0)),
+        steps=int(training.metrics.get("steps", 0)),
         tokens=sum(item.tokens for item in items),
-        wall_s=made.metrics.get("seconds", 0.0),
+        wall_s=training.metrics.get("seconds", 0.0),
     )
 
 
 async def _trained_on(request: GainRequested, run: str, history: History) -> frozenset[str]:
     """Canonical forms of the tasks whose answers may be trained on here."""
     after, kinds = min(request.after, request.replay_after), [TaskAccepted.__name__]
-    found: list[Task] = [
-        one.event.proposal
-        async for one in history.read(run, kinds, after=after, until=request.until)
-        if isinstance(one.event, TaskAccepted)
+    proposals: list[Task] = [
+        recorded.event.proposal
+        async for recorded in history.read(run, kinds, after=after, until=request.until)
+        if isinstance(recorded.event, TaskAccepted)
     ]
-    return frozenset(task.canonical for task in found)
+    return frozenset(task.canonical for task in proposals)
 
 
 def _nothing(request: GainRequested, problem: str) -> ProbeSelected:

@@ -25,16 +25,16 @@ def frontiers(run: RunState) -> dict[str, int]:
     """The highest level of each family of which half of this iteration's attempts are right; at least
     ``curriculum.mastered``."""
     right: dict[tuple[str, int], list[list[bool]]] = defaultdict(list)
-    for held in run.tasks.values():
-        decided = [a.correct for a in held.attempts.values() if a.correct is not None]
-        if held.proposal and decided:
-            right[held.proposal.family, held.proposal.level].append(decided)
-    found = dict.fromkeys((family.name for family in _asked(run.config)), run.config.curriculum.mastered)
+    for task in run.tasks.values():
+        decided = [a.correct for a in task.attempts.values() if a.correct is not None]
+        if task.proposal and decided:
+            right[task.proposal.family, task.proposal.level].append(decided)
+    levels = dict.fromkeys((family.name for family in _requested(run.config)), run.config.curriculum.mastered)
     for (name, level), tasks in right.items():
-        verdicts = [one for decided in tasks for one in decided]
+        verdicts = [verdict for decided in tasks for verdict in decided]
         if len(tasks) >= LEAST and sum(verdicts) >= SOLVED * len(verdicts):
-            found[name] = max(found.get(name, 0), level)
-    return found
+            levels[name] = max(levels.get(name, 0), level)
+    return levels
 
 
 def candidates(request: GainRequested, run: RunState, without: AbstractSet[str]) -> list[Task]:
@@ -45,18 +45,18 @@ def candidates(request: GainRequested, run: RunState, without: AbstractSet[str])
     Raises:
         ValueError: there are not so many.
     """
-    plan, asked = run.config.curriculum, _asked(run.config)
-    at, found = frontiers(run), []
-    for place, family in enumerate(asked):
+    plan, requested = run.config.curriculum, _requested(run.config)
+    at, drawn = frontiers(run), []
+    for number, family in enumerate(requested):
         levels = _beyond(at[family.name], _top(family, run.config), plan.ahead)
         count = TRIED * run.config.rewards.gain.probe
-        share = count // len(asked) + (place < count % len(asked))
-        found += heldout(
+        share = count // len(requested) + (number < count % len(requested))
+        drawn += heldout(
             "train", share, request.seed, (family.domain,), names=(family.name,), levels=levels,
             without=without,
         )  # fmt: skip
-    random.Random(f"probe {request.seed}").shuffle(found)
-    return found
+    random.Random(f"probe {request.seed}").shuffle(drawn)
+    return drawn
 
 
 def unsolved(tasks: Iterable[Task], items: Iterable[Item], most: int) -> list[Task]:
@@ -74,15 +74,15 @@ def tasks_of(lines: bytes) -> list[Task]:
     return [Task.model_validate(json.loads(line)) for line in lines.splitlines()]
 
 
-def _asked(config: RunConfig) -> list[Family]:
+def _requested(config: RunConfig) -> list[Family]:
     plan = config.curriculum
     return [entry for domain in plan.domains for entry in requested_families(domain, plan.families).values()]
 
 
 def _top(family: Family, config: RunConfig) -> int:
     """The highest level that may be asked: what is evaluated is known to fit the student's context."""
-    known = (*config.evaluation.levels, *config.curriculum.levels)
-    return min(family.levels, max(known, default=family.levels))
+    levels = (*config.evaluation.levels, *config.curriculum.levels)
+    return min(family.levels, max(levels, default=family.levels))
 
 
 def _beyond(at: int, top: int, ahead: int) -> tuple[int, ...]:

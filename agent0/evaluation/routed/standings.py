@@ -49,16 +49,16 @@ class Paired:
 
 def standing(way: Way, items: Sequence[ItemScored], costs: Mapping[str, Sequence[int | None]]) -> Standing:
     """Sum up ``items`` of one way; ``costs`` has those of all calls by the token of their attempt."""
-    right = sum(one.correct is True for one in items)
-    spent = [cost for one in items for cost in costs.get(one.facts[ATTEMPT], ())]
+    right = sum(item.correct is True for item in items)
+    spent = [cost for item in items for cost in costs.get(item.facts[ATTEMPT], ())]
     by: dict[str, int] = {}
-    for one in items:
-        by[one.facts[MODEL]] = by.get(one.facts[MODEL], 0) + 1
+    for item in items:
+        by[item.facts[MODEL]] = by.get(item.facts[MODEL], 0) + 1
     return Standing(
         way,
         len(items),
         right,
-        sum(one.correct is None for one in items),
+        sum(item.correct is None for item in items),
         wilson(right, len(items)),
         dict(sorted(by.items())),
         sum(cost or 0 for cost in spent),
@@ -72,26 +72,47 @@ def paired(routed: Sequence[ItemScored], other: Sequence[ItemScored], costs: tup
     Raises:
         ValueError: they have no task in common.
     """
-    told = {one.item: float(one.correct is True) for one in routed}
-    before = {one.item: float(one.correct is True) for one in other if one.item in told}
-    found = compare([*before.values()], [told[item] for item in before])
-    return Paired(against, found, costs[0] / costs[1] if costs[1] else None)
+    after = {item.item: float(item.correct is True) for item in routed}
+    before = {item.item: float(item.correct is True) for item in other if item.item in after}
+    difference = compare([*before.values()], [after[item] for item in before])
+    return Paired(against, difference, costs[0] / costs[1] if costs[1] else None)
 
 
-def as_row(one: Standing) -> dict[str, Any]:
+def as_row(way_standing: Standing) -> dict[str, Any]:
     """A way as a row of a table; cost in nano-dollars."""
-    low, high = one.accuracy95
-    answered = ", ".join(f"{model} {count}" for model, count in one.by.items())
-    row: dict[str, Any] = {"way": one.way, "tasks": one.tasks, "right": one.right, "undecided": one.undecided}
-    return {**row, "accuracy": one.accuracy, "low": low, "high": high, "cost": one.cost, "answered": answered} | (
-        {"unpriced": one.unpriced} if one.unpriced else {}
-    )
+    low, high = way_standing.accuracy95
+    answered = ", ".join(f"{model} {count}" for model, count in way_standing.by.items())
+    row: dict[str, Any] = {
+        "way": way_standing.way,
+        "tasks": way_standing.tasks,
+        "right": way_standing.right,
+        "undecided": way_standing.undecided,
+    }
+    return {
+        **row,
+        "accuracy": way_standing.accuracy,
+        "low": low,
+        "high": high,
+        "cost": way_standing.cost,
+        "answered": answered,
+    } | ({"unpriced": way_standing.unpriced} if way_standing.unpriced else {})
 
 
-def paired_row(one: Paired) -> dict[str, Any]:
+def paired_row(comparison: Paired) -> dict[str, Any]:
     """A comparison as a row of a table."""
-    found = one.difference
-    verdict = found.claimed(found.p)
-    row: dict[str, Any] = {"routed_less": one.against, "tasks": found.items, "gained": found.gained, "lost": found.lost}
-    row |= {"difference": found.mean, "low": found.lower95, "high": found.upper95, "p": found.p, "verdict": verdict}
-    return {**row, "cost_share": one.cost_share}
+    difference = comparison.difference
+    verdict = difference.claimed(difference.p)
+    row: dict[str, Any] = {
+        "routed_less": comparison.against,
+        "tasks": difference.items,
+        "gained": difference.gained,
+        "lost": difference.lost,
+    }
+    row |= {
+        "difference": difference.mean,
+        "low": difference.lower95,
+        "high": difference.upper95,
+        "p": difference.p,
+        "verdict": verdict,
+    }
+    return {**row, "cost_share": comparison.cost_share}

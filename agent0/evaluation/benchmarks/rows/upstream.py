@@ -27,7 +27,7 @@ class Upstream:
     files: tuple[Pinned, ...]
 
 
-def _one(repository: str, commit: str, path: str, sha256: str) -> tuple[Pinned, ...]:
+def _single_file(repository: str, commit: str, path: str, sha256: str) -> tuple[Pinned, ...]:
     return (Pinned(repository, commit, path, sha256),)
 
 
@@ -56,7 +56,7 @@ _SUBSETS = {
 SOURCES = {
     "aime24": Upstream(
         "aime24.jsonl",
-        _one(
+        _single_file(
             *_QWEN,
             "evaluation/data/aime24/test.jsonl",
             "af2b8bd2aa911b6333ad0df32f3ca05c7ae8ed10f1731f4372c8ae26990bf7ac",
@@ -64,7 +64,7 @@ SOURCES = {
     ),
     "arc_challenge": Upstream(
         "arc_challenge_test.jsonl",
-        _one(
+        _single_file(
             *_ADAPTERS,
             "dataset/ARC-Challenge/test.json",
             "4a89ce368ae01a71d268d9851686738b2a0a1d84271116bab49a1dd2b48ecad7",
@@ -72,7 +72,7 @@ SOURCES = {
     ),
     "arc_easy": Upstream(
         "arc_easy_test.jsonl",
-        _one(
+        _single_file(
             *_ADAPTERS,
             "dataset/ARC-Easy/test.json",
             "3f32a84716ca6d57d38728bf80cc8117aecd17445c2cf29a68b571b810eb82dc",
@@ -84,7 +84,7 @@ SOURCES = {
     ),
     "gsm8k": Upstream(
         "gsm8k_test.jsonl",
-        _one(
+        _single_file(
             "openai/grade-school-math",
             "3101c7d5072418e28b9008a6636bde82a006892c",
             "grade_school_math/data/test.jsonl",
@@ -93,7 +93,7 @@ SOURCES = {
     ),
     "hellaswag": Upstream(
         "hellaswag_val.jsonl",
-        _one(
+        _single_file(
             "RubriksCube/rubriks_cube",
             "45e617d6ca9e5a158a280f0da0f7a44f7c8dbb8c",
             "data/hellaswag.jsonl",
@@ -102,7 +102,7 @@ SOURCES = {
     ),
     "humaneval": Upstream(
         "humaneval.jsonl",
-        _one(
+        _single_file(
             "openai/human-eval",
             "6d43fb980f9fee3c892a914eda09951f772ad10d",
             "data/HumanEval.jsonl.gz",
@@ -111,7 +111,7 @@ SOURCES = {
     ),
     "humanevalplus": Upstream(
         "HumanEvalPlus-Mini.jsonl",
-        _one(
+        _single_file(
             "evalplus/humanevalplus_release",
             "200defce9e3429d28ca215b6dd061c0f7f31c18b",
             "HumanEvalPlus-Mini.jsonl.gz",
@@ -120,7 +120,7 @@ SOURCES = {
     ),
     "math": Upstream(
         "math_test.jsonl",
-        _one(
+        _single_file(
             *_HARNESS,
             "data/math/test.jsonl",
             "3371949f33dd702d04b43fddd7d53a028de0aaca0e76abb1b875a050297b3aa4",
@@ -128,7 +128,7 @@ SOURCES = {
     ),
     "math500": Upstream(
         "math500.jsonl",
-        _one(
+        _single_file(
             *_HARNESS,
             "data/math_oai/test.jsonl",
             "35dc41080a3680858b27fa7e0533d2d547825316fc5dafe5d316f4ccc5a06132",
@@ -136,7 +136,7 @@ SOURCES = {
     ),
     "mbpp": Upstream(
         "mbpp_sanitized.jsonl",
-        _one(
+        _single_file(
             "mrigankpawagi/PropertyEval",
             "b2be813dcff867cc350c61b8d3ea57ec088ce1ac",
             "sanitized-mbpp.json",
@@ -145,7 +145,7 @@ SOURCES = {
     ),
     "mbppplus": Upstream(
         "MbppPlus-NoExtreme.jsonl",
-        _one(
+        _single_file(
             "evalplus/mbppplus_release",
             "dadf43da556a00f7bacd71cb154f2932757d9144",
             "MbppPlus-NoExtreme.jsonl.gz",
@@ -154,7 +154,7 @@ SOURCES = {
     ),
     "svamp": Upstream(
         "svamp.jsonl",
-        _one(
+        _single_file(
             *_QWEN,
             "evaluation/data/svamp/test.jsonl",
             "d0826ff1264f3860e46fc4e71db9e31d2d188960db87090e22677f9493e67a0d",
