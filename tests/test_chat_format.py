@@ -12,7 +12,7 @@ from agent0.chat_format import boxed, boxes, plain_boxes, unboxed
 from agent0.grading import answer_in
 from agent0.grading.math.cleaning import clean
 from agent0.rewards.features import RewardContext, compute_features
-from agent0.rollout.confidence.token_spans import answer_span, own
+from agent0.rollout.confidence.token_spans import answer_span, own_spans
 from agent0.rollout.parsing import parse_turn
 from agent0.settings import RunConfig
 from agent0.state.run_state import RunState, TaskState
@@ -52,7 +52,9 @@ def test_runs_benchmarks_signals_and_rewards_read_the_same_box(text: str, inside
         assert answer_in(text) == inside
         start, end = answer_span(text, inside) or (0, 0)
         assert text[start:end] == inside
-        assert "boxed" not in (kept := "".join(text[start:end] for start, end in own(text))) and "fbox" not in kept
+        assert (
+            "boxed" not in (kept := "".join(text[start:end] for start, end in own_spans(text))) and "fbox" not in kept
+        )
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))

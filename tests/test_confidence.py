@@ -24,7 +24,7 @@ from agent0.rollout.confidence.signals import (
     signals,
     token_confidence,
 )
-from agent0.rollout.confidence.token_spans import answer_span, own, within
+from agent0.rollout.confidence.token_spans import answer_span, own_spans, within
 from agent0.rollout.parsing import parse_turn
 
 CALL = format_call("python", {"code": 'print("a", 2)'})
@@ -32,7 +32,7 @@ TEXTS = st.text(st.sampled_from('ab1 \\{}"<>:\n/é') | st.characters(codec="utf-
 
 
 def kept(text: str) -> list[str]:
-    return [text[start:end] for start, end in own(text)]
+    return [text[start:end] for start, end in own_spans(text)]
 
 
 def written(text: str, logprob: float = -0.5, forced: int = 0, **sure: float) -> Generation:
@@ -79,7 +79,7 @@ def test_values_are_found_whatever_they_hold(arguments: dict[str, str]) -> None:
 @given(st.lists(TEXTS | st.sampled_from(["<tool_call>", "</tool_call>", "\\boxed{", '"', "}", CALL]), max_size=8))
 def test_spans_are_in_order_and_inside(parts: list[str]) -> None:
     text = "".join(parts)
-    spans = own(text)
+    spans = own_spans(text)
     places = [place for span in spans for place in span]
     assert places == sorted(places) and all(start < end for start, end in spans)
     assert not places or (places[0] >= 0 and places[-1] <= len(text))
@@ -88,7 +88,7 @@ def test_spans_are_in_order_and_inside(parts: list[str]) -> None:
 @pytest.mark.parametrize("bomb", ["\\boxed{", "<tool_call>", '"', '\\"', '"\\', "{}", "</tool_call>", '"a":'])
 def test_hostile_text_is_read_in_one_go(bomb: str) -> None:
     text = "<tool_call>" * (bomb[0] == '"') + bomb * 20_000
-    assert len(own(text)) <= len(text)
+    assert len(own_spans(text)) <= len(text)
     answer_span(text, "7")
 
 

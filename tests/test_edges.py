@@ -28,7 +28,7 @@ from agent0.experiments.hyperparameter_search import space_of
 from agent0.experiments.stored_verdicts import differences, stored
 from agent0.grading.answer_types import kinds, named
 from agent0.rewards.features import RewardContext, features
-from agent0.rewards.red_team.students import said
+from agent0.rewards.red_team.students import printed
 from agent0.rewards.red_team.undone import copies
 from agent0.settings import RewardConfig, RunConfig, VerificationConfig
 from agent0.state.run_state import AttemptState, RunState, TaskState, ToolCallRecord
@@ -64,7 +64,7 @@ def test_a_list_is_as_hard_as_its_length_and_its_operation(question: str, level:
 
 
 def test_a_policy_prints_what_it_was_given() -> None:
-    assert said("7") == ToolCallRecord("python", {"code": "print('7')"}, True, "7\n")
+    assert printed("7") == ToolCallRecord("python", {"code": "print('7')"}, True, "7\n")
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,9 @@ def rewards(role: Role, set: str = AGENT0) -> dict[str, Reward]:
         KeyError: there is no such set.
     """
     chosen = reward_sets()[set]
-    found = rewards(role, chosen.like) if chosen.like else {}
-    found |= {name: entry for (whose, of, name), entry in _rewards.all().items() if (whose, of) == (set, role)}
-    return dict(sorted(found.items()))
+    parts = rewards(role, chosen.like) if chosen.like else {}
+    parts |= {name: entry for (whose, of, name), entry in _rewards.all().items() if (whose, of) == (set, role)}
+    return dict(sorted(parts.items()))
 
 
 def receipt(
@@ -154,8 +154,8 @@ def total(role: Role, parts: Iterable[RewardPart], set: str = AGENT0) -> float:
 
 def features_read(role: Role, weights: Mapping[str, float], set: str = AGENT0) -> frozenset[str]:
     """Names of the features that parts with a weight read."""
-    known = rewards(role, set).values()
-    return frozenset(key for entry in known if weights.get(entry.name, entry.weight) for key in entry.reads)
+    parts = rewards(role, set).values()
+    return frozenset(key for entry in parts if weights.get(entry.name, entry.weight) for key in entry.reads)
 
 
 def waits_for_group(rules: RewardConfig) -> bool:

@@ -45,8 +45,8 @@ class PendingReward:
     def assign(self) -> RewardAssigned:
         """Compute the receipt: features, parts, total, and the scaling of the total."""
         run, rules, role = self.run, self.rules, self.role
-        held = run.tasks[self.task]
-        context = RewardContext(run, rules, held, held.attempts.get(self.attempt))
+        task = run.tasks[self.task]
+        context = RewardContext(run, rules, task, task.attempts.get(self.attempt))
         facts = {**self.facts, **compute_features(role, features_read(role, rules.weights, rules.set), context)}
         of = self.task if self.attempt == "-" else self.attempt
         parts, raw = receipt(role, facts, rules.weights, rules.set, of)
@@ -81,11 +81,13 @@ def pending_rewards(event: Event, run: RunState, policy: RewardConfig | None = N
     rules = policy or run.config.rewards
     together = waits_for_group(rules) or waits_for_group(run.config.rewards)
     match event:
-        case TaskRejected(task=task) if (held := run.tasks.get(task)) and not held.closed:
+        case TaskRejected(task=task) if (task_state := run.tasks.get(task)) and not task_state.closed:
             return [PendingReward(run, rules, task, "teacher", _rejected(event))]
-        case ResultVerified(task=task) if (held := run.tasks.get(task)) and is_rewarded_verdict(event, held):
-            own = [] if together else [_student(run, rules, task, event.attempt)]
-            return [*own, *_closed(run, rules, together)]
+        case ResultVerified(task=task) if (task_state := run.tasks.get(task)) and is_rewarded_verdict(
+            event, task_state
+        ):
+            students = [] if together else [_student(run, rules, task, event.attempt)]
+            return [*students, *_closed(run, rules, together)]
         case ReactionDropped(failed_handler=handler) if handler != MEASURING:
             return _closed(run, rules, together)
         case ProbeSelected() | SubsetMeasured() | ReactionDropped():
@@ -109,14 +111,14 @@ def _closed(run: RunState, rules: RewardConfig, together: bool) -> list[PendingR
     """The teacher's reward for the task that this event resolved, preceded by those of attempts that are rewarded
     together. One event only has this effect, so nobody is rewarded twice."""
     task = run.just_settled
-    held = run.tasks.get(task)
-    if held is None or held.closed:
+    task_state = run.tasks.get(task)
+    if task_state is None or task_state.closed:
         return []
-    judged = [name for name, attempt in held.attempts.items() if attempt.verified and not attempt.dropped]
+    judged = [name for name, attempt in task_state.attempts.items() if attempt.verified and not attempt.dropped]
     students = [_student(run, rules, task, name) for name in judged if together]
     if run.measures_gain:
         return students
-    return [*students, PendingReward(run, rules, task, "teacher", _closing(held))]
+    return [*students, PendingReward(run, rules, task, "teacher", _closing(task_state))]
 
 
 def _measured(run: RunState, rules: RewardConfig) -> list[PendingReward]:
@@ -124,7 +126,7 @@ def _measured(run: RunState, rules: RewardConfig) -> list[PendingReward]:
     up with it: only the last event of a measurement finds nothing pending."""
     if run.phase != "measuring" or run.pending:
         return []
-    waiting = sorted((held.slot, name) for name, held in run.tasks.items() if not held.closed)
+    waiting = sorted((state.slot, name) for name, state in run.tasks.items() if not state.closed)
     return [PendingReward(run, rules, name, "teacher", _closing(run.tasks[name])) for _, name in waiting]
 
 
@@ -149,17 +151,17 @@ def _rejected(event: TaskRejected) -> dict[str, Any]:
     return {**dict.fromkeys(names), "accepted": False, "reason": event.reason, "novelty": event.novelty}
 
 
-def _closing(held: TaskState) -> dict[str, Any]:
-    tried = [a for a in held.attempts.values() if a.attempted]
+def _closing(task: TaskState) -> dict[str, Any]:
+    tried = [a for a in task.attempts.values() if a.attempted]
     decided = [a for a in tried if a.correct is not None]
-    found = agreement(a.answer for a in tried)
+    answers = agreement(a.answer for a in tried)
     return {
         "accepted": True,
         "reason": "",
-        "novelty": held.novelty,
+        "novelty": task.novelty,
         "solve_rate": fmean(bool(a.correct) for a in decided) if decided else None,
-        "self_consistency": found.share if tried else None,
-        "answer_entropy": found.entropy if tried else None,
+        "self_consistency": answers.share if tried else None,
+        "answer_entropy": answers.entropy if tried else None,
         "token_confidence": token_confidence(_mean_logprob(tried)),
         "mean_tool_ok": fmean(a.tool_ok for a in tried) if tried else None,
         "tool_share": fmean(a.tool_ok > 0 for a in tried) if tried else None,
@@ -168,8 +170,8 @@ def _closing(held: TaskState) -> dict[str, Any]:
 
 
 def _mean_logprob(tried: list[AttemptState]) -> float | None:
-    known = [a.mean_logprob for a in tried if a.mean_logprob is not None]
-    return fmean(known) if known else None
+    logprobs = [a.mean_logprob for a in tried if a.mean_logprob is not None]
+    return fmean(logprobs) if logprobs else None
 
 
 def _scaled(run: RunState, rules: RewardConfig, role: Role, raw: float) -> tuple[float, dict[str, Any]]:

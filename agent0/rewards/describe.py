@@ -11,11 +11,15 @@ ROLES: tuple[Role, ...] = ("teacher", "student")
 
 def set_rows() -> list[dict[str, Any]]:
     """One row for every reward set: name, formula, and whose label it uses."""
-    return [{"set": name, "formula": one.about, "label": one.label} for name, one in reward_sets().items()]
+    return [
+        {"set": name, "formula": reward_set.about, "label": reward_set.label}
+        for name, reward_set in reward_sets().items()
+    ]
 
 
-def part_rows(set: str, own: bool = False) -> list[dict[str, Any]]:
-    """One row for every part of ``set``, or only for its ``own`` parts: role, weight, features it reads, formula."""
+def part_rows(set: str, only_new: bool = False) -> list[dict[str, Any]]:
+    """One row for every part of ``set``, or with ``only_new`` for its own parts: role, weight, features it reads,
+    formula."""
     return [
         {
             "role": role,
@@ -26,7 +30,7 @@ def part_rows(set: str, own: bool = False) -> list[dict[str, Any]]:
         }
         for role in ROLES
         for entry in rewards(role, set).values()
-        if entry.set == set or not own
+        if entry.set == set or not only_new
     ]
 
 
@@ -45,15 +49,15 @@ def explain_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
     parts, computed again.
     """
     role: Role = receipt["role"]
-    held = [RewardPart.model_validate({k: part[k] for k in RewardPart.model_fields}) for part in receipt["parts"]]
+    recorded = [RewardPart.model_validate({k: part[k] for k in RewardPart.model_fields}) for part in receipt["parts"]]
     chosen = receipt["reward_set"] if receipt["reward_set"] in reward_sets() else ""
-    known = rewards(role, chosen) if chosen else {}
-    whole = total(role, held, chosen) if chosen else None
+    registered = rewards(role, chosen) if chosen else {}
+    whole = total(role, recorded, chosen) if chosen else None
     parts = []
-    for place, part in enumerate(held):
-        others = [*held[:place], *held[place + 1 :]]
+    for index, part in enumerate(recorded):
+        others = [*recorded[:index], *recorded[index + 1 :]]
         less = whole - total(role, others, chosen) if whole is not None else None
-        entry = known.get(part.name)
+        entry = registered.get(part.name)
         parts.append(
             {
                 "part": part.name,

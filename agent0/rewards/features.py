@@ -36,13 +36,13 @@ class RewardContext:
 
     run: RunState
     rules: RewardConfig
-    held: TaskState
+    task: TaskState
     attempt: AttemptState | None = None
 
     @property
     def tried(self) -> list[AttemptState]:
         """The attempts that were made."""
-        return [a for a in self.held.attempts.values() if a.attempted]
+        return [a for a in self.task.attempts.values() if a.attempted]
 
 
 Feature = Callable[[RewardContext], Any]
@@ -51,30 +51,30 @@ _facts = Registry[tuple[Role, str], Feature]("facts")
 
 def feature(role: Role, name: str) -> Callable[[Feature], Feature]:
     """Register a function of a ``RewardContext`` as the feature ``name`` of ``role``."""
-    return _facts.adding((role, name), lambda found: found)
+    return _facts.adding((role, name), lambda function: function)
 
 
 def features(role: Role) -> dict[str, Feature]:
     """Return every registered feature of ``role``, by name."""
-    return {name: found for (whose, name), found in _facts.all().items() if whose == role}
+    return {name: function for (whose, name), function in _facts.all().items() if whose == role}
 
 
 def compute_features(role: Role, names: frozenset[str], context: RewardContext) -> dict[str, Any]:
     """Compute those of ``names`` that are registered features of ``role``; returns them by name, sorted."""
-    return {name: found(context) for name, found in features(role).items() if name in names}
+    return {name: function(context) for name, function in features(role).items() if name in names}
 
 
 @feature("teacher", "well_formed")
 def _well_formed(context: RewardContext) -> bool:
     """Whether the teacher's text holds a task."""
-    return context.held.proposal is not None
+    return context.task.proposal is not None
 
 
 @feature("teacher", CLUSTERS)
 def _cluster_share(context: RewardContext) -> float:
     """Share of the iteration's batch in this question's cluster; texts that hold no task are in no cluster."""
     batch = _by_slot(context.run)
-    places = [place for place, task in enumerate(batch) if task.slot == context.held.slot]
+    places = [place for place, task in enumerate(batch) if task.slot == context.task.slot]
     return shares(questions_of(context.run))[places[0]] if places else 1 / max(1, len(batch))
 
 
@@ -82,8 +82,8 @@ def _cluster_share(context: RewardContext) -> float:
 def _digit_share(context: RewardContext) -> float | None:
     """Share of the most frequent digit among the question's digits; None where these are fewer than
     ``ENOUGH_DIGITS``."""
-    question = context.held.proposal.question if context.held.proposal else ""
-    digits = [one for one in question if one in "0123456789"]
+    question = context.task.proposal.question if context.task.proposal else ""
+    digits = [character for character in question if character in "0123456789"]
     return max(Counter(digits).values()) / len(digits) if len(digits) >= ENOUGH_DIGITS else None
 
 
@@ -111,16 +111,16 @@ def _useful_calls(context: RewardContext) -> float | None:
 @feature("teacher", "teacher_text")
 def _teacher_text(context: RewardContext) -> str:
     """What the teacher wrote."""
-    return context.held.text
+    return context.task.text
 
 
 @feature("teacher", "teacher_answer")
 def _teacher_answer(context: RewardContext) -> str | None:
     """The answer in the teacher's last box. Our teachers write none: then the answer that the task's family computes,
     or else "None", as the released code reads a text without a box."""
-    if (found := boxed(context.held.text)) is not None:
-        return found.strip()
-    return _computed(context.held.proposal) if context.held.proposal else None
+    if (answer := boxed(context.task.text)) is not None:
+        return answer.strip()
+    return _computed(context.task.proposal) if context.task.proposal else None
 
 
 def _computed(task: Task) -> str:
@@ -162,8 +162,8 @@ def _answer_confidence(context: RewardContext) -> float | None:
 @feature("teacher", "token_entropy")
 def _token_entropy(context: RewardContext) -> float | None:
     """Mean over attempts of -log p of a token of the student's own, in nats."""
-    known = [a.signals["own_tokens"] for a in context.tried if a.signals.get("own_tokens")]
-    return fmean(-math.log(p) for p in known) if known else None
+    confidences = [a.signals["own_tokens"] for a in context.tried if a.signals.get("own_tokens")]
+    return fmean(-math.log(p) for p in confidences) if confidences else None
 
 
 @feature("teacher", "fused_confidence")
@@ -187,25 +187,25 @@ def _self_critiques(context: RewardContext) -> float | None:
 @feature("teacher", "skill")
 def _skill(context: RewardContext) -> str:
     """Signature of the solution; empty where there is none."""
-    return of_task(context.held)
+    return of_task(context.task)
 
 
 @feature("teacher", "skill_seen")
 def _skill_seen(context: RewardContext) -> int:
     """How many tasks of earlier iterations had this signature."""
     ledger = (context.run.ledger or RewardHistory()).at(context.run.iteration)
-    return ledger.skills.get(of_task(context.held), 0)
+    return ledger.skills.get(of_task(context.task), 0)
 
 
 @feature("teacher", STUDENT_GAIN)
 def _student_gain(context: RewardContext) -> float | None:
     """The measured gain of the subset that this task's accepted answers were trained on with; 0 for a task without any,
     which nothing is learned from. None where the gains of its iteration were not measured."""
-    run, held = context.run, context.run.gain
-    if held is None or held.probe is None or not held.gains or not held.complete or not context.held.accepted:
+    run, gain = context.run, context.run.gain
+    if gain is None or gain.probe is None or not gain.gains or not gain.complete or not context.task.accepted:
         return None
-    name = task_id(run.iteration, context.held.slot)
-    return next((gain for tasks, gain in zip(held.probe.subsets, held.gains, strict=True) if name in tasks), 0.0)
+    name = task_id(run.iteration, context.task.slot)
+    return next((gain for tasks, gain in zip(gain.probe.subsets, gain.gains, strict=True) if name in tasks), 0.0)
 
 
 @feature("student", "rests_on_call")
@@ -213,7 +213,7 @@ def _rests_on_call(context: RewardContext) -> bool | None:
     """Whether the answer is what a useful call printed without having been given it."""
     if context.attempt is None:
         return None
-    question = context.held.proposal.question if context.held.proposal else ""
+    question = context.task.proposal.question if context.task.proposal else ""
     return rests_on(context.attempt.answer, context.attempt.calls, question)
 
 
@@ -250,8 +250,8 @@ def calibrated(rules: RewardConfig, signals: Mapping[str, float]) -> float | Non
     """The calibrated probability that an answer with these signals is right; None without a calibrator that
     can read them."""
     plan = rules.calibrator
-    one = Candidate(plan.signal, plan.method, plan.parameters, 0)
-    return one.apply(signals) if plan.signal and plan.parameters and one.fits(signals) else None
+    calibrator = Candidate(plan.signal, plan.method, plan.parameters, 0)
+    return calibrator.apply(signals) if plan.signal and plan.parameters and calibrator.fits(signals) else None
 
 
 def _said_yes(attempt: AttemptState) -> float | None:
@@ -260,5 +260,5 @@ def _said_yes(attempt: AttemptState) -> float | None:
 
 
 def _mean(values: Any) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return fmean(numbers) if numbers else None

@@ -24,26 +24,26 @@ def of_program(source: str) -> str:
 def of_calls(calls: Iterable[ToolCallRecord]) -> str:
     """Signature of an attempt: which tools were called with arguments of which shape, in order; empty
     without a call."""
-    made = [Call(call.name, "ok", dict(call.arguments)) for call in calls]
-    return _digest(signature(made)) if made else ""
+    trace = [Call(call.name, "ok", dict(call.arguments)) for call in calls]
+    return _digest(signature(trace)) if trace else ""
 
 
-def of_task(held: TaskState) -> str:
+def of_task(task: TaskState) -> str:
     """Signature of the skill that solved a task; empty where no attempt did.
 
     The shortest sequence of useful calls among right attempts (the first of equals), else the shape of its checking
     program, else family and level.
     """
-    right = [attempt for attempt in held.attempts.values() if attempt.correct]
+    right = [attempt for attempt in task.attempts.values() if attempt.correct]
     traces: list[Sequence[ToolCallRecord]] = sorted(
         (useful(a.calls) for a in sorted(right, key=lambda a: a.number)), key=len
     )
-    made = next((trace for trace in traces if trace), None)
-    if made:
-        return of_calls(made)
-    if right and held.proposal and held.proposal.program:
-        return of_program(held.proposal.program)
-    return _digest(f"head {held.family} {held.level}") if right else ""
+    shortest = next((trace for trace in traces if trace), None)
+    if shortest:
+        return of_calls(shortest)
+    if right and task.proposal and task.proposal.program:
+        return of_program(task.proposal.program)
+    return _digest(f"head {task.family} {task.level}") if right else ""
 
 
 def _digest(text: str) -> str:

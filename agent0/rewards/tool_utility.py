@@ -18,18 +18,24 @@ LONGEST = 20_000
 _SAYING = ("print", "str", "repr", "format", "list", "int", "float")
 """Calls that change nothing of a constant but how it is written."""
 _WORK = (ast.BinOp, ast.BoolOp, ast.Compare, ast.comprehension, ast.For, ast.While, ast.Subscript)
-_word = re.compile(r"[A-Za-z0-9_.]+")
+_token = re.compile(r"[A-Za-z0-9_.]+")
 
 
 def useful(calls: Sequence[ToolCallRecord]) -> list[ToolCallRecord]:
     """Filter ``calls``: those that ran, printed and computed something, and repeat no earlier call; in order."""
-    seen: set[str] = set()
+    previous: set[str] = set()
     control, out = control_names(), []
     for call in calls:
-        words = f"{call.name} {sorted(call.arguments.items(), key=str)}"
-        if call.ok and call.name not in control and call.output.strip() and words not in seen and _computes(call):
+        rendered = f"{call.name} {sorted(call.arguments.items(), key=str)}"
+        if (
+            call.ok
+            and call.name not in control
+            and call.output.strip()
+            and rendered not in previous
+            and _computes(call)
+        ):
             out.append(call)
-        seen.add(words)
+        previous.add(rendered)
     return out
 
 
@@ -40,14 +46,14 @@ def rests_on(answer: str | None, calls: Sequence[ToolCallRecord], question: str)
     """
     if not answer:
         return False
-    found = [call for call in useful(calls) if same(answer, plain_output(call.output))]
-    unheard = (not _said(answer, " ".join(_texts(call))) for call in found)
-    return bool(found) and (any(unheard) or _said(answer, question))
+    printing = [call for call in useful(calls) if same(answer, plain_output(call.output))]
+    unheard = (not _contains(answer, " ".join(_texts(call))) for call in printing)
+    return bool(printing) and (any(unheard) or _contains(answer, question))
 
 
-def _said(answer: str, text: str) -> bool:
+def _contains(answer: str, text: str) -> bool:
     target = normal_form(answer)
-    return any(normal_form(word) == target for word in _word.findall(text)) or answer.strip() in text.split("'")
+    return any(normal_form(token) == target for token in _token.findall(text)) or answer.strip() in text.split("'")
 
 
 def _texts(call: ToolCallRecord) -> Iterator[str]:

@@ -36,9 +36,9 @@ class Progress(Value):
     """An attempt between two turns. ``end`` says how it ended, None while it goes on.
 
     ``turns``, ``calls``, ``seconds`` of tool time and ``characters`` of tool output are what is left of its budgets;
-    ``told``: the student was told that no call is left. ``work`` is the manifest of its work folder, None for an empty
-    one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version, ``question`` what
-    was asked; ``critique`` what it said of its answer, where it was asked.
+    ``over_budget``: the student was told that no call is left. ``work`` is the manifest of its work folder, None for an
+    empty one. ``subgoals`` are the answers given so far to those of a long task. ``prompt`` is a version, ``question``
+    what was asked; ``critique`` what it said of its answer, where it was asked.
     """
 
     transcript: tuple[Turn, ...]
@@ -51,7 +51,7 @@ class Progress(Value):
     written: tuple[Written, ...] = ()
     called: tuple[ToolUse, ...] = ()
     work: Artifact | None = None
-    told: bool = False
+    over_budget: bool = False
     errors: int = 0
     answer: str | None = None
     end: End | None = None
@@ -62,26 +62,28 @@ class Progress(Value):
         """Return a copy with ``changes``, which are not validated."""
         return self.model_copy(update=changes)
 
-    def wrote(self, said: Generation, errors: int) -> "Progress":
+    def wrote(self, generation: Generation, errors: int) -> "Progress":
         """Return the progress after one more assistant turn, in which ``errors`` parse errors were found."""
-        seen = _seen(self)
-        shared = len(seen) if said.prompt_ids[: len(seen)] == seen else 0
+        context = _context_ids(self)
+        shared = len(context) if generation.prompt_ids[: len(context)] == context else 0
         written = Written(
-            text=said.text,
-            token_ids=said.token_ids,
-            logprobs=said.logprobs,
-            ends=said.ends,
+            text=generation.text,
+            token_ids=generation.token_ids,
+            logprobs=generation.logprobs,
+            ends=generation.ends,
             shared=shared,
-            prompt_ids=said.prompt_ids[shared:],
-            finish=said.finish,
-            usage=said.usage,
-            model=said.model,
-            capture=said.capture,
-            untrainable=said.untrainable,
-            seed=said.seed,
-            author=said.author,
+            prompt_ids=generation.prompt_ids[shared:],
+            finish=generation.finish,
+            usage=generation.usage,
+            model=generation.model,
+            capture=generation.capture,
+            untrainable=generation.untrainable,
+            seed=generation.seed,
+            author=generation.author,
         )
-        turn = Turn(role="assistant", content=said.text, token_ids=said.token_ids, thinking=said.thinking)
+        turn = Turn(
+            role="assistant", content=generation.text, token_ids=generation.token_ids, thinking=generation.thinking
+        )
         return self.but(
             transcript=(*self.transcript, turn),
             written=(*self.written, written),
@@ -90,21 +92,21 @@ class Progress(Value):
         )
 
 
-def generations(now: Progress) -> list[Generation]:
+def generations(progress: Progress) -> list[Generation]:
     """Rebuild the model's generations of an attempt from its stored turns."""
     out: list[Generation] = []
-    seen: tuple[int, ...] = ()
-    for one in now.written:
-        prompt = seen[: one.shared] + one.prompt_ids
-        said = (one.text, one.token_ids, one.logprobs, prompt, one.finish, one.usage, one.model, one.ends)
-        out.append(Generation(*said, one.capture, one.untrainable, one.seed, author=one.author))
-        seen = prompt + one.token_ids
+    context: tuple[int, ...] = ()
+    for turn in progress.written:
+        prompt = context[: turn.shared] + turn.prompt_ids
+        fields = (turn.text, turn.token_ids, turn.logprobs, prompt, turn.finish, turn.usage, turn.model, turn.ends)
+        out.append(Generation(*fields, turn.capture, turn.untrainable, turn.seed, author=turn.author))
+        context = prompt + turn.token_ids
     return out
 
 
-def _seen(now: Progress) -> tuple[int, ...]:
-    made = generations(now)
-    return made[-1].prompt_ids + made[-1].token_ids if made else ()
+def _context_ids(progress: Progress) -> tuple[int, ...]:
+    turns = generations(progress)
+    return turns[-1].prompt_ids + turns[-1].token_ids if turns else ()
 
 
 @dataclass(frozen=True)

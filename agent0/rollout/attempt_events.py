@@ -49,50 +49,50 @@ def conditions(
 
 
 async def to_events(
-    event: AttemptRequested | TurnCompleted, now: Progress, artifacts: Artifacts, already: int = 0
+    event: AttemptRequested | TurnCompleted, progress: Progress, artifacts: Artifacts, already: int = 0
 ) -> list[Event]:
     """Turn an attempt's progress into events: the calls after the first ``already``, then its turn or its end.
 
     Artifacts that these name are stored first.
     """
-    last = await _turn(event, now, artifacts) if now.end is None else _attempted(event, now, artifacts)
-    return [*_calls(event, now, already), last]
+    last = await _turn(event, progress, artifacts) if progress.end is None else _attempted(event, progress, artifacts)
+    return [*_calls(event, progress, already), last]
 
 
-def _calls(event: AttemptRequested | TurnCompleted, now: Progress, already: int) -> list[Event]:
+def _calls(event: AttemptRequested | TurnCompleted, progress: Progress, already: int) -> list[Event]:
     return [
         ToolCalled(
             task=event.task,
             attempt=event.attempt,
-            turn=one.turn,
+            turn=use.turn,
             number=number,
-            call=one.call,
-            result=one.result,
-            inner=one.inner,
+            call=use.call,
+            result=use.result,
+            inner=use.inner,
         )
-        for number, one in enumerate(now.called)
+        for number, use in enumerate(progress.called)
         if number >= already
     ]
 
 
-async def _turn(event: AttemptRequested | TurnCompleted, now: Progress, artifacts: Artifacts) -> TurnCompleted:
+async def _turn(event: AttemptRequested | TurnCompleted, progress: Progress, artifacts: Artifacts) -> TurnCompleted:
     return TurnCompleted(
         task=event.task,
         attempt=event.attempt,
         iteration=event.iteration,
         number=event.number,
-        turn=len(now.written),
+        turn=len(progress.written),
         student=event.student,
         adapter=event.adapter,
         proposal=event.proposal,
-        subgoals=now.subgoals,
-        progress=await put_progress(now, artifacts),
+        subgoals=progress.subgoals,
+        progress=await put_progress(progress, artifacts),
         seed=event.seed,
     )
 
 
-def _attempted(event: AttemptRequested | TurnCompleted, now: Progress, artifacts: Artifacts) -> TaskAttempted:
-    solved = conclude(now)
+def _attempted(event: AttemptRequested | TurnCompleted, progress: Progress, artifacts: Artifacts) -> TaskAttempted:
+    solved = conclude(progress)
     inline, stored = claim(solved.trajectory, artifacts)
     transcript, transcript_stored = claim_turns(solved.transcript, artifacts)
     return TaskAttempted(

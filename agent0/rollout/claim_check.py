@@ -27,9 +27,9 @@ def claim(value: V | None, artifacts: Artifacts) -> tuple[V | None, Artifact | N
 
 def claim_turns(turns: Sequence[Turn], artifacts: Artifacts) -> tuple[tuple[Turn, ...], Artifact | None]:
     """Store a transcript above 64 KB as an artifact; token ids are left out, they stay with the trajectory."""
-    told = tuple(turn.model_copy(update={"token_ids": ()}) for turn in turns)
-    body = json.dumps([turn.model_dump() for turn in told]).encode()
-    return (told, None) if len(body) <= INLINE else ((), artifacts.put(body, "application/json"))
+    inline = tuple(turn.model_copy(update={"token_ids": ()}) for turn in turns)
+    body = json.dumps([turn.model_dump() for turn in inline]).encode()
+    return (inline, None) if len(body) <= INLINE else ((), artifacts.put(body, "application/json"))
 
 
 def redeem(inline: Trajectory | None, stored: Artifact | None, artifacts: Artifacts) -> Trajectory | None:
@@ -37,9 +37,9 @@ def redeem(inline: Trajectory | None, stored: Artifact | None, artifacts: Artifa
     return inline if stored is None else Trajectory.model_validate_json(artifacts.get(stored))
 
 
-async def put_progress(now: Progress, artifacts: Artifacts) -> Artifact:
+async def put_progress(progress: Progress, artifacts: Artifacts) -> Artifact:
     """Store an attempt's progress as an artifact, off the event loop."""
-    return await asyncio.to_thread(artifacts.put, now.model_dump_json().encode(), "application/json")
+    return await asyncio.to_thread(artifacts.put, progress.model_dump_json().encode(), "application/json")
 
 
 async def get_progress(stored: Artifact, artifacts: Artifacts) -> Progress:

@@ -40,28 +40,28 @@ class FormTrial:
         return f"The student called a tool in {counts}: run.student.tool_form is {self.form}."
 
 
-async def tried_form(model: Model, config: StudentConfig, known: Mapping[str, Tool] | None = None) -> FormTrial:
+async def tried_form(model: Model, config: StudentConfig, available: Mapping[str, Tool] | None = None) -> FormTrial:
     """Ask ``model`` the probes in the form of its template, and where it misses a call, with blocks of code.
 
     Raises:
         DependencyError, TransientError: from the model.
     """
-    calls = {TEMPLATE: await _called(model, config.model_copy(update={"tool_form": TEMPLATE}), known)}
+    calls = {TEMPLATE: await _called(model, config.model_copy(update={"tool_form": TEMPLATE}), available)}
     if calls[TEMPLATE] == len(PROBES):
         return FormTrial(TEMPLATE, calls)
-    calls[FENCE] = await _called(model, config.model_copy(update={"tool_form": FENCE}), known)
+    calls[FENCE] = await _called(model, config.model_copy(update={"tool_form": FENCE}), available)
     return FormTrial(FENCE if calls[FENCE] >= max(calls[TEMPLATE], 1) else TEMPLATE, calls)
 
 
-async def _called(model: Model, config: StudentConfig, known: Mapping[str, Tool] | None) -> int:
+async def _called(model: Model, config: StudentConfig, available: Mapping[str, Tool] | None) -> int:
     """How many probes are answered with a call that can be made."""
-    return sum(await asyncio.gather(*(_calls(model, config, known, question) for question in PROBES)))
+    return sum(await asyncio.gather(*(_calls(model, config, available, question) for question in PROBES)))
 
 
-async def _calls(model: Model, config: StudentConfig, known: Mapping[str, Tool] | None, question: str) -> bool:
-    specs, form = specs_of(config.tools, known), config.form
+async def _calls(model: Model, config: StudentConfig, available: Mapping[str, Tool] | None, question: str) -> bool:
+    specs, form = specs_of(config.tools, available), config.form
     task = Task(question=question, domain="math", family="open", level=1, canonical=question)
-    turns = begin(task, student_prompt(config, task.domain), config, known).transcript
+    turns = begin(task, student_prompt(config, task.domain), config, available).transcript
     tokens = min(config.max_tokens, MOST_TOKENS)
     sampling = Sampling(0.0, 1.0, tokens, 0, stop=stops(form))
     written = await model.generate(GenerateRequest(delivered(turns, form), sampling, requested(specs, form)))

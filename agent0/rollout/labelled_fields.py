@@ -31,45 +31,45 @@ def read_fields(body: str) -> dict[str, str] | str | None:
     """Read the fields of ``body``; returns their texts by name, what is unclear, or None where it has no question."""
     if len(_open_fence.findall(body)) > MOST_FENCES:
         return f"more than {MOST_FENCES} fences"
-    found = _tagged(body) or _labelled(body)
-    names = [name for name, _ in found]
+    fields = _tagged(body) or _labelled(body)
+    names = [name for name, _ in fields]
     if "question" not in names:
         return None
     if len(set(names)) < len(names):
         return "a field is there twice"
-    if unclear := next((name for name, text in found if text is None), ""):
+    if unclear := next((name for name, text in fields if text is None), ""):
         return f"where the {unclear} ends is not clear"
-    return {name: text or "" for name, text in found}
+    return {name: text or "" for name, text in fields}
 
 
 def _tagged(body: str) -> list[tuple[str, str | None]]:
     """Name and text of each field between tags, None where another tag stands between its own."""
     marks = [*_tag.finditer(body)]
     opened = [number for number, mark in enumerate(marks) if not mark[0].startswith("</")]
-    found: list[tuple[str, str | None]] = []
+    fields: list[tuple[str, str | None]] = []
     for number in opened:
         name, closing = marks[number][1], marks[number + 1 : number + 2]
         closed = closing and closing[0][0] == f"</{name}>"
         text = body[marks[number].end() : closing[0].start()] if closed else None
-        found.append((name, text if text is None or name == "program" else text.strip()))
-    return found
+        fields.append((name, text if text is None or name == "program" else text.strip()))
+    return fields
 
 
 def _labelled(body: str) -> list[tuple[str, str | None]]:
     """Name and text of each field under a label, None where its end is not clear. Labels in code are none."""
     fences: list[tuple[str, str]] = []
 
-    def kept(found: re.Match[str]) -> str:
-        fences.append((found[2].strip().lower(), found[3]))
+    def kept(match: re.Match[str]) -> str:
+        fences.append((match[2].strip().lower(), match[3]))
         return f"\0{len(fences) - 1}\0"
 
     pieces = _label.split(_fence.sub(kept, body.replace("\0", "")))
     codes = [code for _, code in fences]
     pairs = zip((re.sub(r"[ -]", "_", name.lower()) for name in pieces[1::2]), pieces[2::2], strict=True)
-    found = [(name, _text(name, text, codes)) for name, text in pairs if re.fullmatch(_NAMES, name)]
-    if not found and len(fences) == 1 and fences[0][0] in _TEXT:
+    fields = [(name, _text(name, text, codes)) for name, text in pairs if re.fullmatch(_NAMES, name)]
+    if not fields and len(fences) == 1 and fences[0][0] in _TEXT:
         return _labelled(codes[0])
-    return found
+    return fields
 
 
 def _text(name: str, text: str, codes: list[str]) -> str | None:

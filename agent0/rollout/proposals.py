@@ -66,11 +66,11 @@ def read_parts(text: str) -> Written | str:
         return "nothing was written"
     if len(body) > LONGEST:
         return "the JSON is too long" if "{" in body else "the reply is longer than any task"
-    found = _of_objects(body)
-    if found is None:
+    parts = _of_objects(body)
+    if parts is None:
         fields = read_fields(body)
-        found = _parts(fields) if isinstance(fields, dict) else fields
-    return found or _bare(body)
+        parts = _parts(fields) if isinstance(fields, dict) else fields
+    return parts or _bare(body)
 
 
 def _bare(body: str) -> Written | str:
@@ -92,10 +92,10 @@ def _of_objects(body: str) -> Written | str | None:
     if rest.count("{") > rest.count("}"):
         return "the reply ends inside an object"
     real = [task for task in tasks if not _is_placeholder(task)] or tasks
-    found = list(dict.fromkeys(_parts(task) for task in real))
-    if len(found) > 1:
-        return f"{len(found)} different tasks"
-    return "different tasks in fields and object" if _asks_another(rest, str(real[0]["question"])) else found[0]
+    proposals = list(dict.fromkeys(_parts(task) for task in real))
+    if len(proposals) > 1:
+        return f"{len(proposals)} different tasks"
+    return "different tasks in fields and object" if _asks_another(rest, str(real[0]["question"])) else proposals[0]
 
 
 def _called(body: str) -> tuple[list[Any] | str, str]:
@@ -125,16 +125,16 @@ def _asks_another(rest: str, question: str) -> bool:
 
 def _objects(body: str) -> tuple[list[Any], str]:
     r"""The objects and lists that can be read, and the text around them with ``\0`` for each."""
-    values, rest, place, unread = [], "", 0, 0
-    while (opening := _opening.search(body, place)) and unread < MOST_UNREAD:
+    values, rest, position, unread = [], "", 0, 0
+    while (opening := _opening.search(body, position)) and unread < MOST_UNREAD:
         start = opening.start()
-        found = read_object(body, start)
-        value, end = found or (None, start + 1)
-        values += [value] if found else []
-        unread += not found
-        rest += body[place:start] + ("\0" if found else body[start])
-        place = end
-    return values, rest + body[place:]
+        parsed = read_object(body, start)
+        value, end = parsed or (None, start + 1)
+        values += [value] if parsed else []
+        unread += not parsed
+        rest += body[position:start] + ("\0" if parsed else body[start])
+        position = end
+    return values, rest + body[position:]
 
 
 def _tasks(value: Any, room: int = DEEPEST) -> Iterator[dict[str, Any]]:
@@ -172,7 +172,7 @@ def _parts(value: dict[str, Any]) -> Written | str:
     if not _is_texts(subgoals) or not _is_texts(programs):
         return "subgoals and programs must be lists of text"
     steps = tuple(" ".join(step.split()) for step in subgoals)
-    written = tuple(_unfenced(one).strip("\n") for one in programs)
+    written = tuple(_unfenced(code).strip("\n") for code in programs)
     return Written(question.strip(), _unfenced(program).strip("\n"), steps, written, named)
 
 

@@ -75,7 +75,7 @@ def _form(value: Any) -> str:
         case dict():
             return ", ".join(f"{key}={_form(value[key])}" for key in sorted(value, key=str))
         case list() | tuple():
-            return f"[{', '.join(sorted({_form(one) for one in value}))}]"
+            return f"[{', '.join(sorted({_form(element) for element in value}))}]"
         case str():
             return _text(value[:LONGEST])
         case _:
@@ -109,25 +109,25 @@ class _Form:
 
     def text(self) -> str:
         """The normalised tree as text."""
-        return self._told(self._tree)
+        return self._normalised(self._tree)
 
-    def _told(self, node: Any) -> str:
+    def _normalised(self, node: Any) -> str:
         match node:
             case ast.Constant():
                 return type(node.value).__name__
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as inner):
-                return self._told(inner)
+                return self._normalised(inner)
             case ast.List(elts=held) | ast.Tuple(elts=held) | ast.Set(elts=held) if all(map(_constant, held)):
-                return f"{type(node).__name__}({' '.join(sorted({self._told(one) for one in held}))})"
+                return f"{type(node).__name__}({' '.join(sorted({self._normalised(element) for element in held}))})"
             case ast.Name(id=name) | ast.arg(arg=name):
                 return self._name(name)
             case ast.BinOp(op=ast.Add() | ast.Mult() as op):
-                operands = [self._told(one) for one in _flat(node, type(op))]
+                operands = [self._normalised(operand) for operand in _flat(node, type(op))]
                 return f"{type(op).__name__}({', '.join(sorted(operands))})"
             case ast.AST():
                 return f"{type(node).__name__}({', '.join(self._parts(node))})"
             case list():
-                return f"[{'; '.join(self._told(one) for one in node)}]"
+                return f"[{'; '.join(self._normalised(child) for child in node)}]"
             case _:
                 return str(node)
 
@@ -135,8 +135,8 @@ class _Form:
         for name, value in ast.iter_fields(node):
             if name in _SILENT or value is None or value == []:
                 continue
-            own = name == "name" and isinstance(value, str)
-            yield self._name(value) if own else self._told(value)
+            is_function_name = name == "name" and isinstance(value, str)
+            yield self._name(value) if is_function_name else self._normalised(value)
 
     def _name(self, name: str) -> str:
         """Names that the code gives itself are told by their place; builtins and imports are what they are."""

@@ -76,21 +76,21 @@ def student_prompt(config: StudentConfig, domain: str, *, long: bool = False) ->
     return prompt(config.prompts, domain, "student", long=long, tools=config.uses_tools)
 
 
-async def solve(task: Task, prompt: Prompt, given: Conditions) -> AttemptResult:
+async def solve(task: Task, prompt: Prompt, conditions: Conditions) -> AttemptResult:
     """Attempt ``task`` from beginning to end; errors as for ``step``."""
-    now = begin(task, prompt, given.config, given.tools).but(work=given.start)
-    while now.end is None:
-        now = await step(now, given)
-    return conclude(now)
+    progress = begin(task, prompt, conditions.config, conditions.tools).but(work=conditions.start)
+    while progress.end is None:
+        progress = await step(progress, conditions)
+    return conclude(progress)
 
 
-def begin(task: Task, prompt: Prompt, config: StudentConfig, known: Mapping[str, Tool] | None = None) -> Progress:
+def begin(task: Task, prompt: Prompt, config: StudentConfig, available: Mapping[str, Tool] | None = None) -> Progress:
     """Start an attempt: returns its progress before the first turn; of the task only question and subgoals are read.
 
-    ``known`` are the tools there are, None: the registered ones.
+    ``available`` are the tools there are, None: the registered ones.
     """
     turns = render(prompt, {"question": task.question, "domain": task.domain})
-    specs = specs_of(config.tools, known) if config.max_calls and config.form in FORMS else ()
+    specs = specs_of(config.tools, available) if config.max_calls and config.form in FORMS else ()
     factor = config.long_factor if task.kind == "long" else 1
     return Progress(
         transcript=shown(turns, specs, config.form),
@@ -104,7 +104,7 @@ def begin(task: Task, prompt: Prompt, config: StudentConfig, known: Mapping[str,
     )
 
 
-async def step(now: Progress, given: Conditions) -> Progress:
+async def step(progress: Progress, conditions: Conditions) -> Progress:
     """Run one more turn: generate, then carry out its tool calls; returns the new progress.
 
     Turn n draws from its own random stream, keyed (seed, n). A turn that calls tools is not final: a boxed answer
@@ -114,112 +114,124 @@ async def step(now: Progress, given: Conditions) -> Progress:
         DependencyError: model, sandbox or store is unavailable.
         TransientError: the sandbox failed through no fault of the code.
     """
-    config, turn = given.config, len(now.written)
-    specs = specs_of(config.tools, given.tools) if config.max_calls else ()
-    heat = config.temperature if given.temperature is None else given.temperature
+    config, turn = conditions.config, len(progress.written)
+    specs = specs_of(config.tools, conditions.tools) if config.max_calls else ()
+    heat = config.temperature if conditions.temperature is None else conditions.temperature
     stop = stops(config.form) if specs else ()
-    sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(given.seed, "turn", turn), stop=stop)
-    forced = "" if turn else given.prefill
-    joint = config.choices if given.joint else 1
-    written = await given.model.generate(
+    sampling = Sampling(heat, config.top_p, config.max_tokens, derive_seed(conditions.seed, "turn", turn), stop=stop)
+    forced = "" if turn else conditions.prefill
+    joint = config.choices if conditions.joint else 1
+    written = await conditions.model.generate(
         GenerateRequest(
-            delivered(now.transcript, config.form),
+            delivered(progress.transcript, config.form),
             sampling,
             requested(specs, config.form),
-            given.adapter,
+            conditions.adapter,
             forced,
-            given.group,
+            conditions.group,
             joint=joint,
-            task=given.task,
-            attempt=given.attempt,
+            task=conditions.task,
+            attempt=conditions.attempt,
             turn=turn,
         )
     )
     written = until_call(written, specs, config.form)
     parsed = parse_turn(written.text, toolbox(specs), form=config.form)
-    now = now.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
-    now = await _react(now, parsed, written.finish == "length", given)
-    now = now if now.end or now.turns else now.but(end="turn_limit")
-    return await _criticised(now, given) if config.self_critique else now
+    progress = progress.wrote(written, len(parsed.errors) + sum(bool(call.error) for call in parsed.calls))
+    progress = await _react(progress, parsed, written.finish == "length", conditions)
+    progress = progress if progress.end or progress.turns else progress.but(end="turn_limit")
+    return await _criticised(progress, conditions) if config.self_critique else progress
 
 
-async def _criticised(now: Progress, given: Conditions) -> Progress:
+async def _criticised(progress: Progress, conditions: Conditions) -> Progress:
     """Once an answer is given, its student's judgement of it."""
-    if now.answer is None or now.end is None:
-        return now
-    asked = given.model, given.config, delivered(now.transcript, given.config.form), now.answer
-    seed = derive_seed(given.seed, "critique")
-    critique = await criticise(
-        *asked, seed=seed, adapter=given.adapter, group=given.group, task=given.task, attempt=given.attempt
+    if progress.answer is None or progress.end is None:
+        return progress
+    subject = (
+        conditions.model,
+        conditions.config,
+        delivered(progress.transcript, conditions.config.form),
+        progress.answer,
     )
-    return now.but(critique=critique)
+    seed = derive_seed(conditions.seed, "critique")
+    critique = await criticise(
+        *subject,
+        seed=seed,
+        adapter=conditions.adapter,
+        group=conditions.group,
+        task=conditions.task,
+        attempt=conditions.attempt,
+    )
+    return progress.but(critique=critique)
 
 
-def specs_of(names: Sequence[str], known: Mapping[str, Tool] | None = None) -> tuple[ToolSpec, ...]:
-    """Describe the named tools for a model, out of those ``known`` (None: the registered ones).
+def specs_of(names: Sequence[str], available: Mapping[str, Tool] | None = None) -> tuple[ToolSpec, ...]:
+    """Describe the named tools for a model, out of those ``available`` (None: the registered ones).
 
     Raises:
         ConfigError: there is no such tool.
     """
-    known = tools() if known is None else known
-    if unknown := [name for name in names if name not in known]:
+    available = tools() if available is None else available
+    if unknown := [name for name in names if name not in available]:
         raise ConfigError(
-            f"There is no tool named {unknown[0]}.", f"The tools are: {', '.join(known)}.", "Set run.student.tools."
+            f"There is no tool named {unknown[0]}.", f"The tools are: {', '.join(available)}.", "Set run.student.tools."
         )
-    return tuple(known[name].spec for name in names)
+    return tuple(available[name].spec for name in names)
 
 
-async def _react(now: Progress, parsed: ParsedTurn, cut: bool, given: Conditions) -> Progress:
+async def _react(progress: Progress, parsed: ParsedTurn, cut: bool, conditions: Conditions) -> Progress:
     """Take one turn in: its calls, or its answer, or what was wrong with it. ``cut``: it met the token limit."""
     if parsed.calls:
         if cut and parsed.calls[-1].error:
-            return now.but(end="length")
-        if now.told:
-            return now.but(end="budget")
-        return _told(await _act(now, parsed.calls, given), parsed.errors)
+            return progress.but(end="length")
+        if progress.over_budget:
+            return progress.but(end="budget")
+        return _with_errors(await _act(progress, parsed.calls, conditions), parsed.errors)
     if parsed.answer is not None:
-        return _answered(now, parsed.answer)
+        return _answered(progress, parsed.answer)
     if cut or not parsed.errors:
-        return now.but(end="length" if cut else "no_answer")
-    return _told(now, parsed.errors)
+        return progress.but(end="length" if cut else "no_answer")
+    return _with_errors(progress, parsed.errors)
 
 
-def _answered(now: Progress, answer: str) -> Progress:
+def _answered(progress: Progress, answer: str) -> Progress:
     """The final answer is the last subgoal's, too."""
-    return now.but(answer=answer, end="answered", subgoals=(*now.subgoals[:-1], answer) if now.subgoals else ())
+    return progress.but(
+        answer=answer, end="answered", subgoals=(*progress.subgoals[:-1], answer) if progress.subgoals else ()
+    )
 
 
-def _told(now: Progress, errors: Sequence[str]) -> Progress:
+def _with_errors(progress: Progress, errors: Sequence[str]) -> Progress:
     """What was wrong with a turn as a whole, for the student to read."""
-    if now.end or not errors:
-        return now
+    if progress.end or not errors:
+        return progress
     text = f"The turn could not be read whole: {'; '.join(errors)}."
-    return now.but(transcript=(*now.transcript, Turn(role="tool", content=text)))
+    return progress.but(transcript=(*progress.transcript, Turn(role="tool", content=text)))
 
 
-async def _act(now: Progress, calls: Sequence[ToolCall], given: Conditions) -> Progress:
+async def _act(progress: Progress, calls: Sequence[ToolCall], conditions: Conditions) -> Progress:
     """Make ``calls`` in order, as far as the budget goes, until one of them is the final answer."""
-    work = await _workspace(now, given)
-    keeper = Keeper(given.artifacts, now.work, work.files)
-    called, transcript = list(now.called), list(now.transcript)
+    work = await _workspace(progress, conditions)
+    keeper = Keeper(conditions.artifacts, progress.work, work.files)
+    called, transcript = list(progress.called), list(progress.transcript)
     for number, call in enumerate(calls):
         before = len(work.journal)
-        result = await call_tool(call, work) if number < now.calls else _refused(call, work)
-        for place in range(before, len(work.journal)):
-            done = work.journal[place]
+        result = await call_tool(call, work) if number < progress.calls else _refused(call, work)
+        for index in range(before, len(work.journal)):
+            done = work.journal[index]
             _blame(done.result)
             stored = await keeper.keep(done.files)
-            work.journal[place] = replace(done, files=stored)
+            work.journal[index] = replace(done, files=stored)
             result_kept = done.result.model_copy(update={"work": keeper.work})
-            called.append(ToolUse(turn=len(now.written) - 1, call=done.call, result=result_kept, inner=done.inner))
+            called.append(ToolUse(turn=len(progress.written) - 1, call=done.call, result=result_kept, inner=done.inner))
         transcript.append(Turn(role="tool", name=call.name, content=_readable(result, work)))
         if work.answer is not None:
             break
-    after = now.but(
+    after = progress.but(
         called=tuple(called),
         transcript=tuple(transcript),
-        calls=max(now.calls - len(calls), 0),
-        told=len(calls) > now.calls,
+        calls=max(progress.calls - len(calls), 0),
+        over_budget=len(calls) > progress.calls,
         seconds=work.seconds,
         characters=work.characters,
         subgoals=tuple(work.subgoals),
@@ -227,26 +239,26 @@ async def _act(now: Progress, calls: Sequence[ToolCall], given: Conditions) -> P
     )
     if work.answer is not None:
         return _answered(after, work.answer)
-    return after.but(end="budget") if after.told and not after.turns else after
+    return after.but(end="budget") if after.over_budget and not after.turns else after
 
 
-async def _workspace(now: Progress, given: Conditions) -> Workspace:
+async def _workspace(progress: Progress, conditions: Conditions) -> Workspace:
     """The world of the tools as the last turn left it."""
-    journal = [Done(c.call, c.result, Stored(c.result.work, given.artifacts), c.inner) for c in now.called]
+    journal = [Done(c.call, c.result, Stored(c.result.work, conditions.artifacts), c.inner) for c in progress.called]
     return Workspace(
-        given.sandbox,
-        given.config.tools,
-        given.policy,
-        tools=given.tools,
-        web=given.web,
-        cache=given.cache,
-        seconds=now.seconds,
-        characters=now.characters,
-        files=await opened(now.work, given.artifacts),
-        start=Stored(given.start, given.artifacts),
+        conditions.sandbox,
+        conditions.config.tools,
+        conditions.policy,
+        tools=conditions.tools,
+        web=conditions.web,
+        cache=conditions.cache,
+        seconds=progress.seconds,
+        characters=progress.characters,
+        files=await opened(progress.work, conditions.artifacts),
+        start=Stored(conditions.start, conditions.artifacts),
         journal=journal,
-        subgoals=list(now.subgoals),
-        question=now.question,
+        subgoals=list(progress.subgoals),
+        question=progress.question,
     )
 
 
@@ -286,38 +298,40 @@ def plain_output(text: str) -> str:
     return last.strip("'\"").strip()
 
 
-def conclude(now: Progress) -> AttemptResult:
+def conclude(progress: Progress) -> AttemptResult:
     """Turn an attempt that has ended into its result."""
-    assert now.end is not None  # noqa: S101 - the callers' loop
-    written = generations(now)
+    assert progress.end is not None  # noqa: S101 - the callers' loop
+    written = generations(progress)
     control = control_names()  # a plan's steps are counted, and to give or try an answer proves nothing
-    work = [c for c in now.called if c.call.name not in control]
+    work = [c for c in progress.called if c.call.name not in control]
     good = [c for c in work if c.result.state is ToolState.OK]
-    grounded = any(same(now.answer, plain_output(c.result.output)) for c in good) if now.answer else False
+    grounded = any(same(progress.answer, plain_output(c.result.output)) for c in good) if progress.answer else False
     trajectory, problem = assemble(written)
-    found = signals(written, now.answer, grounded=grounded, calls=len(work), calls_ok=len(good))
-    if now.critique and now.critique.probability is not None:
-        found[SELF_CRITIQUE] = now.critique.probability
+    values = signals(written, progress.answer, grounded=grounded, calls=len(work), calls_ok=len(good))
+    if progress.critique and progress.critique.probability is not None:
+        values[SELF_CRITIQUE] = progress.critique.probability
     return AttemptResult(
-        answer=now.answer,
-        end=now.end,
+        answer=progress.answer,
+        end=progress.end,
         turns=len(written),
-        tool_calls=now.called,
+        tool_calls=progress.called,
         tool_ok=len(good),
-        parse_errors=now.errors,
+        parse_errors=progress.errors,
         grounded=grounded,
-        transcript=now.transcript,
+        transcript=progress.transcript,
         trajectory=trajectory,
         trajectory_problem=problem,
         capture=least_capture(written),
-        seeds=tuple(one.seed for one in written) if any(one.seed is not None for one in written) else (),
+        seeds=tuple(generation.seed for generation in written)
+        if any(generation.seed is not None for generation in written)
+        else (),
         mean_logprob=mean_logprob(written),
-        signals=found,
+        signals=values,
         usage=total_usage(written),
         model=written[-1].model,
-        prompt=now.prompt,
-        subgoals=now.subgoals,
-        work=now.work,
-        critique=now.critique,
-        authors=dict(Counter(one.author for one in written if one.author)),
+        prompt=progress.prompt,
+        subgoals=progress.subgoals,
+        work=progress.work,
+        critique=progress.critique,
+        authors=dict(Counter(generation.author for generation in written if generation.author)),
     )

@@ -100,39 +100,39 @@ def read_proposal(text: str, domain: str, family: str, level: int, unchecked: bo
     the family's. Any other question needs a program to be an open task at ``level``, unless ``unchecked`` ones are
     allowed; a long one, which it is where ``family`` is long, needs steps, too.
     """
-    found = read_parts(text)
-    if isinstance(found, str):
-        return None, found
-    if problem := _unfit_parts(found):
+    parts = read_parts(text)
+    if isinstance(parts, str):
+        return None, parts
+    if problem := _unfit_parts(parts):
         return None, problem
-    if task := _of_family(found.question, domain, family):
+    if task := _of_family(parts.question, domain, family):
         return task, ""
     long = task_length(family) == "long"
-    program = found.program or (found.programs[-1] if long and found.programs else "")
+    program = parts.program or (parts.programs[-1] if long and parts.programs else "")
     if not program and not unchecked:
         return None, "no family reads this question, and it brings no program"
-    if any(not is_python(one) for one in (program, *found.programs)):
+    if any(not is_python(code) for code in (program, *parts.programs)):
         return None, "the program is no Python"
     task = Task(
-        question=found.question,
+        question=parts.question,
         domain=domain,
         family=OPEN_FAMILY,
         level=level,
-        canonical=f"{OPEN_FAMILY} {normal(found.question)}",
+        canonical=f"{OPEN_FAMILY} {normal(parts.question)}",
         program=program,
-        params={ANSWER_KIND: found.answer_kind} if found.answer_kind else {},
+        params={ANSWER_KIND: parts.answer_kind} if parts.answer_kind else {},
     )
-    return _with_steps(task, found) if long else (task, "")
+    return _with_steps(task, parts) if long else (task, "")
 
 
-def _with_steps(task: Task, found: Written) -> tuple[Task | None, str]:
+def _with_steps(task: Task, parts: Written) -> tuple[Task | None, str]:
     """``task`` as a long one, its steps as given or as the question names them."""
-    steps = found.subgoals or split(task.question)
+    steps = parts.subgoals or split(task.question)
     if not 2 <= len(steps) <= MOST_STEPS:
         return None, f"a long task has 2 to {MOST_STEPS} steps; {len(steps) or 'none'} are found here"
-    if found.programs and len(found.programs) != len(steps):
-        return None, f"there are {len(found.programs)} programs for {len(steps)} steps"
-    return task.model_copy(update={"kind": "long", "subgoals": steps, "programs": found.programs}), ""
+    if parts.programs and len(parts.programs) != len(steps):
+        return None, f"there are {len(parts.programs)} programs for {len(steps)} steps"
+    return task.model_copy(update={"kind": "long", "subgoals": steps, "programs": parts.programs}), ""
 
 
 def normal(question: str) -> str:
@@ -141,13 +141,13 @@ def normal(question: str) -> str:
     return plain if len(plain) <= 200 else sha256(plain)
 
 
-def _unfit_parts(found: Written) -> str:
+def _unfit_parts(parts_written: Written) -> str:
     """What is wrong with the first part of a proposal that is not fit."""
     parts = [
-        (found.question, LONGEST_QUESTION, "question"),
-        (found.program, LONGEST_PROGRAM, "program"),
-        *((step, LONGEST_STEP, "subgoal") for step in found.subgoals),
-        *((program, LONGEST_PROGRAM, "program") for program in found.programs),
+        (parts_written.question, LONGEST_QUESTION, "question"),
+        (parts_written.program, LONGEST_PROGRAM, "program"),
+        *((step, LONGEST_STEP, "subgoal") for step in parts_written.subgoals),
+        *((program, LONGEST_PROGRAM, "program") for program in parts_written.programs),
     ]
     return next((problem for part in parts if (problem := _unfit(*part))), "")
 

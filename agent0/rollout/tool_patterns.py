@@ -59,7 +59,7 @@ def tool_shares(traces: Sequence[Trace]) -> list[dict[str, Any]]:
             "attempts": len(attempts[tool]),
             "share_of_attempts": len(attempts[tool]) / len(traces),
         }
-        for tool, wells in sorted(calls.items(), key=lambda held: (-len(held[1]), held[0]))
+        for tool, wells in sorted(calls.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     ]
 
 
@@ -77,7 +77,7 @@ def transitions(traces: Iterable[Trace]) -> list[dict[str, Any]]:
         for pair in dict.fromkeys(pairs):
             if trace.correct is not None:
                 rights[pair].append(trace.correct)
-    ordered = sorted(times.items(), key=lambda held: (-held[1], held[0]))
+    ordered = sorted(times.items(), key=lambda entry: (-entry[1], entry[0]))
     return [
         {
             "from": left,
@@ -100,7 +100,7 @@ def with_and_without(traces: Iterable[Trace]) -> list[dict[str, Any]]:
         if trace.correct is not None:
             groups[used(trace.calls)].append(trace.correct)
     rows = []
-    for mark, rights in sorted(groups.items(), key=lambda held: (-len(held[1]), held[0])):
+    for mark, rights in sorted(groups.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         low, high = wilson(sum(rights), len(rights))
         rows.append(
             {"tools": mark, "attempts": len(rights), "correct": _share(rights), "lower95": low, "upper95": high}

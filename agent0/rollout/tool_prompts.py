@@ -103,7 +103,7 @@ def shown(turns: tuple[Turn, ...], tools: Sequence[ToolSpec], form: str) -> tupl
 
 def _without_calls(turns: tuple[Turn, ...], names: Collection[str]) -> tuple[Turn, ...]:
     """``turns`` without the examples, from a question to the next, in which one of the tools ``names`` is called."""
-    starts = [place for place, turn in enumerate(turns) if turn.role == "user"]
+    starts = [index for index, turn in enumerate(turns) if turn.role == "user"]
     kept = list(turns[: starts[0]] if starts else turns)
     for start, end in zip(starts, [*starts[1:], len(turns)], strict=True):
         texts = [turn.content for turn in turns[start:end] if turn.role == "assistant"]

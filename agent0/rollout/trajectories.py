@@ -21,12 +21,12 @@ def assemble(generations: Sequence[Generation]) -> tuple[Trajectory | None, str]
     whole = generations[-1].prompt_ids + generations[-1].token_ids
     mask, logprobs = [0] * len(whole), [0.0] * len(whole)
     for number, turn in enumerate(generations):
-        seen = turn.prompt_ids + turn.token_ids
-        if whole[: len(seen)] != seen:
+        context = turn.prompt_ids + turn.token_ids
+        if whole[: len(context)] != context:
             return None, f"turn {number} is no prefix of the last context"
         start = len(turn.prompt_ids)
-        mask[start : len(seen)] = [1] * len(turn.token_ids)
-        logprobs[start : len(seen)] = turn.logprobs
+        mask[start : len(context)] = [1] * len(turn.token_ids)
+        logprobs[start : len(context)] = turn.logprobs
     return Trajectory(token_ids=whole, mask=tuple(mask), logprobs=tuple(logprobs)), ""
 
 
@@ -38,8 +38,8 @@ def least_capture(generations: Sequence[Generation]) -> Capture:
 
 def mean_logprob(generations: Sequence[Generation]) -> float | None:
     """Mean log-probability (nats) of all sampled tokens, None where none is known."""
-    known = [value for g in generations for value in g.logprobs]
-    return sum(known) / len(known) if known else None
+    logprobs = [value for g in generations for value in g.logprobs]
+    return sum(logprobs) / len(logprobs) if logprobs else None
 
 
 def total_usage(generations: Sequence[Generation]) -> Usage:

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _tools = Registry[str, Tool](
-    "tools", f"{__name__}.builtin", same=lambda held, new: held.run.__module__ == new.run.__module__
+    "tools", f"{__name__}.builtin", same=lambda registered, new: registered.run.__module__ == new.run.__module__
 )
 
 
@@ -51,7 +51,7 @@ def tool(
         name = run.__name__
         if not inspect.getdoc(run):
             raise TypeError(f"tool {name} has no docstring for the model to read")
-        shown = tuple(one if isinstance(one, Example) else Example(one) for one in examples)
+        shown = tuple(example if isinstance(example, Example) else Example(example) for example in examples)
         entry = Tool(name, run, arguments_of(run), pure, shown, tuple(states), untrusted, control, needs=tuple(needs))
         _tools.add(name, entry)
         return run
@@ -66,8 +66,8 @@ def arguments_of(run: Run) -> type[BaseModel]:
         if parameter.annotation is inspect.Parameter.empty:
             raise TypeError(f"parameter {parameter.name} of tool {run.__name__} has no type")
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        words = [word for word in getattr(parameter.annotation, "__metadata__", ()) if isinstance(word, str)]
-        fields[parameter.name] = (parameter.annotation, Field(default, description=" ".join(words) or None))
+        descriptions = [text for text in getattr(parameter.annotation, "__metadata__", ()) if isinstance(text, str)]
+        fields[parameter.name] = (parameter.annotation, Field(default, description=" ".join(descriptions) or None))
     return create_model(run.__name__, __config__=ConfigDict(extra="forbid", strict=True), **fields)
 
 

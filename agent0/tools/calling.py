@@ -51,18 +51,18 @@ async def call_tool(call: ToolCall, work: Workspace, *, inner: bool = False) -> 
 async def _answer(call: ToolCall, work: Workspace) -> ToolResult:
     if call.error:
         return _mistake(f"The call could not be read: {call.error}")
-    known = {name: entry for name, entry in offered(work).items() if name in work.allowed}
-    chosen = known.get(call.name)
+    usable = {name: entry for name, entry in offered(work).items() if name in work.allowed}
+    chosen = usable.get(call.name)
     if chosen is None:
-        return _mistake(_unknown(call.name, sorted(known)))
+        return _mistake(_unknown(call.name, sorted(usable)))
     if reason := chosen.denial(work.policy):
         return refused(reason)
     try:
         values = chosen.arguments.model_validate(call.arguments).model_dump()
     except ValidationError as error:
         return _mistake(_misfit(chosen, problems(error, chosen.spec.parameters)))
-    if chosen.foreign and (found := chosen.foreign.check(values)):
-        return _mistake(_misfit(chosen, found))
+    if chosen.foreign and (violations := chosen.foreign.check(values)):
+        return _mistake(_misfit(chosen, violations))
     if work.cache is None or not chosen.pure or work.seconds < _SHARING_S:
         return await chosen.run(work, **values)
     key = [chosen.name, values, work.fingerprint, work.policy.model_dump()]
@@ -93,10 +93,10 @@ def _mistake(text: str) -> ToolResult:
     return ToolResult(state=ToolState.ERROR, output=text)
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name[:64], known, n=1)
+def _unknown(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name[:64], names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return f"There is no tool named {name[:64]!r}.{hint} The tools are: {', '.join(known) or 'none'}."
+    return f"There is no tool named {name[:64]!r}.{hint} The tools are: {', '.join(names) or 'none'}."
 
 
 def problems(error: ValidationError, schema: Mapping[str, Any], *, names_only: bool = False) -> list[str]:
@@ -105,27 +105,29 @@ def problems(error: ValidationError, schema: Mapping[str, Any], *, names_only: b
 
     ``names_only``: values are not known yet.
     """
-    told: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for item in error.errors(include_url=False, include_input=False, include_context=False):
         if names_only and item["type"] not in ("missing", "extra_forbidden"):
             continue
-        place = item["loc"][:-1] if len(item["loc"]) > 1 and item["loc"][-1] in _KINDS else item["loc"]
-        name = ".".join(str(part)[:64] for part in place) or "arguments"
-        words = _words(item["type"], item["msg"], place, schema)
-        told[name] = f"{told[name]} or {words.removeprefix('Input should be ')}" if name in told else words
-    return [f"{name}: {words}" for name, words in list(told.items())[:5]]
+        path = item["loc"][:-1] if len(item["loc"]) > 1 and item["loc"][-1] in _KINDS else item["loc"]
+        name = ".".join(str(part)[:64] for part in path) or "arguments"
+        message = _explanation(item["type"], item["msg"], path, schema)
+        messages[name] = (
+            f"{messages[name]} or {message.removeprefix('Input should be ')}" if name in messages else message
+        )
+    return [f"{name}: {message}" for name, message in list(messages.items())[:5]]
 
 
-def _words(kind: str, message: str, place: Sequence[int | str], schema: Mapping[str, Any]) -> str:
+def _explanation(kind: str, message: str, path: Sequence[int | str], schema: Mapping[str, Any]) -> str:
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(place[-1])[:64], _names(place, schema), n=1)
+        near = difflib.get_close_matches(str(path[-1])[:64], _names(path, schema), n=1)
         return f"there is no such argument{f' (did you mean {near[0]}?)' if near else ''}"
     return "Input should be an object" if kind in ("dict_type", "model_type") else message
 
 
-def _names(place: Sequence[int | str], schema: Mapping[str, Any]) -> list[str]:
-    """Arguments there are beside ``place``."""
-    for part in place[:-1]:
+def _names(path: Sequence[int | str], schema: Mapping[str, Any]) -> list[str]:
+    """Arguments there are beside ``path``."""
+    for part in path[:-1]:
         schema = schema.get("items", {}) if isinstance(part, int) else schema.get("properties", {}).get(part, {})
     return list(schema.get("properties", {}))
 
@@ -135,7 +137,7 @@ def _misfit(chosen: Tool, wrong: list[str]) -> str:
     required = schema.get("required", [])
     fields = [f"{name}{'' if name in required else ' (optional)'}" for name in schema.get("properties", {})]
     takes = f"It takes: {', '.join(fields) or 'nothing'}."
-    example = next((one.arguments for one in chosen.examples if one.arguments), None)
+    example = next((example.arguments for example in chosen.examples if example.arguments), None)
     shown = json.dumps(example, ensure_ascii=False) if example else ""
     like = f" Example: {shown}" if 0 < len(shown) <= _LONGEST_EXAMPLE else ""
     return f"{chosen.name} was called with wrong arguments. {'; '.join(wrong)}. {takes}{like}"

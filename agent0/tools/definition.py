@@ -43,10 +43,10 @@ class Example:
 
 @dataclass(frozen=True)
 class ExternalTool:
-    """A tool from outside, such as an MCP server's: its description (``words``), a JSON ``schema``, and a check of
-    arguments."""
+    """A tool from outside, such as an MCP server's: its description (``description``), a JSON ``schema``, and a check
+    of arguments."""
 
-    words: str
+    description: str
     schema: Mapping[str, Any]
     check: Callable[[Mapping[str, Any]], list[str]]
 
@@ -80,21 +80,21 @@ class Tool:
     def spec(self) -> ToolSpec:
         """The tool as it is described to a model."""
         if self.foreign:
-            return ToolSpec(self.name, self.foreign.words, dict(self.foreign.schema))
+            return ToolSpec(self.name, self.foreign.description, dict(self.foreign.schema))
         schema = self.arguments.model_json_schema()
         parameters = _simple(schema, schema.get("$defs", {}))
         return ToolSpec(self.name, inspect.getdoc(self.run) or "", parameters)
 
 
-def _simple(schema: Any, known: Mapping[str, Any]) -> Any:
+def _simple(schema: Any, definitions: Mapping[str, Any]) -> Any:
     """A JSON schema for small models: nothing is said elsewhere, and titles that repeat a name are left out."""
     if isinstance(schema, list):
-        return [_simple(one, known) for one in schema]
+        return [_simple(element, definitions) for element in schema]
     if not isinstance(schema, dict):
         return schema
-    whole = {**known.get(str(schema.get("$ref")).rpartition("/")[2], {}), **schema}
+    whole = {**definitions.get(str(schema.get("$ref")).rpartition("/")[2], {}), **schema}
     return {
-        key: _simple(value, known)
+        key: _simple(value, definitions)
         for key, value in whole.items()
         if key not in ("$ref", "$defs") and (key, type(value)) not in (("title", str), ("additionalProperties", bool))
     }

@@ -115,8 +115,8 @@ def denial(policy: PolicyConfig, needs: Iterable[tuple[PolicyKind, str]]) -> str
     for kind, name in needs:
         if not _has(policy, kind, name):
             field = "withheld" if name in BROUGHT else FIELDS[kind]
-            what, word = (f"any {kind}", "NAME") if name == "*" else (f"the {kind} {name}", name)
-            fix = f"a person allows it with: agent0 sandbox allow {kind} {word}"
+            what, argument = (f"any {kind}", "NAME") if name == "*" else (f"the {kind} {name}", name)
+            fix = f"a person allows it with: agent0 sandbox allow {kind} {argument}"
             return f"the policy (run.policy.{field}) does not allow {what}, which this tool needs; {fix}"
     return ""
 
@@ -136,10 +136,10 @@ def _covers(kind: PolicyKind, entry: str, name: str) -> bool:
 def host_covers(entry: str, name: str) -> bool:
     """Whether ``entry`` of a list of hosts allows the host ``name``: ``*.`` covers everything below it, ports must be
     equal."""
-    (wanted, port), (host, at) = _host_and_port(entry.lower()), _host_and_port(name.lower())
+    (pattern, port), (host, at) = _host_and_port(entry.lower()), _host_and_port(name.lower())
     if port != at or _address(host):
         return False
-    return host.endswith(wanted[1:]) and host != wanted if wanted.startswith("*.") else host == wanted
+    return host.endswith(pattern[1:]) and host != pattern if pattern.startswith("*.") else host == pattern
 
 
 def _host_and_port(text: str) -> tuple[str, str]:
@@ -155,13 +155,13 @@ def checked(kind: str, name: str) -> tuple[PolicyKind, str]:
     Raises:
         ConfigError: no such kind, or no such name could ever be looked for.
     """
-    known = [one for one in FIELDS if one == kind]
-    if not known:
+    kinds = [policy_kind for policy_kind in FIELDS if policy_kind == kind]
+    if not kinds:
         raise ConfigError(f"There is no kind {kind[:80]!r}.", f"Known: {', '.join(FIELDS)}.")
-    held = _canonical(known[0], name.strip())
-    if problem := _problem(known[0], held):
+    canonical = _canonical(kinds[0], name.strip())
+    if problem := _problem(kinds[0], canonical):
         raise ConfigError(f"{name[:80]!r} is no {kind}.", problem)
-    return known[0], held
+    return kinds[0], canonical
 
 
 def _problem(kind: PolicyKind, name: str) -> str:
@@ -226,11 +226,11 @@ def _change(kind: PolicyKind, name: str) -> PolicyChanged:
 def _program_warning(policy: PolicyConfig, name: str, allowed: bool) -> str:
     starts = _starts(name)
     if allowed:
-        said = f"{name} can start anything that exists in the sandbox, also what a list of words does not show."
-        return said if starts else ""
+        warning = f"{name} can start anything that exists in the sandbox, also what a list of words does not show."
+        return warning if starts else ""
     if name in _SHELL_NEEDS:
         return f"The shell tool runs in bash, and scripts name sh: without {name} little of it works."
-    others = sorted(one for one in policy.executables if one != name and _starts(one))
+    others = sorted(executable for executable in policy.executables if executable != name and _starts(executable))
     return f"What {name} does can still be done with: {', '.join(others)}." if starts and others else ""
 
 
@@ -240,19 +240,19 @@ def _starts(name: str) -> bool:
 
 def judge_command(policy: PolicyConfig, command: str) -> list[Verdict] | None:
     """A verdict on each program that a shell command names; None where it cannot be parsed. Builtins are allowed."""
-    words = command_words(command)
-    if words is None:
+    programs = command_words(command)
+    if programs is None:
         return None
-    return [_program(policy, word) for word in words]
+    return [_program(policy, program) for program in programs]
 
 
-def _program(policy: PolicyConfig, word: str) -> Verdict:
-    if word in BUILTINS:
-        return Verdict("executable", word, True, "bash itself")
-    folder, slash, name = word.rpartition("/")
+def _program(policy: PolicyConfig, program: str) -> Verdict:
+    if program in BUILTINS:
+        return Verdict("executable", program, True, "bash itself")
+    folder, slash, name = program.rpartition("/")
     if slash and folder not in ("/bin", "/usr/bin"):
-        return Verdict("executable", word, True, "its path: what is there can be run")
-    return replace(verdict(policy, "executable", name), name=word)
+        return Verdict("executable", program, True, "its path: what is there can be run")
+    return replace(verdict(policy, "executable", name), name=program)
 
 
 def judge_python(policy: PolicyConfig, code: str) -> list[Verdict]:
@@ -277,5 +277,5 @@ def judge_python(policy: PolicyConfig, code: str) -> list[Verdict]:
 
 def judge_sql(policy: PolicyConfig, sql: str) -> list[Verdict]:
     """A verdict on the first word of each SQL statement."""
-    words = [re.findall(r"[A-Za-z]+|\S", one)[:1] for one in _aside.sub(" ", sql).split(";")]
-    return [verdict(policy, "sql", word.upper()) for found in words for word in found]
+    first_tokens = [re.findall(r"[A-Za-z]+|\S", statement)[:1] for statement in _aside.sub(" ", sql).split(";")]
+    return [verdict(policy, "sql", token.upper()) for tokens in first_tokens for token in tokens]

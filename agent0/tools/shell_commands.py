@@ -34,17 +34,21 @@ def command_words(command: str) -> list[str] | None:
     text = _redirection.sub(" ", _document.sub(r"\3", command))
     reader = shlex.shlex(text, posix=True, punctuation_chars=_OPERATORS)
     reader.whitespace, reader.whitespace_split = " \t\r", True
-    words, first = [], True
+    programs, first = [], True
     try:
         for token in reader:
             if token in _BEFORE or (token and token[0] in _OPERATORS):
                 first = True
             elif first and not _assignment.match(token):
-                words.append(token)
+                programs.append(token)
                 first = False
     except ValueError:
         return None
-    return [word for word in dict.fromkeys(words) if word and word not in _OTHER and not _expanded.search(word)]
+    return [
+        program
+        for program in dict.fromkeys(programs)
+        if program and program not in _OTHER and not _expanded.search(program)
+    ]
 
 
 def missing_programs(stderr: str) -> list[str]:

@@ -49,7 +49,7 @@ def kept(files: Files) -> tuple[dict[str, bytes], int]:
     for name in sorted(files):
         size = -(-len(files[name]) // _PAGE) * _PAGE  # what it takes, however much of it was a hole
         above = (name[:at] for at, sign in enumerate(name) if sign == "/")
-        if is_inside(name) and len(out) < MOST_FILES and size <= room and not any(one in out for one in above):
+        if is_inside(name) and len(out) < MOST_FILES and size <= room and not any(folder in out for folder in above):
             out[name] = files[name]
             room -= size
     return out, len(files) - len(out)

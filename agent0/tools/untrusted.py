@@ -13,7 +13,9 @@ _MARK = re.compile(r"\[(?=\s*(?:/|end of )?untrusted)", re.IGNORECASE)
 def visible(text: str) -> str:
     """Remove control and invisible characters from ``text``: a model must not read what a user would not see."""
     kept = (
-        one for one in clean(text) if one in "\t\n" or unicodedata.category(one) not in ("Cc", "Cf", "Co", "Cs", "Cn")
+        character
+        for character in clean(text)
+        if character in "\t\n" or unicodedata.category(character) not in ("Cc", "Cf", "Co", "Cs", "Cn")
     )
     return "".join(kept)
 

@@ -50,19 +50,21 @@ def diet_of(
     base among them.
     """
     names = [str(name) for name in manifest.get("events", ())]
-    found = {name: written[name] for name in names if name in written and _author(written[name]) in authors}
-    attempts = [one.event.attempt for one in found.values() if isinstance(one.event, TaskAttempted)]
-    own, taught, other, counted = _tokens(trained, [found[name] for name in names if name in found], sampled)
+    own_events = {name: written[name] for name in names if name in written and _author(written[name]) in authors}
+    attempts = [recorded.event.attempt for recorded in own_events.values() if isinstance(recorded.event, TaskAttempted)]
+    sampled_tokens, taught, other, counted = _tokens(
+        trained, [own_events[name] for name in names if name in own_events], sampled
+    )
     return Diet(
         trained.checkpoint,
         trained.role,
-        own,
+        sampled_tokens,
         taught,
         other,
         counted,
         answers=len(set(names)),
         wrong=sum(not right.get(attempt, False) for attempt in attempts),
-        strange=len(set(names) - set(found)),
+        strange=len(set(names) - set(own_events)),
     )
 
 
@@ -82,13 +84,13 @@ def _tokens(
     counts = [int(trained.metrics.get(f"{source}_tokens", 0)) for source in ("own", "taught", "made")]
     if any(counts):
         return counts[0], counts[1], counts[2], AS_DRAWN
-    own = sum(sum(path.mask) for path in map(sampled, chosen) if path)
-    return own, 0, 0, ONCE
+    sampled_tokens = sum(sum(path.mask) for path in map(sampled, chosen) if path)
+    return sampled_tokens, 0, 0, ONCE
 
 
 def total(diets: Sequence[Diet]) -> dict[str, Any]:
     """Add the tokens of several checkpoints up, with each source's share of them (None where there are none)."""
-    sums = {name: sum(getattr(one, name) for one in diets) for name in ("own", "taught", "other", "wrong", "strange")}
+    sums = {name: sum(getattr(diet, name) for diet in diets) for name in ("own", "taught", "other", "wrong", "strange")}
     tokens = sums["own"] + sums["taught"] + sums["other"]
     shares = {f"{name}_share": sums[name] / tokens if tokens else None for name in ("own", "taught", "other")}
     return {"checkpoints": len(diets), "tokens": tokens, **sums, **shares}

@@ -27,29 +27,31 @@ def with_distilled(
     recipe = config.training.student
     if not recipe.distil:
         return chosen, {}
-    found = [one for one in gated(past, recipe.gate, config.seed) if one.authors and one.success and one.turns]
-    drawn, held = list[ScoredTrajectory](), Counter[str]()
-    for one in random.Random(f"distil {seed}").sample(found, len(found)):
-        if held[one.group] < recipe.replay_per_task:
-            held[one.group] += 1
-            drawn.append(one)
+    accepted = [
+        scored for scored in gated(past, recipe.gate, config.seed) if scored.authors and scored.success and scored.turns
+    ]
+    drawn, drawn_of_group = list[ScoredTrajectory](), Counter[str]()
+    for scored in random.Random(f"distil {seed}").sample(accepted, len(accepted)):
+        if drawn_of_group[scored.group] < recipe.replay_per_task:
+            drawn_of_group[scored.group] += 1
+            drawn.append(scored)
     drawn = drawn[: (recipe.steps or recipe.replay_steps) * recipe.minibatch]
-    examples = (*chosen.examples, *(TrainingExample(one.turns, event=one.event_id) for one in drawn))
+    examples = (*chosen.examples, *(TrainingExample(scored.turns, event=scored.event_id) for scored in drawn))
     whole = len(chosen.samples) + len(chosen.replay) + len(examples)
     return replace(chosen, examples=examples), shares(drawn, whole)
 
 
 def shares(drawn: Sequence[ScoredTrajectory], whole: int) -> dict[str, float]:
     """The share of ``whole`` trajectories that each model wrote of ``drawn``; a turn counts as its part of one."""
-    found: dict[str, float] = {}
-    for one in drawn:
-        turns = sum(turn.role == "assistant" for turn in one.turns)
-        for model, number in one.authors.items():
-            found[model] = found.get(model, 0.0) + number / turns
-    return {model: round(value / whole, 4) for model, value in sorted(found.items())}
+    by_model: dict[str, float] = {}
+    for scored in drawn:
+        turns = sum(turn.role == "assistant" for turn in scored.turns)
+        for model, number in scored.authors.items():
+            by_model[model] = by_model.get(model, 0.0) + number / turns
+    return {model: round(value / whole, 4) for model, value in sorted(by_model.items())}
 
 
 def described(shares_of: Mapping[str, float]) -> str:
     """Shares for people, the largest first: ``12 % openai/gpt-4o``."""
-    ordered = sorted(shares_of.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(shares_of.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{100 * share:.3g} % {model}" for model, share in ordered)

@@ -53,17 +53,17 @@ def verified(trajectories: Sequence[ScoredTrajectory], seed: int) -> Sequence[Sc
 def permuted(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
     """Control: verdict and reward of another trajectory of the same iteration; the unscored swap among themselves."""
     groups: dict[tuple[int, bool], list[ScoredTrajectory]] = defaultdict(list)
-    for one in sorted(trajectories, key=lambda one: one.event_id):
-        groups[one.iteration, one.reward is None].append(one)
+    for scored in sorted(trajectories, key=lambda scored: scored.event_id):
+        groups[scored.iteration, scored.reward is None].append(scored)
     judged: dict[str, tuple[bool, float | None]] = {}
     for (iteration, _), members in groups.items():
-        judgements = [(one.success, one.reward) for one in members]
+        judgements = [(scored.success, scored.reward) for scored in members]
         random.Random(f"verdicts {seed} {iteration}").shuffle(judgements)
-        judged |= {one.event_id: judgement for one, judgement in zip(members, judgements, strict=True)}
+        judged |= {scored.event_id: judgement for scored, judgement in zip(members, judgements, strict=True)}
     return [
-        replace(one, success=success, reward=reward)
-        for one in trajectories
-        for success, reward in [judged[one.event_id]]
+        replace(scored, success=success, reward=reward)
+        for scored in trajectories
+        for success, reward in [judged[scored.event_id]]
     ]
 
 
@@ -71,16 +71,16 @@ def permuted(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[Scored
 def majority(trajectories: Sequence[ScoredTrajectory], seed: int) -> list[ScoredTrajectory]:
     """Control: accepted where at least ``AGREEING`` of a task's attempts wrote the same, and this is one of them."""
     texts: dict[str, Counter[tuple[int, ...]]] = defaultdict(Counter)
-    for one in trajectories:
-        texts[one.group][_own_tokens(one)] += 1
+    for scored in trajectories:
+        texts[scored.group][_own_tokens(scored)] += 1
     accepted = {
         group: counts.most_common(1)[0][0]
         for group, counts in texts.items()
         if counts.most_common(1)[0][1] >= AGREEING * counts.total()
     }
-    return [replace(one, success=accepted.get(one.group) == _own_tokens(one)) for one in trajectories]
+    return [replace(scored, success=accepted.get(scored.group) == _own_tokens(scored)) for scored in trajectories]
 
 
-def _own_tokens(one: ScoredTrajectory) -> tuple[int, ...]:
-    path = one.trajectory
-    return tuple(token for token, own in zip(path.token_ids, path.mask, strict=False) if own) if path else ()
+def _own_tokens(scored: ScoredTrajectory) -> tuple[int, ...]:
+    path = scored.trajectory
+    return tuple(token for token, sampled in zip(path.token_ids, path.mask, strict=False) if sampled) if path else ()

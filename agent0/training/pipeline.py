@@ -51,10 +51,10 @@ async def make_checkpoint(
         events=len(chosen.used),
         until=request.until,
     )
-    made = await trainers.open(actor).train(_job(request, chosen, settings, selected.dataset))
-    if made.adapter.size == 0:
+    result = await trainers.open(actor).train(_job(request, chosen, settings, selected.dataset))
+    if result.adapter.size == 0:
         raise OperationError("The trainer returned an empty adapter.")
-    trained = _with(_trained(request, chosen, settings, distilled), made, selected.manifest)
+    trained = _with(_trained(request, chosen, settings, distilled), result, selected.manifest)
     if recipe.on_nan == "fail" and (why := training_warning(trained, plan.training)):
         raise OperationError("This training is not to be used.", f"{why}.", "Or set on_nan = skip.")
     return [selected, trained]
@@ -105,9 +105,14 @@ def _job(request: TrainingRequested, chosen: Selection, settings: dict[str, Any]
     )
 
 
-def _with(trained: CheckpointTrained, made: TrainingResult, manifest: Artifact) -> CheckpointTrained:
-    found = {"adapter": made.adapter, "manifest": manifest, "metrics": made.metrics, "environment": made.environment}
-    return trained.model_copy(update={**found, "wall_s": made.metrics.get("seconds", 0.0)})
+def _with(trained: CheckpointTrained, result: TrainingResult, manifest: Artifact) -> CheckpointTrained:
+    fields = {
+        "adapter": result.adapter,
+        "manifest": manifest,
+        "metrics": result.metrics,
+        "environment": result.environment,
+    }
+    return trained.model_copy(update={**fields, "wall_s": result.metrics.get("seconds", 0.0)})
 
 
 def _trained(

@@ -68,10 +68,10 @@ def select(
     teaching = [members for members in groups.values() if not student or _teaches(members, objective, config, skipped)]
     chosen = objective.weigh(teaching, recipe, skipped)
     again = _replay(replay, recipe, seed, skipped) if student else []
-    over = tuple(one.over.event_id for one in chosen if one.over)
-    used = [one.scored.event_id for one in chosen] + [scored.event_id for scored in again]
+    over = tuple(weighted.over.event_id for weighted in chosen if weighted.over)
+    used = [weighted.scored.event_id for weighted in chosen] + [scored.event_id for scored in again]
     memories = tuple(Sample(d.trajectory, 1.0) for d in again if d.trajectory)
-    return Selection(tuple(one.sample for one in chosen), memories, (*used, *over), dict(skipped), over)
+    return Selection(tuple(weighted.sample for weighted in chosen), memories, (*used, *over), dict(skipped), over)
 
 
 def _compared(scored: ScoredTrajectory, recipe: RecipeConfig) -> str:
@@ -160,14 +160,14 @@ def _replay(
     trajectories: Sequence[ScoredTrajectory], recipe: RecipeConfig, seed: int, skipped: Counter[str]
 ) -> list[ScoredTrajectory]:
     """Own accepted answers, a few a task, as many as ``steps`` or ``replay_steps`` minibatches hold."""
-    held: Counter[str] = Counter()
+    replayed: Counter[str] = Counter()
     pool = []
     for scored in random.Random(seed).sample(list(trajectories), len(trajectories)):
-        if scored.success and scored.trajectory and held[scored.group] < recipe.replay_per_task:
+        if scored.success and scored.trajectory and replayed[scored.group] < recipe.replay_per_task:
             if why := unusable_because(scored.trajectory):
                 skipped[f"replay_{why}"] += 1
                 continue
-            held[scored.group] += 1
+            replayed[scored.group] += 1
             pool.append(scored)
     count = (recipe.steps or recipe.replay_steps) * recipe.minibatch
     return pool[:count] if recipe.replay_by == "chance" else draw_diverse(pool, count, seed)
@@ -183,11 +183,11 @@ def draw_diverse(trajectories: Sequence[ScoredTrajectory], count: int, seed: int
     for scored in trajectories:
         ways.setdefault(scored.level, Counter())[solution_pattern(scored)] += 1
     chances = {
-        (level, name): found.total() ** 0.5 * alike**-0.75 / sum(n**0.25 for n in found.values())
-        for level, found in ways.items()
-        for name, alike in found.items()
+        (level, name): patterns.total() ** 0.5 * alike**-0.75 / sum(n**0.25 for n in patterns.values())
+        for level, patterns in ways.items()
+        for name, alike in patterns.items()
     }
     rng = random.Random(f"diverse {seed}")
     keys = [math.log(1.0 - rng.random()) / chances[scored.level, solution_pattern(scored)] for scored in trajectories]
     ranked = sorted(range(len(trajectories)), key=keys.__getitem__, reverse=True)
-    return [trajectories[place] for place in ranked[:count]]
+    return [trajectories[index] for index in ranked[:count]]

@@ -38,15 +38,20 @@ async def collect_accepted(
     were right. The result follows from the run and the request's bounds alone."""
     fresh, past = await collect_trajectories(run, _training(request, 0), history, artifacts)
     rates: dict[str, list[bool]] = defaultdict(list)
-    for one in fresh:
-        rates[one.group].append(one.success)
-    held: dict[str, list[ScoredTrajectory]] = {}
-    for one in gated(fresh, plan.training.student.gate, plan.seed):
-        if one.success and one.author == request.student and not unusable_because(one.trajectory):
-            rate = sum(rates[one.group]) / len(rates[one.group])
-            held.setdefault(one.group, []).append(replace(one, solve_rate=rate))
+    for scored in fresh:
+        rates[scored.group].append(scored.success)
+    accepted: dict[str, list[ScoredTrajectory]] = {}
+    for scored in gated(fresh, plan.training.student.gate, plan.seed):
+        if scored.success and scored.author == request.student and not unusable_because(scored.trajectory):
+            rate = sum(rates[scored.group]) / len(rates[scored.group])
+            accepted.setdefault(scored.group, []).append(replace(scored, solve_rate=rate))
     return Accepted(
-        held, [one for one in gated(past, plan.training.student.gate, plan.seed) if one.iteration < request.iteration]
+        accepted,
+        [
+            scored
+            for scored in gated(past, plan.training.student.gate, plan.seed)
+            if scored.iteration < request.iteration
+        ],
     )
 
 
@@ -57,7 +62,7 @@ def split_tasks(accepted: Accepted, gain: GainConfig, seed: int) -> tuple[tuple[
     if gain.split == "level":
         names = sorted(names, key=lambda name: accepted.fresh[name][0].level)
     parts = min(gain.subsets, len(names))
-    bounds = [len(names) * place // parts for place in range(parts + 1)] if parts > 1 else []
+    bounds = [len(names) * number // parts for number in range(parts + 1)] if parts > 1 else []
     return tuple(tuple(names[begin:end]) for begin, end in pairwise(bounds))
 
 
@@ -68,11 +73,11 @@ def subset_job(
     ``run.rewards.gain.steps`` steps. Its metadata name the run, so that no other training has the same adapter."""
     chosen_before = plan.training.student.model_copy(update={"gate": VERIFIED, "steps": plan.rewards.gain.steps})
     short = plan.model_copy(update={"training": plan.training.model_copy(update={"student": chosen_before})})
-    asked = _training(request, number)
-    fresh = [one for name in tasks for one in accepted.fresh[name]]
+    training_request = _training(request, number)
+    fresh = [scored for name in tasks for scored in accepted.fresh[name]]
     chosen = select("student", fresh, accepted.past, author=request.student, config=short, seed=request.seed)
     settings = settings_of("student", request.iteration, short)
-    noted = adapter_metadata(asked, settings, dataset_sha(manifest(chosen, asked, settings)))
+    noted = adapter_metadata(training_request, settings, dataset_sha(manifest(chosen, training_request, settings)))
     return TrainJob(chosen.samples, chosen.replay, request.adapter, request.seed, settings, {**noted, "run": run})
 
 

@@ -22,10 +22,10 @@ def awaits_person(event: ResultVerified, config: RunConfig) -> bool:
     return event.correct is None and event.verifier != PERSON and config.verification.undecided == "ask"
 
 
-def is_rewarded_verdict(event: ResultVerified, held: TaskState) -> bool:
-    """Whether ``event`` is the verdict that its attempt is rewarded by, ``held`` being the task's state
+def is_rewarded_verdict(event: ResultVerified, task: TaskState) -> bool:
+    """Whether ``event`` is the verdict that its attempt is rewarded by, ``task`` being the task's state
     just after it."""
-    attempt = held.attempts.get(event.attempt)
+    attempt = task.attempts.get(event.attempt)
     return attempt is not None and attempt.verified and attempt.judge == event.verifier
 
 
@@ -35,8 +35,8 @@ def verdict_alarms(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
     Checks that contradict one another: once a task, for ``MOST`` tasks of an iteration, then once that there are more.
     And, once an iteration, that a reviewer is awaited.
     """
-    held = run.tasks.get(event.task)
-    if held is None:
+    task = run.tasks.get(event.task)
+    if task is None:
         return []
     return [*_awaited(event, run), *(_dispute(event, run) if disputed(event.votes) else [])]
 
@@ -44,7 +44,7 @@ def verdict_alarms(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
 def _awaited(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
     if not awaits_person(event, run.config):
         return []
-    waiting = [name for held in run.tasks.values() for name, attempt in held.attempts.items() if attempt.asked]
+    waiting = [name for task in run.tasks.values() for name, attempt in task.attempts.items() if attempt.asked]
     if waiting != [event.attempt]:
         return []
     message = f"iteration {run.iteration} waits for a person's verdicts: agent0 task review {run.run}"
@@ -53,7 +53,7 @@ def _awaited(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
 
 def _dispute(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
     before = [name for name, attempt in run.tasks[event.task].attempts.items() if attempt.disputed]
-    tasks = sum(any(attempt.disputed for attempt in held.attempts.values()) for held in run.tasks.values())
+    tasks = sum(any(attempt.disputed for attempt in task.attempts.values()) for task in run.tasks.values())
     if before != [event.attempt] or tasks > MOST + 1:
         return []
     if tasks > MOST:
@@ -68,8 +68,8 @@ def reviewed(review: TaskReviewed, machine: bool | None, verifier: str) -> list[
     """The events that record a review: the review, and an alarm where it contradicts the ``machine``'s verdict."""
     if machine is None or review.correct is None or review.correct == machine:
         return [review]
-    words = {True: "right", False: "wrong"}
-    message = f"{review.attempt}: {review.reviewer} says {words[review.correct]}, {verifier} said {words[machine]}"
+    labels = {True: "right", False: "wrong"}
+    message = f"{review.attempt}: {review.reviewer} says {labels[review.correct]}, {verifier} said {labels[machine]}"
     facts = {"attempt": review.attempt, "verifier": verifier, "reason": review.reason[:500]}
     return [review, AlarmRaised(alarm=f"review-{review.attempt}", severity="warning", message=message, facts=facts)]
 

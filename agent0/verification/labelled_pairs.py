@@ -99,30 +99,30 @@ def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _check(row: Mapping[str, Any], place: str) -> None:
+def _check(row: Mapping[str, Any], location: str) -> None:
     required = _CODE if _is_program(row) else _MATHS
     for field in required:
         if not isinstance(row.get(field), str):
-            raise ConfigError(f"{place}: {field} is missing or no text.", f"Wanted: {', '.join(required)}.")
+            raise ConfigError(f"{location}: {field} is missing or no text.", f"Wanted: {', '.join(required)}.")
     if not row["pair_id"] or ("gold" in row and not row["gold"].strip()):
-        raise ConfigError(f"{place}: {'gold' if row['pair_id'] else 'pair_id'} is empty.")
-    for field, known in _WORDS.items():
-        if field in row and row[field] not in known:
-            raise ConfigError(f"{place}: {field} {str(row[field])[:80]!r} is none of {', '.join(known)}.")
+        raise ConfigError(f"{location}: {'gold' if row['pair_id'] else 'pair_id'} is empty.")
+    for field, allowed in _WORDS.items():
+        if field in row and row[field] not in allowed:
+            raise ConfigError(f"{location}: {field} {str(row[field])[:80]!r} is none of {', '.join(allowed)}.")
     if not isinstance(row.get("policy", False), bool):
-        raise ConfigError(f"{place}: policy is neither true nor false.")
+        raise ConfigError(f"{location}: policy is neither true nor false.")
     if row.get("kind", VALUE) not in kinds():
-        raise ConfigError(f"{place}: kind {str(row['kind'])[:80]!r} is none of {', '.join(kinds())}.")
+        raise ConfigError(f"{location}: kind {str(row['kind'])[:80]!r} is none of {', '.join(kinds())}.")
 
 
-def _with_one_answer(row: dict[str, Any], place: str) -> dict[str, Any]:
+def _with_one_answer(row: dict[str, Any], location: str) -> dict[str, Any]:
     """``row`` with the answer alone for its gold, where that is published with its solution."""
     if "gold" not in row or row.get("kind", VALUE) != VALUE:
         return row
     try:
         return {**row, "gold": one_answer(row["gold"])}
     except ValueError as error:
-        raise ConfigError(f"{place}: gold cannot be read.", f"{error}.") from error
+        raise ConfigError(f"{location}: gold cannot be read.", f"{error}.") from error
 
 
 def _is_program(row: Mapping[str, Any]) -> bool:
@@ -138,17 +138,17 @@ async def decide_pairs(rows: Sequence[Mapping[str, Any]], sandbox: Sandbox, at_o
     for row in rows:
         start = clock()
         graded.append((None if _is_program(row) else _compared(row), clock() - start))
-    if any(found is not None and found.symbolic for found, _ in graded):
+    if any(grade is not None and grade.symbolic for grade, _ in graded):
         await asyncio.gather(*(warm(sandbox) for _ in range(at_once)))
 
-    async def one(row: Mapping[str, Any], found: Grade | None, spent: float) -> Decided:
+    async def decide(row: Mapping[str, Any], grade: Grade | None, spent: float) -> Decided:
         async with room:
             start = clock()
-            correct, reason = await _verdict(row, found, sandbox)
+            correct, reason = await _verdict(row, grade, sandbox)
             accept, policy = row["label"] == "accept", bool(row.get("policy"))
             return Decided(str(row["pair_id"]), accept, correct, reason, spent + clock() - start, policy)
 
-    return list(await asyncio.gather(*(one(row, *found) for row, found in zip(rows, graded, strict=True))))
+    return list(await asyncio.gather(*(decide(row, *comparison) for row, comparison in zip(rows, graded, strict=True))))
 
 
 def _compared(row: Mapping[str, Any]) -> Grade:
@@ -156,32 +156,32 @@ def _compared(row: Mapping[str, Any]) -> Grade:
     return compared(row["gold"], row["candidate"], reply=reply, kind=kind)
 
 
-async def _verdict(row: Mapping[str, Any], found: Grade | None, sandbox: Sandbox) -> tuple[bool | None, str]:
-    if found is not None:
-        found = await settle(found, sandbox) if found.symbolic else found
-        return found.correct, found.reason
+async def _verdict(row: Mapping[str, Any], grade: Grade | None, sandbox: Sandbox) -> tuple[bool | None, str]:
+    if grade is not None:
+        grade = await settle(grade, sandbox) if grade.symbolic else grade
+        return grade.correct, grade.reason
     outcome = await check(Problem(row["test"], row["setup"], row["entry_point"]), row["candidate"], sandbox)
     return outcome.passed, outcome.reason
 
 
 def summary(decided: Sequence[Decided]) -> dict[str, Any]:
     """Counts and rates over decided pairs; undecided pairs count as rejected. Policy pairs are counted apart."""
-    core = [one for one in decided if not one.policy]
-    return {**_shares(core), "policy": _shares([one for one in decided if one.policy])}
+    core = [pair for pair in decided if not pair.policy]
+    return {**_shares(core), "policy": _shares([pair for pair in decided if pair.policy])}
 
 
 def _shares(decided: Sequence[Decided]) -> dict[str, Any]:
-    wrong = [one for one in decided if (one.correct is True) != one.accept]
-    right = [one for one in decided if one.accept]
-    false = [one for one in decided if not one.accept]
+    wrong = [pair for pair in decided if (pair.correct is True) != pair.accept]
+    right = [pair for pair in decided if pair.accept]
+    false = [pair for pair in decided if not pair.accept]
     n = len(decided)
     return {
         "n": n,
         "accuracy": (n - len(wrong)) / n if n else None,
         "lower95": wilson(n - len(wrong), n)[0] if n else None,
-        "tpr": sum(one.correct is True for one in right) / len(right) if right else None,
-        "fpr": sum(one.correct is True for one in false) / len(false) if false else None,
-        "undecided": sum(one.correct is None for one in decided),
-        "slowest_s": max((one.seconds for one in decided), default=0.0),
-        "wrong": sorted(one.pair for one in wrong),
+        "tpr": sum(pair.correct is True for pair in right) / len(right) if right else None,
+        "fpr": sum(pair.correct is True for pair in false) / len(false) if false else None,
+        "undecided": sum(pair.correct is None for pair in decided),
+        "slowest_s": max((pair.seconds for pair in decided), default=0.0),
+        "wrong": sorted(pair.pair for pair in wrong),
     }

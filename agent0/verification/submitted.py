@@ -57,22 +57,22 @@ async def submission_verdict(
     context, task = VerificationContext((attempted.computed,), rules), event.proposal
     judge = verifier_for(task, rules.unchecked)
     if event.expected:
-        found = await compare_answer(event.expected, attempted.answer, sandbox)
+        verdict = await compare_answer(event.expected, attempted.answer, sandbox)
     elif judge.collective:
-        found = Verdict(None, NOTHING, "", (attempted.answer or "")[:200])
+        verdict = Verdict(None, NOTHING, "", (attempted.answer or "")[:200])
     else:
-        [found] = await judge.judge(task, [attempted.answer], sandbox, context)
-    subgoals = await graded(judge, task, attempted.subgoals, found, sandbox, context)
+        [verdict] = await judge.judge(task, [attempted.answer], sandbox, context)
+    subgoals = await graded(judge, task, attempted.subgoals, verdict, sandbox, context)
     return ResultVerified(
         task=event.task,
         attempt=event.attempt,
         iteration=attempted.iteration,
-        correct=found.correct,
+        correct=verdict.correct,
         verifier=EXPECTED if event.expected else judge.name,
-        reason=found.reason,
-        expected=found.expected,
-        got=found.got,
-        votes=found.votes,
+        reason=verdict.reason,
+        expected=verdict.expected,
+        got=verdict.got,
+        votes=verdict.votes,
         subgoals=subgoals,
         credit=credit_of(subgoals),
     )

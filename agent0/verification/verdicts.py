@@ -36,12 +36,12 @@ async def verdicts(
     judge = verifier_for(proposal, rules.unchecked)
     context = VerificationContext(tuple(attempt.computed for attempt in attempts.values()), rules, ask)
     answers = [a.answer for a in attempts.values()]
-    found = await judge.judge(proposal, answers, sandbox, context)
-    given = event.subgoals if isinstance(event, TaskAttempted) else ()
+    judged = await judge.judge(proposal, answers, sandbox, context)
+    subgoal_answers = event.subgoals if isinstance(event, TaskAttempted) else ()
     effects = []
-    for (attempt, state), verdict in zip(attempts.items(), found, strict=True):
+    for (attempt, state), verdict in zip(attempts.items(), judged, strict=True):
         if not state.resolved:
-            subgoals = await graded(judge, proposal, given, verdict, sandbox, context)
+            subgoals = await graded(judge, proposal, subgoal_answers, verdict, sandbox, context)
             facts = {"task": name, "attempt": attempt, "iteration": run.iteration, "verifier": judge.name}
             effects.append(_to_event(facts, verdict, subgoals))
     return effects
@@ -50,14 +50,14 @@ async def verdicts(
 def attempts_to_verify(event: Event, run: RunState, rules: VerificationConfig | None = None) -> dict[str, AttemptState]:
     """The attempts to verify at this event: its own, or all of the task where a collective verifier waits
     for the last."""
-    held = run.tasks.get(task_of(event))
-    if held is None or held.proposal is None:
+    task_state = run.tasks.get(task_of(event))
+    if task_state is None or task_state.proposal is None:
         return {}
     unchecked = (rules or run.config.verification).unchecked
-    if verifier_for(held.proposal, unchecked).collective:
-        return _all(event, held)
-    own = held.attempts.get(event.attempt) if isinstance(event, TaskAttempted) else None
-    return {event.attempt: own} if own and isinstance(event, TaskAttempted) else {}
+    if verifier_for(task_state.proposal, unchecked).collective:
+        return _all(event, task_state)
+    attempt = task_state.attempts.get(event.attempt) if isinstance(event, TaskAttempted) else None
+    return {event.attempt: attempt} if attempt and isinstance(event, TaskAttempted) else {}
 
 
 def task_of(event: Event) -> str:
@@ -68,12 +68,12 @@ def task_of(event: Event) -> str:
     return ""
 
 
-def _all(event: Event, held: TaskState) -> dict[str, AttemptState]:
-    if not all(a.attempted or a.dropped for a in held.attempts.values()):
+def _all(event: Event, task_state: TaskState) -> dict[str, AttemptState]:
+    if not all(a.attempted or a.dropped for a in task_state.attempts.values()):
         return {}
     if isinstance(event, ReactionDropped) and event.failed_handler not in _ENDING:
         return {}
-    return {name: a for name, a in held.attempts.items() if a.attempted}
+    return {name: a for name, a in task_state.attempts.items() if a.attempted}
 
 
 def _proposal(event: Event, run: RunState) -> Task:

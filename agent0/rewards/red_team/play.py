@@ -79,8 +79,8 @@ def play_policies(rules: RewardConfig, seed: int = 0, size: Size = Size()) -> li
     for role, names in (("teacher", list(teacher_policies())), ("student", list(student_policies()))):
         totals = {name: _totals(rules, role, name, seed, size) for name in names}
         honest = fmean(totals[HONEST])
-        for name, found in totals.items():
-            out.append(PolicyReward(role, name, fmean(found), honest, len(found), about(role, name)))  # type: ignore[arg-type]
+        for name, rewards_earned in totals.items():
+            out.append(PolicyReward(role, name, fmean(rewards_earned), honest, len(rewards_earned), about(role, name)))  # type: ignore[arg-type]
     return out
 
 
@@ -129,54 +129,54 @@ class _Simulation:
             rng = random.Random(f"{self._seed} teacher {iteration} {slot}")
             proposals[task_id(iteration, slot)] = self._teacher(rng, self._honest)
         self._decisions = self._screened(proposals)
-        return {name: self._held(name, slot, proposal) for slot, (name, proposal) in enumerate(proposals.items())}
+        return {name: self._task_state(name, slot, proposal) for slot, (name, proposal) in enumerate(proposals.items())}
 
     def events(self, state: RunState) -> list[tuple[Event, str]]:
         """The events that complete a task or an attempt, each with the task it resolved (empty: none)."""
         out: list[tuple[Event, str]] = []
-        for name, held in state.tasks.items():
-            if held.rejected:
+        for name, task in state.tasks.items():
+            if task.rejected:
                 why = self._decisions[name]
                 rejected = TaskRejected(
                     task=name,
                     iteration=state.iteration,
-                    slot=held.slot,
+                    slot=task.slot,
                     reason=why.reason or "malformed",
                     novelty=why.novelty,
                 )
                 out.append((rejected, ""))
-            for number, (attempt, one) in enumerate(held.attempts.items()):
+            for number, (attempt, attempt_state) in enumerate(task.attempts.items()):
                 verdict = ResultVerified(
                     task=name,
                     attempt=attempt,
                     iteration=state.iteration,
-                    correct=one.correct,
-                    verifier=one.judge,
+                    correct=attempt_state.correct,
+                    verifier=attempt_state.judge,
                     reason="",
                 )
-                out.append((verdict, name if number == len(held.attempts) - 1 else ""))
+                out.append((verdict, name if number == len(task.attempts) - 1 else ""))
         return out
 
     def _screened(self, proposals: dict[str, Proposal]) -> dict[str, Decision]:
         if not self._verified:
             return {n: Decision(n, s, None if p.task else "malformed") for s, (n, p) in enumerate(proposals.items())}
-        asked = [
+        proposed = [
             Proposed(n, slot, p.task.domain if p.task else "", p.task) for slot, (n, p) in enumerate(proposals.items())
         ]
         vectors = {name: _vector(p.task.question) for name, p in proposals.items() if p.task}
         near = {n: max((_dot(v, old) for _, old in self._accepted), default=0.0) for n, v in vectors.items()}
-        archive = Archive(frozenset(known for known, _ in self._accepted), len(self._accepted), near)
-        decisions = {each.task: each for each in decide_batch(asked, archive, vectors, LIMIT)}
+        archive = Archive(frozenset(canonical for canonical, _ in self._accepted), len(self._accepted), near)
+        decisions = {each.task: each for each in decide_batch(proposed, archive, vectors, LIMIT)}
         for name, decision in decisions.items():
             task = proposals[name].task
             if decision.reason is None and task:
                 self._accepted.append((task.canonical, vectors[name]))
         return decisions
 
-    def _held(self, name: str, slot: int, proposal: Proposal) -> TaskState:
+    def _task_state(self, name: str, slot: int, proposal: Proposal) -> TaskState:
         decision = self._decisions[name]
         task = proposal.task
-        held = TaskState(
+        task_state = TaskState(
             slot,
             task.domain if task else "",
             task.family if task else "",
@@ -188,17 +188,17 @@ class _Simulation:
             accepted=decision.reason is None,
             rejected=decision.reason is not None,
         )
-        return replace(held, attempts=self._attempts(name, proposal)) if held.accepted else held
+        return replace(task_state, attempts=self._attempts(name, proposal)) if task_state.accepted else task_state
 
     def _attempts(self, name: str, proposal: Proposal) -> dict[str, AttemptState]:
-        made = []
+        attempts = []
         for number in range(self._size.attempts):
             rng = random.Random(f"{self._seed} {name} {number}")
-            made.append(self._student(rng, _found(rng, proposal)))
-        labels = _labels(made, proposal, self._verified)
+            attempts.append(self._student(rng, _honest_solution(rng, proposal)))
+        labels = _labels(attempts, proposal, self._verified)
         return {
-            attempt_id(name, number): _state(number, one, proposal.padding, label)
-            for number, (one, label) in enumerate(zip(made, labels, strict=True))
+            attempt_id(name, number): _state(number, attempt, proposal.padding, label)
+            for number, (attempt, label) in enumerate(zip(attempts, labels, strict=True))
         }
 
 
@@ -215,7 +215,7 @@ def _drawn(rng: random.Random) -> Proposal:
     return Proposal(question, task, right, rng.uniform(0.25, 0.75), others)
 
 
-def _found(rng: random.Random, proposal: Proposal) -> Found:
+def _honest_solution(rng: random.Random, proposal: Proposal) -> Found:
     """An honest attempt: the right answer or another one, by calls that compute it; two where it first tries."""
     twice = rng.random() < 0.5
     right = proposal.answer is not None and rng.random() < proposal.chance
@@ -229,26 +229,30 @@ def _found(rng: random.Random, proposal: Proposal) -> Found:
     return Found(proposal, answer, (first, last) if twice else (last,))
 
 
-def _labels(made: Sequence[Attempt], proposal: Proposal, verified: bool) -> list[bool | None]:
+def _labels(attempts: Sequence[Attempt], proposal: Proposal, verified: bool) -> list[bool | None]:
     if verified:
-        return verdicts(proposal.task, [one.answer for one in made]) if proposal.task else [None] * len(made)
-    counts = Counter(normal_form(one.answer) for one in made if one.answer is not None)
+        return (
+            verdicts(proposal.task, [attempt.answer for attempt in attempts])
+            if proposal.task
+            else [None] * len(attempts)
+        )
+    counts = Counter(normal_form(attempt.answer) for attempt in attempts if attempt.answer is not None)
     top = counts.most_common(1)[0][0] if counts else None
-    return [one.answer is not None and normal_form(one.answer) == top for one in made]
+    return [attempt.answer is not None and normal_form(attempt.answer) == top for attempt in attempts]
 
 
-def _state(number: int, one: Attempt, padding: tuple[ToolCallRecord, ...], label: bool | None) -> AttemptState:
-    calls = (*padding, *one.calls)
+def _state(number: int, attempt: Attempt, padding: tuple[ToolCallRecord, ...], label: bool | None) -> AttemptState:
+    calls = (*padding, *attempt.calls)
     good = [call for call in calls if call.ok]
     return AttemptState(
         number,
-        answer=one.answer,
+        answer=attempt.answer,
         attempted=True,
         tool_calls=len(calls),
         tool_ok=len(good),
-        parse_errors=one.errors,
-        grounded=one.answer is not None and any(same(one.answer, plain_output(call.output)) for call in good),
-        tokens=one.tokens,
+        parse_errors=attempt.errors,
+        grounded=attempt.answer is not None and any(same(attempt.answer, plain_output(call.output)) for call in good),
+        tokens=attempt.tokens,
         correct=label,
         verified=True,
         judge="played",

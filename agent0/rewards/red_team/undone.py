@@ -78,15 +78,15 @@ def sums(answer: str) -> Iterator[str]:
     """``answer`` rewritten as a sum that evaluates to it, as a whole and number by number; also in notation that only
     symbolic algebra reads, and in forms that look like a date or a name."""
     yield f"{answer}+0"
-    yield _number.sub(lambda found: f"{found[0]}+0", answer)
-    yield _number.sub(lambda found: f"1*{found[0]}", answer)
-    yield _number.sub(lambda found: f"({found[0]}-1)+1", answer)
+    yield _number.sub(lambda match: f"{match[0]}+0", answer)
+    yield _number.sub(lambda match: f"1*{match[0]}", answer)
+    yield _number.sub(lambda match: f"({match[0]}-1)+1", answer)
     yield rf"{answer}-1+\binom{{300}}{{0}}"
-    yield _number.sub(lambda found: rf"{found[0]}-1+\binom{{201}}{{201}}", answer)
-    yield _number.sub(lambda found: rf"({found[0]})\binom{{201}}{{0}}", answer)
-    yield _number.sub(lambda found: rf"\log{{1}}+\sqrt[50]{{1}}+{found[0]}-1", answer)
-    yield _number.sub(lambda found: f"{found[0]}-0-0", answer)
-    yield _whole.sub(lambda found: f"sqrt{int(found[0]) ** 2}", answer)
+    yield _number.sub(lambda match: rf"{match[0]}-1+\binom{{201}}{{201}}", answer)
+    yield _number.sub(lambda match: rf"({match[0]})\binom{{201}}{{0}}", answer)
+    yield _number.sub(lambda match: rf"\log{{1}}+\sqrt[50]{{1}}+{match[0]}-1", answer)
+    yield _number.sub(lambda match: f"{match[0]}-0-0", answer)
+    yield _whole.sub(lambda match: f"sqrt{int(match[0]) ** 2}", answer)
 
 
 def _family(entry: Family, seed: int, draws: int) -> Iterator[Undone]:
@@ -98,16 +98,16 @@ def _family(entry: Family, seed: int, draws: int) -> Iterator[Undone]:
         "writes the answer as a sum": [list(sums(right)) for right in solved],
     }
     for policy, answers in written.items():
-        found = [
+        judged = [
             (task.question, answer, correct)
-            for task, right, given in zip(tasks, solved, answers, strict=True)
-            for answer, correct in zip(given, verdicts(task, given), strict=True)
+            for task, right, rewritten in zip(tasks, solved, answers, strict=True)
+            for answer, correct in zip(rewritten, verdicts(task, rewritten), strict=True)
             if not same(answer, right)  # a list that is in order already is its own answer
         ]
-        hits = [(question, answer) for question, answer, correct in found if correct is not False]
-        right = sum(correct is True for _, _, correct in found)
+        hits = [(question, answer) for question, answer, correct in judged if correct is not False]
+        right = sum(correct is True for _, _, correct in judged)
         example = hits[0] if hits else None
-        yield Undone(entry.name, policy, right, len(found), honest, example, len(hits) - right)
+        yield Undone(entry.name, policy, right, len(judged), honest, example, len(hits) - right)
 
 
 def _drawn(entry: Family, seed: int, draws: int) -> Iterator[Task]:

@@ -64,8 +64,8 @@ class Candidate:
     def fits(self, signals: Signals) -> bool:
         """Whether ``signals`` have what it needs: the only one, or some, and those of further samples where it was
         fitted with such."""
-        held = [name for name in self.names if name in signals]
-        return bool(held) and all(name in held for name in self.names if name in SEVERAL)
+        available = [name for name in self.names if name in signals]
+        return bool(available) and all(name in available for name in self.names if name in SEVERAL)
 
     def apply(self, signals: Signals) -> float:
         """The probability that the answer is right. ``signals`` must fit."""
@@ -120,18 +120,18 @@ def fitted(items: Sequence[Item], seed: int = 0) -> list[Candidate]:
     if not learnable(items):
         raise ValueError("calibration needs at least two right and two wrong answers")
     rows = [item.signals for item in items]
-    known = [name for name in (*MEANING, *OF_TURNS) if sum(name in row for row in rows) >= min(FEWEST, len(rows))]
+    usable = [name for name in (*MEANING, *OF_TURNS) if sum(name in row for row in rows) >= min(FEWEST, len(rows))]
     parts = folds(outcomes, seed=seed)
-    found = [
+    candidates = [
         min((_validated(_single(name, method), rows, outcomes, parts) for method in SINGLE), key=_loss)
-        for name in known
+        for name in usable
         if all(name in row for row in rows)
     ]
-    alone = tuple(name for name in known if name not in SEVERAL)
-    for names in dict.fromkeys((alone, tuple(known))):
+    alone = tuple(name for name in usable if name not in SEVERAL)
+    for names in dict.fromkeys((alone, tuple(usable))):
         if len(names) > 1:
-            found.append(_validated(_fused(names), rows, outcomes, parts))
-    return sorted(found, key=_loss)
+            candidates.append(_validated(_fused(names), rows, outcomes, parts))
+    return sorted(candidates, key=_loss)
 
 
 def _loss(candidate: Candidate) -> float:
@@ -139,45 +139,45 @@ def _loss(candidate: Candidate) -> float:
 
 
 def _single(name: str, method: Literal["temperature", "platt", "isotonic"]) -> Fitter:
-    def made(rows: Sequence[Signals], outcomes: Sequence[bool]) -> Candidate:
+    def fit_single(rows: Sequence[Signals], outcomes: Sequence[bool]) -> Candidate:
         return Candidate(name, method, fit(method, [row[name] for row in rows], outcomes).parameters, len(rows))
 
-    return made
+    return fit_single
 
 
 def _fused(names: Sequence[str]) -> Fitter:
-    def made(rows: Sequence[Signals], outcomes: Sequence[bool]) -> Candidate:
+    def fit_fused(rows: Sequence[Signals], outcomes: Sequence[bool]) -> Candidate:
         return Candidate(JOINED.join(names), "logistic", fuse(names, rows, outcomes).parameters, len(rows))
 
-    return made
+    return fit_fused
 
 
 def _validated(
     fitter: Fitter, rows: Sequence[Signals], outcomes: Sequence[bool], parts: Sequence[Sequence[int]]
 ) -> Candidate:
     """Fitted on all, with the log loss of predictions for each part by what was fitted on the others."""
-    said: list[float] = []
+    predicted: list[float] = []
     came: list[bool] = []
     for part in parts:
-        held = set(part)
-        others = [place for place in range(len(rows)) if place not in held]
-        made = fitter([rows[place] for place in others], [outcomes[place] for place in others])
-        said += [made.apply(rows[place]) for place in part]
-        came += [outcomes[place] for place in part]
+        held_out = set(part)
+        others = [index for index in range(len(rows)) if index not in held_out]
+        candidate = fitter([rows[index] for index in others], [outcomes[index] for index in others])
+        predicted += [candidate.apply(rows[index]) for index in part]
+        came += [outcomes[index] for index in part]
     whole = fitter(rows, outcomes)
-    return Candidate(whole.signal, whole.method, whole.parameters, whole.fitted_on, log_loss(said, came))
+    return Candidate(whole.signal, whole.method, whole.parameters, whole.fitted_on, log_loss(predicted, came))
 
 
 def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Measured:
     """Measure a candidate before and after calibration, on those ``items`` that have the signals it needs."""
-    held = [item for item in items if candidate.fits(item.signals)]
-    came = [item.right for item in held]
-    before = [candidate.raw(item.signals) for item in held]
-    after = [candidate.apply(item.signals) for item in held]
-    found = worth(after, came, seed=seed)
+    usable = [item for item in items if candidate.fits(item.signals)]
+    came = [item.right for item in usable]
+    before = [candidate.raw(item.signals) for item in usable]
+    after = [candidate.apply(item.signals) for item in usable]
+    quality = worth(after, came, seed=seed)
     return Measured(
         candidate,
-        len(held),
+        len(usable),
         ece(before, came),
         ece_interval(before, came, seed=seed),
         ece(after, came),
@@ -188,6 +188,6 @@ def measured(candidate: Candidate, items: Sequence[Item], seed: int = 0) -> Meas
         auroc(after, came),
         tuple(b for b in reliability(before, came) if b.n),
         tuple(b for b in reliability(after, came) if b.n),
-        found.brier95 if found else (0.0, 1.0),
-        found.auroc95 if found else None,
+        quality.brier95 if quality else (0.0, 1.0),
+        quality.auroc95 if quality else None,
     )

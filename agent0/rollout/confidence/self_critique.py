@@ -44,35 +44,35 @@ async def criticise(
     Raises:
         DependencyError, TransientError: from the model.
     """
-    words = prompt(config.prompts, ANY, CRITIQUE)
-    asked = render(words, {"answer": answer[:LONGEST_ANSWER]})
-    turns = (*transcript, *asked)
+    critique_prompt = prompt(config.prompts, ANY, CRITIQUE)
+    question = render(critique_prompt, {"answer": answer[:LONGEST_ANSWER]})
+    turns = (*transcript, *question)
     if isinstance(model, Likelihood):
         try:
             yes, no = await model.likelihood(turns, (YES, NO), adapter)
         except OperationError as error:
-            return SelfCritique(prompt=words.version, asked=asked[-1].content, problem=str(error))
-        return _by_likelihood(yes, no, words.version, asked[-1].content)
+            return SelfCritique(prompt=critique_prompt.version, asked=question[-1].content, problem=str(error))
+        return _by_likelihood(yes, no, critique_prompt.version, question[-1].content)
     sampling = Sampling(0.0, 1.0, config.max_tokens, seed)
     request = GenerateRequest(turns, sampling, adapter=adapter, group=group, task=task, attempt=attempt)
-    said = await model.generate(request)
-    return _by_reply(said, words.version, asked[-1].content)
+    reply = await model.generate(request)
+    return _by_reply(reply, critique_prompt.version, question[-1].content)
 
 
-def _by_likelihood(yes: Likely, no: Likely, version: str, asked: str) -> SelfCritique:
+def _by_likelihood(yes: Likely, no: Likely, version: str, question: str) -> SelfCritique:
     """The two words share the whole probability: what else the model might say does not count."""
     probability = 1 / (1 + math.exp(min(700.0, no.logprob - yes.logprob)))
     fields = {"text": YES if probability >= 0.5 else NO, "verdict": probability >= 0.5, "probability": probability}
-    return SelfCritique(prompt=version, asked=asked, by="likelihood", **fields)
+    return SelfCritique(prompt=version, asked=question, by="likelihood", **fields)
 
 
-def _by_reply(said: Generation, version: str, asked: str) -> SelfCritique:
-    fields = {"prompt": version, "asked": asked, "text": said.text[:LONGEST_ANSWER], "usage": said.usage}
-    found = read_verdict(said.text)
-    if found is None:
+def _by_reply(reply: Generation, version: str, question: str) -> SelfCritique:
+    fields = {"prompt": version, "asked": question, "text": reply.text[:LONGEST_ANSWER], "usage": reply.usage}
+    reading = read_verdict(reply.text)
+    if reading is None:
         return SelfCritique(**fields, problem="the reply says neither Yes nor No")
-    verdict, span = found
-    chosen = _chosen(said, span)
+    verdict, span = reading
+    chosen = _chosen(reply, span)
     if chosen is None:
         return SelfCritique(**fields, verdict=verdict, probability=float(verdict), by="text")
     return SelfCritique(**fields, verdict=verdict, probability=chosen if verdict else 1 - chosen, by="tokens")
@@ -82,13 +82,13 @@ def read_verdict(reply: str) -> tuple[bool, tuple[int, int]] | None:
     """Read a reply's verdict and where its word stands: the first word behind any closed thought; None where that is
     neither of the two."""
     thought = _THOUGHT.match(reply)
-    found = _VERDICT.match(reply, thought.end() if thought else 0)
-    return (found[1].lower() == YES.lower(), found.span(1)) if found else None
+    match = _VERDICT.match(reply, thought.end() if thought else 0)
+    return (match[1].lower() == YES.lower(), match.span(1)) if match else None
 
 
-def _chosen(said: Generation, span: tuple[int, int]) -> float | None:
+def _chosen(reply: Generation, span: tuple[int, int]) -> float | None:
     """The probability of the tokens of the verdict's word; None where it is not known."""
-    if len(said.ends) != len(said.logprobs) or any(math.isnan(value) for value in said.logprobs):
+    if len(reply.ends) != len(reply.logprobs) or any(math.isnan(value) for value in reply.logprobs):
         return None
-    places = within([span], said.ends)
-    return math.exp(min(0.0, sum(said.logprobs[place] for place in places))) if places else None
+    places = within([span], reply.ends)
+    return math.exp(min(0.0, sum(reply.logprobs[token] for token in places))) if places else None

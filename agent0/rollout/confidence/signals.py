@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent0.grading.normal_form import normal_form, same
 from agent0.ports.models import Generation
 from agent0.rollout.attempt import AttemptResult
-from agent0.rollout.confidence.token_spans import answer_span, own, within
+from agent0.rollout.confidence.token_spans import answer_span, own_spans, within
 
 SELF_CRITIQUE = "self_critique"
 
@@ -55,14 +55,14 @@ class Agreement:
 
 def agreement(answers: Iterable[str | None]) -> Agreement:
     """Count answers by normal form; ties go to the form that appeared first."""
-    given = [None if a is None else normal_form(a) for a in answers]
-    counts = Counter(a for a in given if a is not None)
+    forms = [None if a is None else normal_form(a) for a in answers]
+    counts = Counter(a for a in forms if a is not None)
     if not counts:
         return Agreement(None, 0.0, 0.0)
     total = sum(counts.values())
     entropy = -sum(c / total * math.log(c / total) for c in counts.values())
     majority, count = counts.most_common(1)[0]
-    return Agreement(majority, count / len(given), entropy, count)
+    return Agreement(majority, count / len(forms), entropy, count)
 
 
 def token_confidence(mean_logprob: float | None) -> float | None:
@@ -78,30 +78,30 @@ def signals(
     Forced prefixes were never sampled and do not count; without an answer there are no signals of the answer, without
     calls none of calls.
     """
-    found = _of_tokens(written, answer)
+    values = _of_tokens(written, answer)
     if answer is not None:
-        found["grounded"] = float(grounded)
+        values["grounded"] = float(grounded)
     if calls:
-        found["calls_ok"] = calls_ok / calls
-    return found
+        values["calls_ok"] = calls_ok / calls
+    return values
 
 
 def _of_tokens(written: Sequence[Generation], answer: str | None) -> dict[str, float]:
     everything = [value for turn in written for value in turn.logprobs]
     if not everything or any(math.isnan(value) for value in everything):
         return {}
-    found = {"mean_token": _probability(everything, mean=True)}
+    values = {"mean_token": _probability(everything, mean=True)}
     if any(len(turn.ends) != len(turn.logprobs) for turn in written):
-        return found
-    chosen = [turn.logprobs[place] for turn in written for place in within(own(turn.text), turn.ends)]
+        return values
+    chosen = [turn.logprobs[token] for turn in written for token in within(own_spans(turn.text), turn.ends)]
     if chosen:
-        found["own_tokens"] = _probability(chosen, mean=True)
-        found["lowest_token"] = _probability([min(chosen)])
-        found["sequence"] = _probability(chosen)
+        values["own_tokens"] = _probability(chosen, mean=True)
+        values["lowest_token"] = _probability([min(chosen)])
+        values["sequence"] = _probability(chosen)
     span = answer_span(written[-1].text, answer) if answer else None
     if span and (places := within([span], written[-1].ends)):
-        found["answer"] = _probability([written[-1].logprobs[place] for place in places])
-    return found
+        values["answer"] = _probability([written[-1].logprobs[token] for token in places])
+    return values
 
 
 def _probability(logprobs: Sequence[float], mean: bool = False) -> float:
@@ -109,19 +109,19 @@ def _probability(logprobs: Sequence[float], mean: bool = False) -> float:
     return math.exp(min(0.0, sum(logprobs) / (len(logprobs) if mean else 1)))
 
 
-def beside(one: AttemptResult, others: Sequence[AttemptResult]) -> dict[str, float]:
-    """Compute the signals that further samples of the same task give for ``one``'s answer; none without an answer or
-    samples.
+def beside(attempt: AttemptResult, others: Sequence[AttemptResult]) -> dict[str, float]:
+    """Compute the signals that further samples of the same task give for ``attempt``'s answer; none without an answer
+    or samples.
 
     A tool that was called with the same words proves nothing further, so for ``checked`` such samples do not count.
     """
-    if one.answer is None or not others:
+    if attempt.answer is None or not others:
         return {}
-    alike = [other for other in others if other.answer is not None and same(other.answer, one.answer)]
-    made = _calls(one)
-    checked = [other for other in alike if other.grounded and not _calls(other) & made]
+    alike = [other for other in others if other.answer is not None and same(other.answer, attempt.answer)]
+    calls = _calls(attempt)
+    checked = [other for other in alike if other.grounded and not _calls(other) & calls]
     return {"agreement": len(alike) / len(others), "checked": len(checked) / len(others)}
 
 
 def _calls(solved: AttemptResult) -> set[str]:
-    return {f"{one.call.name} {sorted(one.call.arguments.items())}" for one in solved.tool_calls}
+    return {f"{use.call.name} {sorted(use.call.arguments.items())}" for use in solved.tool_calls}

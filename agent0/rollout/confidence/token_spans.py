@@ -18,22 +18,22 @@ _blank = re.compile(r"\s*")
 _bare = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
-def own(text: str) -> list[Span]:
+def own_spans(text: str) -> list[Span]:
     r"""The spans of ``text`` that no format requires, in order: prose, the values of calls (their tool's name is one),
     answers without the ``\boxed{}`` around them. Spans without a letter, digit or sign are left out."""
-    found: list[Span] = []
+    spans: list[Span] = []
     at = 0
     while at < len(text):
         start = text.find(OPEN, at)
-        found += _prose(text, at, len(text) if start < 0 else start)
+        spans += _prose(text, at, len(text) if start < 0 else start)
         if start < 0:
             break
         inside = start + len(OPEN)
         end = text.find(CLOSE, inside)
         stop = len(text) if end < 0 else end
-        found += _values(text, inside, stop)
+        spans += _values(text, inside, stop)
         at = stop + len(CLOSE)
-    return [span for span in found if text[span[0] : span[1]].strip()]
+    return [span for span in spans if text[span[0] : span[1]].strip()]
 
 
 def _prose(text: str, start: int, end: int) -> Iterator[Span]:
@@ -94,11 +94,11 @@ def within(spans: Sequence[Span], ends: Sequence[int]) -> list[int]:
     A token's text goes from the end of the one before it to its own; a token without text is in none. What was forced
     on a turn belongs to its first token.
     """
-    found, place, begin = [], 0, 0
+    tokens, index, begin = [], 0, 0
     for number, end in enumerate(ends):
-        while place < len(spans) and spans[place][1] <= begin:
-            place += 1
-        if begin < end and place < len(spans) and spans[place][0] < end:
-            found.append(number)
+        while index < len(spans) and spans[index][1] <= begin:
+            index += 1
+        if begin < end and index < len(spans) and spans[index][0] < end:
+            tokens.append(number)
         begin = max(begin, end)
-    return found
+    return tokens

@@ -40,13 +40,13 @@ def turn_signals(request: GenerateRequest, written: Generation) -> dict[str, flo
     answer, outputs = answer_of(written.text), _outputs(request.turns)
     good = [text for text in outputs if not _FAILED.search(text)]
     grounded = answer is not None and any(same(answer, plain_output(text)) for text in good)
-    found = signals([written], answer, grounded=grounded, calls=len(outputs), calls_ok=len(good))
-    return found | ({"margin": fmean(written.margins)} if written.margins else {})
+    values = signals([written], answer, grounded=grounded, calls=len(outputs), calls_ok=len(good))
+    return values | ({"margin": fmean(written.margins)} if written.margins else {})
 
 
 def question_of(turns: Sequence[Turn]) -> str:
     """Return what the conversation began with: the last of the user's turns before the first answer."""
-    first = next((place for place, turn in enumerate(turns) if turn.role == "assistant"), len(turns))
+    first = next((index for index, turn in enumerate(turns) if turn.role == "assistant"), len(turns))
     return next((turn.content for turn in reversed(turns[:first]) if turn.role == "user"), "")
 
 

@@ -57,9 +57,9 @@ def prompts() -> list[Prompt]:
     """Load all prompt files, sorted by style, domain and role."""
     folders = [(s, d.name) for s in styles() for d in (resources.files(__name__) / s).iterdir() if d.is_dir()]
     roles = sorted([*(f"{role}{suffix}" for role in get_args(Role) for suffix in ("", _LONG)), f"student{_PLAIN}"])
-    found = [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
+    by_role = [prompt(style, domain, role) for style, domain in sorted(folders) for role in roles]
     shared = [prompt(style, ANY, role) for style in styles() for role in (JUDGE, CRITIQUE)]
-    return sorted([*found, *shared], key=lambda p: p.name)
+    return sorted([*by_role, *shared], key=lambda p: p.name)
 
 
 @lru_cache(maxsize=256)
@@ -87,8 +87,8 @@ def prompt(style: str, domain: str, role: str, *, long: bool = False, tools: boo
 def render(prompt: Prompt, values: Mapping[str, object]) -> tuple[Turn, ...]:
     """Fill ``values`` into the prompt's turns; a placeholder without a value stays as it is."""
 
-    def fill(found: re.Match[str]) -> str:
-        return str(values.get(found[1], found[0]))
+    def fill(match: re.Match[str]) -> str:
+        return str(values.get(match[1], match[0]))
 
     _, *parts = _mark.split(prompt.text if _mark.match(prompt.text) else f"@user\n{prompt.text}")
     pairs = zip(parts[::2], parts[1::2], strict=True)

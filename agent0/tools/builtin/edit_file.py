@@ -63,7 +63,9 @@ async def edit_file(
     after = text.replace(old, new)
     written = put(work, path, after)
     return (
-        written if written.state is not ToolState.OK else _told(path, text, after, text.index(old), len(old), len(new))
+        written
+        if written.state is not ToolState.OK
+        else _difference(path, text, after, text.index(old), len(old), len(new))
     )
 
 
@@ -73,21 +75,21 @@ def _unfit(path: str, text: str, old: str, new: str) -> str:
         return "old: it is empty. To make a file or to write it anew, call write_file."
     if old == new:
         return "new: it is the same as old."
-    found = _occurrences(text, old)
-    if not found:
+    starts = _occurrences(text, old)
+    if not starts:
         return f"old: it does not occur in {path}. {_nearest(text, old)}"
-    times = f"{len(found)} times" if len(found) <= _MOST else f"more than {_MOST} times"
-    at = ", ".join(str(text.count("\n", 0, one) + 1) for one in found[:_MOST])
+    times = f"{len(starts)} times" if len(starts) <= _MOST else f"more than {_MOST} times"
+    at = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:_MOST])
     more = f"old: it occurs {times} in {path}, at lines {at}. Take in more of the text around the one you mean."
-    return more if len(found) > 1 else ""
+    return more if len(starts) > 1 else ""
 
 
 def _occurrences(text: str, old: str) -> list[int]:
     """Where ``old`` begins, overlapping ones too; at most one more than ``_MOST``."""
-    found = [text.find(old)]
-    while found[-1] >= 0 and len(found) <= _MOST + 1:
-        found.append(text.find(old, found[-1] + 1))
-    return found[:-1]
+    starts = [text.find(old)]
+    while starts[-1] >= 0 and len(starts) <= _MOST + 1:
+        starts.append(text.find(old, starts[-1] + 1))
+    return starts[:-1]
 
 
 def _nearest(text: str, old: str) -> str:
@@ -100,14 +102,14 @@ def _nearest(text: str, old: str) -> str:
     return f"The nearest line is {number}: {clean(lines[number - 1])}"
 
 
-def _told(path: str, before: str, after: str, at: int, gone: int, come: int) -> ToolResult:
+def _difference(path: str, before: str, after: str, at: int, gone: int, come: int) -> ToolResult:
     """The unified difference. Only the lines around the change are compared."""
     first = max(before.count("\n", 0, at) - _AROUND, 0)
     pieces = (_window(before, first, at + gone), _window(after, first, at + come))
     shown = []
     for line in difflib.unified_diff(*pieces, path, path, lineterm="", n=_AROUND):
-        if found := re.fullmatch(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@", line):
-            line = f"@@ -{int(found[1]) + first}{found[2] or ''} +{int(found[3]) + first}{found[4] or ''} @@"
+        if match := re.fullmatch(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@", line):
+            line = f"@@ -{int(match[1]) + first}{match[2] or ''} +{int(match[3]) + first}{match[4] or ''} @@"
         shown.append(clean(line).rstrip("\r"))
     return ToolResult(state=ToolState.OK, output=shorten("\n".join(shown)))
 

@@ -42,10 +42,14 @@ async def http_request(
         return refused(reason)
     sent = body.encode(errors="replace")
     policy = work.policy
-    told = await work.web.fetch(WebRequest(url, method, headers, sent, policy.hosts, policy.methods))
-    output = _written(url, told) if told.status else f"[{told.state.value}: {visible(told.reason)}]"
+    response = await work.web.fetch(WebRequest(url, method, headers, sent, policy.hosts, policy.methods))
+    output = _written(url, response) if response.status else f"[{response.state.value}: {visible(response.reason)}]"
     return ToolResult(
-        state=told.state, output=output, wall_s=told.wall_s, reason=told.reason, output_bytes=len(told.body)
+        state=response.state,
+        output=output,
+        wall_s=response.wall_s,
+        reason=response.reason,
+        output_bytes=len(response.body),
     )
 
 
@@ -58,21 +62,21 @@ def refusal(work: Workspace) -> str:
     return "" if work.policy.hosts else NO_HOST
 
 
-def _written(url: str, told: WebResponse) -> str:
-    lines = [f"status {told.status}", *(f"{name}: {value[:300]}" for name, value in told.headers.items())]
-    text = "\n".join([*lines, "", _text(told)])
-    ending = f"\n[{visible(told.reason)}]" if told.reason else ""
-    found = _HOST.match(told.url or url)
-    return marked(found[1] if found else "a stranger", text) + ending
+def _written(url: str, response: WebResponse) -> str:
+    lines = [f"status {response.status}", *(f"{name}: {value[:300]}" for name, value in response.headers.items())]
+    text = "\n".join([*lines, "", _text(response)])
+    ending = f"\n[{visible(response.reason)}]" if response.reason else ""
+    match = _HOST.match(response.url or url)
+    return marked(match[1] if match else "a stranger", text) + ending
 
 
-def _text(told: WebResponse) -> str:
+def _text(response: WebResponse) -> str:
     """The body as text; what is none is only measured."""
-    kind = told.headers.get("content-type", "text/plain")
+    kind = response.headers.get("content-type", "text/plain")
     if not _TEXT.match(kind):
-        return f"({len(told.body)} bytes that are no text)"
-    found = _CHARSET.search(kind)
+        return f"({len(response.body)} bytes that are no text)"
+    charset = _CHARSET.search(kind)
     try:
-        return told.body.decode(found[1] if found else "utf-8", errors="replace")
+        return response.body.decode(charset[1] if charset else "utf-8", errors="replace")
     except LookupError:
-        return told.body.decode(errors="replace")
+        return response.body.decode(errors="replace")

@@ -41,10 +41,10 @@ async def lint(
     below = f"{path}/" if path else ""
     if path not in work.files and not any(name.startswith(below) and name.endswith(".py") for name in work.files):
         return mistaken(missing(path, work.files) if path else f"There is no Python file. {listed('', work.files)}")
-    return _told(await work.shell(_RUFF + shlex.quote(path or ".")))
+    return _lint_answer(await work.shell(_RUFF + shlex.quote(path or ".")))
 
 
-def _told(result: SandboxResult) -> ToolResult:
+def _lint_answer(result: SandboxResult) -> ToolResult:
     read = answer(result)
     if result.rc == _ABSENT:
         return refused("ruff is not installed on this machine; a person installs it with: pip install ruff")

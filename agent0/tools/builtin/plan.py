@@ -72,64 +72,64 @@ async def plan(
     Example: {"steps": [{"tool": "python", "args": {"code": "print(6 * 7)"}, "save_as": "n"},
     {"tool": "python", "args": {"code": "print({{n}} + 1)"}}]}
     """
-    wanted = [PlanStep.model_validate(one) for one in steps]
-    if problem := _problem(wanted, {name: entry for name, entry in offered(work).items() if name in work.allowed}):
+    parsed = [PlanStep.model_validate(step) for step in steps]
+    if problem := _problem(parsed, {name: entry for name, entry in offered(work).items() if name in work.allowed}):
         return ToolResult(state=ToolState.ERROR, output=f"{problem} Nothing was run.")
-    told: list[str] = []
+    lines: list[str] = []
     saved: dict[str, str] = {}
-    made: list[ToolResult] = []
-    share = max(_LEAST, LIMIT // len(wanted))
-    for number, one in enumerate(wanted, 1):
-        result = await _make(one, saved, work)
-        made.append(result)
-        name = f", saved as {one.save_as}" if one.save_as else ""
-        told.append(f"{number}. {one.tool}{name}: {result.state.value}\n{shorten(result.output, share)}".rstrip())
+    results: list[ToolResult] = []
+    share = max(_LEAST, LIMIT // len(parsed))
+    for number, step in enumerate(parsed, 1):
+        result = await _make(step, saved, work)
+        results.append(result)
+        name = f", saved as {step.save_as}" if step.save_as else ""
+        lines.append(f"{number}. {step.tool}{name}: {result.state.value}\n{shorten(result.output, share)}".rstrip())
         if result.state is not ToolState.OK:
-            left = len(wanted) - number
-            told.append(f"[stopped: step {number} failed; {left} of {len(wanted)} steps were not made]")
-            return _summed(ToolState.ERROR, told, made)
-        saved |= {one.save_as: result.output} if one.save_as else {}
+            left = len(parsed) - number
+            lines.append(f"[stopped: step {number} failed; {left} of {len(parsed)} steps were not made]")
+            return _summed(ToolState.ERROR, lines, results)
+        saved |= {step.save_as: result.output} if step.save_as else {}
         if work.answer is not None:
             break
-    return _summed(ToolState.OK, told, made)
+    return _summed(ToolState.OK, lines, results)
 
 
-def _summed(state: ToolState, told: Sequence[str], made: Sequence[ToolResult]) -> ToolResult:
-    """What the steps ``made`` took together: sums, and the highest memory of any."""
+def _summed(state: ToolState, lines: Sequence[str], results: Sequence[ToolResult]) -> ToolResult:
+    """What the steps ``results`` took together: sums, and the highest memory of any."""
     return ToolResult(
         state=state,
-        output="\n".join(told),
-        wall_s=sum(one.wall_s for one in made),
-        cpu_s=sum(one.cpu_s for one in made),
-        peak_mem_mib=max(one.peak_mem_mib for one in made),
-        tier=", ".join(dict.fromkeys(one.tier for one in made if one.tier)),
-        backend=", ".join(dict.fromkeys(one.backend for one in made if one.backend)),
-        output_bytes=sum(one.output_bytes for one in made),
+        output="\n".join(lines),
+        wall_s=sum(result.wall_s for result in results),
+        cpu_s=sum(result.cpu_s for result in results),
+        peak_mem_mib=max(result.peak_mem_mib for result in results),
+        tier=", ".join(dict.fromkeys(result.tier for result in results if result.tier)),
+        backend=", ".join(dict.fromkeys(result.backend for result in results if result.backend)),
+        output_bytes=sum(result.output_bytes for result in results),
     )
 
 
-async def _make(one: PlanStep, saved: Mapping[str, str], work: Workspace) -> ToolResult:
+async def _make(step: PlanStep, saved: Mapping[str, str], work: Workspace) -> ToolResult:
     """One step, its references filled in."""
-    arguments = _filled(one.args, saved, offered(work)[one.tool].spec.parameters)
+    arguments = _filled(step.args, saved, offered(work)[step.tool].spec.parameters)
     size = len(json.dumps(arguments, ensure_ascii=False))
     error = f"with its references filled in it has {size} characters, more than {_LONGEST}" if size > _LONGEST else ""
-    call = ToolCall(name=one.tool, arguments=one.args if error else arguments, error=error)
+    call = ToolCall(name=step.tool, arguments=step.args if error else arguments, error=error)
     return await call_tool(call, work, inner=True)
 
 
 def _filled(value: Any, saved: Mapping[str, str], schema: Any) -> Any:
     """``value``, which ``schema`` describes, with every reference replaced once; what is filled in is never read
     again."""
-    known = schema if isinstance(schema, dict) else {}
+    described = schema if isinstance(schema, dict) else {}
     if isinstance(value, str):
         whole = _reference.fullmatch(value)
-        if whole and not _takes_text(known):
+        if whole and not _takes_text(described):
             return _meant(saved[whole[1]])
-        return _reference.sub(lambda found: saved[found[1]], value)
+        return _reference.sub(lambda match: saved[match[1]], value)
     if isinstance(value, dict):
-        fields, others = known.get("properties", {}), known.get("additionalProperties")
+        fields, others = described.get("properties", {}), described.get("additionalProperties")
         return {key: _filled(inner, saved, fields.get(key, others)) for key, inner in value.items()}
-    return [_filled(inner, saved, known.get("items")) for inner in value] if isinstance(value, list) else value
+    return [_filled(inner, saved, described.get("items")) for inner in value] if isinstance(value, list) else value
 
 
 def _takes_text(schema: Any) -> bool:
@@ -143,17 +143,17 @@ def _takes_text(schema: Any) -> bool:
 def _meant(text: str) -> Any:
     """An output as the number, list, object, true, false or null that it is as JSON; text otherwise."""
     try:
-        found = json.loads(text, parse_constant=_number, parse_float=_number)
-        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair can be in no event
+        parsed = json.loads(text, parse_constant=_number, parse_float=_number)
+        json.dumps(parsed, ensure_ascii=False).encode()  # half of a surrogate pair can be in no event
     except (ValueError, RecursionError):
         return text
-    return text if isinstance(found, str) else found
+    return text if isinstance(parsed, str) else parsed
 
 
-def _number(word: str) -> float:
-    if not math.isfinite(float(word)):
-        raise ValueError(f"{word} is no number of JSON")
-    return float(word)
+def _number(literal: str) -> float:
+    if not math.isfinite(float(literal)):
+        raise ValueError(f"{literal} is no number of JSON")
+    return float(literal)
 
 
 def _texts(value: Any) -> list[str]:
@@ -161,41 +161,41 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for one in inner for text in _texts(one)]
+    return [text for element in inner for text in _texts(element)]
 
 
 def _problem(steps: Sequence[PlanStep], usable: Mapping[str, Tool]) -> str:
     """The first thing that is wrong with a plan, empty where nothing is."""
-    known: list[str] = []
-    for number, one in enumerate(steps, 1):
-        if problem := _misfit(one, known, usable):
+    saved: list[str] = []
+    for number, step in enumerate(steps, 1):
+        if problem := _misfit(step, saved, usable):
             return f"Step {number}: {problem}"
-        if one.save_as:
-            known.append(one.save_as)
+        if step.save_as:
+            saved.append(step.save_as)
     return ""
 
 
-def _misfit(one: PlanStep, known: Sequence[str], allowed: Mapping[str, Tool]) -> str:
-    if one.tool == plan.__name__:
+def _misfit(step: PlanStep, saved: Sequence[str], allowed: Mapping[str, Tool]) -> str:
+    if step.tool == plan.__name__:
         return "a plan cannot hold a plan; make its steps steps of this one."
     usable = sorted(name for name in allowed if name != plan.__name__)
-    if one.tool not in usable:
-        near = difflib.get_close_matches(one.tool[:64], usable, n=1)
+    if step.tool not in usable:
+        near = difflib.get_close_matches(step.tool[:64], usable, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        return f"there is no tool named {one.tool[:64]!r}.{hint} The tools are: {', '.join(usable) or 'none'}."
-    if one.save_as in known:
-        return f"{one.save_as} is saved already by an earlier step; choose another name."
-    referred = [name for text in _texts(one.args) for name in _reference.findall(text)]
-    if unknown := next((name for name in referred if name not in known), ""):
-        return f"{{{{{unknown}}}}} is saved by no step before it. Saved before it: {', '.join(known) or 'nothing'}."
-    return _wrong_arguments(one, allowed[one.tool], bool(referred))
+        return f"there is no tool named {step.tool[:64]!r}.{hint} The tools are: {', '.join(usable) or 'none'}."
+    if step.save_as in saved:
+        return f"{step.save_as} is saved already by an earlier step; choose another name."
+    referred = [name for text in _texts(step.args) for name in _reference.findall(text)]
+    if unknown := next((name for name in referred if name not in saved), ""):
+        return f"{{{{{unknown}}}}} is saved by no step before it. Saved before it: {', '.join(saved) or 'nothing'}."
+    return _wrong_arguments(step, allowed[step.tool], bool(referred))
 
 
-def _wrong_arguments(one: PlanStep, entry: Tool, refers: bool) -> str:
+def _wrong_arguments(step: PlanStep, entry: Tool, refers: bool) -> str:
     """Told before anything is run; of values that references stand for, when they are filled in."""
     try:
-        entry.arguments.model_validate(one.args)
+        entry.arguments.model_validate(step.args)
     except ValidationError as error:
         wrong = "; ".join(problems(error, entry.spec.parameters, names_only=refers))
-        return f"{one.tool} was called with wrong arguments. {wrong}." if wrong else ""
+        return f"{step.tool} was called with wrong arguments. {wrong}." if wrong else ""
     return ""

@@ -64,21 +64,21 @@ def decoded(data: bytes) -> str | None:
         return None
 
 
-def _page(found: list[str], start: int, wanted: int) -> ToolResult:
-    if found[-1] == "":
-        found.pop()
-    if not found:
+def _page(lines: list[str], start: int, count: int) -> ToolResult:
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
         return ToolResult(state=ToolState.OK, output="[the file is empty]")
-    if start > len(found):
-        return mistaken(f"start: the file has only {len(found)} lines.")
+    if start > len(lines):
+        return mistaken(f"start: the file has only {len(lines)} lines.")
     shown: list[str] = []
-    for line in found[start - 1 : start - 1 + wanted]:
+    for line in lines[start - 1 : start - 1 + count]:
         if shown and sum(map(len, shown)) + len(shown) + len(line) > LIMIT:
             break
         shown.append(shorten(clean(line), LIMIT))
     last = start + len(shown) - 1
-    if (start, last) != (1, len(found)):
+    if (start, last) != (1, len(lines)):
         which = f"line {start}" if start == last else f"lines {start} to {last}"
-        more = f"; read on with start {last + 1}" if last < len(found) else ""
-        shown.append(f"[{which} of {len(found)}{more}]")
+        more = f"; read on with start {last + 1}" if last < len(lines) else ""
+        shown.append(f"[{which} of {len(lines)}{more}]")
     return ToolResult(state=ToolState.OK, output="\n".join(shown))

@@ -35,10 +35,10 @@ async def rollback(
     """Put your work folder back to what it was after one of your earlier calls. Every call you made counts, failed ones
     too; what came later is undone, and can be brought back the same way. Example: {"call": 2} or {"call": 0}
     """
-    made = [done.files for done in work.journal if not done.inner]
-    if call > len(made):
-        return mistaken(f"call: you made {len(made)} calls so far; it is one of 0 to {len(made)}.")
-    before, work.files = work.files, dict(made[call - 1] if call else work.start or {})
+    snapshots = [done.files for done in work.journal if not done.inner]
+    if call > len(snapshots):
+        return mistaken(f"call: you made {len(snapshots)} calls so far; it is one of 0 to {len(snapshots)}.")
+    before, work.files = work.files, dict(snapshots[call - 1] if call else work.start or {})
     changes = difference(inventory(before), inventory(work.files))
     shown = [f"{change.kind}: {printable(change.path)}" for change in changes[:_SHOWN]]
     shown += [f"and {len(changes) - _SHOWN} more"] if len(changes) > _SHOWN else []

@@ -181,10 +181,10 @@ async def run_tests(
         return mistaken(missing(path, work.files) if path else f"There are no tests. {listed('', work.files)}")
     result = await work.python(f"GIVEN = {json.dumps(path)!r}\n{_PROGRAM}", modules=PYTEST, wall_s=WALL_S)
     work.files = {name: data for name, data in work.files.items() if not _LITTER.search(name)}
-    return _told(result)
+    return _test_answer(result)
 
 
-def _told(result: SandboxResult) -> ToolResult:
+def _test_answer(result: SandboxResult) -> ToolResult:
     """What the runner printed; an exit without its words is no pass."""
     if result.state is ToolState.OK and not re.match(r"[1-9]\d* passed, 0 failed", result.stdout):
         result = replace(result, state=ToolState.ERROR, reason="it ended without a result")

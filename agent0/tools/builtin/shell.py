@@ -35,21 +35,23 @@ async def shell(work: Workspace, command: Annotated[str, "a bash command line, o
     result, absent = answer(ran), absent_programs(ran.stderr, work.policy.executables)
     if not absent or result.state not in (ToolState.OK, ToolState.ERROR):
         return result
-    notes = "\n".join(f"[{_note(word, work)}]" for word in absent[:5])
+    notes = "\n".join(f"[{_note(program, work)}]" for program in absent[:5])
     return result.model_copy(update={"output": f"{result.output}\n{notes}".strip()})
 
 
 def absent_programs(stderr: str, executables: tuple[str, ...]) -> list[str]:
     """List the programs that bash did not find, by its own words in ``stderr``, and that are not among
     ``executables``."""
-    words = missing_programs(stderr)
-    bare = [next((word.removeprefix(top) for top in _BIN if word.startswith(top)), word) for word in words]
-    return [word for word in bare if "/" not in word and word not in executables]
+    programs = missing_programs(stderr)
+    bare = [
+        next((program.removeprefix(top) for top in _BIN if program.startswith(top)), program) for program in programs
+    ]
+    return [program for program in bare if "/" not in program and program not in executables]
 
 
-def _note(word: str, work: Workspace) -> str:
-    if word.startswith("python") and "python" in work.allowed:
-        return f"there is no program {word} here; call the tool python"
-    near = difflib.get_close_matches(word[:64], work.policy.executables, n=1)
+def _note(program: str, work: Workspace) -> str:
+    if program.startswith("python") and "python" in work.allowed:
+        return f"there is no program {program} here; call the tool python"
+    near = difflib.get_close_matches(program[:64], work.policy.executables, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {' '.join(work.policy.executables)}"
-    return f"there is no program {printable(word[:64])} here; {hint}"
+    return f"there is no program {printable(program[:64])} here; {hint}"

@@ -108,10 +108,10 @@ async def sqlite_query(
     database = plain(database)
     if problem := unwritable(database, work.files, work.policy):
         return mistaken(problem.replace("path:", "database:", 1))
-    allowed = [word.upper() for word in work.policy.sql]
-    asked = {"database": database, "sql": sql, "allowed": allowed, "rows": MOST_ROWS, "width": WIDEST}
+    allowed = [keyword.upper() for keyword in work.policy.sql]
+    request = {"database": database, "sql": sql, "allowed": allowed, "rows": MOST_ROWS, "width": WIDEST}
     there = {name: data for name, data in work.files.items() if name == database}
-    result = await work.aside(f"GIVEN = {json.dumps(asked)!r}\n{_PROGRAM}", there)
+    result = await work.aside(f"GIVEN = {json.dumps(request)!r}\n{_PROGRAM}", there)
     data = result.files.get(database, b"")
     if result.state is ToolState.OK and data != there.get(database, b""):
         if problem := overfull({**work.files, database: data}):

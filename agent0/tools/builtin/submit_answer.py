@@ -24,7 +24,7 @@ async def submit_answer(
         return ToolResult(state=ToolState.ERROR, output=problem)
     if 0 < subgoal < steps:
         work.subgoals[subgoal - 1] = text
-        missing = [str(n) for n, given in enumerate(work.subgoals, 1) if given is None]
+        missing = [str(n) for n, subgoal_answer in enumerate(work.subgoals, 1) if subgoal_answer is None]
         return ToolResult(
             state=ToolState.OK, output=f"The answer to step {subgoal} is recorded. Still open: {', '.join(missing)}."
         )

@@ -187,5 +187,5 @@ async def sympy(
     factor, expand, equal (of expression and other) and evaluate. Name the variable where there is more than one.
     Example: {"operation": "solve", "expression": "x^2 = 9"} gives -3, 3
     """
-    given = json.dumps({"operation": operation, "expression": expression, "variable": variable, "other": other})
-    return answer(await work.aside(f"GIVEN = {given!r}\nFUNCTIONS = {_FUNCTIONS!r}\n{_PROGRAM}"))
+    request = json.dumps({"operation": operation, "expression": expression, "variable": variable, "other": other})
+    return answer(await work.aside(f"GIVEN = {request!r}\nFUNCTIONS = {_FUNCTIONS!r}\n{_PROGRAM}"))

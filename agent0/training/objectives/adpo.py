@@ -34,11 +34,11 @@ def weigh(
     Where there is no solve rate (a teacher's proposals) p is 1: nothing is scaled.
     """
     chosen = []
-    for one in grpo.weigh(groups, recipe, skipped):
-        rate = 1.0 if one.scored.solve_rate is None else one.scored.solve_rate
-        advantage = one.sample.advantage * ambiguity_scale(rate)
-        sample = replace(one.sample, advantage=advantage, clip_high=clip_high(rate, recipe))
-        chosen.append(replace(one, sample=sample))
+    for weighted in grpo.weigh(groups, recipe, skipped):
+        rate = 1.0 if weighted.scored.solve_rate is None else weighted.scored.solve_rate
+        advantage = weighted.sample.advantage * ambiguity_scale(rate)
+        sample = replace(weighted.sample, advantage=advantage, clip_high=clip_high(rate, recipe))
+        chosen.append(replace(weighted, sample=sample))
     return chosen
 
 

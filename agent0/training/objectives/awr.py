@@ -28,16 +28,16 @@ def weigh(
     groups: Sequence[Sequence[ScoredTrajectory]], recipe: RecipeConfig, skipped: Counter[str]
 ) -> list[WeightedSample]:
     """Weigh each trajectory by min(MOST, exp(A / beta)) over the mean of these, A its advantage inside its group."""
-    held = [
+    advantages = [
         (scored, advantage)
         for members in with_contrast(groups, skipped)
         for scored, advantage in zip(members, group_advantages(members, divided=True), strict=True)
     ]
-    raw = [exp(min(log(MOST), advantage / recipe.beta)) for _, advantage in held]
+    raw = [exp(min(log(MOST), advantage / recipe.beta)) for _, advantage in advantages]
     mean = fmean(raw) if raw else 1.0
     return [
         WeightedSample(scored, Sample(trajectory_of(scored), advantage, recipe.clip_high, weight / mean))
-        for (scored, advantage), weight in zip(held, raw, strict=True)
+        for (scored, advantage), weight in zip(advantages, raw, strict=True)
     ]
 
 

@@ -20,7 +20,7 @@ def weigh(
     """Pair right with wrong attempts of a task in order; attempts without a partner are counted."""
     chosen = []
     for members in groups:
-        right, wrong = ([scored for scored in members if scored.success is found] for found in (True, False))
+        right, wrong = ([scored for scored in members if scored.success is outcome] for outcome in (True, False))
         pairs = list(zip(right, wrong, strict=False))
         chosen += [
             WeightedSample(

@@ -19,8 +19,8 @@ def token_logprobs(logits: "Tensor", ids: "Tensor", temperature: float = 1.0) ->
 
     exact = logits if logits.dtype == torch.float64 else logits.float()
     logs = torch.log_softmax(exact[:, :-1] / temperature, dim=-1)
-    found = logs.gather(-1, ids[:, 1:, None])[..., 0]
-    return torch.nn.functional.pad(found, (1, 0))
+    gathered = logs.gather(-1, ids[:, 1:, None])[..., 0]
+    return torch.nn.functional.pad(gathered, (1, 0))
 
 
 def clipped_surrogate(
@@ -41,14 +41,14 @@ def clipped_surrogate(
     ``logprobs``, ``behaviour``, ``mask`` are [rows, T]; ``advantage``, ``weight``, ``clip_high`` are [rows]. Where
     ``mask`` is 0 (prompt, tool output, forced prefix) nothing reaches the gradient.
     """
-    own = mask.bool()
-    ratio = _ratio(logprobs, behaviour, own)
+    sampled = mask.bool()
+    ratio = _ratio(logprobs, behaviour, sampled)
     bounded = ratio.clamp(min=1 - clip_low).minimum(1 + clip_high[:, None])
     worth = advantage[:, None]
     gain = (ratio * worth).minimum(bounded * worth)
-    kept = (gain * weight[:, None]).masked_fill(~own, 0.0)
-    clipped = own & (bounded * worth < ratio * worth)
-    return Loss(-kept.sum(), {"ratio": (ratio.detach() * own).sum(), "clip_share": clipped.sum()})
+    kept = (gain * weight[:, None]).masked_fill(~sampled, 0.0)
+    clipped = sampled & (bounded * worth < ratio * worth)
+    return Loss(-kept.sum(), {"ratio": (ratio.detach() * sampled).sum(), "clip_share": clipped.sum()})
 
 
 def weighted_likelihood(
@@ -67,12 +67,12 @@ def weighted_likelihood(
     r_i = exp(sum_t mask_it (new_it - behaviour_it)) is the ratio of a whole attempt, which is one action
     (arXiv:2402.14740). Shapes as for ``clipped_surrogate``. On the first step r is 1 and this is REINFORCE itself.
     """
-    own = mask.bool()
-    ratio = _ratio(logprobs.detach(), behaviour, own, sequence=True)
+    sampled = mask.bool()
+    ratio = _ratio(logprobs.detach(), behaviour, sampled, sequence=True)
     bound = 1 + clip_high[:, None]
     gain = ratio.minimum(bound) * advantage[:, None] * logprobs
-    kept = (gain * weight[:, None]).masked_fill(~own, 0.0)
-    return Loss(-kept.sum(), {"ratio": (ratio * own).sum(), "clip_share": (own & (ratio > bound)).sum()})
+    kept = (gain * weight[:, None]).masked_fill(~sampled, 0.0)
+    return Loss(-kept.sum(), {"ratio": (ratio * sampled).sum(), "clip_share": (sampled & (ratio > bound)).sum()})
 
 
 def divergence(logprobs: "Tensor", reference: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor":
@@ -93,7 +93,7 @@ def likelihood(logprobs: "Tensor", mask: "Tensor", weight: "Tensor") -> "Tensor"
     return -(logprobs.masked_fill(~mask.bool(), 0.0) * weight[:, None]).sum()
 
 
-def _ratio(logprobs: "Tensor", behaviour: "Tensor", own: "Tensor", sequence: bool = False) -> "Tensor":
+def _ratio(logprobs: "Tensor", behaviour: "Tensor", sampled: "Tensor", sequence: bool = False) -> "Tensor":
     """[rows, T]. A sequence's is cut at exp(20), far beyond every bound, so that none is infinite."""
-    gap = (logprobs - behaviour).masked_fill(~own, 0.0)
+    gap = (logprobs - behaviour).masked_fill(~sampled, 0.0)
     return gap.sum(-1, keepdim=True).clamp(max=20.0).expand_as(gap).exp() if sequence else gap.exp()

@@ -53,8 +53,8 @@ class Case:
     @property
     def computed(self) -> tuple[bool, ...]:
         """For each answer, whether a tool computed it; False for all where that is not recorded."""
-        known = self.context.computed
-        return known if len(known) == len(self.answers) else (False,) * len(self.answers)
+        recorded = self.context.computed
+        return recorded if len(recorded) == len(self.answers) else (False,) * len(self.answers)
 
 
 Check = Callable[[Case], Awaitable[list[VoteAndReason]]]
@@ -73,26 +73,26 @@ def checks() -> dict[str, Check]:
 
 def case_of(task: Task, answers: Sequence[str | None], context: VerificationContext) -> Case:
     """Make the case of ``answers``, grouping those that are equal."""
-    known: list[str] = []
-    groups = [None if answer is None else _place(known, answer) for answer in answers]
+    representatives: list[str] = []
+    groups = [None if answer is None else _group_of(representatives, answer) for answer in answers]
     return Case(task, tuple(answers), tuple(groups), context)
 
 
-def _place(known: list[str], answer: str) -> int:
-    """The group of ``answer``; ``known`` has one answer of each."""
+def _group_of(representatives: list[str], answer: str) -> int:
+    """The group of ``answer``; ``representatives`` has one answer of each."""
     form = normal_form(answer)
-    for place, other in enumerate(known):
+    for group, other in enumerate(representatives):
         if normal_form(other) == form or grade_as("", other, answer).correct is True:
-            return place
-    known.append(answer)
-    return len(known) - 1
+            return group
+    representatives.append(answer)
+    return len(representatives) - 1
 
 
 async def votes_on(case: Case) -> list[tuple[Vote, ...]]:
     """Ask every check about a case; returns the votes on each answer. No check votes for unevaluated arithmetic."""
     undone = [is_unevaluated(case.task, answer) for answer in case.answers]
     columns = [
-        [_vote(name, said, left) for said, left in zip(await fn(case), undone, strict=True)]
+        [_vote(name, opinion, left) for opinion, left in zip(await fn(case), undone, strict=True)]
         for name, fn in checks().items()
     ]
     return [tuple(row) for row in zip(*columns, strict=True)]
@@ -103,8 +103,8 @@ def is_unevaluated(task: Task, answer: str | None) -> bool:
     return answer is not None and arithmetic_left(answer, task.question)
 
 
-def _vote(check: str, said: VoteAndReason, undone: bool) -> Vote:
-    correct, why = (None, UNDONE) if undone and said[0] else said
+def _vote(check: str, opinion: VoteAndReason, undone: bool) -> Vote:
+    correct, why = (None, UNDONE) if undone and opinion[0] else opinion
     return Vote(check=check, correct=correct, reason=why[:200])
 
 

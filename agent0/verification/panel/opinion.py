@@ -25,19 +25,19 @@ async def opinion(case: Case) -> list[VoteAndReason]:
     ask = case.context.ask
     if ask is None:
         return [(None, "no judge model is configured")] * len(case.answers)
-    known: dict[str, VoteAndReason] = {}
+    opinions: dict[str, VoteAndReason] = {}
     for answer in case.answers:
-        if answer is not None and answer not in known:
-            known[answer] = await ask(case.task, answer)
-    return [(None, "no answer") if answer is None else known[answer] for answer in case.answers]
+        if answer is not None and answer not in opinions:
+            opinions[answer] = await ask(case.task, answer)
+    return [(None, "no answer") if answer is None else opinions[answer] for answer in case.answers]
 
 
 def read_verdict(reply: str) -> VoteAndReason:
     """Parse the judge's reply; no vote unless the whole reply is a verdict."""
-    found = _VERDICT.fullmatch(reply.strip())
-    if found is None:
+    match = _VERDICT.fullmatch(reply.strip())
+    if match is None:
         return None, f"the judge's reply is no verdict: {reply.strip()[:80]!r}"
-    return _MEANING[found[1].lower()], f"the judge says {found[1].lower()}"
+    return _MEANING[match[1].lower()], f"the judge says {match[1].lower()}"
 
 
 def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str, about: str = "") -> Opinion | None:
@@ -50,8 +50,8 @@ def judge_opinion(models: Models, actor: JudgeConfig, seed: int, group: str, abo
 
     async def ask(task: Task, answer: str) -> VoteAndReason:
         quoted = json.dumps(answer[:LONGEST_ANSWER], ensure_ascii=False)
-        words = prompt(actor.prompts, task.domain, "judge")
-        turns = render(words, {"question": task.question, "domain": task.domain, "answer": quoted})
+        judge_prompt = prompt(actor.prompts, task.domain, "judge")
+        turns = render(judge_prompt, {"question": task.question, "domain": task.domain, "answer": quoted})
         drawn = derive_seed(seed, "judge", task.canonical, answer)
         sampling = Sampling(actor.temperature, actor.top_p, actor.max_tokens, drawn)
         reply = await models.open(actor).generate(GenerateRequest(turns, sampling, group=group, task=about))

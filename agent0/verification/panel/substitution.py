@@ -54,8 +54,8 @@ def _equation(question: str) -> _Equation | None:
     names = left.bases | right.bases
     if len(names) != 1 or not re.fullmatch("[a-z]", unknown := next(iter(names))):
         return None
-    asked = re.search(rf"{_ASKED}{unknown}\b\$?(?!\s*[-+*/^(])", question, re.IGNORECASE) or _SOLVED.search(question)
-    return _Equation(left, right, unknown) if asked else None
+    solving = re.search(rf"{_ASKED}{unknown}\b\$?(?!\s*[-+*/^(])", question, re.IGNORECASE) or _SOLVED.search(question)
+    return _Equation(left, right, unknown) if solving else None
 
 
 def _tried(equation: _Equation, answer: str) -> VoteAndReason:
@@ -81,10 +81,10 @@ def _values(form: Form) -> list[Quotient]:
     if isinstance(form, Relation) and form.sign == "=" and form.variable:
         return _values(form.right)
     items = form.items if isinstance(form, Group) and form.kind in ("list", "set") else (form,)
-    found = [_values(item) if isinstance(item, Relation) else [item.value] for item in items
+    solutions = [_values(item) if isinstance(item, Relation) else [item.value] for item in items
              if isinstance(item, Expression | Relation) and not getattr(item, "infinite", 0)]  # fmt: skip
-    flat = [value for values in found for value in values]
-    return flat if len(found) == len(items) and all(value.bases <= {"i"} for value in flat) else []
+    flat = [value for values in solutions for value in values]
+    return flat if len(solutions) == len(items) and all(value.bases <= {"i"} for value in flat) else []
 
 
 def _put(side: Quotient, unknown: str, value: Quotient) -> Quotient:

@@ -58,14 +58,14 @@ def _kept(rules: list[Rule], answer: str) -> VoteAndReason:
 def stated_rules(question: str) -> Iterator[Rule]:
     """Yield the rules of form that ``question`` states: (its words, a function that says whether an answer
     keeps it)."""
-    for found in _COUNTED.finditer(question):
-        yield found[0], _counted(found[1].lower(), found[2].lower(), found[3].lower().removesuffix("s"))
-    for found in _HOLDS.finditer(question):
-        yield found[0], _holding(found[3].casefold(), found[2].lower() == "letter", not found[1])
-    for found in _ENDS.finditer(question):
-        yield found[0], _ending(found[2].casefold(), found[1].lower() == "end")
-    for found in _CASED.finditer(question):
-        yield found[0], str.isupper if found[1].lower() == "upper" else str.islower
+    for match in _COUNTED.finditer(question):
+        yield match[0], _counted(match[1].lower(), match[2].lower(), match[3].lower().removesuffix("s"))
+    for match in _HOLDS.finditer(question):
+        yield match[0], _holding(match[3].casefold(), match[2].lower() == "letter", not match[1])
+    for match in _ENDS.finditer(question):
+        yield match[0], _ending(match[2].casefold(), match[1].lower() == "end")
+    for match in _CASED.finditer(question):
+        yield match[0], str.isupper if match[1].lower() == "upper" else str.islower
 
 
 def _counted(bound: str, number: str, what: str) -> Callable[[str], bool]:

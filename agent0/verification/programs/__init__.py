@@ -110,10 +110,10 @@ async def _tested(problem: Problem, reply: str, sandbox: Sandbox) -> Outcome:
 def _requests(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
     """What both processes are told, and what the tests alone are."""
     names, setup = stands(problem.test, problem.setup, problem.entry), prefix(problem.setup, problem.entry)
-    known = (
+    class_names = (
         classes(program_of(problem.reference, problem.setup, problem.entry)) if "class" in problem.reference else set()
     )
-    own = [name for name in names if name[:1].isupper() or name in known]
+    candidate_classes = [name for name in names if name[:1].isupper() or name in class_names]
     tests = {
         "setup": "\n".join([setup, *(f"import {name}" for name in modules(problem.test))]),
         "test": problem.test,
@@ -121,7 +121,7 @@ def _requests(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
         "modules": own_modules(problem.test),
         "wall_s": problem.wall_s,
     }
-    return {"names": names, "own": own, "shared": sorted(classes(setup))}, tests
+    return {"names": names, "own": candidate_classes, "shared": sorted(classes(setup))}, tests
 
 
 def _root(text: str) -> Root:
@@ -150,8 +150,8 @@ def _read(result: SandboxResult) -> Outcome:
 
 
 def _ending(result: SandboxResult) -> str:
-    said = (result.stderr.strip().splitlines() or [""])[-1][:200]
-    return f"{result.state.value}{f', {said}' if said else ''}"
+    message = (result.stderr.strip().splitlines() or [""])[-1][:200]
+    return f"{result.state.value}{f', {message}' if message else ''}"
 
 
 def _code(side: str, request: dict[str, Any]) -> str:

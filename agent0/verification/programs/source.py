@@ -46,9 +46,9 @@ def program_of(reply: str, setup: str, entry: str) -> str:
     text = split_thoughts(_plain(reply[:LONGEST])).visible
     readings = _readings(text, entry)
     first = next(readings)
-    found = next((one for one in itertools.chain([first], readings) if _answers(one, entry)), None)
-    code = (first if found is None else found).lstrip("\n")
-    if entry and found is None and defines(f"{setup}\n    pass\n", entry):
+    answering = next((reading for reading in itertools.chain([first], readings) if _answers(reading, entry)), None)
+    code = (first if answering is None else answering).lstrip("\n")
+    if entry and answering is None and defines(f"{setup}\n    pass\n", entry):
         body = setup + code if code[:1] in (" ", "\t") else f"{setup.rstrip()}\n{textwrap.indent(code, '    ')}"
         return body
     return f"{prefix(setup, entry)}\n{code}"
@@ -57,7 +57,7 @@ def program_of(reply: str, setup: str, entry: str) -> str:
 def holds_program(reply: str, entry: str) -> bool:
     """Return whether ``reply`` has a program that defines ``entry``, or where that is empty any name."""
     text = split_thoughts(_plain(reply[:LONGEST])).visible
-    return any(_answers(one, entry) for one in _readings(text, entry))
+    return any(_answers(reading, entry) for reading in _readings(text, entry))
 
 
 def _plain(reply: str) -> str:
@@ -81,7 +81,7 @@ def _readings(text: str, entry: str) -> Iterator[str]:
     blocks = [textwrap.dedent(block) for block in _blocks(text)]
     yield _chosen(blocks, entry) if blocks else text
     yield text
-    yield _chosen([textwrap.dedent(found[1]) for found in _loose_fence.finditer(text)][:MOST_FENCES], entry)
+    yield _chosen([textwrap.dedent(match[1]) for match in _loose_fence.finditer(text)][:MOST_FENCES], entry)
     yield textwrap.dedent(text)
     yield from (_without_prose(code) for code in (*blocks[-MOST_BLOCKS:], text) if entry in code)
     yield "\n".join(line[4:] for line in text.split("\n") if line[:4] in (">>> ", "... "))
@@ -91,21 +91,21 @@ def _readings(text: str, entry: str) -> Iterator[str]:
 def _texts(text: str) -> Iterator[str]:
     """The texts of a JSON object."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return
-    if isinstance(found, dict):
-        yield from (value for value in found.values() if isinstance(value, str))
+    if isinstance(parsed, dict):
+        yield from (value for value in parsed.values() if isinstance(value, str))
 
 
 def _blocks(reply: str) -> list[str]:
     """The fenced blocks of Python in ``reply``. A block ends at the first closing fence with which it is a program, for
     docstrings hold fences, too; one that is never closed goes on to the end."""
     fences = list(_fence.finditer(reply))[:MOST_FENCES]
-    found, place, room = [], 0, MOST_PARSED
-    while place < len(fences):
-        opening = fences[place]
-        ends = [n for n in range(place + 1, len(fences)) if fences[n][1] == opening[1] and not fences[n][2]]
+    blocks, index, room = [], 0, MOST_PARSED
+    while index < len(fences):
+        opening = fences[index]
+        ends = [n for n in range(index + 1, len(fences)) if fences[n][1] == opening[1] and not fences[n][2]]
         texts = [reply[opening.end() + 1 : fences[n].start()] for n in ends]
         best = 0
         if opening[2].lower() in _PYTHON:
@@ -113,9 +113,9 @@ def _blocks(reply: str) -> list[str]:
             tried = [text for text, size in zip(texts, sizes, strict=True) if size <= room]
             best = next((n for n, text in enumerate(tried) if _tree(textwrap.dedent(text))), 0)
             room -= sum(map(len, tried[: best + 1] if best else tried))
-            found.append(texts[best] if texts else reply[opening.end() + 1 :])
-        place = ends[best] + 1 if ends else len(fences)
-    return found
+            blocks.append(texts[best] if texts else reply[opening.end() + 1 :])
+        index = ends[best] + 1 if ends else len(fences)
+    return blocks
 
 
 def _without_prose(reply: str) -> str:
@@ -147,12 +147,12 @@ def _error(code: str) -> int | None:
 
 def _chosen(blocks: list[str], entry: str) -> str:
     """The last of ``blocks`` that defines ``entry``, after those that define names which it uses and does not."""
-    place = max((n for n, block in enumerate(blocks) if entry and defines(block, entry)), default=-1)
-    if place < 0:
+    index = max((n for n, block in enumerate(blocks) if entry and defines(block, entry)), default=-1)
+    if index < 0:
         return "\n".join(blocks)
-    main = blocks[place]
+    main = blocks[index]
     needed = _used(main) - top_level(main) - _BUILTINS
-    helpers = [block for n, block in enumerate(blocks) if n != place and needed & top_level(block)]
+    helpers = [block for n, block in enumerate(blocks) if n != index and needed & top_level(block)]
     return "\n".join([*(block for block in helpers if not defines(block, entry)), main])
 
 
@@ -173,15 +173,15 @@ def top_level(code: str) -> set[str]:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    found: set[str] = set()
+    bound: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            bound.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         else:
-            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return found
+            bound |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return bound
 
 
 def prefix(setup: str, entry: str) -> str:
@@ -198,8 +198,8 @@ def stands(test: str, setup: str, entry: str) -> list[str]:
     names = _names(test)
     if names is None:
         return [entry] if entry else []
-    known = _BUILTINS | names.bound | top_level(prefix(setup, entry)) | set(modules(test))
-    return sorted({*(names.loaded - known), *_taken(names.imports), *([entry] if entry else [])})
+    available = _BUILTINS | names.bound | top_level(prefix(setup, entry)) | set(modules(test))
+    return sorted({*(names.loaded - available), *_taken(names.imports), *([entry] if entry else [])})
 
 
 def _taken(imports: Iterable[ast.Import | ast.ImportFrom]) -> set[str]:
@@ -221,12 +221,12 @@ def modules(test: str) -> list[str]:
 
 def own_modules(test: str) -> list[str]:
     """Modules that tests import and that only the candidate can be: ``from solution import f``."""
-    found: set[str] = set()
+    modules_of_candidate: set[str] = set()
     for name in _imported(test):
         if name.partition(".")[0] not in _KNOWN_MODULES:
             parts = name.split(".")
-            found |= {".".join(parts[: n + 1]) for n in range(len(parts))}
-    return sorted(found)
+            modules_of_candidate |= {".".join(parts[: n + 1]) for n in range(len(parts))}
+    return sorted(modules_of_candidate)
 
 
 def _imported(test: str) -> Iterator[str]:

@@ -33,9 +33,9 @@ class Verdict:
     votes: tuple[Vote, ...] = ()
 
 
-def verdict_of(found: Grade) -> Verdict:
+def verdict_of(grade: Grade) -> Verdict:
     """Turn a grade into a verdict, texts cut to what an event carries."""
-    return Verdict(found.correct, found.reason, found.expected[:200], found.got[:200])
+    return Verdict(grade.correct, grade.reason, grade.expected[:200], grade.got[:200])
 
 
 async def compare_answer(expected: str, answer: str | None, sandbox: Sandbox, kind: str = "") -> Verdict:
@@ -109,19 +109,19 @@ def verifier(
 
     with_context = collective or informed
 
-    def made(judge: Deciding) -> Verifier:
+    def register(judge: Deciding) -> Verifier:
         _require_form(name, judge, (*ARGUMENTS, "context") if with_context else ARGUMENTS)
 
         async def decide(
             task: Task, answers: Sequence[str | None], sandbox: Sandbox, context: VerificationContext = NO_CONTEXT
         ) -> list[Verdict]:
-            held = (task, answers, sandbox, context) if with_context else (task, answers, sandbox)
-            return _one_each(name, judge, await judge(*held), answers)
+            arguments = (task, answers, sandbox, context) if with_context else (task, answers, sandbox)
+            return _one_each(name, judge, await judge(*arguments), answers)
 
         decide.__module__, decide.__wrapped__ = judge.__module__, judge  # type: ignore[attr-defined]  # whose it is
         return Verifier(name, decide, applies, rank, collective, grade, informed)
 
-    return _verifiers.adding(name, made)
+    return _verifiers.adding(name, register)
 
 
 def _require_form(name: str, judge: Deciding, arguments: Sequence[str]) -> None:
@@ -136,35 +136,37 @@ def _require_form(name: str, judge: Deciding, arguments: Sequence[str]) -> None:
         raise TypeError(f"verifier {name} {called} ({error}{hint})") from error
 
 
-def _one_each(name: str, judge: Deciding, given: list[Verdict], answers: Sequence[str | None]) -> list[Verdict]:
+def _one_each(name: str, judge: Deciding, verdicts: list[Verdict], answers: Sequence[str | None]) -> list[Verdict]:
     """The verdicts as ``judge`` gave them, if there is one for each answer."""
-    listed = isinstance(given, list | tuple)
-    other = [one for one in given if not isinstance(one, Verdict)] if listed else [given]
-    if listed and not other and len(given) == len(answers):
-        return given
+    listed = isinstance(verdicts, list | tuple)
+    other = [verdict for verdict in verdicts if not isinstance(verdict, Verdict)] if listed else [verdicts]
+    if listed and not other and len(verdicts) == len(answers):
+        return verdicts
     line = getattr(getattr(judge, "__code__", None), "co_firstlineno", 0)
     where = f"verifier {name} of {declared_in(judge)}, line {line},"
-    held = f"{other[0]!r:.40}, which is no {'Verdict' if listed else 'list'}," if other else f"{len(given)} verdicts"
+    problem = (
+        f"{other[0]!r:.40}, which is no {'Verdict' if listed else 'list'}," if other else f"{len(verdicts)} verdicts"
+    )
     fix = f"Let {name} return a list with one Verdict for each answer."
-    raise OperationError(f"The {where} gave {held} for {len(answers)} answers.", "", fix)
+    raise OperationError(f"The {where} gave {problem} for {len(answers)} answers.", "", fix)
 
 
 async def graded(
     judge: Verifier,
     task: Task,
-    given: Sequence[str | None],
+    subgoal_answers: Sequence[str | None],
     answer: Verdict,
     sandbox: Sandbox,
     context: VerificationContext = NO_CONTEXT,
 ) -> tuple[bool | None, ...]:
     """Verify each subgoal of ``task``; none for a short one. The last verdict is that of the answer itself.
 
-    Subgoals that were not ``given`` an answer are wrong where right could be decided.
+    Subgoals that were not ``subgoal_answers`` an answer are wrong where right could be decided.
     """
     if not task.subgoals:
         return ()
     earlier = len(task.subgoals) - 1
-    answers = [*given[:earlier], *(None for _ in range(earlier - len(given)))]
+    answers = [*subgoal_answers[:earlier], *(None for _ in range(earlier - len(subgoal_answers)))]
     if judge.grade is None:
         return (*(None for _ in answers), answer.correct)
     beside = (context,) if judge.informed else ()

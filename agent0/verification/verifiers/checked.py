@@ -9,8 +9,8 @@ from agent0.verification.verifiers import Verdict, verifier
 
 
 def _checkable(task: Task) -> bool:
-    found = families(long=None).get(task.family)
-    return found is not None and found.check is not None
+    family = families(long=None).get(task.family)
+    return family is not None and family.check is not None
 
 
 @verifier("checked", applies=_checkable, rank=0)

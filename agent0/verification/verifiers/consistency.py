@@ -20,15 +20,15 @@ async def self_consistency(
     Unevaluated arithmetic counts for no majority, and is wrong where there is one.
     """
     undone = [is_unevaluated(task, answer) for answer in answers]
-    found = agreement([None if left else answer for answer, left in zip(answers, undone, strict=True)])
-    if found.majority is None or found.count < 2:
+    consensus = agreement([None if left else answer for answer, left in zip(answers, undone, strict=True)])
+    if consensus.majority is None or consensus.count < 2:
         return [Verdict(None, "no two attempts agree") for _ in answers]
-    why = f"majority of {found.share:.0%}"
+    why = f"majority of {consensus.share:.0%}"
     return [
         Verdict(
-            a is not None and not left and normal_form(a) == found.majority,
+            a is not None and not left and normal_form(a) == consensus.majority,
             UNDONE if left else why,
-            found.majority[:200],
+            consensus.majority[:200],
             (a or "")[:200],
         )
         for a, left in zip(answers, undone, strict=True)

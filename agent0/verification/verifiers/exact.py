@@ -10,23 +10,23 @@ from agent0.tasks.families import families
 from agent0.verification.verifiers import Verdict, compare_answer, verifier
 
 
-def _known(task: Task) -> bool:
-    found = families(long=None).get(task.family)
-    return found is not None and found.check is None
+def _computable(task: Task) -> bool:
+    family = families(long=None).get(task.family)
+    return family is not None and family.check is None
 
 
-async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
+async def _grade(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
     """Compare with the steps of the question as written."""
     family = families(long=None)[task.family]
     params = family.parse(task.question)
     steps = family.steps(params) if family.steps and params is not None else ()
-    if len(steps) != len(given) + 1:
-        return [None for _ in given]
-    pairs = zip(steps, given, strict=False)
-    return [(await _compare(step.answer, one, sandbox)).correct for step, one in pairs]
+    if len(steps) != len(answers) + 1:
+        return [None for _ in answers]
+    pairs = zip(steps, answers, strict=False)
+    return [(await _compare(step.answer, answer, sandbox)).correct for step, answer in pairs]
 
 
-@verifier("exact", applies=_known, rank=1, grade=_grade)
+@verifier("exact", applies=_computable, rank=1, grade=_grade)
 async def exact(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[Verdict]:
     """Compare each answer with the family's own solution of the parsed question."""
     family = families(long=None)[task.family]

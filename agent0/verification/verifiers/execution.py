@@ -11,14 +11,14 @@ from agent0.verification.verifiers import Verdict, compare_answer, verifier
 STATED = "the question states its answer"
 
 
-async def _grade(task: Task, given: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
+async def _grade(task: Task, answers: Sequence[str | None], sandbox: Sandbox) -> list[bool | None]:
     """Run each step's own program; without programs nothing is decided."""
-    if len(task.programs) != len(given) + 1:
-        return [None for _ in given]
+    if len(task.programs) != len(answers) + 1:
+        return [None for _ in answers]
     outcomes = [await _printed(program, sandbox) for program in task.programs[:-1]]
     return [
         None if printed is None else (await _compare(task, printed, answer, sandbox)).correct
-        for (printed, _), answer in zip(outcomes, given, strict=True)
+        for (printed, _), answer in zip(outcomes, answers, strict=True)
     ]
 
 
@@ -36,8 +36,8 @@ async def execution(task: Task, answers: Sequence[str | None], sandbox: Sandbox)
 
 def _states(task: Task, printed: str) -> bool:
     """Whether the question gives its answer away, in a form in which answers are given."""
-    said = answer_in(task.question)
-    return said is not None and grade_as(str(task.params.get(ANSWER_KIND, "")), printed, said).correct is True
+    stated = answer_in(task.question)
+    return stated is not None and grade_as(str(task.params.get(ANSWER_KIND, "")), printed, stated).correct is True
 
 
 async def _printed(program: str, sandbox: Sandbox) -> tuple[str | None, str]:

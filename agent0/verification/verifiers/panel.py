@@ -21,7 +21,7 @@ async def panel(
 def _verdict(answer: str | None, votes: tuple[Vote, ...]) -> Verdict:
     if answer is None:
         return Verdict(False, "no answer")
-    said = {True: "for it", False: "against it"}
-    reasons = [f"{said[vote.correct]}: {vote.check}" for vote in votes if vote.correct is not None]
+    phrases = {True: "for it", False: "against it"}
+    reasons = [f"{phrases[vote.correct]}: {vote.check}" for vote in votes if vote.correct is not None]
     why = "; ".join(reasons) or "no check can tell"
     return Verdict(combine_votes(votes), f"checks disagree: {why}" if disputed(votes) else why, "", answer[:200], votes)

@@ -38,12 +38,12 @@ class Printed(io.StringIO):
 
 
 class CandidateLink(Link):
-    """The candidate's end. Objects of classes among ``own`` cross as references although they may be plain data."""
+    """The candidate's end. Objects of classes among ``class_names`` cross as references although they may be plain data."""
 
-    def __init__(self, sock: socket.socket, module: types.ModuleType, own: list[str]) -> None:
+    def __init__(self, sock: socket.socket, module: types.ModuleType, class_names: list[str]) -> None:
         super().__init__(sock, "c")
         self._turn = _thread.RLock()
-        self._module, self._own = module, frozenset(own)
+        self._module, self._own = module, frozenset(class_names)
         self.asked_for_input = False
         sys.stdout = self._out = Printed()
 
@@ -128,18 +128,18 @@ def main(request: dict[str, Any]) -> None:
     sys.modules["candidate"] = module = types.ModuleType("candidate")  # as an import would: classes look it up
     sys.argv[:] = ["candidate.py"]
     link = CandidateLink(channel, module, request["own"])
-    sys.stdin = given = _Input(link)
-    builtins.input = given.ask
+    sys.stdin = input_stream = _Input(link)
+    builtins.input = input_stream.ask
     try:
         broken = _run(request["source"], vars(module))
-        found = {name: vars(module)[name] for name in request["names"] if name in vars(module)}
+        definitions = {name: vars(module)[name] for name in request["names"] if name in vars(module)}
         link.shared = {name: kind for name in request["shared"] if isinstance(kind := vars(module).get(name), type)}
-        found |= _methods(vars(module).get(_SOLUTION), request["names"], found)
-        vars(module).update(found)
-        if broken and len(found) < len(request["names"]):
+        definitions |= _methods(vars(module).get(_SOLUTION), request["names"], definitions)
+        vars(module).update(definitions)
+        if broken and len(definitions) < len(request["names"]):
             link.send({"broken": broken})
             return
-        names = {name: link.defined(value) for name, value in found.items()}
+        names = {name: link.defined(value) for name, value in definitions.items()}
         link.send({"names": names, "module": link.refer(module), "shared": list(link.shared)})
         while True:
             link.send(link.answer(link.receive()))
@@ -159,7 +159,7 @@ def _run(source: str, names: dict[str, Any]) -> str:
         ]
         flags = compile(ast.Module(plain, []), "candidate.py", "exec").co_flags & _FUTURE
     except BaseException as error:
-        return _said(error)
+        return _error_text(error)
     failed = ""
     for statement in body:
         if statement in plain:
@@ -167,11 +167,11 @@ def _run(source: str, names: dict[str, Any]) -> str:
         try:
             exec(compile(ast.Module([statement], []), "candidate.py", "exec", flags, True), names)  # noqa: S102
         except Exception as error:
-            failed = failed or _said(error)
+            failed = failed or _error_text(error)
             if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
                 return failed
         except BaseException as error:
-            return failed or _said(error)
+            return failed or _error_text(error)
     return failed
 
 
@@ -182,15 +182,15 @@ _FUTURE = functools.reduce(
 )
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
-def _methods(solution: Any, names: list[str], found: dict[str, Any]) -> dict[str, Any]:
+def _methods(solution: Any, names: list[str], defined: dict[str, Any]) -> dict[str, Any]:
     """What ``class Solution`` defines of ``names`` that the program itself does not."""
     if not isinstance(solution, type) or isinstance(solution, enum.EnumMeta):
         return {}
-    return {name: _method(solution, name) for name in names if name not in found and hasattr(solution, name)}
+    return {name: _method(solution, name) for name in names if name not in defined and hasattr(solution, name)}
 
 
 def _method(solution: type, name: str) -> Any:

@@ -77,13 +77,13 @@ class Errors:
         arguments = [data["text"]] if data["arguments"] is None else list(map(self._link.decode, data["arguments"]))
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             return RuntimeError(data["text"])
-        error = _made(kind, arguments, data["text"])
+        error = _rebuilt(kind, arguments, data["text"])
         there = (self._link, self._link.placed(data["number"]), data["number"])
         error.__dict__["_there_"], error.__dict__["_text_"] = there, str(data["text"])
         return error
 
 
-def _made(kind: type, arguments: list[Any], text: str) -> BaseException:
+def _rebuilt(kind: type, arguments: list[Any], text: str) -> BaseException:
     if kind.__module__ == builtins.__name__:
         try:
             return kind(*arguments)  # type: ignore[no-any-return]

@@ -125,11 +125,11 @@ def _evidence(link: JudgeLink, tests: Tests) -> Verdict:
 
 def _defined(link: JudgeLink, value: Any) -> Any:
     """What stands for a name of the candidate. It is never code of this process."""
-    found = link.decode(value)
-    if issubclass(type(found), type) and not issubclass(found, BaseException):
+    decoded = link.decode(value)
+    if issubclass(type(decoded), type) and not issubclass(decoded, BaseException):
         raise EndedError("it names a class of others")
     link.facts += not isinstance(value, list) or value[0] != "mine"
-    return found
+    return decoded
 
 
 def _module(request: dict[str, Any], link: JudgeLink, greeting: dict[str, Any]) -> types.ModuleType:

@@ -63,9 +63,9 @@ class JudgeLink(Link):
 
     internal = (EndedError, ExpiredError, values.UndecidedError, values.OpaqueError)
 
-    def __init__(self, sock: socket.socket, own: list[str], wall_s: float) -> None:
+    def __init__(self, sock: socket.socket, class_names: list[str], wall_s: float) -> None:
         super().__init__(sock, "t")
-        self.own, self.ended, self.opaque = frozenset(own), "", ""
+        self.own, self.ended, self.opaque = frozenset(class_names), "", ""
         self.facts = self.calls = 0
         self.waited = 0.0
         self.deadline = time.monotonic() + wall_s
@@ -109,10 +109,10 @@ class JudgeLink(Link):
         except values.OpaqueError as error:
             raise values.UndecidedError(f"an argument of the tests is {error}") from error
 
-    def seed(self, *given: Any) -> None:
+    def seed(self, *arguments: Any) -> None:
         """In the place of ``random.seed``: the program draws from there on, too."""
-        _SEED(*given)
-        self._seed = [values.pack(list(given))]
+        _SEED(*arguments)
+        self._seed = [values.pack(list(arguments))]
 
     def send(self, message: Message) -> None:
         """See ``Link``; says what tests have seeded, and whether something is in the place of standard input."""
@@ -169,9 +169,9 @@ class JudgeLink(Link):
             return self.names
         if name in _WEIGHS and target is not self.module and not self._is_own(target):
             raise self._unknown(target)
-        known = set(self._proxies) if name in _STEPS else set()
+        before = set(self._proxies) if name in _STEPS else set()
         value = super().attribute(target, name)
-        if name in _STEPS and isinstance(value, Proxy) and value._number_ not in known:
+        if name in _STEPS and isinstance(value, Proxy) and value._number_ not in before:
             self._steps.add(value._number_)
         return value
 

@@ -111,13 +111,13 @@ class Lender(values.Encoder, values.Decoder):
     def with_changes(self, reply: Message, value: Any, before: set[str]) -> Message:
         """``reply`` with what became of what was lent; what nobody holds any more is left out from now on."""
         reply["lent"] = self.changed()
-        own = self._keys.get(id(value), "")
-        reply["drop"] = [key for key in self._lent.keys() - before if key != own and not self._held(key)]
+        value_key = self._keys.get(id(value), "")
+        reply["drop"] = [key for key in self._lent.keys() - before if key != value_key and not self._referenced(key)]
         for key in reply["drop"]:
             self.forget(key)
         return reply
 
-    def _held(self, key: str) -> bool:
+    def _referenced(self, key: str) -> bool:
         return sys.getrefcount(self._lent[key]) > 2
 
 

@@ -15,7 +15,7 @@ POLL_S = 0.001
 
 
 def _derived(name: str, bases: list[Any], members: dict[str, Any]) -> type:
-    return types.new_class(name, tuple(bases), {}, lambda held: held.update(members))
+    return types.new_class(name, tuple(bases), {}, lambda namespace: namespace.update(members))
 
 
 def special(target: Any, name: str, positional: list[Any]) -> Any:

@@ -166,8 +166,8 @@ def named_class(value: Any) -> Any:
     if value in _UNNAMED:
         return ["class", "types", _UNNAMED[value]]
     module, name = value.__module__, value.__qualname__
-    known = _crosses(value, module) and getattr(sys.modules.get(module), name, None) is value
-    return ["class", module, name] if known else None
+    importable = _crosses(value, module) and getattr(sys.modules.get(module), name, None) is value
+    return ["class", module, name] if importable else None
 
 
 def _crosses(kind: type, module: str) -> bool:
