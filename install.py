@@ -43,11 +43,11 @@ UV = Path(sys.executable).with_name("uv")
 
 def configured(listed: str) -> dict[str, str]:
     """Settings of ``pip install`` by name, from the lines that ``pip config list`` printed."""
-    found = dict(line.split("=", 1) for line in listed.splitlines() if "=" in line)
+    lines = dict(line.split("=", 1) for line in listed.splitlines() if "=" in line)
     return {
         name.removeprefix(section): str(ast.literal_eval(value))
         for section in SECTIONS
-        for name, value in found.items()
+        for name, value in lines.items()
         if name.startswith(section)
     }
 
@@ -56,22 +56,24 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]] | None:
     """Flags and environment variables that tell uv the same; None if one of ``settings`` has no counterpart."""
     if set(settings) - set(FLAGS) - set(VARIABLES) - PIPS_OWN:
         return None
-    flags = [word for name in FLAGS for value in settings.get(name, "").split() for word in (FLAGS[name], value)]
+    flags = [
+        argument for name in FLAGS for value in settings.get(name, "").split() for argument in (FLAGS[name], value)
+    ]
     return flags, {variable: settings[name] for name, variable in VARIABLES.items() if name in settings}
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Install; returns the exit code of whichever did it last."""
     listed = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=True).stdout  # noqa: S603
-    told = for_uv(configured(listed))
-    if told and UV.exists():
-        flags, variables = told
+    translated = for_uv(configured(listed))
+    if translated and UV.exists():
+        flags, variables = translated
         uv = [str(UV), "pip", "install", "--quiet", "--python", sys.executable]
-        uv += ["--index-strategy", "unsafe-best-match", *flags, *words]  # all indexes count alike, as with pip
+        uv += ["--index-strategy", "unsafe-best-match", *flags, *arguments]  # all indexes count alike, as with pip
         if subprocess.run(uv, env={**variables, **os.environ}, check=False).returncode == 0:  # noqa: S603
             return 0
         sys.stderr.write("uv could not install this; pip tries\n")
-    return subprocess.run([*PIP, "install", "--quiet", "--no-compile", *words], check=False).returncode  # noqa: S603
+    return subprocess.run([*PIP, "install", "--quiet", "--no-compile", *arguments], check=False).returncode  # noqa: S603
 
 
 if __name__ == "__main__":

@@ -229,10 +229,12 @@ def bare_address(value: str) -> str:
 def escaped(text: str) -> str:
     r"""``text`` with every such character as ``\x1b`` or ``\u202e``; newline and tab stay, and a line may end in CRLF.
     Nothing of the result is changed by another call."""
-    return "".join(_shown(one) for one in text.replace("\r\n", "\n"))
+    return "".join(_shown(character) for character in text.replace("\r\n", "\n"))
 
 
-def _shown(one: str) -> str:
-    if one in "\n\t" or unicodedata.category(one) not in _OBEYED:
-        return one
-    return one.encode("ascii", "backslashreplace").decode() if ord(one) > 127 else f"\\x{ord(one):02x}"
+def _shown(character: str) -> str:
+    if character in "\n\t" or unicodedata.category(character) not in _OBEYED:
+        return character
+    return (
+        character.encode("ascii", "backslashreplace").decode() if ord(character) > 127 else f"\\x{ord(character):02x}"
+    )

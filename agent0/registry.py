@@ -80,16 +80,16 @@ class Registry(Generic[K, V]):
             for package in self._packages:
                 import_all(package)
             self.loaded = True
-        if (held := list(self.entries.items())) != self._seen:
-            self._seen = held
-            self._sorted = dict(sorted(held, key=lambda item: self._order(*item)))
+        if (entries := list(self.entries.items())) != self._seen:
+            self._seen = entries
+            self._sorted = dict(sorted(entries, key=lambda item: self._order(*item)))
         return self._sorted.copy()
 
 
 def import_all(package: str) -> None:
     """Import every module that lies directly in the package of this dotted name, by name."""
-    for found in sorted(m.name for m in pkgutil.iter_modules(importlib.import_module(package).__path__)):
-        importlib.import_module(f"{package}.{found}")
+    for module in sorted(m.name for m in pkgutil.iter_modules(importlib.import_module(package).__path__)):
+        importlib.import_module(f"{package}.{module}")
 
 
 def declared_in(function: Callable[..., Any]) -> str:
@@ -117,8 +117,8 @@ def standing_in(stack: Iterable[tuple[FrameType, int]]) -> str:
         return ""
     code, line, module = frames[-1]
     file = f"plugin {module.removeprefix(PREFIX)}.py"
-    for held, _, _ in frames:
-        if owner := _owner(held):
+    for code_object, _, _ in frames:
+        if owner := _owner(code_object):
             what, function = owner
             return f"{what} of {file}{f', {function}' if function else ''}, line {line}"
     return f"{file}, {code.co_name}, line {line}"
@@ -137,9 +137,9 @@ def _owner(code: CodeType) -> tuple[str, str] | None:
     """The registered entry that has a function of this code, and the field that holds it, where it has several."""
     for registry in REGISTRIES:
         for entry in registry.entries.values():
-            held_by = {name: getattr(held, "__wrapped__", held) for name, held in _fields(entry).items()}
-            codes = {name: held.__code__ for name, held in held_by.items() if hasattr(held, "__code__")}
-            if field := next((name for name, held in codes.items() if held is code), ""):
+            held_by = {name: getattr(function, "__wrapped__", function) for name, function in _fields(entry).items()}
+            codes = {name: function.__code__ for name, function in held_by.items() if hasattr(function, "__code__")}
+            if field := next((name for name, function in codes.items() if function is code), ""):
                 kind = {"families": "family"}.get(registry.what, registry.what.removesuffix("s"))
                 return f"{kind} {getattr(entry, 'name', '')}".rstrip(), field if len(codes) > 1 else ""
     return None

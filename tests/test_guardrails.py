@@ -43,7 +43,7 @@ def test_no_family_exceeds_its_share() -> None:
 def test_what_was_forgotten_comes_first() -> None:
     held = state(tasks=12, **plan(domains=("math",), patience=3))
     every = slots(held)
-    seen = {arm_key(*arm): Arm(asked=9) for arm in every[1:]}
+    seen = {arm_key(*arm): Arm(last_requested=9) for arm in every[1:]}
     late = replace(state(seen, tasks=4, **plan(domains=("math",), patience=3)), iteration=9)
     assert allocate(late)[0] == every[0]
     assert stale(every, dict.fromkeys(every[1:], 8), 9, 3) == [every[0]]

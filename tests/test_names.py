@@ -13,24 +13,13 @@ VAGUE = frozenset(
     | {"own", "word", "words", "known", "place"}
 )
 LIMITS = {
-    "agent0": 8,
     "agent0/cli": 1,
-    "agent0/config": 14,
     "agent0/evaluation": 11,
     "agent0/grading": 48,
-    "agent0/ports": 2,
-    "agent0/provenance": 22,
-    "agent0/report": 3,
     "agent0/rewards": 1,
-    "agent0/routing": 51,
-    "agent0/settings": 1,
-    "agent0/state": 11,
-    "agent0/stats": 36,
     "agent0/training": 1,
-    "agent0/turns": 1,
     "events": 7,
     "infra/integrity": 1,
-    "infra/sandbox": 89,
 }
 
 

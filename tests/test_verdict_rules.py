@@ -116,7 +116,8 @@ def test_alarms_name_a_few_disputes_and_who_is_waited_for() -> None:
 
     def run(disputes: int, asked: Sequence[str] = (), config: RunConfig = ask) -> RunState:
         tasks = {"t": TaskState(0, "math", "f", 1, attempts={
-            "a": AttemptState(0, disputed=disputes > 0, asked="a" in asked), "b": AttemptState(1, asked="b" in asked),
+            "a": AttemptState(0, disputed=disputes > 0, awaits_review="a" in asked),
+            "b": AttemptState(1, awaits_review="b" in asked),
         })}  # fmt: skip
         more = {f"t{n}": TaskState(n, "math", "f", 1, attempts={f"x{n}": AttemptState(0, disputed=True)})
                 for n in range(1, disputes)}  # fmt: skip

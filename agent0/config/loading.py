@@ -123,7 +123,11 @@ def packaged_run(profile: str) -> RunConfig | None:
 def environment_settings() -> dict[str, str]:
     """Variables of the environment that are settings and no secrets, for a child process that loads settings, too."""
     entries = {name: sources.environment({name: text}) for name, text in os.environ.items()}
-    return {name: found[0].value for name, found in entries.items() if found and _annotation(found[0].key) != SecretStr}
+    return {
+        name: setting[0].value
+        for name, setting in entries.items()
+        if setting and _annotation(setting[0].key) != SecretStr
+    }
 
 
 def public(settings: Settings) -> dict[str, Any]:
@@ -161,7 +165,7 @@ def fields(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tupl
 
 
 @cache
-def _known() -> Mapping[str, FieldInfo]:
+def _fields_by_key() -> Mapping[str, FieldInfo]:
     """The same, kept: it is asked for every entry of every layer."""
     return dict(fields())
 
@@ -169,13 +173,13 @@ def _known() -> Mapping[str, FieldInfo]:
 @cache
 def _named_tables() -> tuple[str, ...]:
     """Settings that are tables of named entries."""
-    return tuple(name for name, field in _known().items() if get_origin(field.annotation) is dict)
+    return tuple(name for name, field in _fields_by_key().items() if get_origin(field.annotation) is dict)
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(name: str, names: Sequence[str]) -> str:
     """``Did you mean …?``, or nothing where nothing is near."""
-    close = difflib.get_close_matches(word, known, 1, 0.5)
-    close = close or [key for key in known if key.rpartition(".")[2] == word.rpartition(".")[2]]
+    close = difflib.get_close_matches(name, names, 1, 0.5)
+    close = close or [key for key in names if key.rpartition(".")[2] == name.rpartition(".")[2]]
     return f"Did you mean {close[0]}?" if close else ""
 
 
@@ -194,9 +198,9 @@ def _own_files() -> list[tuple[dict[str, Any], Path]]:
 
 def _files(chosen: str) -> Iterator[list[Entry]]:
     """Layers of the person's own files, then of the profile itself."""
-    own = _own_files()
-    named = sorted({name for tables, _ in own for name in _tables(tables)})
-    for tables, path in own:
+    own_files = _own_files()
+    named = sorted({name for tables, _ in own_files for name in _tables(tables)})
+    for tables, path in own_files:
         if chosen in _tables(tables):
             yield sources.entries(_tables(tables)[chosen], path, f"profile.{chosen}")
         yield sources.entries({key: value for key, value in tables.items() if key != "profile"}, path)
@@ -209,27 +213,27 @@ def _files(chosen: str) -> Iterator[list[Entry]]:
             f"There is no profile at {chosen[:SHOWN]}.", "That file does not exist.", "Correct --profile."
         )
     elif chosen not in named:
-        known = sorted({*profiles(), *named})
+        names = sorted({*profiles(), *named})
         raise ConfigError(
             f"There is no profile {chosen[:SHOWN]!r}.",
-            f"Known: {', '.join(known)}; or name a .toml file.",
-            nearest(chosen, known),
+            f"Known: {', '.join(names)}; or name a .toml file.",
+            nearest(chosen, names),
         )
 
 
 def _tables(tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = tables.get("profile")
-    return found if isinstance(found, Mapping) else {}
+    profile_tables = tables.get("profile")
+    return profile_tables if isinstance(profile_tables, Mapping) else {}
 
 
 _KERNEL = (("proc",), ("sys",))
 """Below these the kernel shows itself as files, and not even root makes one."""
 
 
-def _home(given: Any) -> Path:
+def _home(configured: Any) -> Path:
     import platformdirs
 
-    home = Path(given).expanduser().absolute() if given else platformdirs.user_data_path("agent0")
+    home = Path(configured).expanduser().absolute() if configured else platformdirs.user_data_path("agent0")
     fix = "Point AGENT0_HOME at a folder, or at a place where one can be made."
     try:
         there = next(path for path in (home, *home.parents) if path.exists())
@@ -237,18 +241,18 @@ def _home(given: Any) -> Path:
         raise ConfigError(f"The data folder cannot be {str(home)[:SHOWN]}.", f"{error.strerror}.", fix) from None
     if not there.is_dir():
         raise ConfigError(f"The data folder cannot be {home}.", f"{there} is no folder.", fix)
-    if given and there != home and (there.parts[1:2] in _KERNEL or not os.access(there, os.W_OK | os.X_OK)):
+    if configured and there != home and (there.parts[1:2] in _KERNEL or not os.access(there, os.W_OK | os.X_OK)):
         raise ConfigError(f"The data folder cannot be {home}.", f"Nothing can be made in {there}.", fix)
     return home
 
 
 def _annotation(key: str) -> Any:
     """The type of a setting; None where there is no such setting."""
-    known = _known()
-    if key in known:
-        return known[key].annotation
+    fields_by_key = _fields_by_key()
+    if key in fields_by_key:
+        return fields_by_key[key].annotation
     table, _, name = _entry_of(key)
-    inner = get_args(known[table].annotation)[1] if table else None
+    inner = get_args(fields_by_key[table].annotation)[1] if table else None
     if not name or inner is None:
         return inner
     field = inner.model_fields.get(name) if issubclass(inner, BaseModel) else None
@@ -275,10 +279,10 @@ def _path(key: str) -> list[str]:
 def _check_key(entry: Entry) -> None:
     kind = _annotation(entry.key)
     if kind is None:
-        known = list(_known())
+        names = list(_fields_by_key())
         raise ConfigError(
             f"There is no setting {entry.key[:SHOWN]!r} ({entry.origin}).",
-            nearest(entry.key, known),
+            nearest(entry.key, names),
             "All settings: agent0 config docs.",
         )
     if kind is SecretStr and entry.origin.startswith("flag "):
@@ -292,15 +296,15 @@ def _check_key(entry: Entry) -> None:
 def _typed(entry: Entry) -> Any:
     """Text of flags and variables as what the setting wants: a list by commas or as JSON, a table as JSON."""
     annotation = _annotation(entry.key)
-    wanted = dict if isinstance(annotation, type) and issubclass(annotation, BaseModel) else get_origin(annotation)
-    if not entry.is_text or wanted in (None, Union, types.UnionType):
-        return entry.value or None if wanted in (Union, types.UnionType) else entry.value
+    container = dict if isinstance(annotation, type) and issubclass(annotation, BaseModel) else get_origin(annotation)
+    if not entry.is_text or container in (None, Union, types.UnionType):
+        return entry.value or None if container in (Union, types.UnionType) else entry.value
     if entry.value.lstrip().startswith(("[", "{")):
         try:
             return json.loads(entry.value)
         except ValueError as error:
             raise _refusal(entry, f"It is no JSON: {error}.") from error
-    return [part.strip() for part in entry.value.split(",") if part.strip()] if wanted is tuple else entry.value
+    return [part.strip() for part in entry.value.split(",") if part.strip()] if container is tuple else entry.value
 
 
 def _plant(tree: dict[str, Any], path: list[str], value: Any, entry: Entry) -> None:
@@ -328,14 +332,14 @@ def _validated(tree: dict[str, Any], winners: Mapping[str, Entry]) -> Settings:
         raise _refusal(entry, _reason(entry.key, first["type"], first["msg"])) from None
 
 
-def _reason(key: str, kind: str, said: str) -> str:
+def _reason(key: str, kind: str, message: str) -> str:
     if key == "nats.url" and kind == "string_pattern_mismatch":
         return "It is no address like nats://host:4222 (several: with commas)."
     if key.endswith("url") and kind == "string_pattern_mismatch":
         return "It is no address like http://host:8080, or it has a user, a password or a space in it."
     if key.endswith(KEY_NAME):
         return "It takes the name of an environment variable, like OPENAI_API_KEY, not the key itself."
-    return f"{said}."
+    return f"{message}."
 
 
 def _refusal(entry: Entry, why: str) -> ConfigError:

@@ -87,13 +87,13 @@ def entries(tables: Mapping[str, Any], path: Path, under: str = "") -> list[Entr
     """Flat entries of ``tables``; ``under`` is the dotted table of the file that they were found in."""
     lines = _lines(path) if tables else {}
 
-    def place(key: str) -> str:
+    def origin_of(key: str) -> str:
         full = f"{under}.{key}" if under else key
         while full and full not in lines:
             full = full.rpartition(".")[0]
         return f"{path}:{lines[full]}" if full else str(path)
 
-    return [Entry(key, value, place(key)) for key, value in _flat(tables)]
+    return [Entry(key, value, origin_of(key)) for key, value in _flat(tables)]
 
 
 def _variable_key(name: str) -> str:
@@ -110,15 +110,15 @@ def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 def _lines(path: Path) -> dict[str, int]:
     """Line number of every dotted key and table as far as plain reading finds them."""
-    found: dict[str, int] = {}
+    line_numbers: dict[str, int] = {}
     table = ""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if header := _header.match(line):
             table = _bare(header[1])
-            found.setdefault(table, number)
+            line_numbers.setdefault(table, number)
         elif key := _key.match(line):
-            found.setdefault(f"{table}.{_bare(key[1])}".lstrip("."), number)
-    return found
+            line_numbers.setdefault(f"{table}.{_bare(key[1])}".lstrip("."), number)
+    return line_numbers
 
 
 def _bare(dotted: str) -> str:

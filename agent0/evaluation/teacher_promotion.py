@@ -29,14 +29,14 @@ def judge_proposals(candidate: Proposals, before: Proposals, against: str) -> Te
     A share of readable or of accepted proposals that has fallen beyond chance refuses it. No fall is proven by too few
     proposals, which promotes as it does a student.
     """
-    if not candidate.asked or not before.asked:
+    if not candidate.screened or not before.screened:
         return TeacherVerdict(True, f"no proposals of {against} and it to compare")
     shares = (("readable", candidate.readable, before.readable), ("accepted", candidate.accepted, before.accepted))
-    adjusted = holm([fisher(later, candidate.asked, then, before.asked) for _, later, then in shares])
+    adjusted = holm([fisher(later, candidate.screened, then, before.screened) for _, later, then in shares])
     findings, fallen = [], []
     for (name, later, then), p in zip(shares, adjusted, strict=True):
-        findings.append(f"{name} {later} of {candidate.asked} against {then} of {before.asked}, p {p:.2g}")
-        if p < LEVEL and later / candidate.asked < then / before.asked:
+        findings.append(f"{name} {later} of {candidate.screened} against {then} of {before.screened}, p {p:.2g}")
+        if p < LEVEL and later / candidate.screened < then / before.screened:
             fallen.append(name)
     finding = f"a proven fall of {' and '.join(fallen)} proposals" if fallen else "no fall is proven"
     return TeacherVerdict(not fallen, f"{finding} against {against}: {'; '.join(findings)}", *adjusted)

@@ -142,4 +142,4 @@ def _score(scored: CheckpointEvaluated) -> dict[str, Any]:
 def _claim(claim: Claim | None) -> Mapping[str, Any] | None:
     if claim is None:
         return None
-    return {"word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
+    return {"word": claim.verdict, "adjusted_p": claim.adjusted, **asdict(claim.difference)}

@@ -38,10 +38,10 @@ class BenchmarkFiles(Protocol):
 
 class Contamination(Protocol):
     """Compares generated tasks with benchmark items: rows of the configured folder, and items that the run makes from a
-    seed (``made``: benchmark, how many, seed). Without either it compares with nothing."""
+    seed (``seeded``: benchmark, how many, seed). Without either it compares with nothing."""
 
     async def facts(
-        self, plan: CurriculumConfig, embedder: Embedder, made: Sequence[tuple[str, int, int]] = ()
+        self, plan: CurriculumConfig, embedder: Embedder, seeded: Sequence[tuple[str, int, int]] = ()
     ) -> BenchmarksIndexed | None:
         """Describe what tasks are compared with, None where that is nothing. The first call embeds all items (minutes,
         once)."""
@@ -53,7 +53,7 @@ class Contamination(Protocol):
         vectors: Sequence[Sequence[float]],
         plan: CurriculumConfig,
         embedder: Embedder,
-        made: Sequence[tuple[str, int, int]] = (),
+        seeded: Sequence[tuple[str, int, int]] = (),
     ) -> list[str]:
         """For each task, name the benchmark item that it repeats and what they share; empty where it repeats none.
 

@@ -23,15 +23,15 @@ def named(value: Any) -> Iterator[Artifact]:
     """Yield every artifact in ``value``, however deep: objects with digest, size and media type."""
     stack = [value]
     while stack:
-        one = stack.pop()
-        if isinstance(one, dict):
-            if isinstance(one.get("sha256"), str) and isinstance(one.get("size"), int) and "media" in one:
-                media = one["media"] if isinstance(one["media"], str) else ""
-                yield Artifact(sha256=one["sha256"], size=one["size"], media=media)
+        node = stack.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("sha256"), str) and isinstance(node.get("size"), int) and "media" in node:
+                media = node["media"] if isinstance(node["media"], str) else ""
+                yield Artifact(sha256=node["sha256"], size=node["size"], media=media)
             else:
-                stack.extend(one.values())
-        elif isinstance(one, list):
-            stack.extend(one)
+                stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
 
 
 def marks(data: bytes) -> int:
@@ -51,12 +51,16 @@ def named_within(artifact: Artifact, content: bytes) -> Iterator[Artifact]:
         for piece in _pieces(artifact, content):
             if marks(piece) > MOST_MARKS:
                 return
-            told = json.loads(piece)
+            content_json = json.loads(piece)
     except (ValueError, RecursionError):
         return
     for number, piece in enumerate(_pieces(artifact, content)):
-        told = json.loads(piece) if number or _is_lines(artifact) else told
-        yield from _files(told.values()) if artifact.media == MEDIA and isinstance(told, dict) else named(told)
+        content_json = json.loads(piece) if number or _is_lines(artifact) else content_json
+        yield from (
+            _files(content_json.values())
+            if artifact.media == MEDIA and isinstance(content_json, dict)
+            else named(content_json)
+        )
 
 
 def _pieces(artifact: Artifact, content: bytes) -> Iterable[bytes]:
@@ -71,7 +75,7 @@ def may_name(artifact: Artifact) -> bool:
 
 def mentioned(data: bytes) -> set[str]:
     """Find every sha256 digest that occurs in ``data`` as text, whatever it means there."""
-    return {found.decode() for found in _MENTION.findall(data)}
+    return {digest.decode() for digest in _MENTION.findall(data)}
 
 
 def _is_lines(artifact: Artifact) -> bool:

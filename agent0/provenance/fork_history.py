@@ -27,13 +27,13 @@ async def ancestry(history: History, run: str) -> tuple[Stretch, ...]:
     Raises:
         LogError: more than 100 parents, which only a forged log has.
     """
-    found = [Stretch(run)]
-    while len(found) <= DEEPEST:
-        start = await _start(history, found[0].run)
+    stretches = [Stretch(run)]
+    while len(stretches) <= DEEPEST:
+        start = await _start(history, stretches[0].run)
         if start is None or not start.parent:
-            return tuple(found)
-        again = found[0].without | set(start.redone)
-        found.insert(0, Stretch(start.parent, start.parent_seq, again))
+            return tuple(stretches)
+        again = stretches[0].without | set(start.redone)
+        stretches.insert(0, Stretch(start.parent, start.parent_seq, again))
     raise LogError(f"Run {run} has more than {DEEPEST} parents.", "No fork does that.", "Was the log altered?")
 
 

@@ -54,8 +54,8 @@ class Seal:
 
 def kind_of(body: bytes) -> str:
     """The event class name in the head of a stored body; empty where none can be read."""
-    found = _HEAD.match(body)
-    return found[1].decode() if found else ""
+    head = _HEAD.match(body)
+    return head[1].decode() if head else ""
 
 
 def digest_of(body: bytes, kind: str = "") -> bytes:
@@ -129,10 +129,10 @@ class Chain:
 
     def feed(self, seq: int, body: bytes) -> list[Difference]:
         """Read one more event; returns what is wrong with it, or with the segment that it closes."""
-        found = self.skip(seq - 1, "missing", "not in the log") if seq > self.last + 1 else []
+        differences = self.skip(seq - 1, "missing", "not in the log") if seq > self.last + 1 else []
         kind = kind_of(body)
         if kind == "LogContinued" and not self.open:
-            found += self._go_on(seq, _digest(_data(body).get("seal")))
+            differences += self._go_on(seq, _digest(_data(body).get("seal")))
         self.open.append(digest_of(body, kind))
         self._meant.append(kind != "LogSealed")
         self.fresh += self._meant[-1]
@@ -142,8 +142,8 @@ class Chain:
         elif kind == "EventRedacted":
             self.redacted.append(seq)
         elif kind == "LogSealed" and (seal := seal_of(seq, body)):
-            found += self._meet(seal)
-        return found
+            differences += self._meet(seal)
+        return differences
 
     def skip(self, until: int, problem: Problem, message: str) -> list[Difference]:
         """Continue behind ``until`` without having read the events before it."""
@@ -187,29 +187,31 @@ class Chain:
         if self._adopted.pop(seal.last, None) == seal.sha256:
             self.newest = seal
             return []
-        found = self._compare(seal)
+        differences = self._compare(seal)
         if not self.sealed < seal.first <= seal.last < seal.seq:
-            return found  # it covers nothing that could be counted as sealed
+            return differences  # it covers nothing that could be counted as sealed
         self._cover(seal)
-        return found
+        return differences
 
     def _compare(self, seal: Seal) -> list[Difference]:
         begin = self.sealed + 1
         if not begin <= seal.first <= seal.last < seal.seq:
             why = f"the seal covers {seal.first:,} to {seal.last:,}, but {begin:,} is the next"
             return [Difference("seal", seal.seq, seal.seq, why)]
-        found = []
+        differences = []
         if seal.first > begin:
-            found.append(
+            differences.append(
                 Difference("seal", begin, seal.first - 1, f"the seal over them is gone; the next is {seal.seq:,}")
             )
         elif seal.previous != self.digest and (self.digest or not self._floor):
             why = f"the seal goes on from {seal.previous[:12] or 'nothing'}, not from {self.digest[:12] or 'nothing'}"
-            found.append(Difference("seal", seal.seq, seal.seq, why))
+            differences.append(Difference("seal", seal.seq, seal.seq, why))
         part = self.open[seal.first - begin : seal.last - self.sealed]
         if None not in part and segment_digest(seal.previous, seal.first, part) != seal.sha256:
-            found.append(Difference("changed", seal.first, seal.last, f"they differ from the seal at {seal.seq:,}"))
-        return found
+            differences.append(
+                Difference("changed", seal.first, seal.last, f"they differ from the seal at {seal.seq:,}")
+            )
+        return differences
 
     def _cover(self, seal: Seal) -> None:
         count = seal.last - self.sealed
@@ -218,27 +220,34 @@ class Chain:
         self.sealed, self.digest, self.newest = seal.last, seal.sha256, seal
 
 
-def localise(segment: Difference, held: Mapping[int, bytes], known: Mapping[int, bytes]) -> list[Difference]:
-    """Find which events of a changed ``segment`` differ: ``held`` are the log's digests, ``known`` those of a copy.
+def localise(
+    segment: Difference, log_digests: Mapping[int, bytes], copy_digests: Mapping[int, bytes]
+) -> list[Difference]:
+    """Find which events of a changed ``segment`` differ: ``log_digests`` are the log's digests, ``copy_digests`` those
+    of a copy.
 
     Returns the segment itself where the copy does not show it.
     """
-    changed = [seq for seq in range(segment.first, segment.last + 1) if seq in known and held.get(seq) != known[seq]]
-    by_digest = {known[seq]: seq for seq in changed}
-    found = []
+    changed = [
+        seq
+        for seq in range(segment.first, segment.last + 1)
+        if seq in copy_digests and log_digests.get(seq) != copy_digests[seq]
+    ]
+    by_digest = {copy_digests[seq]: seq for seq in changed}
+    differences = []
     for seq in changed:
-        other = by_digest.get(held.get(seq, b""), 0)
+        other = by_digest.get(log_digests.get(seq, b""), 0)
         problem: Problem = "swapped" if other else "changed"
         message = f"event {other:,} stands in its place" if other else "it differs from the copy in the tables"
-        found.append(Difference(problem, seq, seq, message))
-    return found or [segment]
+        differences.append(Difference(problem, seq, seq, message))
+    return differences or [segment]
 
 
-def compare_seals(kept: Sequence[Seal], found: Mapping[int, Seal], first: int, last: int) -> list[Difference]:
+def compare_seals(kept: Sequence[Seal], log_seals: Mapping[int, Seal], first: int, last: int) -> list[Difference]:
     """Compare checkpoints noted outside the log with what the log (from ``first`` to ``last``) has at their places."""
     out = []
     for seal in kept:
-        there = found.get(seal.seq)
+        there = log_seals.get(seal.seq)
         if seal.seq < first or there == seal:
             continue
         if seal.seq > last:

@@ -22,21 +22,21 @@ class Redaction:
     patterns: tuple[re.Pattern[str], ...]
 
     @classmethod
-    def of(cls, wanted: Sequence[str]) -> "Redaction":
+    def of(cls, targets: Sequence[str]) -> "Redaction":
         """Read the redactions that a user asks for: each is a task's id, and a regular expression besides.
 
         Raises:
             ConfigError: one is empty, or no regular expression.
         """
         patterns = []
-        for text in wanted:
+        for text in targets:
             try:
                 patterns.append(re.compile(text))
             except re.error as error:
                 raise ConfigError(f"--redact {text[:80]!r} is no regular expression.", f"{error}.") from error
             if patterns[-1].search(""):
                 raise ConfigError(f"--redact {text[:80]!r} finds everything.", fix="Name a task, or some text.")
-        return cls(frozenset(wanted), tuple(patterns))
+        return cls(frozenset(targets), tuple(patterns))
 
     def takes(self, raw: Mapping[str, Any], body: bytes) -> frozenset[str]:
         """Which redactions match the event with this body, parsed as ``raw``; none: it stays."""
@@ -49,23 +49,23 @@ class Redaction:
     def finds(self, content: bytes) -> frozenset[str]:
         """Which redactions match an artifact's content: text, and text inside JSON."""
         try:
-            told = json.loads(content) if self.patterns else None
+            parsed = json.loads(content) if self.patterns else None
         except (ValueError, RecursionError):
-            told = None
-        return self._finds(content, told)
+            parsed = None
+        return self._finds(content, parsed)
 
-    def require_found(self, found: Set[str]) -> None:
+    def require_found(self, matched: Set[str]) -> None:
         """Check that every redaction matched something.
 
         Raises:
             ConfigError: one matched nothing, so what it was meant for is still there.
         """
-        for text in sorted(self.tasks - found):
+        for text in sorted(self.tasks - matched):
             why = "No task has that id, and no event or artifact holds such a text."
             raise ConfigError(f"--redact {text[:80]!r} finds nothing.", why, "See: agent0 task list RUN")
 
-    def _finds(self, data: bytes, told: Any) -> frozenset[str]:
-        texts = [data.decode(errors="replace"), *_strings(told)]
+    def _finds(self, data: bytes, parsed: Any) -> frozenset[str]:
+        texts = [data.decode(errors="replace"), *_strings(parsed)]
         return frozenset(p.pattern for p in self.patterns if any(p.search(text) for text in texts))
 
 
@@ -85,25 +85,25 @@ def tombstone(raw: Mapping[str, Any], body: bytes, seq: int, why: Literal["forgo
     return json.dumps({**head, "data": event.model_dump()}, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def set_aside(seq: int, body: bytes, said: Recorded) -> bytes:
-    """The tombstone of a body that is no event, as the ``MessageExcluded`` in ``said`` describes; empty where that is
-    about another body."""
+def set_aside(seq: int, body: bytes, exclusion: Recorded) -> bytes:
+    """The tombstone of a body that is no event, as the ``MessageExcluded`` in ``exclusion`` describes; empty where that
+    is about another body."""
     digest = sha256(body)
-    if getattr(said.event, "sha256", "") != digest:
+    if getattr(exclusion.event, "sha256", "") != digest:
         return b""
     event = EventRedacted(sha256=digest, why="aside")
-    return record(event, run=LOG, time=said.time, id=effect_id(said.id, "aside", seq)).to_json()
+    return record(event, run=LOG, time=exclusion.time, id=effect_id(exclusion.id, "aside", seq)).to_json()
 
 
 def _strings(value: Any) -> list[str]:
     """Every text in a JSON value, keys included."""
     out, stack = [], [value]
     while stack:
-        one = stack.pop()
-        if isinstance(one, str):
-            out.append(one)
-        elif isinstance(one, dict):
-            stack += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            stack += one
+        node = stack.pop()
+        if isinstance(node, str):
+            out.append(node)
+        elif isinstance(node, dict):
+            stack += [*node.keys(), *node.values()]
+        elif isinstance(node, list):
+            stack += node
     return out

@@ -72,7 +72,7 @@ def held_out_gain(tests: Sequence[Row]) -> list[dict[str, Any]]:
             "after": last["accuracy"],
             "student": last["checkpoint"],
             "n": last["n"],
-            "word": claim.word if claim else None,
+            "word": claim.verdict if claim else None,
             "adjusted_p": claim.adjusted if claim else None,
             **(asdict(claim.difference) if claim else {}),
         }

@@ -72,7 +72,7 @@ def _score(evaluation: Row) -> Row:
 def _claim(claim: Claim | None) -> Row | None:
     if claim is None:
         return None
-    return {"against": claim.against, "word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
+    return {"against": claim.against, "word": claim.verdict, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
 
 
 def _curves(validations: Sequence[Row], part: str) -> dict[str, list[float | None]]:

@@ -51,7 +51,7 @@ def _scored(score: Row) -> Scored:
 def _claim_row(claim: Claim | None) -> Row | None:
     if claim is None:
         return None
-    return {"against": claim.against, "word": claim.word, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
+    return {"against": claim.against, "word": claim.verdict, "adjusted_p": claim.adjusted, **asdict(claim.difference)}
 
 
 def target_rows(

@@ -113,7 +113,7 @@ def self_critique_rows(results: Row | None) -> list[Row]:
             "answers": results["items"],
             "tasks": results["clusters"],
             "right": share(results["right"] / results["items"]),
-            "said": share(results["said"]),
+            "confidence": share(results["confidence"]),
             **{name: _spread(results[key], results[f"{key}95"]) for name, key in measures},
         }
     ]

@@ -68,7 +68,7 @@ def target_table(results: Measured, config: RunConfig) -> list[dict[str, Any]]:
         "tasks solved with a tool", f"> {TOOL_USE:.0%}", results.tool_use, TOOL_USE, "agent0 run start", most=False
     )
     rows = [
-        *(_gain(name, wanted, results.gains.get(name)) for name, wanted in GAINS.items()),
+        *(_gain(name, least, results.gains.get(name)) for name, least in GAINS.items()),
         *([used] if config.student.tools else []),
         _row("latency of simple tasks, p95 (s)", f"< {SIMPLE_S:g}", results.simple_s, SIMPLE_S, "agent0 run start"),
         _row(
@@ -113,18 +113,18 @@ def _behind(results: Measured, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _row(
-    target: str, wanted: str, value: float | None, limit: float, measure: str, *, most: bool = True
+    target: str, required: str, value: float | None, limit: float, measure: str, *, most: bool = True
 ) -> dict[str, Any]:
     """``most``: ``limit`` is an upper bound."""
     met = None if value is None else value < limit if most else value > limit
-    return {"target": target, "wanted": wanted, "value": value, "met": met, "measure": measure if met is None else ""}
+    return {"target": target, "wanted": required, "value": value, "met": met, "measure": measure if met is None else ""}
 
 
-def _gain(name: str, wanted: float, value: float | None) -> dict[str, Any]:
+def _gain(name: str, least: float, value: float | None) -> dict[str, Any]:
     command = f"agent0 run start --set 'run.evaluation.benchmarks=[\"{name}\"]'"
-    shown = f">= +{100 * wanted:g} points"
-    row = _row(f"{name}, gain over the base", shown, value, wanted, command, most=False)
-    return row | ({"met": value >= wanted - 1e-9} if value is not None else {})
+    shown = f">= +{100 * least:g} points"
+    row = _row(f"{name}, gain over the base", shown, value, least, command, most=False)
+    return row | ({"met": value >= least - 1e-9} if value is not None else {})
 
 
 def _spread(accuracies: Sequence[float]) -> float | None:

@@ -18,13 +18,13 @@ class Breaker:
     failed: int = 0
     until: float = 0.0
 
-    def wait_s(self, now: float) -> float:
+    def wait_s(self, time_s: float) -> float:
         """Seconds until a call may go through, 0 where one may now; the one that is the trial keeps others off."""
         if self.failed < self.failures:
             return 0.0
-        if now < self.until:
-            return self.until - now
-        self.until = now + self._open_s()
+        if time_s < self.until:
+            return self.until - time_s
+        self.until = time_s + self._open_s()
         return 0.0
 
     def succeed(self) -> bool:
@@ -32,11 +32,11 @@ class Breaker:
         failed, self.failed = self.failed, 0
         return failed >= self.failures
 
-    def fail(self, now: float) -> bool:
+    def fail(self, time_s: float) -> bool:
         """Note a call that failed; whether calls are kept off from now on, and had not been."""
         self.failed += 1
         if self.failed >= self.failures:
-            self.until = now + self._open_s()
+            self.until = time_s + self._open_s()
         return self.failed == self.failures
 
     def _open_s(self) -> float:

@@ -52,20 +52,20 @@ class Balance:
     @property
     def reserved(self) -> int:
         """The sum of all open reservations."""
-        return sum(one.amount for one in self.open)
+        return sum(reservation.amount for reservation in self.open)
 
     @property
     def free(self) -> int | None:
         """What may still be reserved, never below 0; None where there is no cap."""
         return None if self.cap is None else max(0, self.cap - self.spent - self.reserved)
 
-    def held(self, call: str) -> OpenReservation | None:
+    def reservation_of(self, call: str) -> OpenReservation | None:
         """The open reservation of ``call``, None where there is none."""
-        return next((one for one in self.open if one.call == call), None)
+        return next((reservation for reservation in self.open if reservation.call == call), None)
 
-    def overdue(self, now: datetime) -> tuple[OpenReservation, ...]:
-        """Open reservations whose time is over at ``now``."""
-        return tuple(one for one in self.open if one.expires <= now.timestamp())
+    def overdue(self, moment: datetime) -> tuple[OpenReservation, ...]:
+        """Open reservations whose time is over at ``moment``."""
+        return tuple(reservation for reservation in self.open if reservation.expires <= moment.timestamp())
 
 
 def balance_of(entry: BudgetChanged) -> Balance:
@@ -122,15 +122,15 @@ def reserve(
     if amount is None and balance.cap is not None:
         raise _unknown(balance, purpose)
     amount = amount or 0
-    if amount < 0 or balance.held(call):
+    if amount < 0 or balance.reservation_of(call):
         raise ValueError(f"{call} cannot reserve {amount}")
     if balance.cap is not None and balance.spent + balance.reserved + amount > balance.cap:
         raise _exhausted(balance, amount)
     if len(balance.open) >= MOST_OPEN:
         why = f"{MOST_OPEN} calls are under way, the most that a budget keeps."
         raise BudgetExhaustedError(title(balance), why, "It goes on by itself as they end.")
-    held = OpenReservation(call=call, amount=amount, expires=_seconds(expires))
-    return _entry(balance, "reserve", purpose, call=call, amount=amount, open=(*balance.open, held))
+    reservation = OpenReservation(call=call, amount=amount, expires=_seconds(expires))
+    return _entry(balance, "reserve", purpose, call=call, amount=amount, open=(*balance.open, reservation))
 
 
 def settle(balance: Balance, call: str, cost: int, purpose: Purpose = NOTHING) -> BudgetChanged:
@@ -266,19 +266,19 @@ def _close(
     balance: Balance, kind: BudgetKind, call: str, charge: int | None, amount: int | None, purpose: Purpose
 ) -> BudgetChanged:
     """End a reservation. ``charge`` and ``amount`` None: what was held."""
-    held = balance.held(call)
-    if held is None:
+    reservation = balance.reservation_of(call)
+    if reservation is None:
         raise KeyError(call)
-    spent = balance.spent + (held.amount if charge is None else charge)
+    spent = balance.spent + (reservation.amount if charge is None else charge)
     return _entry(
         balance,
         kind,
         purpose,
         call=call,
-        amount=held.amount if amount is None else amount,
-        held=held.amount,
+        amount=reservation.amount if amount is None else amount,
+        held=reservation.amount,
         spent=spent,
-        open=tuple(one for one in balance.open if one.call != call),
+        open=tuple(other for other in balance.open if other.call != call),
         level=_higher(balance.level, _level(balance.cap, spent)),
     )
 
@@ -296,10 +296,10 @@ def _level(cap: int | None, spent: int) -> BudgetLevel:
     return "near" if spent * 100 >= cap * NEAR_PERCENT else ""
 
 
-def _higher(one: BudgetLevel, other: BudgetLevel) -> BudgetLevel:
+def _higher(level: BudgetLevel, other: BudgetLevel) -> BudgetLevel:
     """Of two levels the one nearer to the end: what was raised stays until the cap changes."""
     order: tuple[BudgetLevel, ...] = ("", "near", "exhausted")
-    return max(one, other, key=order.index)
+    return max(level, other, key=order.index)
 
 
 def _seconds(moment: datetime) -> int:

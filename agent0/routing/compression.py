@@ -34,35 +34,35 @@ class Compression:
     def __call__(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Return ``turns`` compressed, one for one."""
         out = list(turns)
-        for place, small, fits in self._small(turns):
-            shorter = small if fits else self._cut(small, _asked(turns[:place]))
-            if is_shorter(shorter, turns[place].content):
-                out[place] = Turn(role="tool", name=turns[place].name, content=shorter)
+        for index, small, fits in self._small(turns):
+            shorter = small if fits else self._cut(small, _question_of(turns[:index]))
+            if is_shorter(shorter, turns[index].content):
+                out[index] = Turn(role="tool", name=turns[index].name, content=shorter)
         return tuple(out)
 
     def long(self, turns: Sequence[Turn]) -> list[tuple[str, str]]:
         """Return the outputs among ``turns`` that are too long, without blanks, each with what it answers."""
-        return [(small, _asked(turns[:place])) for place, small, fits in self._small(turns) if not fits]
+        return [(small, _question_of(turns[:index])) for index, small, fits in self._small(turns) if not fits]
 
     def _small(self, turns: Sequence[Turn]) -> Iterator[tuple[int, str, bool]]:
         """Each output's place, its text without blanks or the name of the same one above, whether that is short
         enough."""
-        seen: dict[str, int] = {}
-        outputs = [place for place, turn in enumerate(turns) if turn.role == "tool"]
-        for number, place in enumerate(outputs, 1):
-            text = turns[place].content
-            before = seen.setdefault(text, number)
+        first_numbers: dict[str, int] = {}
+        outputs = [index for index, turn in enumerate(turns) if turn.role == "tool"]
+        for number, index in enumerate(outputs, 1):
+            text = turns[index].content
+            before = first_numbers.setdefault(text, number)
             if before < number and len(text) >= REPEATED:
-                yield place, f"[the same as output {before} above]", True
+                yield index, f"[the same as output {before} above]", True
             else:
                 small = without_blanks(text)
-                yield place, small, len(small) <= self.longest
+                yield index, small, len(small) <= self.longest
 
-    def _cut(self, text: str, asked: str) -> str:
-        """What stands for ``text``, which is too long and answers ``asked``."""
-        if self.summary and (said := self.summary(text, asked)):
-            return said
-        return ends(text, self.longest) if self.rank is None else lines_for(text, asked, self.longest, self.rank)
+    def _cut(self, text: str, question: str) -> str:
+        """What stands for ``text``, which is too long and answers ``question``."""
+        if self.summary and (summary := self.summary(text, question)):
+            return summary
+        return ends(text, self.longest) if self.rank is None else lines_for(text, question, self.longest, self.rank)
 
 
 def is_shorter(new: str, old: str) -> bool:
@@ -92,28 +92,28 @@ def ends(text: str, longest: int) -> str:
     return f"{text[: longest - tail]}\n[{len(text) - longest} characters left out]\n{text[len(text) - tail :]}"
 
 
-def lines_for(text: str, asked: str, longest: int, rank: Rank) -> str:
-    """Return the first and the last line of ``text`` and those that fit best to ``asked``, in their order, up to
+def lines_for(text: str, question: str, longest: int, rank: Rank) -> str:
+    """Return the first and the last line of ``text`` and those that fit best to ``question``, in their order, up to
     ``longest`` characters; a note stands for each gap. Where lines do not help, its beginning and end."""
     lines = text.split("\n")
-    order = sorted(range(1, len(lines) - 1), key=lambda n: -ranks[n]) if (ranks := rank(lines, asked)) else []
+    order = sorted(range(1, len(lines) - 1), key=lambda n: -ranks[n]) if (ranks := rank(lines, question)) else []
     kept, left = {0, len(lines) - 1}, longest - len(lines[0]) - len(lines[-1])
-    for place in order:
-        if len(lines[place]) < left:
-            kept.add(place)
-            left -= len(lines[place]) + 1
+    for index in order:
+        if len(lines[index]) < left:
+            kept.add(index)
+            left -= len(lines[index]) + 1
     if left < 0 or len(kept) < 3:
         return ends(text, longest)
     out, gap = list[str](), 0
-    for place, line in enumerate(lines):
-        if place in kept:
+    for index, line in enumerate(lines):
+        if index in kept:
             out += [f"[{gap} lines left out]"] if gap else []
             out.append(line)
-        gap = 0 if place in kept else gap + 1
+        gap = 0 if index in kept else gap + 1
     return "\n".join(out)
 
 
-def _asked(before: Sequence[Turn]) -> str:
+def _question_of(before: Sequence[Turn]) -> str:
     """What an output answers: the question that the conversation began with, and the turn that called for it."""
     first = next((turn.content for turn in before if turn.role == "user"), "")
     last = next((turn.content for turn in reversed(before) if turn.role == "assistant"), "")

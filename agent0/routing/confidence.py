@@ -20,23 +20,23 @@ def folded(text: str) -> str:
 def features(request: GenerateRequest, written: Generation) -> dict[str, float]:
     """Measure how sure a model was: the geometric mean of the probabilities of its tokens, and the lowest of them.
     Nothing where it gives no log-probabilities, as Anthropic's do."""
-    known = [min(0.0, value) for value in written.logprobs if not math.isnan(value)]
-    if not known:
+    logprobs = [min(0.0, value) for value in written.logprobs if not math.isnan(value)]
+    if not logprobs:
         return {}
-    return {"mean_token": math.exp(sum(known) / len(known)), "lowest_token": math.exp(min(known))}
+    return {"mean_token": math.exp(sum(logprobs) / len(logprobs)), "lowest_token": math.exp(min(logprobs))}
 
 
-def probability(found: Mapping[str, float], plan: CalibratorConfig | None) -> float | None:
+def probability(features_of_turn: Mapping[str, float], plan: CalibratorConfig | None) -> float | None:
     """The probability that a turn with these features is right: by the calibrator ``plan``, else the mean probability
     of its tokens as it is. None where nothing is known that it follows from."""
     if plan is None or not plan.signal:
-        return found.get("mean_token")
+        return features_of_turn.get("mean_token")
     names = tuple(plan.signal.split("+"))
-    if not any(name in found for name in names):
+    if not any(name in features_of_turn for name in names):
         return None
     if plan.method == "logistic":
-        return Fusion(names, plan.parameters, 0).apply(found)
-    return Calibrator(plan.method, plan.parameters, 0).apply(found[names[0]])
+        return Fusion(names, plan.parameters, 0).apply(features_of_turn)
+    return Calibrator(plan.method, plan.parameters, 0).apply(features_of_turn[names[0]])
 
 
 def is_whole(plan: CalibratorConfig) -> bool:

@@ -30,10 +30,10 @@ def weigh(answers: "Sequence[Answer]", right: Mapping[str, float | None]) -> Won
     answers that were given.
     """
     weights: defaultdict[str, float] = defaultdict(float)
-    for one in answers:
-        known = one.confidence if one.confidence is not None else right.get(one.model)
-        weights[one.key] += log_odds(known) if known is not None else 1e-6
+    for answer in answers:
+        probability = answer.confidence if answer.confidence is not None else right.get(answer.model)
+        weights[answer.key] += log_odds(probability) if probability is not None else 1e-6
     best = max(weights, key=lambda key: weights[key])
-    holders = [one for one in answers if one.key == best]
+    holders = [answer for answer in answers if answer.key == best]
     total = sum(math.exp(weight - weights[best]) for weight in weights.values())
     return Won(holders[0].model, len(holders), 1 / total)

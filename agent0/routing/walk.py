@@ -13,10 +13,10 @@ MOST_STEPS = 64
 class Routed:
     """How one question went.
 
-    ``given`` is the model whose answer is given; empty where the strategy asked for one that nobody recorded, which is
+    ``chosen`` is the model whose answer is given; empty where the strategy asked for one that nobody recorded, which is
     then ``missing``. ``cost`` is what its answers cost, in nano-dollars."""
 
-    given: str
+    chosen: str
     answers: tuple[Answer, ...]
     steps: tuple[Step, ...]
     cost: int
@@ -25,7 +25,7 @@ class Routed:
     @property
     def key(self) -> str:
         """The answer that is given; empty where none is known."""
-        return next((one.key for one in self.answers if one.model == self.given), "")
+        return next((answer.key for answer in self.answers if answer.model == self.chosen), "")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def walk(decide: Strategy, recorded: Recorded, rules: Rules, spent: int = 0) -> 
     while len(steps) < MOST_STEPS:
         step = decide(question)
         steps.append(step)
-        cost = sum(one.cost or 0 for one in question.answers)
+        cost = sum(answer.cost or 0 for answer in question.answers)
         if not step.ask:
             return Routed(step.give, question.answers, tuple(steps), cost)
         answer = recorded.answers.get(step.ask)

@@ -140,7 +140,7 @@ def _tasks_done(state: RunState) -> RunState:
     refused = state.teacher.id == state.refused_teacher
     if state.config.evaluation.teacher_gate == "open":
         return changed(state, tested_teacher=None)
-    if refused or not state.proposals.asked:
+    if refused or not state.proposals.screened:
         return state
     return changed(state, tested_teacher=TestedTeacher(state.teacher, state.proposals))
 

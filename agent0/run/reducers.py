@@ -146,7 +146,7 @@ def _verified(state: RunState, event: tasks.ResultVerified) -> RunState:
         return state
     doubt = {"disputed": attempt.disputed or disputed(event.votes)}
     if awaits_person(event, state.config):
-        return _on_attempt(state, event.task, event.attempt, asked=True, **doubt)
+        return _on_attempt(state, event.task, event.attempt, awaits_review=True, **doubt)
     changes: dict[str, Any] = {
         "correct": event.correct,
         "credit": event.credit,

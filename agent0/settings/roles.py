@@ -205,8 +205,8 @@ class StudentConfig(ActorConfig):
         """The student as it attempts tasks that may be trained on: with the models of ``distil_from`` behind it."""
         if not self.distil_from:
             return self
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        return RoutedStudentConfig(**own, fallback=self.distil_from, routing=self.distil_routing)
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return RoutedStudentConfig(**fields, fallback=self.distil_from, routing=self.distil_routing)
 
 
 class RoutedStudentConfig(StudentConfig):

@@ -58,7 +58,7 @@ class RewardHistory:
         """The history as ``iteration`` begins: receipts from before it count."""
         if iteration <= self.iteration:
             return self
-        earned = {role: self.earned.get(role, Moments()).plus(now) for role, now in self.earning.items()}
+        earned = {role: self.earned.get(role, Moments()).plus(moments) for role, moments in self.earning.items()}
         skills = {skill: self.skills.get(skill, 0) + n for skill, n in self.fresh.items()}
         return RewardHistory(iteration, {**self.earned, **earned}, {}, {**self.skills, **skills}, {})
 
@@ -68,11 +68,11 @@ def with_receipt(ledger: RewardHistory | None, event: RewardAssigned) -> RewardH
     raw, skill = event.facts.get("raw_total"), event.facts.get("skill")
     if raw is None and not skill:
         return ledger
-    held = (ledger or RewardHistory(event.iteration)).at(event.iteration)
+    history = (ledger or RewardHistory(event.iteration)).at(event.iteration)
     if raw is not None:
         units = round(float(raw) * UNIT)
-        more = held.earning.get(event.role, Moments()).plus(Moments(1, units, units * units))
-        held = changed(held, earning={**held.earning, event.role: more})
+        more = history.earning.get(event.role, Moments()).plus(Moments(1, units, units * units))
+        history = changed(history, earning={**history.earning, event.role: more})
     if skill and event.role == "teacher":
-        held = changed(held, fresh={**held.fresh, str(skill): held.fresh.get(str(skill), 0) + 1})
-    return held
+        history = changed(history, fresh={**history.fresh, str(skill): history.fresh.get(str(skill), 0) + 1})
+    return history

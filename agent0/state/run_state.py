@@ -54,7 +54,7 @@ class AttemptState:
     """Whose verdict counts: the first verifier that resolved it, or ``person`` for a reviewer."""
     disputed: bool = False
     """Checks of the verification panel contradicted one another."""
-    asked: bool = False
+    awaits_review: bool = False
     """A reviewer is asked, and the attempt waits for the answer."""
     computed: bool = False
     """A tool printed the answer without having been given it."""
@@ -125,7 +125,7 @@ class Arm:
     closed: float = 0.0
     value: float = 0.0
     solved: float = 0.0
-    asked: int = 0
+    last_requested: int = 0
     """Number of the last iteration that asked for it, from 1; 0: not kept (``curriculum.patience`` is 0)."""
 
 
@@ -187,7 +187,7 @@ class GainState:
 class Proposals:
     """A teacher's screened proposals of one iteration: how many, how many held a task, how many were accepted."""
 
-    asked: int
+    screened: int
     readable: int
     accepted: int
 
@@ -274,15 +274,17 @@ class RunState:
     @property
     def proposals(self) -> Proposals:
         """What became of this iteration's proposals, as far as they are screened."""
-        held = [task for task in self.tasks.values() if task.accepted or task.rejected]
-        return Proposals(len(held), sum(t.proposal is not None for t in held), sum(t.accepted for t in held))
+        screened = [task for task in self.tasks.values() if task.accepted or task.rejected]
+        return Proposals(
+            len(screened), sum(t.proposal is not None for t in screened), sum(t.accepted for t in screened)
+        )
 
     @property
     def screened(self) -> bool:
         """Whether every proposal of the iteration is screened, or given up."""
-        held = self.tasks.values()
-        complete = self.phase == "tasks" and len(held) == self.config.tasks
-        return complete and all(task.accepted or task.rejected or task.closed for task in held)
+        tasks = self.tasks.values()
+        complete = self.phase == "tasks" and len(tasks) == self.config.tasks
+        return complete and all(task.accepted or task.rejected or task.closed for task in tasks)
 
     @property
     def teacher_waits(self) -> bool:
@@ -298,7 +300,7 @@ class RunState:
 
     def since(self, to: str) -> tuple[str, ...]:
         """Ids of checkpoints promoted after ``to`` and before the present student, each once."""
-        names = [one.id for one in self.promoted]
+        names = [checkpoint.id for checkpoint in self.promoted]
         before = names[: names.index(to) + 1]
         return tuple(dict.fromkeys(name for name in names if name not in (*before, self.student.id)))
 

@@ -49,8 +49,8 @@ class Calibrator:
         """Map a confidence in [0, 1] to its calibrated probability."""
         if self.method == "isotonic":
             half = len(self.parameters) // 2
-            place = bisect_right(self.parameters[:half], confidence) - 1
-            return self.parameters[half + max(place, 0)]
+            index = bisect_right(self.parameters[:half], confidence) - 1
+            return self.parameters[half + max(index, 0)]
         slope, intercept = (1 / self.parameters[0], 0.0) if self.method == "temperature" else self.parameters
         return sigmoid(slope * log_odds(confidence) + intercept)
 
@@ -68,22 +68,22 @@ def sigmoid(x: float) -> float:
 
 def reliability(confidences: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> list[Bin]:
     """Sort items into ``bins`` equal-width confidence bins over [0, 1], each with its mean confidence and accuracy."""
-    held: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
+    binned: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for confidence, outcome in zip(confidences, outcomes, strict=True):
-        held[_place(confidence, bins)].append((confidence, outcome))
+        binned[_bin_of(confidence, bins)].append((confidence, outcome))
     return [
         Bin(
-            place / bins,
-            (place + 1) / bins,
+            index / bins,
+            (index + 1) / bins,
             len(items),
             fmean(c for c, _ in items) if items else 0.0,
             fmean(o for _, o in items) if items else 0.0,
         )
-        for place, items in enumerate(held)
+        for index, items in enumerate(binned)
     ]
 
 
-def _place(confidence: float, bins: int) -> int:
+def _bin_of(confidence: float, bins: int) -> int:
     """Of the bin (low, high] that holds ``confidence``; the first holds 0, too."""
     return min(bins - 1, max(0, math.ceil(confidence * bins) - 1))
 
@@ -93,7 +93,7 @@ def ece(confidences: Sequence[float], outcomes: Sequence[bool], bins: int = BINS
     perfect one."""
     gaps = [0.0] * bins
     for confidence, outcome in zip(confidences, outcomes, strict=True):
-        gaps[_place(confidence, bins)] += confidence - outcome
+        gaps[_bin_of(confidence, bins)] += confidence - outcome
     return sum(map(abs, gaps)) / len(confidences) if confidences else 0.0
 
 
@@ -108,17 +108,17 @@ def ece_interval(
         return 0.0, 1.0
     gaps = _places(confidences) * (np.asarray(confidences) - np.asarray(outcomes))[:, None]
     drawn = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), rounds)
-    found = np.sort(np.abs(drawn @ gaps).sum(axis=1)) / size
-    return float(found[int(0.025 * rounds)]), float(found[math.ceil(0.975 * rounds) - 1])
+    errors = np.sort(np.abs(drawn @ gaps).sum(axis=1)) / size
+    return float(errors[int(0.025 * rounds)]), float(errors[math.ceil(0.975 * rounds) - 1])
 
 
 def _places(confidences: Sequence[float]) -> "npt.NDArray[np.float64]":
     """[items, bins]: 1 where the item is in the bin."""
     import numpy as np
 
-    found = np.zeros((len(confidences), BINS))
-    found[range(len(confidences)), [_place(c, BINS) for c in confidences]] = 1
-    return found
+    members = np.zeros((len(confidences), BINS))
+    members[range(len(confidences)), [_bin_of(c, BINS) for c in confidences]] = 1
+    return members
 
 
 def brier(confidences: Sequence[float], outcomes: Sequence[bool]) -> float:
@@ -152,9 +152,9 @@ def ece_floor(confidences: Sequence[float], *, rounds: int = 200, seed: int = 0)
 
     if not confidences:
         return 0.0
-    said = np.asarray(confidences)
-    came = np.random.default_rng(seed).random((rounds, len(said))) < said
-    return float(np.abs((said - came) @ _places(confidences)).sum(axis=1).mean() / len(said))
+    predicted = np.asarray(confidences)
+    came = np.random.default_rng(seed).random((rounds, len(predicted))) < predicted
+    return float(np.abs((predicted - came) @ _places(confidences)).sum(axis=1).mean() / len(predicted))
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Worth:
     items: int
     clusters: int
     right: int
-    said: float
+    confidence: float
     """Mean confidence."""
     ece: float
     ece95: tuple[float, float]
@@ -191,20 +191,20 @@ def worth(
 
     if not confidences:
         return None
-    names = {name: place for place, name in enumerate(dict.fromkeys(clusters or ()))}
+    names = {name: index for index, name in enumerate(dict.fromkeys(clusters or ()))}
     places = [names[name] for name in clusters] if clusters else list(range(len(confidences)))
     count = max(places) + 1
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), rounds)[:, places]
-    said, came = np.asarray(confidences, float), np.asarray(outcomes, float)
+    predicted, came = np.asarray(confidences, float), np.asarray(outcomes, float)
     total = drawn.sum(axis=1)
-    gaps = np.abs(drawn @ (_places(confidences) * (said - came)[:, None])).sum(axis=1) / total
-    squares = drawn @ (said - came) ** 2 / total
-    areas = _areas(drawn, said, came)
+    gaps = np.abs(drawn @ (_places(confidences) * (predicted - came)[:, None])).sum(axis=1) / total
+    squares = drawn @ (predicted - came) ** 2 / total
+    areas = _areas(drawn, predicted, came)
     return Worth(
-        items=len(said),
+        items=len(predicted),
         clusters=count,
         right=int(came.sum()),
-        said=float(said.mean()),
+        confidence=float(predicted.mean()),
         ece=ece(confidences, outcomes),
         ece95=_middle(gaps),
         brier=brier(confidences, outcomes),
@@ -223,20 +223,20 @@ def _middle(values: "npt.NDArray[np.float64]") -> tuple[float, float]:
 
 
 def _areas(
-    drawn: "npt.NDArray[np.int64]", said: "npt.NDArray[np.float64]", came: "npt.NDArray[np.float64]"
+    drawn: "npt.NDArray[np.int64]", predicted: "npt.NDArray[np.float64]", came: "npt.NDArray[np.float64]"
 ) -> "npt.NDArray[np.float64]":
     """The AUROC of each draw; [rounds, items] say how often an item was drawn."""
     import numpy as np
 
-    order = np.argsort(said, kind="stable")
-    starts = np.unique(said[order], return_index=True)[1]
+    order = np.argsort(predicted, kind="stable")
+    starts = np.unique(predicted[order], return_index=True)[1]
     right = np.add.reduceat(drawn[:, order] * came[order], starts, axis=1)
     wrong = np.add.reduceat(drawn[:, order] * (1 - came[order]), starts, axis=1)
     pairs = right.sum(axis=1) * wrong.sum(axis=1)
     below = np.cumsum(wrong, axis=1) - wrong / 2
-    held = pairs > 0
-    found: npt.NDArray[np.float64] = (right * below).sum(axis=1)[held] / pairs[held]
-    return found
+    comparable = pairs > 0
+    areas: npt.NDArray[np.float64] = (right * below).sum(axis=1)[comparable] / pairs[comparable]
+    return areas
 
 
 def folds(outcomes: Sequence[bool], count: int = 5, seed: int = 0) -> list[list[int]]:
@@ -244,10 +244,10 @@ def folds(outcomes: Sequence[bool], count: int = 5, seed: int = 0) -> list[list[
     rng, dealt = random.Random(seed), 0
     parts: list[list[int]] = [[] for _ in range(count)]
     for kind in (True, False):
-        places = [place for place, outcome in enumerate(outcomes) if outcome is kind]
+        places = [index for index, outcome in enumerate(outcomes) if outcome is kind]
         rng.shuffle(places)
-        for place in places:
-            parts[dealt % count].append(place)
+        for index in places:
+            parts[dealt % count].append(index)
             dealt += 1
     return [sorted(part) for part in parts if part]
 

@@ -25,7 +25,7 @@ class Claim:
     adjusted: float
 
     @property
-    def word(self) -> str:
+    def verdict(self) -> str:
         """The verdict on the difference: improved, fell, or no difference shown."""
         return self.difference.claimed(self.adjusted)
 
@@ -34,16 +34,16 @@ def claims(pairs: Sequence[tuple[Scored, Scored]]) -> list[Claim | None]:
     """Compare each (earlier, later) pair on its items, with Holm's correction; None where the items are not
     the same set. The interval is that of the test itself, corrected alike: it excludes 0 where the verdict says that
     there is a difference, and nowhere else."""
-    found = [_difference(earlier, later) for earlier, later in pairs]
-    adjusted = iter(holm([difference.p for difference in found if difference]))
+    differences = [_difference(earlier, later) for earlier, later in pairs]
+    adjusted = iter(holm([difference.p for difference in differences if difference]))
     return [
         _claim(later.name, earlier.name, difference, next(adjusted)) if difference else None
-        for (earlier, later), difference in zip(pairs, found, strict=True)
+        for (earlier, later), difference in zip(pairs, differences, strict=True)
     ]
 
 
-def _claim(name: str, against: str, found: Difference, adjusted: float) -> Claim:
-    return Claim(name, against, agreeing(found, adjusted), adjusted)
+def _claim(name: str, against: str, difference: Difference, adjusted: float) -> Claim:
+    return Claim(name, against, agreeing(difference, adjusted), adjusted)
 
 
 def step_by_step(scores: Sequence[Scored]) -> list[tuple[Claim | None, Claim | None]]:

@@ -15,4 +15,4 @@ def fisher(right: int, n: int, other_right: int, m: int) -> float:
 
     tables = map(ways, range(max(0, total - m), min(n, total) + 1))
     here = ways(right)
-    return sum(one for one in tables if one <= here) / comb(n + m, total)
+    return sum(table for table in tables if table <= here) / comb(n + m, total)

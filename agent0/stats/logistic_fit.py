@@ -20,20 +20,20 @@ def fit_logistic(
         ridges: [coefficients]; half of each times its coefficient squared is added to the loss.
         start: [coefficients] to begin at.
     """
-    held, wanted, ridge, line = (np.asarray(each, dtype=float) for each in (rows, targets, ridges, start))
+    matrix, probabilities, ridge, line = (np.asarray(each, dtype=float) for each in (rows, targets, ridges, start))
 
     def loss(at: np.ndarray) -> float:
-        scores = held @ at
-        return float(np.logaddexp(0, scores).sum() - wanted @ scores + ridge @ at**2 / 2)
+        scores = matrix @ at
+        return float(np.logaddexp(0, scores).sum() - probabilities @ scores + ridge @ at**2 / 2)
 
     for _ in range(STEPS):
-        shares = (1 + np.tanh(held @ line / 2)) / 2
-        slope = held.T @ (shares - wanted) + ridge * line
-        step = np.linalg.solve((held.T * (shares * (1 - shares))) @ held + np.diag(ridge + SMALLEST), slope)
+        shares = (1 + np.tanh(matrix @ line / 2)) / 2
+        slope = matrix.T @ (shares - probabilities) + ridge * line
+        step = np.linalg.solve((matrix.T * (shares * (1 - shares))) @ matrix + np.diag(ridge + SMALLEST), slope)
         size, before = 1.0, loss(line)
         while size > SMALLEST and loss(line - size * step) > before:
             size /= 2
         line = line - size * step
         if size * float(np.abs(step).max()) < SMALLEST:
             break
-    return [float(one) for one in line]
+    return [float(coefficient) for coefficient in line]

@@ -102,25 +102,25 @@ def agreeing_level(p: float, adjusted: float) -> float:
     return LEVEL * min(1.0, p / adjusted) if p > 0 and adjusted > 0 else LEVEL
 
 
-def agreeing(found: Difference, adjusted: float) -> Difference:
-    """``found`` with the interval of its own test, corrected to ``adjusted`` as its p is, and widened to the normal
-    one of the mean (the resampled one where items changed by parts of a point), since the first takes for known how
-    many items change. A verdict never stands beside an interval that says otherwise: where p is not significant the
+def agreeing(difference: Difference, adjusted: float) -> Difference:
+    """``difference`` with the interval of its own test, corrected to ``adjusted`` as its p is, and widened to the
+    normal one of the mean (the resampled one where items changed by parts of a point), since the first takes for known
+    how many items change. A verdict never stands beside an interval that says otherwise: where p is not significant the
     first holds 0, and so does the wider."""
-    level = agreeing_level(found.p, adjusted)
-    low, high = exact_interval(found.gained, found.lost, found.items, level, found.size)
-    if found.size == 1:
-        spread = max((found.gained + found.lost) / found.items - found.mean**2, 0.0)
-        half = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(spread / found.items)
-        around = max(-1.0, found.mean - half), min(1.0, found.mean + half)
+    level = agreeing_level(difference.p, adjusted)
+    low, high = exact_interval(difference.gained, difference.lost, difference.items, level, difference.size)
+    if difference.size == 1:
+        spread = max((difference.gained + difference.lost) / difference.items - difference.mean**2, 0.0)
+        half = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(spread / difference.items)
+        around = max(-1.0, difference.mean - half), min(1.0, difference.mean + half)
     else:
-        around = found.lower95, found.upper95
-    return replace(found, lower95=min(low, around[0]), upper95=max(high, around[1]))
+        around = difference.lower95, difference.upper95
+    return replace(difference, lower95=min(low, around[0]), upper95=max(high, around[1]))
 
 
-def _clopper_pearson(found: int, n: int, level: float) -> tuple[float, float]:
-    low = _where(lambda share: _at_most(n - found, n, 1 - share) < level / 2) if found else 0.0
-    high = 1 - _where(lambda share: _at_most(found, n, 1 - share) < level / 2) if found < n else 1.0
+def _clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:
+    low = _where(lambda share: _at_most(n - successes, n, 1 - share) < level / 2) if successes else 0.0
+    high = 1 - _where(lambda share: _at_most(successes, n, 1 - share) < level / 2) if successes < n else 1.0
     return low, high
 
 
@@ -138,8 +138,8 @@ def _at_most(k: int, n: int, share: float) -> float:
     if not 0 < share < 1:
         return float(share <= 0 or k >= n)
     odds, total, term = (1 - share) / share, 1.0, 1.0
-    for held in range(k, 0, -1):
-        term *= odds * held / (n - held + 1)
+    for count in range(k, 0, -1):
+        term *= odds * count / (n - count + 1)
         total += term
         if term < 1e-17 * total:
             break
@@ -185,7 +185,7 @@ def compare(
 
 
 def _by_cluster(before: Sequence[float], after: Sequence[float], clusters: Sequence[str] | None) -> list[float]:
-    names = clusters or [str(place) for place in range(len(before))]
+    names = clusters or [str(index) for index in range(len(before))]
     groups: dict[str, list[float]] = {}
     for name, old, new in zip(names, before, after, strict=True):
         groups.setdefault(name, []).append(float(new) - float(old))
@@ -195,7 +195,7 @@ def _by_cluster(before: Sequence[float], after: Sequence[float], clusters: Seque
 def outcomes(text: str) -> list[float]:
     """Read an evaluation's outcomes, one character per item, as scores: 1.0 for "1", 0.0 for "0" and "?"
     (undecided)."""
-    return [float(one == "1") for one in text]
+    return [float(mark == "1") for mark in text]
 
 
 def bootstrap(
@@ -207,9 +207,9 @@ def bootstrap(
     """
     import numpy as np  # a tenth of a second, which commands that draw nothing need not wait for
 
-    held = np.asarray(values, dtype=float)
-    distinct, counts = np.unique(held, return_counts=True)
-    size, rng = len(held), np.random.RandomState(seed)  # its stream is frozen: same seed, same interval for ever
+    array = np.asarray(values, dtype=float)
+    distinct, counts = np.unique(array, return_counts=True)
+    size, rng = len(array), np.random.RandomState(seed)  # its stream is frozen: same seed, same interval for ever
     few = _TOGETHER * len(distinct) < size
     step = max(1, _CELLS // (len(distinct) if few else size))
     means: list[float] = []
@@ -218,18 +218,18 @@ def bootstrap(
         if few:
             means += list(rng.multinomial(size, counts / size, n) @ distinct / size)
         else:
-            means += list(held[rng.randint(0, size, (n, size))].mean(axis=1))
+            means += list(array[rng.randint(0, size, (n, size))].mean(axis=1))
     means.sort()
     return float(means[int(level / 2 * rounds)]), float(means[math.ceil((1 - level / 2) * rounds) - 1])
 
 
 def holm(ps: Sequence[float]) -> list[float]:
     """Adjust p values for multiple tests (Holm 1979); returned in the order given."""
-    order = sorted(range(len(ps)), key=lambda place: ps[place])
+    order = sorted(range(len(ps)), key=lambda index: ps[index])
     out, highest = [0.0] * len(ps), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(ps) - rank) * ps[place]))
-        out[place] = highest
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
+        out[index] = highest
     return out
 
 
@@ -244,12 +244,14 @@ def detectable(items: int, discordance: float, *, power: float = 0.8, level: flo
         return 1.0
     normal = NormalDist()
     a, b = normal.inv_cdf(1 - level / 2), normal.inv_cdf(power)
-    found = 0.0
+    difference = 0.0
     for _ in range(100):
-        share = max(discordance, found, 1 / items)
-        found = (a * math.sqrt(share) + b * math.sqrt(max(share - found * found, 0.0))) / math.sqrt(items)
-        found = min(1.0, found)
-    return min(1.0, found + 1 / items)
+        share = max(discordance, difference, 1 / items)
+        difference = (a * math.sqrt(share) + b * math.sqrt(max(share - difference * difference, 0.0))) / math.sqrt(
+            items
+        )
+        difference = min(1.0, difference)
+    return min(1.0, difference + 1 / items)
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:

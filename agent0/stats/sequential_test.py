@@ -21,10 +21,10 @@ def e_value(gained: int, lost: int) -> float:
     return _e_value(gained, lost, 0.5)
 
 
-def _e_value(found: int, others: int, share: float) -> float:
+def _e_value(successes: int, others: int, share: float) -> float:
     """Against the hypothesis that ``share``, between 0 and 1, of all are found."""
-    log_mixture = math.lgamma(found + 0.5) + math.lgamma(others + 0.5) - math.lgamma(found + others + 1)
-    log_fixed = found * math.log(share) + others * math.log1p(-share)
+    log_mixture = math.lgamma(successes + 0.5) + math.lgamma(others + 0.5) - math.lgamma(successes + others + 1)
+    log_fixed = successes * math.log(share) + others * math.log1p(-share)
     return math.exp(min(700.0, log_mixture - math.log(math.pi) - log_fixed))
 
 
@@ -52,18 +52,18 @@ def always_valid_interval(gained: int, lost: int, items: int) -> tuple[float, fl
     return changed / items * (2 * low - 1), changed / items * (2 * high - 1)
 
 
-def _shares(found: int, others: int) -> tuple[float, float]:
+def _shares(successes: int, others: int) -> tuple[float, float]:
     """The least and the greatest share whose e-value is below ``ENOUGH``: it is least at the share observed."""
-    most_likely = found / (found + others)
-    low = _edge(found, others, most_likely, 0.0) if found else 0.0
-    high = _edge(found, others, most_likely, 1.0) if others else 1.0
+    most_likely = successes / (successes + others)
+    low = _edge(successes, others, most_likely, 0.0) if successes else 0.0
+    high = _edge(successes, others, most_likely, 1.0) if others else 1.0
     return low, high
 
 
-def _edge(found: int, others: int, inside: float, outside: float) -> float:
+def _edge(successes: int, others: int, inside: float, outside: float) -> float:
     """Where the e-value reaches ``ENOUGH`` on the way from a share ``inside`` the interval to one ``outside``."""
     for _ in range(60):
         middle = (inside + outside) / 2
-        kept = 0 < middle < 1 and _e_value(found, others, middle) < ENOUGH
+        kept = 0 < middle < 1 and _e_value(successes, others, middle) < ENOUGH
         inside, outside = (middle, outside) if kept else (inside, middle)
     return inside

@@ -44,7 +44,7 @@ def verdict_alarms(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
 def _awaited(event: ResultVerified, run: RunState) -> list[AlarmRaised]:
     if not awaits_person(event, run.config):
         return []
-    waiting = [name for task in run.tasks.values() for name, attempt in task.attempts.items() if attempt.asked]
+    waiting = [name for task in run.tasks.values() for name, attempt in task.attempts.items() if attempt.awaits_review]
     if waiting != [event.attempt]:
         return []
     message = f"iteration {run.iteration} waits for a person's verdicts: agent0 task review {run.run}"

@@ -161,7 +161,7 @@ class Ledger:
         expires = self._clock() + timedelta(seconds=expiry_s or self._expiry_s)
 
         def reserved(balance: Balance) -> BudgetChanged | None:
-            if balance.held(reservation.call):
+            if balance.reservation_of(reservation.call):
                 return None  # stored by a try whose answer was lost
             return budgets.reserve(balance, reservation.call, reservation.amount, expires, purpose)
 
@@ -181,7 +181,7 @@ class Ledger:
         async with self._alone(hold.accounts):
             await self._know(hold)
             await self._change(
-                hold.accounts, lambda b: budgets.refund(b, hold.call, purpose) if b.held(hold.call) else None
+                hold.accounts, lambda b: budgets.refund(b, hold.call, purpose) if b.reservation_of(hold.call) else None
             )
 
     async def _end(
@@ -194,7 +194,7 @@ class Ledger:
             await self._know(reservation)
 
             def ended(balance: Balance) -> BudgetChanged | None:
-                if balance.held(reservation.call) is None:
+                if balance.reservation_of(reservation.call) is None:
                     late.add(token_of(balance.scope, balance.name))
                     return None
                 return change(balance)
@@ -209,7 +209,7 @@ class Ledger:
     async def _know(self, reservation: Reservation) -> None:
         """Look for what others have stored where it is not known to be open: another process may have reserved it."""
         for account in reservation.accounts:
-            if (await self._head(account)).balance.held(reservation.call) is None:
+            if (await self._head(account)).balance.reservation_of(reservation.call) is None:
                 return await self._catch_up()
 
     async def _correct(self, account: Account, call: str, cost: int, purpose: Purpose) -> None:
@@ -253,7 +253,7 @@ class Ledger:
 
             def expired(balance: Balance, call: str = call) -> BudgetChanged | None:
                 why = Purpose(reason="nobody settled it in time")
-                return budgets.expire(balance, call, why) if balance.held(call) else None
+                return budgets.expire(balance, call, why) if balance.reservation_of(call) else None
 
             await self._change((account,), expired)
 

@@ -116,26 +116,26 @@ _numbers = itertools.count(1)
 
 def slots(count: int) -> list[Slot]:
     """``count`` slots, or none at all where this machine does not give as many. Groups of dead owners are removed."""
-    made: list[Slot] = []
+    groups: list[Slot] = []
     for base in bases():
         try:
             sweep(base)
             for _ in range(count):
                 slot = Slot(base, f"{_PREFIX}{os.getpid()}-{_born(os.getpid())}-{next(_numbers)}")
                 _live.add(slot.folders[0].name)
-                made.append(slot)
+                groups.append(slot)
                 slot.make()
         except (OSError, ValueError):
-            discard(made)
-            made = []
+            discard(groups)
+            groups = []
         else:
-            return made
+            return groups
     return []
 
 
-def discard(made: list[Slot]) -> None:
+def discard(unused: list[Slot]) -> None:
     """Remove the control groups of slots that no process ever joined."""
-    for slot in made:
+    for slot in unused:
         _live.discard(slot.folders[0].name)
         for folder in slot.folders:
             _removed(folder)
@@ -154,26 +154,28 @@ def sweep(base: Base) -> None:
 def bases(proc: Path = Path("/proc/self")) -> Iterator[Base]:
     """Where groups might be made, nearest to our own first: version 1 below our own, version 2 beside or above it,
     where memory is already given out to groups."""
-    own = {names: path for _, names, path in (line.split(":", 2) for line in _lines(proc / "cgroup"))}
+    own_groups = {names: path for _, names, path in (line.split(":", 2) for line in _lines(proc / "cgroup"))}
     mounts = list(_mounts(proc))
-    memory = next((path for kind, names, path in _places(own, mounts) if kind == "cgroup" and "memory" in names), None)
+    memory = next(
+        (path for kind, names, path in _places(own_groups, mounts) if kind == "cgroup" and "memory" in names), None
+    )
     if memory is not None:
-        for pids in (path for kind, names, path in _places(own, mounts) if kind == "cgroup" and "pids" in names):
+        for pids in (path for kind, names, path in _places(own_groups, mounts) if kind == "cgroup" and "pids" in names):
             yield Base(memory[-1], V1, pids[-1])
         yield Base(memory[-1], V1)
         return
-    for _, _, path in (place for place in _places(own, mounts) if place[0] == "cgroup2"):
+    for _, _, path in (hierarchy for hierarchy in _places(own_groups, mounts) if hierarchy[0] == "cgroup2"):
         for folder in reversed(path):
             if "memory" in "".join(_lines(folder / "cgroup.subtree_control")).split():
                 yield Base(folder, V2, folder)
 
 
 def _places(
-    own: dict[str, str], mounts: list[tuple[str, str, Path, str]]
+    own_groups: dict[str, str], mounts: list[tuple[str, str, Path, str]]
 ) -> Iterator[tuple[str, list[str], list[Path]]]:
     """(kind, controllers, folders from the mount down to our own group) of every hierarchy that shows our group."""
     for kind, root, mount, options in mounts:
-        for names, path in own.items():
+        for names, path in own_groups.items():
             controllers = [name for name in names.split(",") if name]
             fits = not controllers if kind == "cgroup2" else bool(set(controllers) & set(options.split(",")))
             if fits and (path + "/").startswith(root.rstrip("/") + "/"):

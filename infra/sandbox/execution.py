@@ -56,7 +56,7 @@ def result(ended: Ended, backend: str, tier: str) -> SandboxResult:
         backend=backend,
         files=ended.files,
         reason="; ".join(_reasons(ended)),
-        output_bytes=sum(ended.seen),
+        output_bytes=sum(ended.output_bytes),
     )
 
 
@@ -68,7 +68,7 @@ def _reasons(ended: Ended) -> list[str]:
         out.append(f"ended by the {ended.ended} limit")
     if ended.lost:
         out.append(f"{ended.lost} files were left out")
-    return [*out, f"output cut to {OUTPUT_CAP >> 10} KiB"] if max(ended.seen) > OUTPUT_CAP else out
+    return [*out, f"output cut to {OUTPUT_CAP >> 10} KiB"] if max(ended.output_bytes) > OUTPUT_CAP else out
 
 
 def not_run(state: ToolState, reason: str, backend: str, tier: str) -> SandboxResult:

@@ -45,18 +45,18 @@ class Link:
         self.dead = self._greeted = False
 
     @classmethod
-    async def open(cls, words: Sequence[str], environment: dict[str, str]) -> "Link":
-        """Start ``words`` and wait for the greeting.
+    async def open(cls, command: Sequence[str], environment: dict[str, str]) -> "Link":
+        """Start ``command`` and wait for the greeting.
 
         Raises:
             WorldError: none came, or one of another version. The message is what was said instead.
         """
-        process = Process(words, environment, talks=True)
+        process = Process(command, environment, talks=True)
         try:
             link = cls(process, *await process.streams())
         except BaseException:
             process.hush()
-            await process.end(now=False)
+            await process.end(at_once=False)
             raise
         try:
             async with asyncio.timeout(START_S):
@@ -82,7 +82,7 @@ class Link:
             if self.dead:
                 raise SandboxProcessError(self._why("it is gone"))
             async with asyncio.timeout(request.wall_s + GRACE_S + SLACK_S + ANSWER_S):
-                await self._send(frames.pack(*asking.asked(number, request, _named(root))))
+                await self._send(frames.pack(*asking.message_of(number, request, _named(root))))
                 return await answer
         except TimeoutError as error:
             raise SandboxProcessError("no answer came in time") from error
@@ -135,14 +135,14 @@ class Link:
             self._greeting.exception()
 
     async def _overhear(self, stderr: asyncio.StreamReader) -> None:
-        while said := await stderr.read(_KEPT):
-            self._complaints += said
+        while chunk := await stderr.read(_KEPT):
+            self._complaints += chunk
             del self._complaints[:-_KEPT]
 
     def _why(self, why: str) -> str:
         lines = self._complaints.decode(errors="replace").splitlines()
-        told = [line.strip() for line in lines if line.strip() and not line.startswith(_ADVICE)]
-        return f"{why}: {told[-1][:300]}" if told else why
+        complaints = [line.strip() for line in lines if line.strip() and not line.startswith(_ADVICE)]
+        return f"{why}: {complaints[-1][:300]}" if complaints else why
 
     def kill(self) -> None:
         """End the process: now, or where it has not greeted yet, by ending what it reads."""
@@ -154,5 +154,5 @@ class Link:
     async def close(self) -> None:
         """``kill`` and wait."""
         self.kill()
-        await self._process.end(now=self._greeted)
+        await self._process.end(at_once=self._greeted)
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -107,9 +107,9 @@ class PoolSlot:
     def note(self, result: SandboxResult) -> None:
         """Count calls that crashed; too many within a minute replace the fork server."""
         if result.rc in _CRASHED:
-            now = asyncio.get_running_loop().time()
-            self._crashes.append(now)
-            if len(self._crashes) == CRASHES and now - self._crashes[0] < CRASHES_S:
+            time_s = asyncio.get_running_loop().time()
+            self._crashes.append(time_s)
+            if len(self._crashes) == CRASHES and time_s - self._crashes[0] < CRASHES_S:
                 self._suspicion = "crashes"
 
     def suspect(self, server: ForkServer, why: str) -> None:

@@ -18,16 +18,21 @@ class Process:
     end it before its owner. ``talks``: it has a standard input and output, see ``streams``."""
 
     def __init__(
-        self, words: Sequence[str], environment: Mapping[str, str], *, talks: bool = False, pass_fds: Sequence[int] = ()
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        talks: bool = False,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         """Raises OSError where it cannot be started."""
-        given = subprocess.PIPE if talks else subprocess.DEVNULL
+        channel = subprocess.PIPE if talks else subprocess.DEVNULL
         self._popen = subprocess.Popen(  # noqa: S603 (bubblewrap, or the client of an engine)
-            words,
+            command,
             bufsize=0,
             env=environment,
-            stdin=given,
-            stdout=given,
+            stdin=channel,
+            stdout=channel,
             stderr=subprocess.PIPE,
             pass_fds=pass_fds,
             start_new_session=True,
@@ -80,7 +85,7 @@ class Process:
         )
         return reader
 
-    def said(self) -> str:
+    def stderr_text(self) -> str:
         """What is there of its standard error, where that is no stream."""
         pipe = self._ends["stderr"]
         os.set_blocking(pipe.fileno(), False)
@@ -100,10 +105,10 @@ class Process:
             await asyncio.wait_for(self._over.wait(), seconds)
         return self._over.is_set()
 
-    async def end(self, *, now: bool) -> None:
-        """Have it ended, and every pipe closed: ``now``, or by itself, for END_S at most."""
+    async def end(self, *, at_once: bool) -> None:
+        """Have it ended, and every pipe closed: ``at_once``, or by itself, for END_S at most."""
         try:
-            if now or not await self.wait(END_S):
+            if at_once or not await self.wait(END_S):
                 self.kill()
             await self.wait()
         finally:  # whoever waits here may be cancelled

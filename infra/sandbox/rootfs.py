@@ -30,17 +30,17 @@ async def command(root: Root = EVERYTHING, more: Sequence[str] = ()) -> list[str
         SandboxUnavailableError: bubblewrap is missing, or this machine is of another kind.
         RootError: this machine lacks something that ``root`` names.
     """
-    found = shutil.which("bwrap")
+    bwrap = shutil.which("bwrap")
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise SandboxUnavailableError(
             "The sandbox", f"it runs on Linux on x86-64, this is {sys.platform} on {platform.machine()}.", "Use WSL2."
         )
-    if found is None:
+    if bwrap is None:
         raise SandboxUnavailableError(
             "The sandbox", "bubblewrap (bwrap) is not on the PATH.", "Install it: apt-get install bubblewrap"
         )
-    words = [*_isolation(), *_binds(await contents(root)), *_links(), *more, "--remount-ro", "/"]
-    return [found, *words, "--"]
+    options = [*_isolation(), *_binds(await contents(root)), *_links(), *more, "--remount-ro", "/"]
+    return [bwrap, *options, "--"]
 
 
 async def contents(root: Root = EVERYTHING) -> list[Bind]:
@@ -94,10 +94,10 @@ async def _system(programs: dict[str, str], packages: list[Bind]) -> list[Bind]:
     loaded += [str(p) for p in _standard_library().glob("lib-dynload/*.so") if "tkinter" not in p.name]
     for source, _ in packages:
         loaded += [source] if source.endswith(".so") else [str(p) for p in Path(source).rglob("*.so")]
-    own = (str(_standard_library()), *(str(Path(source).parent) for source, _ in packages))
+    packaged = (str(_standard_library()), *(str(Path(source).parent) for source, _ in packages))
     out = [(path, f"/usr/bin/{name}") for name, path in programs.items()]
     for path in sorted(await _libraries(loaded)):
-        if path.startswith(own):
+        if path.startswith(packaged):
             continue
         parent = os.path.realpath(os.path.dirname(path))  # noqa: PTH120
         system = parent.startswith(("/usr/", "/lib"))
@@ -110,8 +110,8 @@ async def _libraries(files: Iterable[str]) -> set[str]:
     keys = [(path, Path(path).stat().st_mtime_ns) for path in files]
     unknown = [path for path, changed in keys if (path, changed) not in _loads]
     if unknown:
-        said = await _ask_loader(unknown)
-        _loads.update({key: said.get(key[0], frozenset()) for key in keys if key not in _loads})
+        libraries = await _ask_loader(unknown)
+        _loads.update({key: libraries.get(key[0], frozenset()) for key in keys if key not in _loads})
     return {library for key in keys for library in _loads[key]}
 
 
@@ -119,13 +119,13 @@ async def _ask_loader(files: list[str]) -> dict[str, frozenset[str]]:
     """The loader itself where it is at its usual place: ``ldd`` asks the same of it in six times the time."""
     ldd = shutil.which("ldd", path="/usr/bin:/bin")
     if Path(_LOADER).exists():
-        words = ["/bin/sh", "-c", f'for file; do echo "$file:"; {_LOADER} --list "$file"; done', "sh", *files]
+        command_line = ["/bin/sh", "-c", f'for file; do echo "$file:"; {_LOADER} --list "$file"; done', "sh", *files]
     elif ldd is not None:
-        words = [ldd, *files, "/dev/null"]  # of one file alone it does not say which
+        command_line = [ldd, *files, "/dev/null"]  # of one file alone it does not say which
     else:
         raise SandboxUnavailableError("The sandbox", "ldd is not in /usr/bin.", "Install it: apt-get install libc-bin")
     process = await asyncio.create_subprocess_exec(
-        *words,
+        *command_line,
         env={"PATH": "/usr/bin:/bin"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -136,7 +136,7 @@ async def _ask_loader(files: list[str]) -> dict[str, frozenset[str]]:
     for line in text.decode(errors="replace").splitlines():
         if not line.startswith("\t"):
             about = out.setdefault(line.removesuffix(":"), set())
-        about |= {word for word in line.split() if line.startswith("\t") and word.startswith("/")}
+        about |= {token for token in line.split() if line.startswith("\t") and token.startswith("/")}
     return {path: frozenset(libraries) for path, libraries in out.items()}
 
 
@@ -149,14 +149,14 @@ def _python() -> list[Bind]:
 def _binds(pairs: list[Bind]) -> list[str]:
     """Read-only binds; folders above them first, or bubblewrap makes those unreadable for anyone but root."""
     folders = {str(parent) for _, target in pairs for parent in Path(target).parents}
-    out = [word for folder in sorted(folders - {"/"}) for word in ("--dir", folder)]
-    return out + [word for source, target in pairs for word in ("--ro-bind", source, target)]
+    out = [option for folder in sorted(folders - {"/"}) for option in ("--dir", folder)]
+    return out + [option for source, target in pairs for option in ("--ro-bind", source, target)]
 
 
 def _links() -> list[str]:
     """Merged-/usr links, and an empty folder over packages that belong to the interpreter and not to us."""
     merged = [name for name in ("lib", "lib64", "bin") if Path("/", name).is_symlink()]
-    out = [word for name in merged for word in ("--symlink", f"usr/{name}", f"/{name}")]
+    out = [option for name in merged for option in ("--symlink", f"usr/{name}", f"/{name}")]
     if (_standard_library() / "site-packages").is_dir():
         hidden = f"/opt/python/lib/{_PYTHON}/site-packages"
         out += ["--tmpfs", hidden, "--remount-ro", hidden]

@@ -49,7 +49,7 @@ def versions(root: Root) -> dict[str, str]:
 
 def _trusted(root: Root) -> list[Path]:
     """Folders of the trusted packages of ``root``: parts of Agent0 and nothing else."""
-    found = []
+    folders = []
     for name in root.trusted:
         try:
             spec = importlib.util.find_spec(name) if name.startswith("agent0.") else None
@@ -57,8 +57,8 @@ def _trusted(root: Root) -> list[Path]:
             spec = None
         if spec is None or not spec.submodule_search_locations:
             raise RootError(f"{name!r} is no package of Agent0. Name the folder of one with its dots.")
-        found.append(Path(spec.submodule_search_locations[0]))
-    return found
+        folders.append(Path(spec.submodule_search_locations[0]))
+    return folders
 
 
 def programs(root: Root) -> dict[str, str]:
@@ -72,9 +72,9 @@ def programs(root: Root) -> dict[str, str]:
     for name in root.executables:
         if not name or "/" in name or "\0" in name or name in (".", ".."):
             raise RootError(f"{name!r} is no name of an executable. Name it as the shell would, without a path.")
-        found = shutil.which(name, path=search)
-        if found is not None:
-            out[name] = str(Path(found).resolve())
+        path = shutil.which(name, path=search)
+        if path is not None:
+            out[name] = str(Path(path).resolve())
         elif name not in PACKAGED:
             raise RootError(f"The executable {name} is not in {search}. Install it, or take it off the allowlist.")
     return out
@@ -86,7 +86,7 @@ def packages(root: Root) -> list[Bind]:
     Raises:
         RootError: one is not installed beside the running interpreter, or a trusted one is not ours.
     """
-    found = []
+    paths_of_packages = []
     for name in root.modules:
         if not name.isidentifier():
             raise RootError(f"{name!r} is no name of a package. Name the top level: numpy, not numpy.linalg.")
@@ -96,8 +96,8 @@ def packages(root: Root) -> list[Bind]:
                 f"The package {name} is not installed beside {sys.executable}. "
                 f"Install it (pip install {name}), or take it off the allowlist."
             )
-        found += paths
-    return [(str(path), f"/opt/site/{path.name}") for path in (*found, *_trusted(root))]
+        paths_of_packages += paths
+    return [(str(path), f"/opt/site/{path.name}") for path in (*paths_of_packages, *_trusted(root))]
 
 
 def _package(name: str) -> list[Path]:

@@ -80,9 +80,11 @@ BACKENDS: Mapping[str, Backend] = {
             settings.model_copy(update={"workers": workers}), label, root
         ),
     ),
-    WARM: Backend(lambda settings: open_broker(settings, settings.calls), lambda *given: WarmContainer(*given[:3])),
-    "bwrap-cold": Backend(_cold(ColdBubblewrap), lambda *given: ColdBubblewrap(*given[:3])),
-    COLD: Backend(_cold(ColdContainer), lambda *given: ColdContainer(*given[:3])),
+    WARM: Backend(
+        lambda settings: open_broker(settings, settings.calls), lambda *arguments: WarmContainer(*arguments[:3])
+    ),
+    "bwrap-cold": Backend(_cold(ColdBubblewrap), lambda *arguments: ColdBubblewrap(*arguments[:3])),
+    COLD: Backend(_cold(ColdContainer), lambda *arguments: ColdContainer(*arguments[:3])),
 }
 """In the order in which they are tried."""
 TROUBLE = "docs/guide/troubleshooting.md, under The sandbox, says what each probe needs."
@@ -159,12 +161,12 @@ async def survey(settings: SandboxSettings, *, until_chosen: bool = False) -> li
     for name in named(settings):
         probes, fix = await _probe(BACKENDS[name], settings)
         for _ in range(TRIES - 1):
-            if fix != TROUBLE or all(one.ok for one in probes):
+            if fix != TROUBLE or all(probe.ok for probe in probes):
                 break
             await asyncio.sleep(PAUSE_S)
             probes, fix = await _probe(BACKENDS[name], settings)
-        missed = [f"{one.name}: {one.detail}" for one in probes if not one.ok]
-        chosen = not missed and not any(one.chosen for one in out)
+        missed = [f"{probe.name}: {probe.detail}" for probe in probes if not probe.ok]
+        chosen = not missed and not any(candidate.chosen for candidate in out)
         out.append(Candidate(name, tuple(probes), chosen, "; ".join(missed), fix if missed else ""))
         if chosen and until_chosen:
             break
@@ -176,8 +178,8 @@ async def _probe(backend: Backend, settings: SandboxSettings) -> tuple[list[Prob
     try:
         trial = await backend.trial(settings)
         try:
-            seen = await selftest.inspect(trial)
-            probes = [Probe("starts", True, "it does"), *seen]
+            inspected = await selftest.inspect(trial)
+            probes = [Probe("starts", True, "it does"), *inspected]
             probes += await selftest.limits(trial)
         finally:
             await trial.close()

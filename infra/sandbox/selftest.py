@@ -110,8 +110,8 @@ _COMPUTES = {
 def _within(root: Root) -> str:
     """The probing program: what every sandbox process must refuse, and what the packages of ``root`` must do."""
     works = [("6 * 7", 42), *(_COMPUTES[name] for name in root.modules if name in _COMPUTES)]
-    seen = ", ".join(code for code, _ in works)
-    return f"{_INSIDE}out['computes'] = value([{seen}], {[value for _, value in works]!r})\nprint(json.dumps(out))\n"
+    codes = ", ".join(code for code, _ in works)
+    return f"{_INSIDE}out['computes'] = value([{codes}], {[value for _, value in works]!r})\nprint(json.dumps(out))\n"
 
 
 _INTERPRETERS = "for n in {11..19}; do : < /opt/python/bin/python3.$n && echo readable; done 2>/dev/null"
@@ -121,7 +121,7 @@ async def inspect(within: Executes, root: Root = EVERYTHING) -> list[Probe]:
     """Eleven probes from inside one sandbox process (a few milliseconds). Run on every new backend."""
     result = await _run(within, SandboxCall("python", _within(root), wall_s=10.0, root=root))
     if result.state is not ToolState.OK:
-        return [Probe("computes", False, _seen(result))]
+        return [Probe("computes", False, _observed(result))]
     return [Probe(name, bool(ok), str(detail)) for name, (ok, detail) in json.loads(result.stdout).items()]
 
 
@@ -133,11 +133,11 @@ async def limits(within: Executes, root: Root = EVERYTHING) -> list[Probe]:
     absent = " ".join(name for name in ("python3", "su", "mount") if name not in root.executables)
     shell = SandboxCall("shell", f"echo $((6 * 7)); command -v {absent}; {_INTERPRETERS}", root=root)
     calls = [greedy, endless, *([shell] if "bash" in root.executables else [])]
-    memory, time, *words = await asyncio.gather(*(_run(within, call) for call in calls))
+    memory, time, *shell_results = await asyncio.gather(*(_run(within, call) for call in calls))
     return [
-        Probe("memory_limit", memory.state is ToolState.MEMORY, _seen(memory)),
-        Probe("time_limit", time.state is ToolState.TIMEOUT, _seen(time)),
-        *(Probe("shell_allowlist", said.stdout == "42\n", _seen(said)) for said in words),
+        Probe("memory_limit", memory.state is ToolState.MEMORY, _observed(memory)),
+        Probe("time_limit", time.state is ToolState.TIMEOUT, _observed(time)),
+        *(Probe("shell_allowlist", result.stdout == "42\n", _observed(result)) for result in shell_results),
     ]
 
 
@@ -163,7 +163,7 @@ async def _run(within: Executes, call: SandboxCall) -> SandboxResult:
         raise MissedProbeError("The sandbox", f"{error}.", "See `agent0 doctor`.") from error
 
 
-def _seen(result: SandboxResult) -> str:
+def _observed(result: SandboxResult) -> str:
     return (
         f"{result.state.value} after {result.wall_s:.2f} s, {result.peak_mem_mib:.0f} MiB: "
         + (result.stderr.strip().splitlines() or [result.stdout.strip()])[-1]

@@ -60,12 +60,12 @@ class Question:
     @property
     def open(self) -> tuple[Option, ...]:
         """The options that were not asked yet."""
-        asked = {one.model for one in self.answers}
-        return tuple(one for one in self.options if one.model not in asked)
+        models = {answer.model for answer in self.answers}
+        return tuple(option for option in self.options if option.model not in models)
 
     def without(self, model: str) -> "Question":
         """The question where ``model`` cannot be asked."""
-        return replace(self, options=tuple(one for one in self.options if one.model != model))
+        return replace(self, options=tuple(option for option in self.options if option.model != model))
 
     def answered(self, answer: Answer) -> "Question":
         """The question with one more answer."""
@@ -124,17 +124,17 @@ def belief(answer: Answer, question: Question) -> float | None:
         return 1.0
     if answer.confidence is not None:
         return answer.confidence
-    return next((one.right for one in question.options if one.model == answer.model), None)
+    return next((option.right for option in question.options if option.model == answer.model), None)
 
 
 def surest(question: Question) -> Answer:
     """The answer that is most probably right. Of two that are equally so, or of which one is unknown, it is the later:
     whoever asked another model did so to have its answer."""
-    best, held = question.answers[0], belief(question.answers[0], question)
-    for one in question.answers[1:]:
-        known = belief(one, question)
-        if held is None or known is None or known >= held:
-            best, held = one, known
+    best, best_belief = question.answers[0], belief(question.answers[0], question)
+    for answer in question.answers[1:]:
+        probability = belief(answer, question)
+        if best_belief is None or probability is None or probability >= best_belief:
+            best, best_belief = answer, probability
     return best
 
 

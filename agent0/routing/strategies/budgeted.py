@@ -10,8 +10,8 @@ def budgeted(question: Question) -> Step:
     step = threshold(question)
     if not step.ask or not question.answers or question.rules.allowance is None:
         return step
-    cost = next(one.cost for one in question.options if one.model == step.ask)
-    spent = question.spent + sum(one.cost or 0 for one in question.answers)
+    cost = next(option.cost for option in question.options if option.model == step.ask)
+    spent = question.spent + sum(answer.cost or 0 for answer in question.answers)
     if cost is not None and spent + cost <= question.rules.allowance:
         return step
     return Step(give=question.answers[-1].model, reason=f"{step.reason}; {step.ask} does not fit into the allowance")

@@ -8,9 +8,9 @@ def cascade(question: Question) -> Step:
     """Ask one model after the other, the cheapest first, until a confidence reaches the threshold; else the surest."""
     rules = question.rules
     if question.answers and is_sure(last := question.answers[-1], rules):
-        told = f"confidence {shown(last.confidence)} reaches {rules.threshold:.2f}"
-        return Step(give=last.model, reason="it calls a tool" if last.calls else told)
+        reason = f"confidence {shown(last.confidence)} reaches {rules.threshold:.2f}"
+        return Step(give=last.model, reason="it calls a tool" if last.calls else reason)
     if question.open:
-        cheapest = min(question.open, key=lambda one: (one.cost is None, one.cost or 0))
+        cheapest = min(question.open, key=lambda option: (option.cost is None, option.cost or 0))
         return Step(ask=cheapest.model, reason="the cheapest that was not asked")
     return Step(give=surest(question).model, reason="none is sure; it is the surest")

@@ -9,12 +9,12 @@ def cost_aware(question: Question) -> Step:
     if not question.answers:
         return first(question)
     best = surest(question)
-    held = belief(best, question) or 0.0
-    gains = {one.model: (one.right - held) for one in question.open if one.right is not None}
-    worth = [one for one in question.open if _pays(one, gains.get(one.model, 0.0), question.rules.worth)]
+    probability = belief(best, question) or 0.0
+    gains = {option.model: (option.right - probability) for option in question.open if option.right is not None}
+    worth = [option for option in question.open if _pays(option, gains.get(option.model, 0.0), question.rules.worth)]
     if not worth:
-        return Step(give=best.model, reason=f"no call is worth more than {held:.2f} as it is")
-    chosen = max(worth, key=lambda one: gains[one.model] / max(1, one.cost or 0))
+        return Step(give=best.model, reason=f"no call is worth more than {probability:.2f} as it is")
+    chosen = max(worth, key=lambda option: gains[option.model] / max(1, option.cost or 0))
     return Step(ask=chosen.model, reason=f"expected gain {gains[chosen.model]:.2f}")
 
 

@@ -9,7 +9,7 @@ def ensemble(question: Question) -> Step:
     """Ask every model, and give the answer with the most weight: each vote counts by the log-odds of being right."""
     if question.open:
         return Step(ask=question.open[0].model, reason="every model is asked")
-    won = weigh(question.answers, {one.model: one.right for one in question.options})
+    won = weigh(question.answers, {option.model: option.right for option in question.options})
     return Step(
         give=won.model, reason=f"{won.votes} of {len(question.answers)} votes, probability {won.probability:.2f}"
     )

@@ -8,5 +8,5 @@ def local_only(question: Question) -> Step:
     """Ask the first model that costs nothing, and give its answer."""
     if question.answers:
         return Step(give=question.answers[-1].model, reason="it costs nothing")
-    free = next((one for one in question.options if one.cost == 0), None)
+    free = next((option for option in question.options if option.cost == 0), None)
     return Step(ask=free.model, reason="it costs nothing") if free else Step(reason="every model costs money")

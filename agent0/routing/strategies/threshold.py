@@ -9,8 +9,8 @@ def threshold(question: Question) -> Step:
     if not question.answers:
         return first(question)
     last, rules = question.answers[-1], question.rules
-    told = f"confidence {shown(question.answers[0].confidence)}, threshold {rules.threshold:.2f}"
-    told = "it calls a tool" if last.calls else told
+    reason = f"confidence {shown(question.answers[0].confidence)}, threshold {rules.threshold:.2f}"
+    reason = "it calls a tool" if last.calls else reason
     if len(question.answers) > 1 or not question.open or is_sure(last, rules):
-        return Step(give=last.model, reason=told)
-    return Step(ask=question.open[0].model, reason=told)
+        return Step(give=last.model, reason=reason)
+    return Step(ask=question.open[0].model, reason=reason)

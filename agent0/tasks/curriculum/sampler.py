@@ -30,7 +30,7 @@ def learn(arm: Arm | None, rate: float | None) -> Arm:
     arm = arm or Arm()
     keep = 0.92
     value, solved = (0.0, 0.0) if rate is None else (frontier_value(rate), rate)
-    return Arm(arm.closed * keep + 1, arm.value * keep + value, arm.solved * keep + solved, arm.asked)
+    return Arm(arm.closed * keep + 1, arm.value * keep + value, arm.solved * keep + solved, arm.last_requested)
 
 
 def remember(state: RunState) -> dict[str, Arm]:
@@ -47,7 +47,7 @@ def remember(state: RunState) -> dict[str, Arm]:
     if state.config.curriculum.patience:
         for task in state.tasks.values():
             key = arm_key(task.domain, task.family, task.level)
-            arms[key] = changed(arms.get(key, Arm()), asked=state.iteration + 1)
+            arms[key] = changed(arms.get(key, Arm()), last_requested=state.iteration + 1)
     return arms
 
 
@@ -111,7 +111,7 @@ def _unlevelled(state: RunState, short: dict[str, list[Slot]]) -> list[Slot]:
 
 def _stale(state: RunState, arms: list[Slot]) -> list[Slot]:
     patience = state.config.curriculum.patience
-    last = {arm: statistics.asked - 1 for arm in arms if (statistics := state.arms.get(arm_key(*arm)))}
+    last = {arm: statistics.last_requested - 1 for arm in arms if (statistics := state.arms.get(arm_key(*arm)))}
     return stale(arms, last, state.iteration, patience) if patience else []
 
 

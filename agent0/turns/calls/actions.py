@@ -30,10 +30,10 @@ _mark = re.compile(
 )
 _fence_open = re.compile(r"\s*(?:`{3,}|~{3,})[^\n`]*(?:\n|(?=\S))")
 _fence_sign = re.compile(r"```+|~~~+")
-_words = r"(?: [\w'’*()$\\+/=.,;:-]+)"  # noqa: RUF001
+_phrase = r"(?: [\w'’*()$\\+/=.,;:-]+)"  # noqa: RUF001
 _sentence = re.compile(
-    rf"^[ \t]*(?:-{{3,}}|[*_(>• \t-]{{0,6}}(?:[A-Z][\w'’]*[,:]?[*_]{{0,2}}{_words}{{2,}}[.:!?…)*_]{{0,4}}"  # noqa: RUF001
-    rf"|[a-z]+{_words}{{3,}}(?<=[.!…)])[.!…)]*))[ \t]*$",
+    rf"^[ \t]*(?:-{{3,}}|[*_(>• \t-]{{0,6}}(?:[A-Z][\w'’]*[,:]?[*_]{{0,2}}{_phrase}{{2,}}[.:!?…)*_]{{0,4}}"  # noqa: RUF001
+    rf"|[a-z]+{_phrase}{{3,}}(?<=[.!…)])[.!…)]*))[ \t]*$",
     re.MULTILINE,
 )
 """A line that speaks of what a program is for."""

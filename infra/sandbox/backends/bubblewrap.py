@@ -84,8 +84,8 @@ class Bubblewrap:
         """
         self._slots = [PoolSlot(self.root, self._settings, self._tally) for _ in range(self._settings.workers)]
         started = await asyncio.gather(*(slot.server() for slot in self._slots), return_exceptions=True)
-        servers = [one for one in started if isinstance(one, ForkServer)]
-        for trouble in (one for one in started if isinstance(one, BaseException)):
+        servers = [server for server in started if isinstance(server, ForkServer)]
+        for trouble in (outcome for outcome in started if isinstance(outcome, BaseException)):
             if isinstance(trouble, RootError):
                 raise SandboxUnavailableError("The sandbox", str(trouble)) from trouble
             raise trouble
@@ -139,7 +139,7 @@ class Bubblewrap:
 
     async def _lease(self, root: Root) -> PoolSlot | None:
         """A pool slot with room for one more call of ``root``, waiting for one; None where the queue is full."""
-        if not self._waiting.get(root) and (slot := self._place(root)):
+        if not self._waiting.get(root) and (slot := self._slot_for(root)):
             return slot
         if sum(map(len, self._waiting.values())) >= self._settings.queue:
             return None
@@ -157,10 +157,14 @@ class Bubblewrap:
                 self._release(ticket.slot.result())  # it was given one in the same moment
             raise
 
-    def _place(self, root: Root) -> PoolSlot | None:
+    def _slot_for(self, root: Root) -> PoolSlot | None:
         """Room on a pool slot of ``root``, a new one where its others are full and there may be one more."""
         slots = [slot for slot in self._slots if slot.root == root and not slot.closing]
-        slot = min((one for one in slots if one.busy < self._settings.calls), key=lambda one: one.busy, default=None)
+        slot = min(
+            (candidate for candidate in slots if candidate.busy < self._settings.calls),
+            key=lambda candidate: candidate.busy,
+            default=None,
+        )
         if slot is None and root != self.root and len(slots) < self._settings.workers and self._make_room(slots):
             slot = PoolSlot(root, self._settings, self._tally)
             self._slots.append(slot)
@@ -194,7 +198,7 @@ class Bubblewrap:
         while line:
             if line[0].slot.done():
                 line.popleft()
-            elif slot := self._place(root):
+            elif slot := self._slot_for(root):
                 line.popleft().slot.set_result(slot)
             else:
                 return
@@ -213,12 +217,12 @@ class Bubblewrap:
 
     async def tend(self) -> None:
         """End idle fork servers of other roots and run the self-test on idle ones again."""
-        now = asyncio.get_running_loop().time()
-        for slot in [one for one in self._slots if not one.busy]:
-            if slot.root != self.root and now - slot.used >= VISIT_S:
+        time_s = asyncio.get_running_loop().time()
+        for slot in [idle for idle in self._slots if not idle.busy]:
+            if slot.root != self.root and time_s - slot.used >= VISIT_S:
                 slot.closing = True
                 self._end_if_idle(slot)
-            elif now - slot.tested >= PROBE_S:
+            elif time_s - slot.tested >= PROBE_S:
                 slot.busy += 1
                 try:
                     await slot.probe()
@@ -227,14 +231,14 @@ class Bubblewrap:
 
     def stats(self) -> SandboxStats:
         """Return the counts of this sandbox as they are now."""
-        now = asyncio.get_running_loop().time()
+        time_s = asyncio.get_running_loop().time()
         alive = [(slot.root, slot.current) for slot in self._slots if slot.current is not None]
         each = (
             2 + 3 * self._settings.calls
         )  # bubblewrap, fork server; spawner, pid 1 and payload of a sandbox process that waits
         return SandboxStats(
             label=self.label,
-            servers=tuple(ForkServerStats(root, z.served, z.in_flight, now - z.born, z.pid) for root, z in alive),
+            servers=tuple(ForkServerStats(root, z.served, z.in_flight, time_s - z.born, z.pid) for root, z in alive),
             waiting=sum(map(len, self._waiting.values())),
             busy=self._refused_busy,
             recycled=dict(self._tally.recycled),

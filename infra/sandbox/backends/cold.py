@@ -34,11 +34,11 @@ class ColdBubblewrap(Queued):
             SandboxUnavailableError: it did not start; the reason is what it said.
         """
         try:
-            words = await self._command(call.root)
+            command = await self._command(call.root)
         except RootError as error:
             return execution.not_run(ToolState.REFUSED, str(error), self.name, TIER)
         try:
-            link = await Link.open(words, {})
+            link = await Link.open(command, {})
         except (SandboxProcessError, OSError) as error:
             raise SandboxUnavailableError("The sandbox", f"{error}.", FIX) from error
         try:
@@ -69,5 +69,5 @@ async def _help() -> str:
         process = await asyncio.create_subprocess_exec("bwrap", "--help", env=path, stdout=pipe, stderr=pipe)
     except OSError as error:
         raise SandboxUnavailableError("The sandbox", f"bwrap: {error}.", "apt-get install bubblewrap") from error
-    said = await process.communicate()
-    return b"".join(said).decode(errors="replace")
+    outputs = await process.communicate()
+    return b"".join(outputs).decode(errors="replace")

@@ -34,14 +34,14 @@ class Container:
         self.idle.set()
 
     @classmethod
-    async def open(cls, settings: SandboxSettings, backend: str, name: str, words: list[str]) -> "Container":
+    async def open(cls, settings: SandboxSettings, backend: str, name: str, command: list[str]) -> "Container":
         """Start one.
 
         Raises:
             WorldError: the engine, or what runs in it, said something else than its greeting.
         """
         try:
-            return cls(settings, backend, name, await Link.open(words, docker.environment()))
+            return cls(settings, backend, name, await Link.open(command, docker.environment()))
         except BaseException:
             await asyncio.shield(end(settings, name))
             raise
@@ -93,8 +93,8 @@ class Container:
 async def end(settings: SandboxSettings, name: str) -> None:
     """Kill the container: its client's end is not its own. One that is gone already is as good."""
     null = asyncio.subprocess.DEVNULL
-    words = docker.kill(settings, name)
-    process = await asyncio.create_subprocess_exec(*words, env=docker.environment(), stdout=null, stderr=null)
+    command = docker.kill(settings, name)
+    process = await asyncio.create_subprocess_exec(*command, env=docker.environment(), stdout=null, stderr=null)
     try:
         await asyncio.wait_for(process.wait(), KILL_S)
     except TimeoutError:
@@ -105,8 +105,12 @@ async def end(settings: SandboxSettings, name: str) -> None:
 def _lacks(link: Link, root: Root) -> str:
     """What of ``root`` the image does not have, empty where it has all. What the packaged list names and the machine
     that made the image lacked is left out, as everywhere."""
-    programs = [one for one in root.executables if one not in link.greeting["executables"] and one not in PACKAGED]
-    missing = ", ".join([*programs, *(one for one in importable(root) if one not in link.greeting["modules"])])
+    programs = [
+        program
+        for program in root.executables
+        if program not in link.greeting["executables"] and program not in PACKAGED
+    ]
+    missing = ", ".join([*programs, *(module for module in importable(root) if module not in link.greeting["modules"])])
     return f"the image of the sandbox lacks {missing}: put it in, or take it off the allowlist" if missing else ""
 
 
@@ -206,9 +210,9 @@ class ColdContainer(Queued):
             SandboxUnavailableError: it did not start; the reason is what the engine said.
         """
         name = docker.name()
-        words = docker.once(self.settings, name, call.mem_mib)
+        command = docker.once(self.settings, name, call.mem_mib)
         try:
-            container = await Container.open(self.settings, self.name, name, words)
+            container = await Container.open(self.settings, self.name, name, command)
         except (SandboxProcessError, OSError) as error:
             raise SandboxUnavailableError("The sandbox", f"{error}.", docker.FIX) from error
         try:

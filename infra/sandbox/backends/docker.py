@@ -67,10 +67,10 @@ def engine(settings: SandboxSettings) -> str:
     Raises:
         SandboxUnavailableError: there is none.
     """
-    found = shutil.which(settings.engine)
-    if found is None:
+    path = shutil.which(settings.engine)
+    if path is None:
         raise SandboxUnavailableError("The sandbox", f"{settings.engine} is not on the PATH.", FIX)
-    return found
+    return path
 
 
 def environment() -> dict[str, str]:

@@ -135,13 +135,13 @@ class ForkServer:
             SandboxUnavailableError: it does not start here; the reason is what it said.
             RootError: this machine lacks something that ``root`` names.
         """
-        words = await rootfs.command(root)
+        command = await rootfs.command(root)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         try:
             with theirs:
                 fd = theirs.fileno()
-                server = cls(Process([*words, *rootfs.interpreter(fd, root)], {}, pass_fds=[fd]), ours)
+                server = cls(Process([*command, *rootfs.interpreter(fd, root)], {}, pass_fds=[fd]), ours)
         except BaseException:
             ours.close()
             raise
@@ -246,8 +246,8 @@ class ForkServer:
     async def _complaint(self, error: Exception) -> str:
         self.kill()
         await self._process.wait(END_S)
-        said = self._process.said()
-        return f"it does not start: {said.splitlines()[-1] if said else error}."
+        stderr = self._process.stderr_text()
+        return f"it does not start: {stderr.splitlines()[-1] if stderr else error}."
 
     async def ended(self) -> bool:
         """Return whether it has ended by itself, waiting up to 0.3 s for that."""
@@ -273,7 +273,7 @@ class ForkServer:
             for refill in refills:
                 refill.cancel()
             await asyncio.gather(*refills, return_exceptions=True)
-            await self._process.end(now=self._here)
+            await self._process.end(at_once=self._here)
             await asyncio.gather(*(spawner.slot.remove() for spawner in self._spawners if spawner.slot is not None))
         finally:  # whoever waits here may be cancelled
             for sock in (self._control, *(spawner.control for spawner in self._spawners)):

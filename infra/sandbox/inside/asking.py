@@ -33,7 +33,7 @@ def version(folder: str = _HERE) -> str:
     return digest.hexdigest()[:16]
 
 
-def asked(number: int, request: Request, root: dict[str, Any]) -> Message:
+def message_of(number: int, request: Request, root: dict[str, Any]) -> Message:
     """The message of ``request``; ``root`` names executables, modules, what is imported of them beforehand, and the
     versions of those that are ours."""
     header = {"id": number, "kind": request.kind, "wall_s": request.wall_s, "mem_mib": request.mem_mib, "root": root}
@@ -82,7 +82,7 @@ def ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
         rc=None if header["rc"] is None else int(header["rc"]),
         stdout=stdout,
         stderr=stderr,
-        seen=(int(out), int(err)),
+        output_bytes=(int(out), int(err)),
         wall_s=float(header["wall_s"]),
         cpu_s=float(header["cpu_s"]),
         peak_kib=int(header["peak_kib"]),

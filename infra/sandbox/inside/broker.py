@@ -60,23 +60,23 @@ class _ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
-            words = ["-sBPc", _START.format(theirs.fileno(), root)]
+            arguments = ["-sBPc", _START.format(theirs.fileno(), root)]
             process = await asyncio.create_subprocess_exec(
-                sys.executable, *words, pass_fds=[theirs.fileno()], stdin=_NULL, stdout=_NULL
+                sys.executable, *arguments, pass_fds=[theirs.fileno()], stdin=_NULL, stdout=_NULL
             )
-        made = cls(process, ours)
-        await made._receive(START_S)  # it is there
-        said, _ = await made._receive(START_S)  # and has imported everything
-        if not said.get("ready"):
-            raise SandboxProcessError(f"the fork server misses {said.get('missed')}")
-        return made
+        server = cls(process, ours)
+        await server._receive(START_S)  # it is there
+        message, _ = await server._receive(START_S)  # and has imported everything
+        if not message.get("ready"):
+            raise SandboxProcessError(f"the fork server misses {message.get('missed')}")
+        return server
 
     async def child(self) -> SandboxProcess:
         async with self._turn:
             await asyncio.get_running_loop().sock_sendall(self._control, b"spawn")
-            said, fds = await self._receive(SPAWN_S)
+            message, fds = await self._receive(SPAWN_S)
         if len(fds) != 4:
-            raise SandboxProcessError(str(said.get("error", "malformed answer")))
+            raise SandboxProcessError(str(message.get("error", "malformed answer")))
         sock = socket.socket(fileno=fds[1])
         sock.setblocking(False)
         return SandboxProcess(fds[0], sock, fds[2], fds[3])
@@ -89,8 +89,8 @@ class _ForkServer:
             raise SandboxProcessError("the fork server is gone")
         for fd in fds:
             os.set_inheritable(fd, False)
-        said: dict[str, Any] = json.loads(data)
-        return said, list(fds)
+        message: dict[str, Any] = json.loads(data)
+        return message, list(fds)
 
     async def close(self) -> None:
         self._control.close()

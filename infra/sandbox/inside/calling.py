@@ -75,13 +75,13 @@ class Request:
 @dataclass
 class Ended:
     """How a call ended. ``ended`` names the limit that ended it (timeout, memory, output_flood), empty for none;
-    ``seen`` counts the bytes of both outputs before they were cut; ``note`` is what else there is to say."""
+    ``output_bytes`` counts the bytes of both outputs before they were cut; ``note`` is what else there is to say."""
 
     ended: str = ""
     rc: int | None = None
     stdout: bytes = b""
     stderr: bytes = b""
-    seen: tuple[int, int] = (0, 0)
+    output_bytes: tuple[int, int] = (0, 0)
     wall_s: float = 0.0
     cpu_s: float = 0.0
     peak_kib: int = 0
@@ -155,7 +155,7 @@ async def run(child: SandboxProcess, request: Request) -> Ended:
             timer.cancel()
     if ended is None:
         ended = Ended("timeout", wall_s=loop.time() - start, note=UNMEASURED)
-    ended.stdout, ended.stderr, ended.seen = bytes(out.kept), bytes(err.kept), (out.seen, err.seen)
+    ended.stdout, ended.stderr, ended.output_bytes = bytes(out.kept), bytes(err.kept), (out.seen, err.seen)
     ended.ended = "output_flood" if flooded else ended.ended
     return ended
 
@@ -179,19 +179,19 @@ async def _converse(child: SandboxProcess, request: Request) -> Ended:
             await writer.wait_closed()
 
 
-def _ended(said: dict[str, Any], blobs: list[bytes]) -> Ended:
-    if "refused" in said:
-        return Ended("refused", note=str(said["refused"]))
-    rc = int(said["rc"])
+def _ended(header: dict[str, Any], blobs: list[bytes]) -> Ended:
+    if "refused" in header:
+        return Ended("refused", note=str(header["refused"]))
+    rc = int(header["rc"])
     return Ended(
-        ended=str(said["ended"]),
-        rc=None if said["ended"] and rc < 0 else rc,
-        wall_s=float(said["wall_s"]),
-        cpu_s=float(said["cpu_s"]),
-        peak_kib=int(said["peak_kib"]),
-        files=dict(zip(map(str, said["files"]), blobs, strict=True)),
-        lost=int(said["lost"]),
-        tier=str(said["tier"]),
+        ended=str(header["ended"]),
+        rc=None if header["ended"] and rc < 0 else rc,
+        wall_s=float(header["wall_s"]),
+        cpu_s=float(header["cpu_s"]),
+        peak_kib=int(header["peak_kib"]),
+        files=dict(zip(map(str, header["files"]), blobs, strict=True)),
+        lost=int(header["lost"]),
+        tier=str(header["tier"]),
     )
 
 

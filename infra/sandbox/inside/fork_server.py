@@ -94,14 +94,14 @@ def serve(control: socket.socket, *, guests: bool = False) -> None:
     group: list[int] = []
     server, last = os.getpid(), -1
     while True:
-        word, fds, _, _ = socket.recv_fds(control, 16, 4)
-        if word == b"spawn":
+        request, fds, _, _ = socket.recv_fds(control, 16, 4)
+        if request == b"spawn":
             if last >= 0 and os.getpid() != server:
                 select.select([last], [], [], PATIENCE_S)  # what is counted next is one call's alone
             last = _spawn(control, group, last, guests=guests)
-        elif word == b"group":
+        elif request == b"group":
             group = fds
-        elif word == b"nursery":
+        elif request == b"nursery":
             control = _spawner(control)
         else:
             return

@@ -65,9 +65,9 @@ class Harvest:
 
 def _instead(fd: int, name: str) -> int:
     """Folder ``name`` of folder ``fd``, in the place of that. Raises OSError where it may not be read."""
-    found = os.open(name, _FOLDER, dir_fd=fd)
+    folder = os.open(name, _FOLDER, dir_fd=fd)
     os.close(fd)
-    return found
+    return folder
 
 
 def _content(folder: int, name: str, room: int) -> bytes | None:

@@ -34,13 +34,13 @@ def syscall(doing: str, number: int, *args: object) -> int:
     return result
 
 
-def send_descriptor(sock: int, word: bytes, fd: int) -> None:
-    """``word`` on a socket, with ``fd`` where it is one, which is closed here."""
-    said = socket.socket(fileno=sock)
+def send_descriptor(sock: int, message: bytes, fd: int) -> None:
+    """``message`` on a socket, with ``fd`` where it is one, which is closed here."""
+    channel = socket.socket(fileno=sock)
     try:
-        socket.send_fds(said, [word], [fd] if fd >= 0 else [])
+        socket.send_fds(channel, [message], [fd] if fd >= 0 else [])
     finally:
-        said.detach()
+        channel.detach()
         if fd >= 0:
             os.close(fd)
 
@@ -71,8 +71,8 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
 def keep_times(path: str) -> None:
     """Mount the device at ``path`` over itself, read-only: it can be used as before, and its times cannot be set."""
     mount(path, path, None, MS_BIND)
-    held = os.statvfs(path).f_flag
-    locked = held & (MS_NOSUID | _MS_NOEXEC | _MS_NOATIME | _MS_NODIRATIME) | (_MS_RELATIME if held & 4096 else 0)
+    flags = os.statvfs(path).f_flag
+    locked = flags & (MS_NOSUID | _MS_NOEXEC | _MS_NOATIME | _MS_NODIRATIME) | (_MS_RELATIME if flags & 4096 else 0)
     mount(None, path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | locked)
 
 

@@ -48,10 +48,10 @@ def readable(path: str, closed: tuple[str, ...]) -> Iterator[tuple[str, int]]:
     """
     if path in closed:
         return
-    if not any(one.startswith(path.rstrip("/") + "/") for one in closed):
+    if not any(hidden.startswith(path.rstrip("/") + "/") for hidden in closed):
         yield path, _READ_ONLY if os.path.isdir(path) else _EXECUTE | _READ  # noqa: PTH112
         return
-    if any(os.path.dirname(one) == path for one in closed) and path != "/":  # noqa: PTH120
+    if any(os.path.dirname(hidden) == path for hidden in closed) and path != "/":  # noqa: PTH120
         yield path, _READ_DIR
     for entry in os.scandir(path):
         if not entry.is_symlink():  # what it leads to has a rule of its own

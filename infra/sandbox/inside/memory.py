@@ -69,22 +69,22 @@ class Watchdog:
     def __init__(self, proc: int, root: int, limit_kib: int) -> None:
         self._proc, self._root, self._limit_kib = proc, root, limit_kib
         waiting = descendants(proc, root)
-        self._most = self._first = self._held(waiting)
+        self._most = self._first = self._used_kib(waiting)
         self._largest = max((largest for _, largest in waiting.values()), default=0)
 
     def broken(self) -> bool:
         """Whether the sum is above the limit now."""
-        used = self._held(descendants(self._proc, self._root)) + sockets_kib(self._proc, self._root)
+        used = self._used_kib(descendants(self._proc, self._root)) + sockets_kib(self._proc, self._root)
         self._most = max(self._most, used)
         return used > self._limit_kib
 
-    def _held(self, found: Mapping[int, Sequence[int]]) -> int:
+    def _used_kib(self, sizes: Mapping[int, Sequence[int]]) -> int:
         """The cheap sum counts pages shared since a fork once per process. Only where that is above the limit is each
         page divided among those who share it, which costs about a millisecond a process."""
-        total = sum(held for held, _ in found.values())
+        total = sum(kib for kib, _ in sizes.values())
         if total <= self._limit_kib:
             return total
-        return sum(_share(self._proc, pid, held) for pid, (held, _) in found.items())
+        return sum(_share(self._proc, pid, kib) for pid, (kib, _) in sizes.items())
 
     def broke(self) -> bool:
         """Nothing is left to be summed."""
@@ -106,13 +106,13 @@ def descendants(proc: int, root: int) -> dict[int, list[int]]:
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError, KeyError):
                 parents[int(name)], *sizes[int(name)] = _status(proc, name)
-    found, todo = [], [root]
+    below_root, todo = [], [root]
     while todo:
         parent = todo.pop()
         below = [pid for pid, above in parents.items() if above == parent]
-        found += below
+        below_root += below
         todo += below
-    return {pid: sizes[pid] for pid in found}
+    return {pid: sizes[pid] for pid in below_root}
 
 
 def sockets_kib(proc: int, root: int) -> int:
@@ -136,8 +136,8 @@ def _fields(proc: int, path: str) -> dict[str, str]:
 def _status(proc: int, name: str) -> tuple[int, int, int]:
     """(parent, KiB held, KiB resident at most)."""
     fields = _fields(proc, f"{name}/status")
-    _, held = _holder(proc, name, fields)
-    kib = [int(held.get(key, "0").split()[0]) for key in (*_HELD, "VmHWM")]
+    _, status = _holder(proc, name, fields)
+    kib = [int(status.get(key, "0").split()[0]) for key in (*_HELD, "VmHWM")]
     return int(fields["PPid"]), sum(kib[:-1]), kib[-1]
 
 
@@ -153,9 +153,9 @@ def _holder(proc: int, name: str, fields: dict[str, str]) -> tuple[str, dict[str
         os.close(folder)
     for path in (f"{name}/task/{thread}" for thread in threads if thread != name):
         with contextlib.suppress(OSError):
-            found = _fields(proc, f"{path}/status")
-            if _HELD[0] in found:
-                return path, found
+            status = _fields(proc, f"{path}/status")
+            if _HELD[0] in status:
+                return path, status
     return name, fields
 
 

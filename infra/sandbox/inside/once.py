@@ -88,6 +88,6 @@ async def _count(child: SandboxProcess, crowded: list[bool]) -> None:
     while not crowded:
         await asyncio.sleep(_TICK_S)
         used = [os.statvfs(path) for path in ("/box", "/tmp")]  # noqa: S108
-        if sum(one.f_files - one.f_ffree for one in used) > MAX_INODES:
+        if sum(usage.f_files - usage.f_ffree for usage in used) > MAX_INODES:
             crowded.append(True)
             child.kill()

@@ -101,8 +101,8 @@ def run(
         os._exit(1)
     os.close(READY_FD)
     if anew:
-        words = ["-sBPc", "import sys; sys.path.insert(0, '/opt'); from inside.payload import obey; obey()"]
-        os.execve(sys.executable, [sys.executable, *words], os.environ)  # noqa: S606
+        arguments = ["-sBPc", "import sys; sys.path.insert(0, '/opt'); from inside.payload import obey; obey()"]
+        os.execve(sys.executable, [sys.executable, *arguments], os.environ)  # noqa: S606
     obey()
 
 

@@ -189,10 +189,10 @@ def _fork_payload(proc: int, stdout: int, stderr: int, closed: tuple[str, ...], 
     os.close(code_out)
     os.close(ready_in)
     with socket.socket(fileno=ready_out) as ready:
-        said, fds, _, _ = socket.recv_fds(ready, 512, 1)
-        said = ready.recv(512) if fds else said
-    if said != b"R":
-        raise RuntimeError(f"the payload could not confine itself: {said.decode(errors='replace')}")
+        greeting, fds, _, _ = socket.recv_fds(ready, 512, 1)
+        greeting = ready.recv(512) if fds else greeting
+    if greeting != b"R":
+        raise RuntimeError(f"the payload could not confine itself: {greeting.decode(errors='replace')}")
     return pid, code_in, fds[0] if fds else -1
 
 
@@ -264,9 +264,9 @@ def _serve(
     _send_code(code, header, text, os.dup(peer) if peer >= 0 else -1)
     os.close(code)  # of the socket to a guest one end stays here: it has nothing to do any more when the call ends
     outcome = _watch(memory, child, start, header["wall_s"], sock, locks)
-    said = {**_report(outcome, memory), "tier": memory.tier}
-    found = Harvest()
-    frames.write(sock, frames.pack({**said, "files": found.names, "lost": found.lost}, found.contents))
+    report = {**_report(outcome, memory), "tier": memory.tier}
+    harvest = Harvest()
+    frames.write(sock, frames.pack({**report, "files": harvest.names, "lost": harvest.lost}, harvest.contents))
 
 
 def _report(outcome: Outcome, memory: Group | Watchdog) -> dict[str, Any]:
@@ -306,11 +306,11 @@ def _watch(
         poll.register(locks.listener, select.POLLIN)
     while not _reap(child, outcome):
         left = deadline - time.monotonic()
-        told = _wait(poll, min(TICK_S, max(left, 0)), locks)
+        events = _wait(poll, min(TICK_S, max(left, 0)), locks)
         if outcome.ended != "memory" and memory.broken():
             outcome.ended = "memory"
             _kill_all(signal.SIGKILL)
-        elif host in told:
+        elif host in events:
             poll.unregister(host)
             outcome.ended = outcome.ended or "output_flood"
             _kill_all(signal.SIGKILL)
@@ -331,14 +331,14 @@ def _wait(poll: select.poll, seconds: float, locks: Locks | None) -> dict[int, i
         locks.end_waits()
     end = time.monotonic() + seconds
     while True:
-        told = dict(poll.poll(max(0, -int((time.monotonic() - end) * 1000 // 1))))  # whole milliseconds, rounded up
-        asked = told.pop(locks.listener, 0) if locks else 0
-        if locks and asked & select.POLLIN:
+        events = dict(poll.poll(max(0, -int((time.monotonic() - end) * 1000 // 1))))  # whole milliseconds, rounded up
+        question = events.pop(locks.listener, 0) if locks else 0
+        if locks and question & select.POLLIN:
             locks.answer()
-        elif locks and asked:
+        elif locks and question:
             poll.unregister(locks.listener)
-        if told or not asked or time.monotonic() >= end:
-            return told
+        if events or not question or time.monotonic() >= end:
+            return events
 
 
 def _reap(child: int, outcome: Outcome) -> bool:

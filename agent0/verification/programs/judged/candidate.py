@@ -38,7 +38,8 @@ class Printed(io.StringIO):
 
 
 class CandidateLink(Link):
-    """The candidate's end. Objects of classes among ``class_names`` cross as references although they may be plain data."""
+    """The candidate's end. Objects of classes among ``class_names`` cross as references although they may be plain
+    data."""
 
     def __init__(self, sock: socket.socket, module: types.ModuleType, class_names: list[str]) -> None:
         super().__init__(sock, "c")
