@@ -51,7 +51,7 @@ class BudgetChanged(Event):
     """Id of the reservation."""
     amount: int = 0
     """Reserved, freed or charged by this entry, in nano-dollars; of ``correct`` it may be negative."""
-    held: int = 0
+    reserved: int = 0
     """What was reserved for the call that this entry ends. A vendor may charge more."""
     cap: int | None = None
     """What may be spent; None: any amount."""

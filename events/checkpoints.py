@@ -245,10 +245,10 @@ class TeacherJudged(Event):
     promoted: bool
     against: str
     reason: str
-    asked: int
+    screened: int
     readable: int
     accepted: int
-    against_asked: int
+    against_screened: int
     against_readable: int
     against_accepted: int
     readable_p: float | None = None

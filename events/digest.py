@@ -21,9 +21,9 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class InDigest:
-    """How a field enters the digest: as ``seen`` transforms its content."""
+    """How a field enters the digest: as ``transform`` transforms its content."""
 
-    seen: Callable[[Any], Any]
+    transform: Callable[[Any], Any]
 
 
 NEVER = InDigest(lambda value: _ABSENT)
@@ -88,7 +88,7 @@ def _plain(value: Any) -> object:
         return sorted(value)
     shown, rules = vars(value), _rules(value.__class__)
     if rules:
-        shown = shown | {name: rule.seen(shown[name]) for name, rule in rules}
+        shown = shown | {name: rule.transform(shown[name]) for name, rule in rules}
         return {name: content for name, content in shown.items() if content is not _ABSENT}
     return shown
 

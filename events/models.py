@@ -23,7 +23,7 @@ class ModelCalled(Event):
     finish: str
     """How its turn ended; ``error`` where there is none."""
     usage: Usage
-    asked: str = ""
+    requested_model: str = ""
     """The model that was asked for."""
     quantization: str = ""
     fingerprint: str = ""
@@ -84,7 +84,7 @@ class BatchSubmitted(Event):
     amount: int | None
     """What is reserved, in nano-dollars; None: unknown."""
     requests: int
-    place: str = ""
+    location: str = ""
     """Address of its server, where that is not the vendor's own."""
     day: str = ""
     """The date (UTC) whose budget it is reserved in; empty: that of this event."""
@@ -117,7 +117,7 @@ class CallRouted(Event):
     options: tuple[RouteOption, ...] = ()
     answers: tuple[RouteAnswer, ...] = ()
     steps: tuple[RouteStep, ...] = ()
-    given: str = ""
+    chosen: str = ""
     """The model whose answer was given."""
     draw: float = 0.0
     """The question's own number in [0, 1)."""

@@ -215,7 +215,7 @@ class SelfCritique(Value):
 
     prompt: str
     """Version of the prompt."""
-    asked: str
+    question: str
     text: str = ""
     verdict: bool | None = None
     probability: float | None = None

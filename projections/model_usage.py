@@ -18,7 +18,7 @@ BY = ("model", "role", "domain", "day")
 """What calls are counted by. The domain is that of the task they were made for."""
 
 _COUNTS = ("calls", "errors", "retries", "hits", "read", "written", "cache_read", "cost", "unpriced", "saved")
-_CHOSEN = ("asked_on", "given")
+_CHOSEN = ("asked_on", "chosen")
 _SUMS = (*_COUNTS, *_CHOSEN, "timed", "wall_us", *BUCKETS)
 
 
@@ -31,15 +31,15 @@ _SUMS = (*_COUNTS, *_CHOSEN, "timed", "wall_us", *BUCKETS)
 def model_usage(e: Recorded) -> Iterator[Row]:
     """``calls`` counts each try, and answers of the cache (``hits``) among them; ``read``, ``written`` and
     ``cache_read`` are tokens, ``cost`` and ``saved`` nano-dollars, ``unpriced`` calls whose cost nobody knows.
-    ``asked_on``: a strategy had an answer and asked this model, too; ``given``: it gave this model's answer."""
+    ``asked_on``: a strategy had an answer and asked this model, too; ``chosen``: it gave this model's answer."""
     x, key = e.event, {"run": e.run, "task": e.task, "day": stamp(e)[:10]}
     if isinstance(x, facts.CallRouted):
         for number, answer in enumerate(x.answers):
-            more = {"asked_on": int(number > 0), "given": int(answer.model == x.given)}
+            more = {"asked_on": int(number > 0), "chosen": int(answer.model == x.chosen)}
             yield {**key, "role": x.role, "model": answer.model, **more}
         return
     assert isinstance(x, facts.ModelCalled)  # noqa: S101 - declared above
-    yield {**key, "role": x.role, "model": f"{x.provider}/{x.asked or x.model}", **_counts(x), **_latency(x)}
+    yield {**key, "role": x.role, "model": f"{x.provider}/{x.requested_model or x.model}", **_counts(x), **_latency(x)}
 
 
 def _counts(x: facts.ModelCalled) -> Row:
@@ -115,7 +115,7 @@ def _summary(key: Row, sums: Row) -> Row:
         **key,
         **{name: sums[name] for name in _COUNTS},
         "escalations": sums["asked_on"],
-        "given": sums["given"],
+        "chosen": sums["chosen"],
         "mean_ms": sums["wall_us"] / timed / 1000 if timed else None,
         **{f"p{n}_ms": quantile(buckets, n / 100, BOUNDS_MS) for n in (50, 95)},
     }

@@ -10,7 +10,7 @@ SELECT seq, run, task, attempt, json_extract(body, '$.data') AS data FROM events
 WHERE type = 'CallRouted' AND json_extract(body, '$.data.route') LIKE ? || '%' ORDER BY seq LIMIT 1
 """
 _CALLS = """
-SELECT seq, time, json_extract(body, '$.data.provider') || '/' || json_extract(body, '$.data.asked') AS model,
+SELECT seq, time, json_extract(body, '$.data.provider') || '/' || json_extract(body, '$.data.requested_model') AS model,
        json_extract(body, '$.data.model') AS served, json_extract(body, '$.data.retries') AS retries,
        json_extract(body, '$.data.cache') AS cache, json_extract(body, '$.data.cost') AS cost,
        json_extract(body, '$.data.prices') AS prices, json_extract(body, '$.data.error') AS error,

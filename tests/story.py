@@ -81,7 +81,7 @@ class Teller(TaskTeller):
         return self.tell(rejected, evaluated, "judge_checkpoint")
 
     def judge_teacher(self, cause: Recorded, iteration: int) -> None:
-        counts = {"asked": self.tasks, "readable": self.tasks, "accepted": self.tasks - 1}
+        counts = {"screened": self.tasks, "readable": self.tasks, "accepted": self.tasks - 1}
         judged = checkpoints.TeacherJudged(
             checkpoint=f"teacher-{iteration - 1}",
             iteration=iteration,
@@ -223,7 +223,7 @@ class Teller(TaskTeller):
         self.tell(alarms.AlarmResolved(alarm="slow-tools", message="p95 under 5 s"), cause, "raise_alarm")
         asked = models.ModelCalled(provider="ollama", model="qwen2.5:3b", role="teacher", finish="stop", usage=Usage())
         self.tell(asked, cause, "propose_task")
-        self.tell(models.CallRouted(route="c1", role="judge", strategy="shadow", given="tiny"), cause, "verify_result")
+        self.tell(models.CallRouted(route="c1", role="judge", strategy="shadow", chosen="tiny"), cause, "verify_result")
         self.tell(alarms.LogSealed(first=1, last=len(self.told), sha256=sha256("sealed")), cause, "seal_log")
         self.tell(checkpoints.CheckpointRolledBack(checkpoint=self.student, to="base", reason="a look back"))
         self.compared()
@@ -291,7 +291,7 @@ def budget_entries(after: int = 0) -> list[Recorded]:
     of = {"call": "c1", "provider": "openai", "model": "gpt-4o"}
     user = budgets.BudgetState(scope="user", name="local", open=(held,))
     told.tell(budgets.BudgetChanged(**state, **of, kind="reserve", amount=budgets.DOLLAR, open=(held,), also=(user,)))
-    cost = {"amount": 1_700_000_000, "spent": 1_700_000_000, "held": budgets.DOLLAR, "level": "near"}
+    cost = {"amount": 1_700_000_000, "spent": 1_700_000_000, "reserved": budgets.DOLLAR, "level": "near"}
     told.tell(budgets.BudgetChanged(**state, **of, **cost, kind="settle", prices="genai-prices 0.2.3, 2026-01-01"))
     return renumbered(told.told, after)
 

@@ -12,9 +12,10 @@ HOSTILE = (
 )
 FREE = frozenset(
     {
-        *("answer", "asked", "by", "code", "content", "detail", "error", "excluded", "expected", "fingerprint"),
-        *("given", "got", "host", "message", "model", "name", "output", "problem", "prompt", "question", "raw"),
-        *("reason", "reply", "reviewer", "subgoals", "text", "traceback", "trajectory_problem", "tried", "verifier"),
+        *("answer", "by", "chosen", "code", "content", "detail", "error", "excluded", "expected", "fingerprint"),
+        *("got", "host", "location", "message", "model", "name", "output", "problem", "prompt", "question", "raw"),
+        *("reason", "reply", "requested_model", "reviewer", "subgoals", "text", "traceback", "trajectory_problem"),
+        *("tried", "verifier"),
     }
 )
 """Fields that models, servers, persons or plugins fill; names of ours lead to pages and stay."""

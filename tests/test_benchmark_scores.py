@@ -146,7 +146,7 @@ def test_a_digest_is_over_all_that_is_asked_and_judged() -> None:
         assert len(make_items(entry, 0, 1)[0]) == 2 and len(make_items(entry, 3, 1)[0]) == 3
         return make_items(entry, 1, 1)[1]
 
-    assert made() == made(own=("other",))
+    assert made() == made(restatements=("other",))
     assert len({made(), *(made(**{name: "x"}) for name in ("id", "question", "gold", "data")), made(files={})}) == 6
     assert made(files={"f": b"2"}) != made()
 

@@ -130,7 +130,7 @@ def test_a_price_that_nobody_knows_is_not_zero_where_there_is_a_cap() -> None:
 def test_more_than_was_reserved_is_charged_in_full() -> None:
     held = reserved(balance_of(budgets.set_cap(EMPTY, 100)), "a", 60)
     charged = budgets.settle(held, "a", 170)
-    assert (charged.amount, charged.held, charged.spent, charged.level) == (170, 60, 170, "exhausted")
+    assert (charged.amount, charged.reserved, charged.spent, charged.level) == (170, 60, 170, "exhausted")
     assert balance_of(charged).free == 0
 
 

@@ -51,7 +51,7 @@ def found(seed: int = 1, checkpoint: str = "base") -> Found:
 
 def test_it_is_fitted_on_one_split_and_scored_on_the_other() -> None:
     one, best = found(), found().measured[0]
-    assert (one.asked, one.fitted_on, one.scored_on, one.unanswered, one.undecided) == (600, 300, 300, 0, 0)
+    assert (one.attempts, one.fitted_on, one.scored_on, one.unanswered, one.undecided) == (600, 300, 300, 0, 0)
     assert best.ece_after < best.ece_before
     assert (best.candidate.fitted_on, best.scored_on) == (300, 300)
     assert one.verdict.startswith("below 0.10")
@@ -60,7 +60,7 @@ def test_it_is_fitted_on_one_split_and_scored_on_the_other() -> None:
 def test_sampled_answers_have_calibrators_of_their_own() -> None:
     one = found()
     assert one.sampled and one.carried and one.sampled.name == "tiny sampled"
-    assert one.sampled.asked == 600 and one.sampled.scored_on == one.carried.scored_on == 300
+    assert one.sampled.attempts == 600 and one.sampled.scored_on == one.carried.scored_on == 300
     assert not {"agreement"} & {name for each in one.sampled.measured for name in each.candidate.names}
     assert "agreement" not in one.carried.candidate.names and one.carried.candidate in [
         m.candidate for m in one.measured
@@ -138,7 +138,7 @@ def test_the_command_asks_nothing_twice_and_counts_revisions(tmp_path: Path) -> 
     first = agent0(*words, "--resume", "cal", "--page", str(wanted), home=tmp_path)
     assert first.code == 0, first.err
     (one,) = first.json
-    assert (one["asked"], one["samples"], one["seed"], one["name"]) == (20, 1, 0, "scripted")
+    assert (one["attempts"], one["samples"], one["seed"], one["name"]) == (20, 1, 0, "scripted")
     assert {each["signal"] for each in one["calibrators"]} >= {"mean_token", "agreement"}
     assert "cal" in one["run"] and "<summary>scripted, base</summary>" in wanted.read_text()
     assert agent0(*words, "--resume", "cal", home=tmp_path).json == first.json

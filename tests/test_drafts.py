@@ -223,7 +223,7 @@ async def test_a_critique_records_what_was_asked_and_said() -> None:
         Judge(), StudentConfig(), [Turn(role="user", content="q")], "4" * 2001, seed=1, adapter=ADAPTER
     )
     assert said == SelfCritique(
-        prompt=words.version, asked=asked[-1].content, text="Yes", verdict=True, probability=0.5, by="likelihood"
+        prompt=words.version, question=asked[-1].content, text="Yes", verdict=True, probability=0.5, by="likelihood"
     )
     assert seen == [((Turn(role="user", content="q"), *asked), ("Yes", "No"), ADAPTER)]
 

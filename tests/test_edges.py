@@ -80,7 +80,7 @@ def test_a_teachers_answer_is_its_last_box(text: str, answer: str | None) -> Non
     context = RewardContext(RunState("r", 1, RunConfig(), "", tasks={"t": held}), RewardConfig(), held)
     assert features("teacher")["teacher_answer"](context) == answer
     assert features("teacher")["well_formed"](context) is False
-    assert features("teacher")["teacher_text"](replace(context, held=replace(held, text="x"))) == "x"
+    assert features("teacher")["teacher_text"](replace(context, task=replace(held, text="x"))) == "x"
 
 
 def test_a_function_to_write_has_its_inputs_and_ten_seconds() -> None:

@@ -125,7 +125,12 @@ async def test_a_call_is_charged_by_what_the_vendor_counted(log: Log) -> None:
     [event] = await called(log)
     assert (event.cost, event.prices) == (35 * CENT // 100, "genai-prices 0.2.3, 2026-11-20")
     assert event.tokens == TokenCounts(read=1000, cache_read=800, written=200)
-    assert (event.asked, event.model, event.role, event.usage.first_s) == ("gpt-4o", vendor.name, "teacher", 0.5)
+    assert (event.requested_model, event.model, event.role, event.usage.first_s) == (
+        "gpt-4o",
+        vendor.name,
+        "teacher",
+        0.5,
+    )
 
 
 async def test_what_does_not_fit_is_not_sent(log: Log) -> None:

@@ -68,7 +68,7 @@ def chain(*links: Link) -> Gateway:
 
 
 async def events(log: Log) -> list[tuple[str, int, int | None, str]]:
-    return [(e.asked, e.retries, e.cost, e.error) for e in await called(log)]
+    return [(e.requested_model, e.retries, e.cost, e.error) for e in await called(log)]
 
 
 # --- tries ------------------------------------------------------------------------------------------------------------
@@ -123,8 +123,8 @@ async def test_a_stand_in_answers_whole_says_why_and_is_not_learned_from(log: Lo
     assert written.text == "4"
     assert "another model wrote it, gpt-4o" in written.untrainable and "TransientError" in written.untrainable
     first, second = await called(log)
-    assert (first.asked, first.reason, first.error) == ("gpt-4o-mini", "", "TransientError")
-    assert (second.asked, second.reason) == ("gpt-4o", f"{broken.name}: TransientError")
+    assert (first.requested_model, first.reason, first.error) == ("gpt-4o-mini", "", "TransientError")
+    assert (second.requested_model, second.reason) == ("gpt-4o", f"{broken.name}: TransientError")
     assert first.route == second.route and broken.asked[0].adapter == adapter
 
 

@@ -55,7 +55,7 @@ def test_which_iteration_asked_is_remembered_only_where_it_is_needed() -> None:
     task = TaskState(0, "math", "linear", 1)
     key = arm_key("math", "linear", 1)
     patient, plain = (state(**plan(patience=n)) for n in (2, 0))
-    assert remember(type(patient)(**{**vars(patient), "tasks": {"t": task}}))[key].asked == 1
+    assert remember(type(patient)(**{**vars(patient), "tasks": {"t": task}}))[key].last_requested == 1
     assert remember(type(plain)(**{**vars(plain), "tasks": {"t": task}})) == {}
 
 

@@ -59,7 +59,7 @@ def check_bill(entries: Sequence[BudgetChanged]) -> Balance:
             held[entry.call] = entry.amount
             assert entry.cap is None or spent + sum(held.values()) <= entry.cap
         elif entry.kind in ("settle", "expire", "refund"):
-            assert held.pop(entry.call) == entry.held
+            assert held.pop(entry.call) == entry.reserved
             spent += entry.amount if entry.kind != "refund" else 0
         elif entry.kind == "correct":
             spent += entry.amount
@@ -78,7 +78,7 @@ async def test_all_budgets_of_a_call_change_together(log: Log) -> None:
     for account in (DAY, USER):
         entries = await entries_of(log, account)
         assert kinds(entries) == ["cap", "reserve", "settle"]
-        assert (check_bill(entries).spent, entries[-1].amount, entries[-1].held) == (21, 21, 30)
+        assert (check_bill(entries).spent, entries[-1].amount, entries[-1].reserved) == (21, 21, 30)
 
 
 async def test_what_a_call_reserves_is_one_message_once_its_budgets_have_begun(log: Log) -> None:

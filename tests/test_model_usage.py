@@ -35,7 +35,7 @@ def called(model: str, task: str = FIRST, **more: object) -> ModelCalled:
         "tokens": TokenCounts(read=10, written=5, cache_read=4),
         "cost": DOLLAR // 100,
     }
-    return ModelCalled(task=task, provider=vendor, model=f"{name}-2026", asked=name, **{**known, **more})
+    return ModelCalled(task=task, provider=vendor, model=f"{name}-2026", requested_model=name, **{**known, **more})
 
 
 def routed(*asked: str, given: str) -> CallRouted:
@@ -47,7 +47,7 @@ def routed(*asked: str, given: str) -> CallRouted:
         options=tuple(RouteOption(model=one) for one in (LOCAL, NEAR, FAR)),
         answers=tuple(RouteAnswer(model=one, key="k") for one in asked),
         steps=(RouteStep(give=given),),
-        given=given,
+        chosen=given,
     )
 
 
@@ -93,7 +93,7 @@ def test_every_try_is_counted_by_model(db: sqlite3.Connection) -> None:
     assert (near["read"], near["written"], near["cache_read"]) == (20, 10, 8)
     assert near["mean_ms"] == 300 and 200 < near["p50_ms"] < near["p95_ms"] <= 500  # neither failure nor cache
     assert (far["calls"], far["unpriced"], far["cost"]) == (2, 1, DOLLAR // 100)
-    assert {name: (row["escalations"], row["given"]) for name, row in rows.items()} == {
+    assert {name: (row["escalations"], row["chosen"]) for name, row in rows.items()} == {
         LOCAL: (0, 1), NEAR: (2, 1), FAR: (1, 1),
     }  # fmt: skip
     assert rows[LOCAL]["calls"] == 0 and rows[LOCAL]["p50_ms"] is None

@@ -18,7 +18,6 @@ LIMITS = {
     "agent0/grading": 48,
     "agent0/rewards": 1,
     "agent0/training": 1,
-    "events": 7,
     "infra/integrity": 1,
 }
 

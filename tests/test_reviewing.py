@@ -70,7 +70,7 @@ def answered_run() -> list[Recorded]:
 def test_a_run_that_asks_waits_and_pays_nobody_meanwhile() -> None:
     state = state_of(waiting_run())
     assert state.status == "running" and state.phase == "tasks"
-    asked = {name for held in state.tasks.values() for name, a in held.attempts.items() if a.asked}
+    asked = {name for held in state.tasks.values() for name, a in held.attempts.items() if a.awaits_review}
     undecided = {
         r.event.attempt for r in waiting_run() if isinstance(r.event, tasks.ResultVerified) and r.event.correct is None
     }
@@ -125,7 +125,7 @@ async def react(name: str, event: Event, state: RunState) -> list[Event]:
     ("known", "settles"),
     [
         ({"attempted": True, "answer": "7"}, True),
-        ({"attempted": True, "answer": "7", "asked": True}, True),
+        ({"attempted": True, "answer": "7", "awaits_review": True}, True),
         ({}, False),
         ({"attempted": True, "verified": True, "judge": "exact"}, False),
         ({"attempted": True, "dropped": True}, False),

@@ -113,7 +113,7 @@ async def test_a_turn_that_goes_on_becomes_its_calls_and_itself() -> None:
 
 
 async def test_an_attempt_that_ended_becomes_an_event_with_all_fields() -> None:
-    critique = SelfCritique(prompt="c", asked="?", probability=0.25, verdict=False)
+    critique = SelfCritique(prompt="c", question="?", probability=0.25, verdict=False)
     *_, event = await to_events(REQUEST, progress(end="answered", answer="42", critique=critique), Scratch())
     assert isinstance(event, TaskAttempted)
     turns = [Turn(role="user", content="q"), Turn(role="assistant", content="x")]
@@ -130,7 +130,7 @@ async def test_an_attempt_that_ended_becomes_an_event_with_all_fields() -> None:
     assert event.signals == pytest.approx(
         {"mean_token": 0.13533528, "grounded": 1.0, "calls_ok": 0.5, "self_critique": 0.25}
     )
-    plain = conclude(progress(end="no_answer", critique=SelfCritique(prompt="c", asked="?", problem="none")))
+    plain = conclude(progress(end="no_answer", critique=SelfCritique(prompt="c", question="?", problem="none")))
     assert (plain.grounded, plain.answer, "self_critique" in plain.signals) == (False, None, False)
     unseeded = progress(end="length", written=(progress().written[0].model_copy(update={"seed": None}),))
     assert conclude(unseeded).seeds == ()

@@ -61,7 +61,12 @@ async def test_a_judge_in_the_cloud_is_one_setting_away_and_is_asked_once(log: L
     event = first.event
     assert isinstance(event, ModelCalled) and isinstance(second.event, ModelCalled)
     cost = 1000 * 3000 + 200 * 15_000
-    assert (event.provider, event.asked, event.model, event.role) == ("anthropic", CLAUDE, server.model, "judge")
+    assert (event.provider, event.requested_model, event.model, event.role) == (
+        "anthropic",
+        CLAUDE,
+        server.model,
+        "judge",
+    )
     assert (event.cost, event.prices, event.cache, event.capture) == (cost, "setting", "miss", "text")
     assert event.tokens == TokenCounts(read=1000, cache_read=800, written=200)
     assert event.usage.first_s is not None and first.task == "t1"

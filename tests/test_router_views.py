@@ -98,7 +98,7 @@ def test_a_call_is_explained(home: Path) -> None:
     route = _route(home)
     why = told(home, "router", "explain", route[:12])
     assert (why["route"], why["run"], why["strategy"], why["rules"]) == (route, "r1", "threshold", {"threshold": 0.9})
-    assert why["given"] == "openai/gpt-4o-mini" and why["answers"][0]["confidence"] < 0.9
+    assert why["chosen"] == "openai/gpt-4o-mini" and why["answers"][0]["confidence"] < 0.9
     assert [(row["model"], row["cost"] > 0) for row in why["calls"]] == [("openai/gpt-4o-mini", True)]
     missing = call("router", "explain", "0000", home=home)
     assert missing.code == 1 and "No call has the route" in missing.err

@@ -120,7 +120,7 @@ def test_functions_to_write() -> None:
         "def check(candidate):\n    pass", prompt, "f", 15.0, reference=row["canonical_solution"]
     )
     assert (found.question, found.gold, found.reference, found.id) == (asked, "f", row["canonical_solution"], "H/0")
-    assert found.own == (prompt, "Add one. For example\n>>> f(1)\n2", "Add one. For example\n", "Add one. ")
+    assert found.restatements == (prompt, "Add one. For example\n>>> f(1)\n2", "Add one. For example\n", "Add one. ")
     tests = ["assert g(1) == 2", "assert g(2) == 3"]
     mbpp = read(
         "mbpp",
@@ -135,7 +135,11 @@ def test_functions_to_write() -> None:
         reference="```python\nh = 0\ndef g(x): return x + 1\n```",
     )  # fmt: skip
     assert mbpp.question == f"Add one. Reply with the whole Python function. It must pass this test:\n{tests[0]}"
-    assert mbpp.own == ("Add one.\nassert g(1) == 2\nassert g(2) == 3", "Add one.\nassert g(1) == 2", "Add one.")
+    assert mbpp.restatements == (
+        "Add one.\nassert g(1) == 2\nassert g(2) == 3",
+        "Add one.\nassert g(1) == 2",
+        "Add one.",
+    )
     assert (mbpp.gold, mbpp.id) == ("g", "m/1")
 
 
@@ -172,7 +176,9 @@ def test_arguments_are_what_the_assertions_show(
     assert [values.unpack(call) for call in data["calls"]] == [["f", call, {}] for call in calls]
     assert (data["rule"], data["atol"]) == (rule, 0.0)
     assert found.question == f"Do it.\n{assertion}\nReply with the whole Python function."
-    assert found.own == (f"Do it.\n{assertion}", "Do it.") and found.problem == Problem("", "", "f", 60.0, 4096)
+    assert found.restatements == (f"Do it.\n{assertion}", "Do it.") and found.problem == Problem(
+        "", "", "f", 60.0, 4096
+    )
 
 
 @pytest.mark.parametrize(("task", "rule"), [("HumanEval/32", "zero"), ("HumanEval/3", "equal")])

@@ -131,7 +131,7 @@ def chosen() -> Iterable[Any]:
         assert state
         arms = {}
         for n, slot in enumerate(slots(state)):
-            arms[arm_key(*slot)] = replace(learn(learn(None, n % 5 / 4), 0.5), asked=n % 4)
+            arms[arm_key(*slot)] = replace(learn(learn(None, n % 5 / 4), 0.5), last_requested=n % 4)
         yield allocate(replace(state, iteration=3, arms=arms))
 
 

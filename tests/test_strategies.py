@@ -43,7 +43,7 @@ def recorded(home: float | None = 0.5, cloud: float | None = 0.8, best: float | 
 def asked(name: str, one: Recorded, rules: Rules = RULES, spent: int = 0) -> tuple[list[str], str]:
     """Whom the strategy asks, and whose answer it gives."""
     routed = walk(strategies()[name].decide, one, rules, spent)
-    return [answer.model for answer in routed.answers], routed.given
+    return [answer.model for answer in routed.answers], routed.chosen
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_every_strategy_ends_and_gives_an_answer_that_it_asked_for(name: str) ->
         options = (Option("0", 0, 0.5), *options[1:])
         answers = {one.model: Answer(one.model, rng.choice("ab"), rng.choice([None, 0.2, 0.9]), 3) for one in options}
         routed = walk(strategies()[name].decide, Recorded(options, answers, rng.random()), RULES)
-        assert routed.given in {one.model for one in routed.answers}
+        assert routed.chosen in {one.model for one in routed.answers}
         assert len({one.model for one in routed.answers}) == len(routed.answers)
 
 
@@ -93,7 +93,7 @@ def test_an_allowance_is_never_exceeded() -> None:
     rules = replace(RULES, allowance=550, threshold=1.0)
     routed = walk_all(strategies()["budgeted"].decide, [recorded(rng.random() * 0.9) for _ in range(50)], rules)
     assert 450 < sum(one.cost for one in routed) <= 550
-    assert len([one for one in routed if one.given == "cloud"]) == 550 // 40 - 1  # the last must fit at its dearest
+    assert len([one for one in routed if one.chosen == "cloud"]) == 550 // 40 - 1  # the last must fit at its dearest
 
 
 def test_votes_weigh_what_they_are_worth() -> None:
@@ -193,7 +193,7 @@ async def test_a_replay_comes_to_what_really_running_comes_to(log: Log) -> None:
         assert told.cost[0] == sum(answer.cost or 0 for event in real for answer in event.answers)
         assert sum(told.asked.values()) == sum(len(event.answers) for event in real)
         rerouted = walk_all(entry_of(name).decide, [_recorded(event) for event in past], rules_of(ROUTING))
-        assert [one.given for one in rerouted] == [event.given for event in real]
+        assert [one.chosen for one in rerouted] == [event.chosen for event in real]
 
 
 def _recorded(event: CallRouted) -> Recorded:
@@ -238,7 +238,7 @@ async def test_models_that_cannot_be_asked_are_passed_over_and_named(log: Log) -
     cloud.error, home.error = TransientError("500"), NotSentError("It")
     written = await routed(log, "cascade", (home, cloud, best), RoutingConfig(threshold=1)).generate(ASKED)
     [event] = await decisions(log, "r1")
-    assert event.given == "openai/gpt-4o" and written.model == "gpt-4o"
+    assert event.chosen == "openai/gpt-4o" and written.model == "gpt-4o"
     assert [one.refused for one in event.options] == ["NotSentError", "TransientError", ""]
     best.error = TransientError("500")
     with pytest.raises(NotSentError):

@@ -101,7 +101,7 @@ async def test_a_spoiled_teacher_goes_and_the_former_one_proposes_again() -> Non
     assert [(x.checkpoint, x.promoted, x.against, x.readable) for x in verdicts] == [
         ("teacher-0", False, "base", 0), ("teacher-2", False, "base", 0)
     ]  # fmt: skip
-    assert all(x.asked == x.against_asked == 12 and "proven fall of readable" in x.reason for x in verdicts)
+    assert all(x.screened == x.against_screened == 12 and "proven fall of readable" in x.reason for x in verdicts)
     parents = {x.checkpoint: x.parent for x in of(told, TrainingRequested) if x.role == "teacher"}
     assert set(parents.values()) == {"base"}
     asked = {x.iteration: x.teacher for x in of(told, TaskRequested)}

@@ -53,7 +53,7 @@ def test_what_cannot_be_searched_is_refused(pairs: list[str], told: str) -> None
 
 def test_a_grid_has_every_combination_once() -> None:
     made = trials("s", SPACE)
-    assert [trial.words for trial in made] == [
+    assert [trial.settings_text for trial in made] == [
         f"rank {rank}, lr {lr}, alpha 8" for rank in (4, 16) for lr in ("1e-3", "3e-3", "1e-2")
     ]
     assert len({trial.name for trial in made}) == 6
@@ -181,4 +181,4 @@ def refused(home: Path) -> None:
 
 
 def test_a_trial_is_told_in_words() -> None:
-    assert Trial("s-1", {"training.student.lr": "0.1"}).words == "lr 0.1"
+    assert Trial("s-1", {"training.student.lr": "0.1"}).settings_text == "lr 0.1"

@@ -73,7 +73,7 @@ def reroute(events: Sequence[CallRouted], entry: Entry, rules: Rules, costs: Cos
 
 
 def _key_then(event: CallRouted) -> str:
-    return next((answer.key for answer in event.answers if answer.model == event.given), "")
+    return next((answer.key for answer in event.answers if answer.model == event.chosen), "")
 
 
 def _range(questions: Sequence[Recorded], routed: Sequence[Routed]) -> tuple[int, int | None]:

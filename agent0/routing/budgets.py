@@ -167,7 +167,9 @@ def correct(balance: Balance, call: str, charged: int, cost: int, purpose: Purpo
     """Charge ``cost`` for ``call`` where ``charged`` was charged when it expired."""
     spent = balance.spent + cost - charged
     level = _higher(balance.level, _level(balance.cap, spent))
-    return _entry(balance, "correct", purpose, call=call, amount=cost - charged, held=charged, spent=spent, level=level)
+    return _entry(
+        balance, "correct", purpose, call=call, amount=cost - charged, reserved=charged, spent=spent, level=level
+    )
 
 
 def refuse(balance: Balance, call: str, amount: int, purpose: Purpose = NOTHING) -> BudgetChanged | None:
@@ -276,7 +278,7 @@ def _close(
         purpose,
         call=call,
         amount=reservation.amount if amount is None else amount,
-        held=reservation.amount,
+        reserved=reservation.amount,
         spent=spent,
         open=tuple(other for other in balance.open if other.call != call),
         level=_higher(balance.level, _level(balance.cap, spent)),

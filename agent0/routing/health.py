@@ -9,7 +9,7 @@ from agent0.events.models import ModelCalled
 
 def model_alarms(event: ModelCalled) -> Iterator[AlarmRaised | AlarmResolved]:
     """Raise or resolve the alarms of a call. A failure by itself raises none, and only an answer resolves one."""
-    model = f"{event.provider}/{event.asked or event.model}"
+    model = f"{event.provider}/{event.requested_model or event.model}"
     token = re.sub(r"[^A-Za-z0-9_-]", "-", model)
     alarm = f"model-failing-{token}"
     if event.former:

@@ -103,7 +103,7 @@ class Batches(Billed):
 
     def _is_mine(self, event: BatchSubmitted) -> bool:
         remote = self.remote
-        return (event.provider, event.model, event.place) == (remote.vendor, remote.model, remote.location)
+        return (event.provider, event.model, event.location) == (remote.vendor, remote.model, remote.location)
 
     async def _submit(self, run: str, part: Mapping[str, GenerateRequest]) -> Recorded:
         """Reserve for all of ``part``, hand it in, and store that it was."""
@@ -126,7 +126,7 @@ class Batches(Billed):
             call=reservation.call,
             amount=amount,
             requests=len(part),
-            place=remote.location,
+            location=remote.location,
             day=f"{at:%Y-%m-%d}",
             user=remote.user,
         )

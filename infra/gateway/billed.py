@@ -244,7 +244,7 @@ class Billed:
             attempt=request.attempt or "-",
             provider=remote.vendor,
             role=remote.role,
-            asked=remote.model,
+            requested_model=remote.model,
             retries=of.number,
             route=of.route,
             reason=of.reason,

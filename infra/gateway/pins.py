@@ -69,7 +69,7 @@ class Pins:
                     event = recorded.event
                     if isinstance(event, ModelCalled) and event.finish != "error" and event.cache != "hit":
                         name = name_of(event.host or event.provider, event.model, event.quantization)
-                        pins[f"{event.provider}/{event.asked}"] = Pinned(name, event.segment)
+                        pins[f"{event.provider}/{event.requested_model}"] = Pinned(name, event.segment)
         except NotFoundError:  # in an archive: it begins anew
             pass
         return pins

@@ -107,7 +107,7 @@ class StrategyGateway(Gateway):
             ),
             answers=tuple(talk.route_answer(answer) for answer in talk.question.answers),
             steps=tuple(RouteStep(ask=step.ask, give=step.give, reason=step.reason) for step in talk.steps),
-            given=last.give,
+            chosen=last.give,
             draw=talk.question.draw,
         )
         noted, log = [self._books.stamp(talk.request.group or "outside", event)], self._books.log

@@ -175,7 +175,7 @@ def _decided(seq: int, body: bytes) -> Row:
     event = json.loads(body)
     data = event["data"]
     why = "; ".join(step["reason"] for step in data["steps"] if step["reason"])
-    fields = {key: data[key] for key in ("route", "role", "strategy", "given")}
+    fields = {key: data[key] for key in ("route", "role", "strategy", "chosen")}
     return {"event": f"event {seq}", "seq": seq, "run": event["run"], **fields, "why": why}
 
 

@@ -74,6 +74,6 @@ def _costs(settings: Settings, calls: list[tuple[ModelCalled, Any]]) -> dict[tup
 
     prices, out = Prices(settings.router), {}
     for event, at in calls:
-        if event.tokens and (price := prices.of(event.provider, event.asked, event.tokens, at)):
-            out[event.route, f"{event.provider}/{event.asked}"] = price.amount
+        if event.tokens and (price := prices.of(event.provider, event.requested_model, event.tokens, at)):
+            out[event.route, f"{event.provider}/{event.requested_model}"] = price.amount
     return out

@@ -66,10 +66,15 @@ def _called(e: Recorded, x: ToolCalled) -> list[Span]:
 
 
 def _model_called(e: Recorded, x: ModelCalled) -> list[Span]:
-    attributes: dict[str, Value] = {OPERATION: "chat", PROVIDER: x.provider, ASKED: x.asked or x.model, SERVED: x.model}
+    attributes: dict[str, Value] = {
+        OPERATION: "chat",
+        PROVIDER: x.provider,
+        ASKED: x.requested_model or x.model,
+        SERVED: x.model,
+    }
     attributes |= {FINISH: [x.finish], **_usage(x.usage), "agent0.role": x.role}
     failed = "error" if x.finish == "error" else ""
-    return [Span(f"chat {x.asked or x.model}", e, x.usage.wall_s, attributes, CLIENT, failed)]
+    return [Span(f"chat {x.requested_model or x.model}", e, x.usage.wall_s, attributes, CLIENT, failed)]
 
 
 def _judged(e: Recorded, x: ResultVerified) -> list[Span]:

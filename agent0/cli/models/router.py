@@ -128,7 +128,7 @@ def stats(
         return
     columns = (*groups, "calls", "errors", "cost", "p50_ms", "p95_ms", "saved", "escalations", "read", "written")
     shown = rows if as_json else [model_columns(row) for row in rows]
-    console.table(shown, as_json, (*columns, "hits", "given", "retries"), keep=("cost",))
+    console.table(shown, as_json, (*columns, "hits", "chosen", "retries"), keep=("cost",))
 
 
 @app.command()

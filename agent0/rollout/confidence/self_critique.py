@@ -51,7 +51,7 @@ async def criticise(
         try:
             yes, no = await model.likelihood(turns, (YES, NO), adapter)
         except OperationError as error:
-            return SelfCritique(prompt=critique_prompt.version, asked=question[-1].content, problem=str(error))
+            return SelfCritique(prompt=critique_prompt.version, question=question[-1].content, problem=str(error))
         return _by_likelihood(yes, no, critique_prompt.version, question[-1].content)
     sampling = Sampling(0.0, 1.0, config.max_tokens, seed)
     request = GenerateRequest(turns, sampling, adapter=adapter, group=group, task=task, attempt=attempt)
@@ -63,11 +63,11 @@ def _by_likelihood(yes: Likely, no: Likely, version: str, question: str) -> Self
     """The two words share the whole probability: what else the model might say does not count."""
     probability = 1 / (1 + math.exp(min(700.0, no.logprob - yes.logprob)))
     fields = {"text": YES if probability >= 0.5 else NO, "verdict": probability >= 0.5, "probability": probability}
-    return SelfCritique(prompt=version, asked=question, by="likelihood", **fields)
+    return SelfCritique(prompt=version, question=question, by="likelihood", **fields)
 
 
 def _by_reply(reply: Generation, version: str, question: str) -> SelfCritique:
-    fields = {"prompt": version, "asked": question, "text": reply.text[:LONGEST_ANSWER], "usage": reply.usage}
+    fields = {"prompt": version, "question": question, "text": reply.text[:LONGEST_ANSWER], "usage": reply.usage}
     reading = read_verdict(reply.text)
     if reading is None:
         return SelfCritique(**fields, problem="the reply says neither Yes nor No")
