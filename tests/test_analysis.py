@@ -159,7 +159,7 @@ def test_nobody_claims_more_than_the_test_allows() -> None:
     better = Scored("better", "".join("1" if rng.random() < 0.3 else c for c in base.outcomes))
     same = Scored("same", base.outcomes.replace("0", "?"))
     other = Scored("other", "1" * 150)
-    found = [claim and claim.word for claim in claims([(base, better), (better, base), (base, same), (base, other)])]
+    found = [claim and claim.verdict for claim in claims([(base, better), (better, base), (base, same), (base, other)])]
     assert found == ["improved", "fell", "no difference shown", None]
     named = claims([(base, better)])[0]
     assert named and (named.name, named.against) == ("better", "base")
@@ -176,6 +176,6 @@ def test_many_claims_about_nothing_find_nothing() -> None:
     for _ in range(40):
         scores = [Scored(str(n), "".join("1" if rng.random() < 0.6 else "0" for _ in range(40))) for n in range(5)]
         false += any(
-            claim and claim.word != "no difference shown" for claim in claims([(scores[0], s) for s in scores])
+            claim and claim.verdict != "no difference shown" for claim in claims([(scores[0], s) for s in scores])
         )
     assert false / 40 <= 0.05 + 2.6 * math.sqrt(0.05 * 0.95 / 40)

@@ -60,7 +60,7 @@ class Calls(RuleBasedStateMachine):
         if self.held:
             name = data.draw(st.sampled_from(sorted(self.held)))
             ended = budgets.settle(self.balance, name, cost) if sent else budgets.refund(self.balance, name)
-            assert ended.held == self.held.pop(name)
+            assert ended.reserved == self.held.pop(name)
             self.bill[name] = cost if sent else 0
             self.take(ended)
 

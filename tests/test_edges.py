@@ -264,7 +264,7 @@ async def test_stored_verdicts_are_compared_as_they_were_stored() -> None:
     voted = row | {"answers": [right, None], "correct": [None, False], "most": right, "most_correct": True}
     content = "\n".join(json.dumps(one) for one in (greedy, voted)).encode()
     found = await differences(stored(content), KnowingSandbox())
-    assert [(one.attempt, one.was, one.now) for one in found] == [
+    assert [(one.attempt, one.was, one.rejudged) for one in found] == [
         ("greedy", True, False),
         ("sampled 2", False, True),
         ("0", None, True),

@@ -80,7 +80,7 @@ def suite(name: str) -> Iterable[Any]:
     make = benchmarks()[name].make
     assert make
     for item in make(24, 5):
-        yield [item.id, item.question, item.gold, item.labels, item.choices, item.facts, item.data, item.own]
+        yield [item.id, item.question, item.gold, item.labels, item.choices, item.facts, item.data, item.restatements]
         yield {name: name.endswith(".db") or data.decode() for name, data in item.files.items()}
 
 

@@ -114,7 +114,7 @@ async def test_of_a_reply_the_probability_of_its_word_counts() -> None:
 async def test_the_turn_follows_the_attempt() -> None:
     model = Replying("Yes")
     found = await judged(model)
-    assert model.asked[0].turns[:2] == TRANSCRIPT and model.asked[0].turns[2].content == found.asked
+    assert model.asked[0].turns[:2] == TRANSCRIPT and model.asked[0].turns[2].content == found.question
     assert model.asked[0].sampling.temperature == 0 and model.asked[0].tools == ()
 
 

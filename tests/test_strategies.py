@@ -189,9 +189,9 @@ async def test_a_replay_comes_to_what_really_running_comes_to(log: Log) -> None:
             given.append((await gate.generate(request)).text)
         real = await decisions(log, f"run-{name}")
         told = reroute(past, entry_of(name), rules_of(ROUTING))
-        assert (told.known, told.unknown, told.cost[0]) == (12, {}, told.cost[1])
+        assert (told.decided, told.unknown, told.cost[0]) == (12, {}, told.cost[1])
         assert told.cost[0] == sum(answer.cost or 0 for event in real for answer in event.answers)
-        assert sum(told.asked.values()) == sum(len(event.answers) for event in real)
+        assert sum(told.calls.values()) == sum(len(event.answers) for event in real)
         rerouted = walk_all(entry_of(name).decide, [_recorded(event) for event in past], rules_of(ROUTING))
         assert [one.chosen for one in rerouted] == [event.chosen for event in real]
 
@@ -210,11 +210,11 @@ async def test_what_nobody_asked_stays_unknown(log: Log) -> None:
     sure = sum(len(event.answers) == 1 for event in past)
     assert 0 < sure < 12
     told = reroute(past, entry_of("cascade"), replace(rules_of(ROUTING), threshold=1.0))
-    assert told.known == 0 and sum(told.unknown.values()) == 12
+    assert told.decided == 0 and sum(told.unknown.values()) == 12
     assert told.unknown == {"openai/gpt-4o-mini": sure, "openai/gpt-4o": 12 - sure}
     assert told.cost[1] is not None and told.cost[0] < told.cost[1] and told.same95 == (0, 1)
     again = reroute(past, entry_of("threshold"), rules_of(ROUTING))
-    assert (again.known, again.same) == (12, 12) and again.cost == (again.cost_then, again.cost_then)
+    assert (again.decided, again.same) == (12, 12) and again.cost == (again.cost_then, again.cost_then)
 
 
 async def test_a_decision_says_what_it_knew(log: Log) -> None:

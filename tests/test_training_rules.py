@@ -159,7 +159,7 @@ def test_claims_are_made_step_by_step_and_against_the_first() -> None:
     both = agreeing(up, 2 * up.p)
     gained = Claim("s0", "base", agreeing(up, up.p), up.p)
     assert claims([(base, one), (base, other), (Scored("e", ""), base)]) == [gained, None, None]
-    assert gained.word == "improved" and claims([]) == []
+    assert gained.verdict == "improved" and claims([]) == []
     assert step_by_step([base, one, two]) == [
         (None, None),
         (Claim("s0", "base", both, 2 * up.p), Claim("s0", "base", both, 2 * up.p)),
