@@ -11,6 +11,8 @@ from agent0.infra.engine.memory_need import READ, ROOM
 from agent0.infra.engine.qwen2_functional import Shape, Weights, gone_on, heads_of, hidden, normed, packed, turns
 from agent0.infra.engine.sampling import Batch, Row
 
+SHARED = 32
+"""Tokens that prompts must have in common for that to be read apart."""
 APART = 64
 """Tokens by which prompts may differ that are gone on from side by side, beyond twice the length of the shortest."""
 CROWDED = 0.85
@@ -82,12 +84,13 @@ class Cache:
         self._hidden = torch.zeros(beyond.shape, device=beyond.device).masked_fill_(beyond, -torch.inf)
 
 
-def write(weights: Weights, rows: Sequence[Row], stops: Collection[int], slots: int = 0) -> None:
+def write(
+    weights: Weights, rows: Sequence[Row], stops: Collection[int], slots: int = 0, *, shares: bool = False
+) -> None:
     """Decode ``rows`` to their ends: one of ``stops``, or as many tokens as they have room for; at most ``slots`` at
-    once, where that is not 0."""
-    device = str(weights.embed.device)
+    once, where that is not 0. ``shares``: what all prompts begin with is read once, which rounds otherwise."""
     for part in alike(sorted(rows, key=lambda row: len(row.written.prompt))):
-        _write(weights, list(part), stops, device, slots or len(part))
+        _write(weights, list(part), stops, slots or len(part), shares=shares)
 
 
 def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
@@ -101,10 +104,10 @@ def alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     yield rows[start:]
 
 
-def _write(weights: Weights, rows: list[Row], stops: Collection[int], device: str, slots: int) -> None:
+def _write(weights: Weights, rows: list[Row], stops: Collection[int], slots: int, *, shares: bool) -> None:
     """Rows that end make room for those that wait."""
-    waiting = rows[slots:]
-    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]))
+    device, waiting = str(weights.embed.device), rows[slots:]
+    batch, (cache, states) = Batch(rows[:slots], stops, device), read(weights, _prompts(rows[:slots]), shares=shares)
     while True:
         chosen, alive = batch.take(weights.head(states))
         if not alive and not waiting:
@@ -118,7 +121,7 @@ def _write(weights: Weights, rows: list[Row], stops: Collection[int], device: st
             states = step(weights, chosen, cache)
         if waiting and len(alive) == len(batch) < slots:
             fresh, waiting = waiting[: slots - len(alive)], waiting[slots - len(alive) :]
-            others, ends = read(weights, _prompts(fresh))
+            others, ends = read(weights, _prompts(fresh), shares=shares)
             batch = Batch([*batch.rows, *fresh], stops, device)
             cache, states = (cache.join(others), torch.cat([states, ends])) if alive else (others, ends)
 
@@ -127,24 +130,42 @@ def _prompts(rows: Sequence[Row]) -> list[list[int]]:
     return [row.written.prompt for row in rows]
 
 
-def read(weights: Weights, prompts: Sequence[Sequence[int]]) -> tuple[Cache, Tensor]:
-    """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]."""
+def read(weights: Weights, prompts: Sequence[Sequence[int]], *, shares: bool = False) -> tuple[Cache, Tensor]:
+    """What is kept of ``prompts``, and what the head reads at their ends, [rows, hidden]; ``shares`` as for
+    ``write``."""
     places = {prompt: index for index, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
-    unique, longest = list(places), max(map(len, places))
+    unique, device = list(places), weights.embed.device
+    before = _common(unique) if shares else 0
+    prefix = _read(weights, [unique[0][:before]], before, ())[0] if before else []
+    rest, longest = [prompt[before:] for prompt in unique], max(map(len, unique)) - before
     few = max(1, READ // longest)
-    parts = [_read(weights, unique[at : at + few], longest) for at in range(0, len(unique), few)]
-    device = weights.embed.device
+    parts = [_read(weights, rest[at : at + few], longest, prefix) for at in range(0, len(rest), few)]
     which = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=device)
     kept = [torch.cat(layer)[which] for layer in zip(*(kept for kept, _ in parts), strict=True)]
+    if prefix:
+        kept = [
+            torch.cat([p.expand(len(which), -1, -1, -1), tensor], 2) for p, tensor in zip(prefix, kept, strict=True)
+        ]
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
     return Cache(weights.shape, kept, lengths), torch.cat([ends for _, ends in parts])[which]
 
 
-def _read(weights: Weights, prompts: Sequence[Sequence[int]], longest: int) -> tuple[list[Tensor], Tensor]:
+def _common(prompts: Sequence[tuple[int, ...]]) -> int:
+    """How many tokens all ``prompts`` begin with, so that each has another one behind; 0 where that is not worth it."""
+    first, last = min(prompts), max(prompts)
+    differs = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+    length = min(differs, min(map(len, prompts)) - 1)
+    return length if length >= SHARED and len(prompts) > 1 else 0
+
+
+def _read(
+    weights: Weights, prompts: Sequence[Sequence[int]], longest: int, prefix: Sequence[Tensor]
+) -> tuple[list[Tensor], Tensor]:
     device, kept = weights.embed.device, list[Tensor]()
     ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in prompts], device=device)
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-    states = hidden(weights, packed(ids, (torch.arange(longest, device=device) < lengths[:, None]).long()), kept)
+    text = packed(ids, (torch.arange(longest, device=device) < lengths[:, None]).long())
+    states = hidden(weights, text, kept, prefix=prefix)
     wide = [pad(tensor, (0, 0, 0, longest - tensor.shape[2])) for tensor in kept]
     return wide, states[lengths.cumsum(0) - 1]
 

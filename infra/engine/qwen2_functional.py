@@ -241,10 +241,11 @@ def _turned(positions: Tensor, width: int, theta: float) -> Tensor:
     return torch.polar(torch.ones_like(angles), angles)[:, None]
 
 
-def _turned_text(shape: Shape, text: "Packed", stretch: Tensor | None) -> Tensor:
-    """As ``turns`` at the positions of ``text``, those of each row times its ``stretch`` [rows] where there is one."""
+def _turned_text(shape: Shape, text: "Packed", stretch: Tensor | None, before: int) -> Tensor:
+    """As ``turns`` at the positions of ``text``, which has so many tokens ``before`` it; those of each row times its
+    ``stretch`` [rows] where there is one."""
     if stretch is None:
-        return turns(shape, text.longest, text.ids.device)[text.positions]
+        return turns(shape, text.longest + before, text.ids.device)[text.positions + before]
     return _turned(text.positions * stretch[text.places // text.longest], shape.width, shape.theta)
 
 
@@ -282,24 +283,39 @@ def hidden(
     *,
     twice: bool = False,
     stretch: Tensor | None = None,
+    prefix: Sequence[Tensor] = (),
 ) -> Tensor:
     """What the head reads, [N, hidden]. Keys and values of each layer go to ``keep``: [rows, 2 groups, longest,
     width]. ``twice``: what a gradient needs of a layer is computed again rather than kept. ``stretch``: factors
-    [rows], by which the positions of each row are multiplied."""
-    shape = weights.shape
+    [rows], by which the positions of each row are multiplied. ``prefix``: what was kept of each layer, [1, 2 groups,
+    length, width], of a text that stands before every row."""
+    shape, before = weights.shape, prefix[0].shape[2] if prefix else 0
 
-    def through(x: Tensor, layer: Layer) -> Tensor:
+    def through(x: Tensor, layer: Layer, earlier: Tensor | None) -> Tensor:
         wide = text.spread(heads_of(shape, layer, x, by)).transpose(1, 2)
         if keep is not None:
             keep.append(wide[:, shape.heads :])
-        q, k, v = torch.split(wide, [shape.heads, shape.groups, shape.groups], 1)
-        attended = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shape.heads > shape.groups)
+        attended = _attended(shape, wide, earlier)
         return gone_on(shape, layer, x, text.gather(attended.transpose(1, 2)).flatten(1))
 
-    x, by = weights.embedded(text.ids), _turned_text(shape, text, stretch)
-    for layer in weights.layers:
-        x = checkpoint(through, x, layer, use_reentrant=False) if twice else through(x, layer)
+    x, by = weights.embedded(text.ids), _turned_text(shape, text, stretch, before)
+    for layer, earlier in zip(weights.layers, prefix or [None] * shape.layers, strict=True):
+        x = checkpoint(through, x, layer, earlier, use_reentrant=False) if twice else through(x, layer, earlier)
     return normed(x, shape.eps)
+
+
+def _attended(shape: Shape, wide: Tensor, earlier: Tensor | None) -> Tensor:
+    """[rows, heads, T, width] from queries, keys and values [rows, heads + 2 groups, T, width], each of which sees what
+    is before it and all that is ``earlier``."""
+    many = shape.heads > shape.groups
+    if earlier is None:
+        q, k, v = torch.split(wide, [shape.heads, shape.groups, shape.groups], 1)
+        return scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=many)
+    rows, length = len(wide), wide.shape[2]
+    both = torch.cat([earlier.expand(rows, -1, -1, -1), wide[:, shape.heads :]], 2)
+    k, v = torch.split(both, [shape.groups, shape.groups], 1)
+    visible = torch.ones(length, both.shape[2], dtype=torch.bool, device=wide.device).tril(both.shape[2] - length)
+    return scaled_dot_product_attention(wide[:, : shape.heads], k, v, attn_mask=visible, enable_gqa=many)
 
 
 def logits(weights: Weights, ids: Tensor, attention: Tensor) -> Tensor:

@@ -114,6 +114,29 @@ def test_a_cache_is_joined_behind_another() -> None:
         assert torch.allclose(decoding.step(weights, places, joined), decoding.step(weights, places, whole), atol=1e-5)
 
 
+@pytest.mark.parametrize("lengths", [(3, 9, 1), (1, 1), (40, 2, 40)])
+def test_what_prompts_begin_with_is_read_once_and_seen_by_all(lengths: tuple[int, ...]) -> None:
+    engine, start = PackedEngine(str(BASE), precision="fp32"), [n % 400 + 9 for n in range(70)]
+    prompts = [[*start, *(7 + 3 * n for _ in range(length))] for n, length in enumerate(lengths)]
+    prompts.append(list(prompts[0]))
+    with torch.inference_mode():
+        apart, ends = decoding.read(engine._base, prompts)
+        shared, others = decoding.read(engine._base, prompts, shares=True)
+        assert torch.allclose(ends, others, atol=1e-5)
+        places = torch.arange(len(prompts)) + 5
+        steps = [decoding.step(engine._base, places, cache) for cache in (apart, shared)]
+    assert torch.allclose(*steps, atol=1e-5)
+
+
+def test_a_beginning_is_shared_only_where_it_is_worth_it() -> None:
+    long, short = list(range(decoding.SHARED)), list(range(decoding.SHARED - 1))
+    assert decoding._common([(*long, 1), (*long, 2, 3)]) == decoding.SHARED
+    assert decoding._common([(*long, 1), (*long, 1, 3)]) == decoding.SHARED, "each has a token to read"
+    assert decoding._common([(*short, 900), (*short, 901)]) == 0
+    assert decoding._common([(*long, 1)]) == 0
+    assert decoding._common([tuple(long), (*long, 5)]) == 0
+
+
 def test_what_is_no_pair_is_refused() -> None:
     engine = PackedEngine(str(BASE), precision="int8")
     pairs = tensors(BASE)

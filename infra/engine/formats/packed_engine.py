@@ -84,7 +84,7 @@ class PackedEngine(Engine):
         return lambda ids, attention, last: logprobs(weights, ids, attention, attention)[:, -last:]
 
     def _decode(self, rows: Sequence[Row], adapter: str) -> None:
-        write(self._under(adapter), rows, self._chat.stops, self.slots)
+        write(self._under(adapter), rows, self._chat.stops, self.slots, shares=True)
 
 
 def pairs_of(adapter: Adapter, parameters: Mapping[str, Tensor]) -> Pairs:
