@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-import agent0.infra.sandbox
+from agent0.assembly.runtime import port_openers
 from agent0.infra.log.nats_server import open_server
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.settings import NatsSettings, SandboxSettings
 
 T = TypeVar("T")
-_open = agent0.infra.sandbox.open_sandbox
+_open = port_openers.open_sandbox
 _PLAIN = SandboxSettings(workers=1)
 _PATH = os.environ["PATH"]
 """Elsewhere there may be none of the programs that a sandbox takes, which is what some test is about."""
@@ -80,8 +80,8 @@ def attached(home: Path) -> Iterator[Path]:
 def one_sandbox() -> Iterator[None]:
     """Inside, whatever opens a sandbox as settings have it by default gets the one of this process."""
     with pytest.MonkeyPatch.context() as patch:
-        if agent0.infra.sandbox.open_sandbox is _open:  # else a test put another one in its place
-            patch.setattr(agent0.infra.sandbox, "open_sandbox", _shared)
+        if port_openers.open_sandbox is _open:  # else a test put another one in its place
+            patch.setattr(port_openers, "open_sandbox", _shared)
         yield
 
 

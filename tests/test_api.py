@@ -16,9 +16,9 @@ import pyarrow.parquet
 import pytest
 
 import agent0
-from agent0.assembly.ablations import study
 from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.api import calls
+from agent0.assembly.api import folder as folders
 from agent0.assembly.api.calls import run_sync, texts
 from agent0.assembly.api.rows import Rows
 from agent0.errors import ConfigError, NotFoundError, OperationError, RequirementsError
@@ -155,7 +155,7 @@ def test_a_study_is_asked_for_as_by_its_command(folder: agent0.Folder, monkeypat
         asked.append(request)
         return {"complete": False}
 
-    monkeypatch.setattr(study, "run_study", run_study)
+    monkeypatch.setattr(folders, "run_study", run_study)
     found = folder.ablation({"base": {}, "mine": {"run.tasks": 3}}, range(2), profile="scripted", jobs=2)
     (request,) = asked
     assert not found.complete and (request.name, request.seeds, request.jobs) == ("base-mine-scripted", (0, 1), 2)

@@ -13,7 +13,8 @@ from agent0.assembly.validate.model_checks import models as model_checks
 from agent0.config.loading import load
 from agent0.errors import DependencyError, OperationError, RefusedError, UnknownPriceError
 from agent0.infra.gateway.prices import Prices
-from agent0.infra.models.ollama.facts import ModelFacts, is_cloud, look, read_facts, think
+from agent0.infra.models.ollama import is_cloud
+from agent0.infra.models.ollama.facts import ModelFacts, look, read_facts, think
 from agent0.infra.models.ollama.probe import probe, try_chat
 from agent0.infra.models.ollama.provider import Ollama
 from agent0.ports.models import GenerateRequest, Generation, Sampling

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import agent0.infra.sandbox
+from agent0.assembly.runtime import port_openers
 from agent0.assembly.runtime.port_openers import OnDemandSandbox, open_port, open_ports
 from agent0.errors import SandboxUnavailableError
 from agent0.ports.sandbox import SandboxCall
@@ -78,7 +78,7 @@ async def test_the_verifiers_sandbox_waits_for_a_call_where_another_one_was_test
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     starts, settings = _Starts(), Settings(home=tmp_path)
-    monkeypatch.setattr(agent0.infra.sandbox, "open_sandbox", starts)
+    monkeypatch.setattr(port_openers, "open_sandbox", starts)
     async with AsyncExitStack() as stack:
         ports = await open_ports(("sandbox", "verifier_sandbox"), settings, MemoryArtifacts(), stack)
         assert starts.labels == ["student"]

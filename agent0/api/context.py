@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Depends, Request
 
@@ -17,13 +17,11 @@ from agent0.api.past import PastTables
 from agent0.assembly.replay.rebuilding import Rebuilding
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import NotFoundError, OperationError
+from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Models
 from agent0.projections import position
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 LOOK_S = 0.2
 """How often streams look into the tables, which lag by as much."""
@@ -38,7 +36,7 @@ class ApiContext:
     settings: Settings
     keys: KeyFile
     past: PastTables
-    log: "Log | None" = None
+    log: Log | None = None
     models: Models | None = None
     loopback: bool = True
     handlers: bool = False
@@ -93,7 +91,7 @@ class ApiContext:
             raise OperationError("This server opens no models.", fix="Start it by `agent0 up` or `agent0 view`.")
         return self.models
 
-    def require_log(self) -> "Log":
+    def require_log(self) -> Log:
         """The log, to append to.
 
         Raises:

@@ -69,7 +69,7 @@ class DeepReadings:
         """Begin nothing more."""
         self._reader.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, run: str, at: int) -> "Future[Deep]":
+    def _begin(self, run: str, at: int) -> Future[Deep]:
         """Read ``run`` beside; one that is being read already is not read twice."""
         key = run, at
         with self._lock:

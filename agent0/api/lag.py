@@ -1,13 +1,10 @@
 """Whether the tables are behind the log for longer than a moment, so that pages can say so."""
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from agent0.api.context import ApiContext
 from agent0.errors import Agent0Error
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
+from agent0.infra.log.event_log import Log
 
 LOOK_S = 2.0
 """Seconds between two looks. Events that stood in the log at the one before and are not in the tables are late."""
@@ -21,7 +18,7 @@ async def watch_lag(context: ApiContext) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-async def look(context: ApiContext, log: "Log", before: int) -> int:
+async def look(context: ApiContext, log: Log, before: int) -> int:
     """Note how many events up to ``before``, the log's end at the last look, the tables lack; returns its end now."""
     try:
         end = await log.last_seq()

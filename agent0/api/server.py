@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -29,15 +28,15 @@ from agent0.assembly.runtime.read_models import catch_up, live_path, reading, ru
 from agent0.assembly.telemetry.followers import followers
 from agent0.errors import AuthError, EarlierLogError, NotFoundError, OperationError
 from agent0.events.runs import RunStarted
+from agent0.infra.integrity.archive import manifest_of
+from agent0.infra.integrity.archive_place import open_archive
 from agent0.infra.log.decoder import is_earlier
+from agent0.infra.log.event_log import Log
 from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.infra.telemetry.json_logs import json_logs
 from agent0.ports.models import Models
 from agent0.projections.events import newest_events
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 Say = Callable[[str], None]
 Service = Callable[[Callable[[], None]], Awaitable[None]]
@@ -87,7 +86,7 @@ class _Standing:
 
 
 @asynccontextmanager
-async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple["Log", list[Service], Models]]:
+async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple[Log, list[Service], Models]]:
     """The log, the services besides tables and pages, and what opens models: the handlers', where they are here."""
     async with AsyncExitStack() as stack:
         if handlers:
@@ -99,7 +98,7 @@ async def _working(settings: Settings, handlers: bool) -> AsyncIterator[tuple["L
 
 
 @asynccontextmanager
-async def _opening(settings: Settings, log: "Log | None" = None) -> AsyncIterator[Models]:
+async def _opening(settings: Settings, log: Log | None = None) -> AsyncIterator[Models]:
     """Models that are opened when they are asked for, and closed at the end."""
     models = OpenModels(settings, FileArtifacts(settings.home), log)
     try:
@@ -132,9 +131,6 @@ async def archived(settings: Settings, archive: Path) -> AsyncIterator[Settings]
     Raises:
         DamagedError: it is not what it was.
     """
-    from agent0.infra.integrity.archive import manifest_of
-    from agent0.infra.integrity.archive_place import open_archive
-
     with tempfile.TemporaryDirectory(prefix="agent0-view-") as folder:
         archive_settings = settings.model_copy(update={"home": Path(folder)})
         live_path(archive_settings).parent.mkdir(mode=PRIVATE)
@@ -196,7 +192,7 @@ def address_of(sock: socket.socket) -> str:
 
 
 def _context(
-    settings: Settings, sock: socket.socket, models: Models, log: "Log | None" = None, *, handlers: bool = False
+    settings: Settings, sock: socket.socket, models: Models, log: Log | None = None, *, handlers: bool = False
 ) -> ApiContext:
     loopback = is_loopback(sock.getsockname()[0])
     return ApiContext(settings, KeyFile(settings.home), PastTables(settings), log, models, loopback, handlers)

@@ -1,6 +1,6 @@
 """How a data folder fares, in one object: ``agent0 status`` prints it and the server sends it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.carriers import carriers
 from agent0.assembly.log.integrity import topology
@@ -10,20 +10,19 @@ from agent0.assembly.runtime.read_models import NothingError, live_path, reading
 from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error
 from agent0.infra.log import server_proof
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.streams import standing, stream_rows
 from agent0.projections import position
 from agent0.projections.alarms import list_alarms
 from agent0.projections.failures import list_failures
 from agent0.projections.runs import list_runs, under_way
 from agent0.settings import Settings
 
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-
 Row = dict[str, Any]
 ALL = -1
 
 
-async def status(settings: Settings, log: "Log | None" = None) -> Row:
+async def status(settings: Settings, log: Log | None = None) -> Row:
     """Say what stands and works: the ``log`` and its end, the ``tables`` and how far they are behind (``lag``; None
     where the log is at rest or does not answer), processes that execute runs, runs and attempts under way, failures,
     alarms and what runs wait for. No server is started for it.
@@ -42,21 +41,17 @@ async def status(settings: Settings, log: "Log | None" = None) -> Row:
     }
 
 
-async def consumers(settings: Settings, log: "Log") -> list[Row]:
+async def consumers(settings: Settings, log: Log) -> list[Row]:
     """How each handler's durable consumer stands.
 
     Raises:
         DependencyError: the log does not answer.
     """
-    from agent0.infra.log.streams import standing
-
     return await standing(log.client, topology(settings), known_handlers().values())
 
 
-async def streams(settings: Settings, log: "Log") -> list[Row]:
+async def streams(settings: Settings, log: Log) -> list[Row]:
     """How each stream of the log stands; errors as for ``consumers``."""
-    from agent0.infra.log.streams import stream_rows
-
     return await stream_rows(log.client, topology(settings))
 
 
@@ -78,7 +73,7 @@ def _tables(settings: Settings) -> Row:
         }
 
 
-async def _log(settings: Settings, log: "Log | None") -> Row:
+async def _log(settings: Settings, log: Log | None) -> Row:
     """``state``: answers, at rest (its server is not running) or unreachable, with the reason."""
     try:
         if log is not None:
@@ -93,7 +88,7 @@ async def _log(settings: Settings, log: "Log | None") -> Row:
         return {"state": "unreachable", "why": str(error)}
 
 
-async def _extent(log: "Log") -> Row:
+async def _extent(log: Log) -> Row:
     info = await log.info()
     extent = {"first": info.first_seq, "last": info.last_seq, "bytes": info.bytes, "max_bytes": info.max_bytes}
     return {"state": "answers", **extent}

@@ -15,6 +15,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from agent0.cli.console import stops
+from agent0.cli.examples import epilog
+from agent0.cli.first_page import first_page
+from agent0.config.distribution import installed_version
 from agent0.errors import Agent0Error, DependencyError, OperationError, RunFailedError
 
 
@@ -87,8 +91,6 @@ def main() -> None:
 
 def _call(arguments: list[str]) -> None:
     if arguments in ([], ["-h"], ["--help"]):
-        from agent0.cli.first_page import first_page
-
         added = [name for name, _ in _modules(__path__[1:], f"{__name__}.")]
         typer.echo(first_page(added))
         return
@@ -101,8 +103,6 @@ def _call(arguments: list[str]) -> None:
 
 def _add_examples(command: Any, path: tuple[str, ...]) -> None:
     """Give ``command``, named by ``path``, and those below it their examples."""
-    from agent0.cli.examples import epilog
-
     command.epilog = epilog(" ".join(path)) or command.epilog
     for name, below in getattr(command, "commands", {}).items():
         _add_examples(below, (*path, name))
@@ -110,8 +110,6 @@ def _add_examples(command: Any, path: tuple[str, ...]) -> None:
 
 def _end_by_signals() -> None:
     """Outside of what can be cancelled: leave, and let go of what is held."""
-    from agent0.cli.console import stops
-
     for number in set(stops()) - {signal.SIGINT}:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
@@ -157,8 +155,6 @@ def user_error(error: BaseException) -> Agent0Error | None:
 
 def _version(requested: bool) -> None:
     if requested:
-        from agent0.config.distribution import installed_version
-
         typer.echo(f"agent0 {installed_version()}")
         raise typer.Exit
 

@@ -4,22 +4,25 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.console import Console
 
+from agent0.assembly.runtime.plugins import with_plugin_files
+from agent0.assembly.runtime.read_models import reading, refresh
+from agent0.assembly.runtime.stamping import utc_now
 from agent0.cli.layout import Screen, cut, plain, record_lines, table_lines, wrapped
-from agent0.errors import Agent0Error, ConfigError, escaped
+from agent0.config.loading import load
+from agent0.errors import Agent0Error, ConfigError, NotFoundError, escaped
+from agent0.projections.runs import resolve
+from agent0.report.columns import named_iteration
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from rich.console import Console
 
 T = TypeVar("T")
 
@@ -76,13 +79,9 @@ def settings_of(profile: str | None, values: Mapping[str, str]) -> Settings:
     Raises:
         ConfigError: as ``settings``.
     """
-    from agent0.config.loading import load
-
     settings = load(profile, values)
     if not settings.plugins:
         return settings
-    from agent0.assembly.runtime.plugins import with_plugin_files
-
     return with_plugin_files(settings)
 
 
@@ -117,10 +116,8 @@ def one_line(text: object, width: int = 72) -> str:
     return cut(" ".join(clean(text).split()), width)
 
 
-def console(stderr: bool = False) -> "Console":
+def console(stderr: bool = False) -> Console:
     """A rich console for what moves on a terminal. Colour only there; NO_COLOR and FORCE_COLOR are honoured."""
-    from rich.console import Console
-
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False, soft_wrap=stderr)
@@ -128,8 +125,6 @@ def console(stderr: bool = False) -> "Console":
 
 def screen(stderr: bool = False) -> Screen | None:
     """The terminal that is written to, as wide as COLUMNS says where that is set; None where a program reads."""
-    from agent0.assembly.runtime.stamping import utc_now
-
     stream, columns = (sys.stderr if stderr else sys.stdout), os.environ.get("COLUMNS", "")
     if not stream.isatty() and (stderr or not columns):
         return None
@@ -272,8 +267,6 @@ def table(
 def _with_untrained(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if "iteration" not in row:
         return row
-    from agent0.report.columns import named_iteration
-
     return {**row, "iteration": named_iteration(row["iteration"])}
 
 
@@ -312,15 +305,13 @@ def record(values: Mapping[str, Any], as_json: bool) -> None:
 
 
 @contextmanager
-def tables(chosen: Settings | None = None) -> "Iterator[sqlite3.Connection]":
+def tables(chosen: Settings | None = None) -> Iterator[sqlite3.Connection]:
     """The read models of ``chosen`` (None: the command's own settings), caught up with the log where it can be reached;
     says so where it cannot.
 
     Raises:
         NotFoundError: there are none yet.
     """
-    from agent0.assembly.runtime.read_models import reading, refresh
-
     chosen = chosen or settings()
     warning = run_async(lambda: refresh(chosen))
     if warning:
@@ -335,8 +326,6 @@ def run_id(run: str, chosen: Settings | None = None) -> str:
     Raises:
         NotFoundError: there is no such run, or several.
     """
-    from agent0.projections.runs import resolve
-
     with tables(chosen) as db:
         return resolve(db, run)
 
@@ -348,8 +337,6 @@ def of_newest(name: str) -> str:
     Raises:
         NotFoundError: LAST without a run, or a name that several have.
     """
-    from agent0.errors import NotFoundError
-
     run, slash, rest = name.partition("/")
     try:
         return f"{run_id(run)}{slash}{rest}" if run else name

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from agent0.cli import console
+from agent0.errors import OperationError
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,6 @@ def walk(home: Path, run: Execute, *, waits: bool) -> None:
     Raises:
         OperationError: a command did not end well.
     """
-    from agent0.errors import OperationError
-
     for number, step in enumerate(STEPS, 1):
         console.print_lines(["", f"{number}/{len(STEPS)}  {step.text}", ""])
         shown = " ".join(f'"{part}"' if " " in part else part for part in step.command)

@@ -6,11 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from agent0.errors import sentence
+from agent0.report.climb_summary import run_lines, study_lines
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
-from agent0.settings import EvaluationConfig
+from agent0.report.markdown.ablation import answers
+from agent0.settings import EvaluationConfig, RunConfig
 from agent0.state.run_state import iteration_of
 from agent0.stats.claims import Scored, claims
+from agent0.tasks.curriculum.ladder_height import on_ladder
 
 Row = Mapping[str, Any]
 FEW = 200
@@ -26,11 +29,8 @@ Counted = tuple[str, int, int]
 
 def run_answer(summary: Row) -> list[str]:
     """Sum a run up, from its overview; ``summary["gain"]`` is what ``held_out_gain`` made of its test scores."""
-    if summary["status"] == "finished" and climbs(summary):
-        from agent0.report.climb_summary import run_lines
-
-        if lines := run_lines(summary):
-            return lines
+    if summary["status"] == "finished" and climbs(summary) and (lines := run_lines(summary)):
+        return lines
     return [_state(summary), *filter(None, [_truncation(summary)]), *_scores(summary)]
 
 
@@ -45,12 +45,8 @@ def _truncation(summary: Row) -> str:
 
 def climbs(summary: Row) -> bool:
     """Whether a run's tasks are those of a ladder, from its overview."""
-    from agent0.settings import RunConfig
-
     if not summary["config"].get("curriculum", {}).get("families"):  # then all of a domain, which are no ladder
         return False
-    from agent0.tasks.curriculum.ladder_height import on_ladder
-
     try:
         return on_ladder(RunConfig.recorded(summary["config"]))
     except ValueError:  # settings that this version does not know
@@ -203,9 +199,6 @@ def compare_answer(results: Row) -> list[str]:
 def study_answer(results: Row) -> list[str]:
     """Sum a study up: one on a ladder by what was learned beside its controls, another by a line for each variant but
     the first; and what could not be finished."""
-    from agent0.report.climb_summary import study_lines
-    from agent0.report.markdown.ablation import answers
-
     if "ladder" in results and (lines := study_lines(results, "below")):
         return list(lines)
     failures = [f"{line['cell']} failed: {line['why']}" for line in results["failed"]]

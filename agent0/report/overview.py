@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from agent0.projections.alarms import list_alarms
+from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
+from agent0.projections.failures import list_missing
+from agent0.projections.runs import show_run
+from agent0.report.alarm_groups import grouped
+from agent0.report.answers import held_out_gain, run_answer
 from agent0.report.columns import WITHIN
+from agent0.report.diagnosis.findings import diagnosis
+from agent0.report.diagnosis.iterations import iterations_of
+from agent0.report.run_benchmarks import benchmark_scores, target_rows
 
 Deep = Mapping[str, Any]
 Here = Mapping[str, Any]
@@ -21,12 +30,6 @@ def overview(db: sqlite3.Connection, run: str, here: Here = NOWHERE, *, deep: De
     Raises:
         NotFoundError: there is no such run.
     """
-    from agent0.projections.evaluations import learning_curve, list_evaluations, scores_with_shared
-    from agent0.projections.failures import list_missing
-    from agent0.projections.runs import show_run
-    from agent0.report.answers import held_out_gain, run_answer
-    from agent0.report.run_benchmarks import benchmark_scores
-
     row = _carried(show_run(db, run), here)
     deep, config = deep_parts(db, row["run"], here) if deep is None else deep, row.pop("config")
     scores = list_evaluations(db, row["run"])
@@ -60,11 +63,6 @@ def _carried(row: dict[str, Any], here: Here) -> dict[str, Any]:
 
 def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> dict[str, Any]:
     """Read what takes all attempts of a run: ``why`` it went badly, and the ``targets`` that it met."""
-    from agent0.projections.evaluations import list_evaluations
-    from agent0.projections.runs import show_run
-    from agent0.report.diagnosis.findings import diagnosis
-    from agent0.report.run_benchmarks import benchmark_scores, target_rows
-
     done = [evaluation for evaluation in list_evaluations(db, run) if evaluation["status"] == "evaluated"]
     benchmarks, config = benchmark_scores(db, run, done), show_run(db, run)["config"]
     why = diagnosis(db, run, here)
@@ -73,10 +71,6 @@ def deep_parts(db: sqlite3.Connection, run: str, here: Here = NOWHERE) -> dict[s
 
 def _alarms(db: sqlite3.Connection, run: str) -> dict[str, Any]:
     """Alarms that stand, each and by kind."""
-    from agent0.projections.alarms import list_alarms
-    from agent0.report.alarm_groups import grouped
-    from agent0.report.diagnosis.iterations import iterations_of
-
     alarms = list_alarms(db, run)
     return {"alarms": alarms, "alarm_kinds": grouped(alarms, iterations_of(db, run)) if alarms else []}
 

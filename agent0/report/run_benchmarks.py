@@ -7,6 +7,10 @@ from typing import Any
 
 from agent0.projections.checkpoints import list_checkpoints
 from agent0.projections.costs import attempt_seconds, iterations_used
+from agent0.report.columns import shown_iteration
+from agent0.report.conclusions import conclusion
+from agent0.report.diversity import solutions_of
+from agent0.report.html.rendering import p_value, points, share
 from agent0.report.targets import Measured, Spent, target_table
 from agent0.settings import RunConfig
 from agent0.state.run_state import BASE
@@ -61,8 +65,6 @@ def target_rows(
 
     Tool use is that of the last unforced evaluation, of the test set where there is one.
     """
-    from agent0.report.diversity import solutions_of
-
     free = [e for e in scores if not e["forced_tool"] and e["split"] != "benchmark"]
     tests = [e for e in free if e["split"] == "test" and e["iteration"] >= 0] or free
     validation = [e for e in free if e["split"] == "validation"]
@@ -108,9 +110,6 @@ def _gains(scores: Sequence[Row]) -> dict[str, float]:
 
 def benchmark_rows(scores: Sequence[Row]) -> list[Row]:
     """Make the rows of a run's benchmark table for people."""
-    from agent0.report.columns import shown_iteration
-    from agent0.report.conclusions import conclusion
-    from agent0.report.html.rendering import p_value, points, share
 
     def worded(claim: Row | None) -> str:
         if claim is None:

@@ -1,11 +1,11 @@
 """Inside the embedding process: sentence-transformers and FAISS, which must never share a process with training."""
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from agent0.errors import DependencyError
+from agent0.infra.storage.files import file_digest
 
 KEPT = 4
 """Archives whose vectors are kept; one more takes the place of what was not asked longest."""
@@ -84,7 +84,6 @@ def check(folder: Path, sha256: str) -> None:
     file = folder / "model.safetensors"
     if not file.is_file():
         raise DependencyError("The embedding model", f"There is no {file}.", FIX)
-    with file.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    actual = file_digest(file)
     if actual != sha256:
         raise DependencyError("The embedding model", f"{file} has sha256 {actual[:12]}, not {sha256[:12]}.", FIX)

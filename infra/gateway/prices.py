@@ -17,7 +17,7 @@ from agent0.errors import UsageError
 from agent0.events.budgets import DOLLAR
 from agent0.events.values import TokenCounts
 from agent0.infra.models.calls.counts import MOST
-from agent0.infra.models.ollama.facts import is_cloud
+from agent0.infra.models.ollama import is_cloud
 from agent0.routing.budgets import nano
 from agent0.settings import PriceSettings, RouterSettings
 

@@ -8,14 +8,13 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from agent0.errors import DependencyError
 from agent0.events.values import Artifact
 from agent0.infra.engine.adapter import check_base
-from agent0.infra.models.llama_server import file_digest
+from agent0.infra.storage.files import file_digest, known_digest
 from agent0.infra.weights.gguf import write_adapter
 from agent0.infra.weights.merge import read_lora
 from agent0.infra.weights.safetensors_io import digest
@@ -63,7 +62,7 @@ class LlamaAdapters:
         if adapter is None:
             return tuple((key, 0.0) for key in there)
         digest = await asyncio.to_thread(self._digest, adapter)
-        chosen = next((key for key, path in there.items() if path.is_file() and _digest(path) == digest), None)
+        chosen = next((key for key, path in there.items() if path.is_file() and known_digest(path) == digest), None)
         if chosen is None:
             where = f"The server at {self._url} has {', '.join(map(str, there.values())) or 'no adapter'}."
             fix = (
@@ -82,13 +81,3 @@ class LlamaAdapters:
                 write_adapter(read_lora(data), self._folder, Path(folder) / "adapter.gguf")
                 self._exported[adapter.sha256] = file_digest(Path(folder) / "adapter.gguf")
         return self._exported[adapter.sha256]
-
-
-def _digest(path: Path) -> str:
-    status = path.stat()
-    return _file_digest(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _file_digest(path: Path, size: int, modified: int) -> str:
-    return file_digest(path)

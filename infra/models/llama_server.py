@@ -1,6 +1,5 @@
 """Models that another program serves, asked what they write: llama.cpp's server through its own HTTP API."""
 
-import hashlib
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from agent0.errors import Agent0Error, DependencyError, OperationError, Transien
 from agent0.evaluation.serving_parity import Step
 from agent0.events.values import Turn
 from agent0.infra.models.calls.streams import UNREADABLE
+from agent0.infra.storage.files import file_digest
 
 FAILURES: tuple[type[Exception], ...] = (httpx.HTTPError, *UNREADABLE)
 TIMEOUT = httpx.Timeout(120.0, connect=5.0)
@@ -176,12 +176,6 @@ def refused(error: Exception, url: str) -> Agent0Error:
         fix = "Run `ollama serve`, or llama-server with the exported files, or name another --url."
         return DependencyError("A server of models", f"Nothing answers at {url}.", fix)
     return TransientError("The server's answer could not be read.", f"{type(error).__name__}: {error}"[:300])
-
-
-def file_digest(path: Path) -> str:
-    """Return the sha256 of the file at ``path`` in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def spelt(folder: Path, ids: Sequence[int]) -> str:

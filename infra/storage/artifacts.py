@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from agent0.errors import DependencyError, LogError, NotFoundError
 from agent0.events.values import Artifact
+from agent0.infra.storage.files import file_digest
 from agent0.ports.storage import Artifacts
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -56,8 +57,7 @@ class FileArtifacts(Artifacts):
     def verify(self, artifact: Artifact) -> str:
         """What is wrong with the stored content: ``missing``, ``damaged``, or nothing. It is read in parts."""
         try:
-            with self.path(artifact).open("rb") as file:
-                actual = hashlib.file_digest(file, "sha256").hexdigest()
+            actual = file_digest(self.path(artifact))
         except FileNotFoundError:
             return "missing"
         return "" if actual == artifact.sha256 else "damaged"

@@ -1,9 +1,11 @@
 """Files that others may have put there, opened without waiting and without reading more than was asked for."""
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -53,3 +55,20 @@ def read_regular(path: Path, most: int) -> bytes:
         if (size := size_of(file)) > most:
             raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {most:,} are read", str(path))
         return b"".join(parts_of(file, size))
+
+
+def file_digest(path: Path) -> str:
+    """Return the sha256 of the file at ``path`` in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def known_digest(path: Path) -> str:
+    """The sha256 of a file that may have gigabytes, in hex: read once while its size and its time of change stay."""
+    status = path.stat()
+    return _digest(path.absolute(), status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, size: int, mtime_ns: int) -> str:
+    return file_digest(path)

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent0.errors import NotFoundError, OperationError
+from agent0.infra.storage.files import known_digest
 
 Array = NDArray[np.float32]
 BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
@@ -113,20 +113,10 @@ def _location(file: str, entry: Mapping[str, Any], after: int, length: int) -> _
 def digest(folder: Path) -> str:
     """Identify a base model: the sha256 of its weights; of several files, that of the list of their names and
     sha256s."""
-    digests = []
-    for path in sorted(folder.glob("*.safetensors")):
-        status = path.stat()
-        digests.append((path.name, _digest(path.absolute(), status.st_size, status.st_mtime_ns)))
+    digests = [(path.name, known_digest(path)) for path in sorted(folder.glob("*.safetensors"))]
     if len(digests) == 1:
         return digests[0][1]
     return hashlib.sha256("".join(f"{sha}  {name}\n" for name, sha in digests).encode()).hexdigest()
-
-
-@lru_cache(maxsize=64)
-def _digest(path: Path, size: int, mtime_ns: int) -> str:
-    """Read once while the file stays as it is: bases have gigabytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(path: Path, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], Array], kind: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent0.api.admission.connections import Seats
@@ -189,8 +190,6 @@ def _wants_page(scope: Mapping[str, Any]) -> bool:
 
 
 async def _to_login(scope: Scope, receive: Receive, send: Send) -> None:
-    from starlette.responses import RedirectResponse
-
     await RedirectResponse("/login", 303)(scope, receive, send)
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from agent0.assembly.runtime.app import App, open_app, run_handlers, started
 from agent0.assembly.runtime.plugins import check_plugins, with_plugin_files
@@ -23,12 +23,11 @@ from agent0.events.base import Event, Recorded
 from agent0.events.runs import RunFailed, RunPaused, RunResumed
 from agent0.experiments.ablation_results import Outcome, as_json, from_json, outcome_of
 from agent0.experiments.ablation_runs import AblationRun
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.server_folder import write
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import RunState
 from agent0.tasks.curriculum.ladder_height import Standing
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 PLAN, RESULT = "cell.json", "result.json"
 """The plan of an ablation run, and its outcome."""
@@ -51,8 +50,6 @@ class RunPlan:
 
     def write(self, folder: Path) -> None:
         """Write the plan into ``folder``, whole or not at all."""
-        from agent0.infra.log.server_folder import write
-
         ablation = {"arm": self.ablation.variant, "seed": self.ablation.seed, "run": self.ablation.run}
         config = self.ablation.config.model_dump(mode="json")
         plan = {**ablation, "profile": self.profile, "settings": dict(self.settings), "config": config}
@@ -98,8 +95,6 @@ async def execute_ablation_run(folder: Path, report: Report, climbed: Climbed = 
     Raises:
         OperationError: the run was paused or cancelled.
     """
-    from agent0.infra.log.server_folder import write
-
     plan = RunPlan.read(folder)
     settings = plan.settings_in(folder)
     with_plugin_files(settings)
@@ -159,7 +154,7 @@ async def _begin(app: App, ablation: AblationRun) -> None:
         await app.log.append([recorded(ablation.run, RunResumed(reason="its ablation study goes on"))])
 
 
-async def _followed(log: "Log", run: str, report: Report, climbed: Climbed) -> tuple[Progress, list[Recorded]]:
+async def _followed(log: Log, run: str, report: Report, climbed: Climbed) -> tuple[Progress, list[Recorded]]:
     """Follow ``run`` until it is over; returns its progress and its events.
 
     Raises:

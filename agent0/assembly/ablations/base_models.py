@@ -16,6 +16,8 @@ from agent0.assembly.ablations.ablation_run import decode_progress, encode_progr
 from agent0.assembly.runtime.child_process import child, last_words, size
 from agent0.errors import ConfigError, OperationError
 from agent0.experiments.ablation_runs import AblationRun
+from agent0.infra.log.server_folder import write
+from agent0.infra.models.tiny import PACKAGED
 
 PROVENANCE = "provenance.json"
 MODULE = "agent0.cli.experiments.worker_base"
@@ -53,8 +55,6 @@ def _mix(course: str) -> dict[str, Any]:
 
 
 async def _base(folder: Path, course: str, seed: int, mix: dict[str, Any], report: Report) -> Path:
-    from agent0.infra.models.tiny import PACKAGED
-
     if course in PACKAGED and _same(PACKAGED[course], seed, mix):
         return PACKAGED[course]
     out = folder / f"base-{seed}"
@@ -82,8 +82,6 @@ def provenance(base: Path) -> dict[str, Any]:
 
 
 async def _teach(out: Path, seed: int, mix: dict[str, Any], report: Report) -> None:
-    from agent0.infra.log.server_folder import write
-
     part, plan, output_file = (out.with_name(out.name + end) for end in (".part", ".mix.json", ".said.txt"))
     shutil.rmtree(part, ignore_errors=True)
     write(plan, json.dumps(mix))

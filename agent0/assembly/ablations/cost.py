@@ -7,9 +7,11 @@ from statistics import median
 from typing import Any
 
 from agent0.assembly.ablations.ablation_run import RESULT, RunPlan, read_result
+from agent0.assembly.runtime.progress import duration
 from agent0.assembly.runtime.read_models import reading
 from agent0.errors import Agent0Error, NotFoundError
 from agent0.experiments.ablation_runs import AblationRun, requested_compute
+from agent0.projections.base import select
 from agent0.settings import RunConfig, Settings
 
 MOST = 50
@@ -28,8 +30,6 @@ def seconds_left(settings: Settings, profile: str, left: Sequence[AblationRun], 
 
 def describe_cost(settings: Settings, profile: str, left: Sequence[AblationRun], jobs: int) -> str:
     """State in words how many runs are left, how many attempts that is, and how long it will take."""
-    from agent0.assembly.runtime.progress import duration
-
     if not left:
         return "Every run is finished: nothing is generated or trained."
     attempts = sum(requested_compute(ablation.config)["in_all"] for ablation in left)
@@ -51,8 +51,6 @@ def _of_studies(settings: Settings, profile: str) -> Iterator[float]:
 
 
 def _of_runs(settings: Settings, profile: str) -> Iterator[float]:
-    from agent0.projections.base import select
-
     query = "SELECT config, wall_s FROM runs WHERE status = 'finished' AND profile = ? ORDER BY started DESC LIMIT ?"
     rows: Sequence[Mapping[str, Any]] = ()
     with contextlib.suppress(Agent0Error), reading(settings) as db:  # none yet, or being made just now

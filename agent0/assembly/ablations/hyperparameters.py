@@ -4,27 +4,26 @@ follows from its settings, so the same command goes on with what is not finished
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.rescore import run_config
 from agent0.assembly.replay.retrain import Retrain, retrain
+from agent0.assembly.runtime.progress import duration
 from agent0.assembly.validate.replay_requirements import require_replay
 from agent0.assembly.validate.run_config import check_names
-from agent0.config.loading import amended, leaves
+from agent0.config.loading import amended, leaves, load, profiles
 from agent0.errors import Agent0Error, OperationError
+from agent0.events.base import Recorded
 from agent0.events.checkpoints import CheckpointEvaluated, CheckpointTrained
 from agent0.events.experiments import ExperimentFinished
 from agent0.events.runs import RunStarted
 from agent0.experiments.ablation_runs import describe_compute
 from agent0.experiments.hyperparameter_search import Space, Trial, Tried, best_by_budget, outcome, trials
 from agent0.experiments.receipt_diff import experiment_id
+from agent0.infra.log.event_log import Log
 from agent0.provenance.fork_history import read_branch
 from agent0.settings import RunConfig, Settings
-
-if TYPE_CHECKING:
-    from agent0.events.base import Recorded
-    from agent0.infra.log.event_log import Log
 
 Report = Callable[[str], None]
 
@@ -85,8 +84,6 @@ async def search(settings: Settings, request: Search, report: Report = lambda _:
 
 async def _try(settings: Settings, run: str, left: Sequence[Trial], report: Report) -> list[dict[str, str]]:
     """One after the other: two trainings of one checkpoint at once would share what is half done."""
-    from agent0.assembly.runtime.progress import duration
-
     failed, began = [], monotonic()
     for number, trial in enumerate(left):
         rate = (monotonic() - began) / number if number else None
@@ -100,13 +97,13 @@ async def _try(settings: Settings, run: str, left: Sequence[Trial], report: Repo
     return failed
 
 
-async def _finished(log: "Log", trial: Trial) -> bool:
+async def _finished(log: Log, trial: Trial) -> bool:
     async for _ in log.read(experiment_id(trial.name), ["ExperimentFinished"]):
         return True
     return False
 
 
-async def _run_itself(log: "Log", request: Search, config: RunConfig) -> Tried:
+async def _run_itself(log: Log, request: Search, config: RunConfig) -> Tried:
     """What the run itself came to under its own recipe."""
     plain = dict(leaves(config.model_dump(mode="json")))
     scored_run = _gathered(request.run, [event async for event in read_branch(log, request.run)])
@@ -116,14 +113,14 @@ async def _run_itself(log: "Log", request: Search, config: RunConfig) -> Tried:
     return Tried(request.run, {key: f"{plain[key]}" for key in request.space}, scored_run.trained, scored_run.scored)
 
 
-async def _tried(log: "Log", trial: Trial) -> Tried:
+async def _tried(log: Log, trial: Trial) -> Tried:
     events = [event async for event in log.read(experiment_id(trial.name))]
     assert any(isinstance(event.event, ExperimentFinished) for event in events)  # noqa: S101 - else it had failed
     outcome_of_trial = _gathered(trial.name, events)
     return Tried(trial.name, trial.settings, outcome_of_trial.trained, outcome_of_trial.scored)
 
 
-def _gathered(name: str, events: "Sequence[Recorded]") -> Tried:
+def _gathered(name: str, events: Sequence[Recorded]) -> Tried:
     trained = [e for recorded in events if isinstance(e := recorded.event, CheckpointTrained) and e.role == "student"]
     scored = [e for recorded in events if isinstance(e := recorded.event, CheckpointEvaluated) and _counts(e)]
     return Tried(name, {}, trained, scored)
@@ -133,7 +130,7 @@ def _counts(scored: CheckpointEvaluated) -> bool:
     return scored.split == "validation" and not scored.forced_tool and scored.iteration >= 0
 
 
-async def _beginning(log: "Log", run: str) -> tuple[RunStarted, CheckpointEvaluated]:
+async def _beginning(log: Log, run: str) -> tuple[RunStarted, CheckpointEvaluated]:
     """How the run began, and its untrained student's validation score."""
     begun: RunStarted | None = None
     async for recorded in read_branch(log, run, ["RunStarted", "CheckpointEvaluated"]):
@@ -147,8 +144,6 @@ async def _beginning(log: "Log", run: str) -> tuple[RunStarted, CheckpointEvalua
 
 def _made_by(begun: RunStarted, config: RunConfig) -> list[str]:
     """The command that makes such a run again: its profile, and what differs from that."""
-    from agent0.config.loading import load, profiles
-
     if begun.profile not in profiles() or begun.parent:
         return []
     usual = dict(leaves(load(begun.profile, env={}).run.model_dump(mode="json")))

@@ -17,6 +17,7 @@ from agent0.assembly.ablations.base_models import make_bases, seeds_without_base
 from agent0.assembly.ablations.cost import describe_cost, seconds_left
 from agent0.assembly.ablations.study_request import StudyRequest
 from agent0.assembly.runtime.child_process import child, last_words, size
+from agent0.assembly.runtime.progress import duration
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.assembly.validate.requirements import require_all
 from agent0.assembly.validate.run_config import check_names
@@ -41,6 +42,8 @@ from agent0.experiments.ablation_runs import (
 )
 from agent0.experiments.ablation_study import AblationStudy, Variant
 from agent0.experiments.ladder_rows import ladder_rows, lead_rows, level_rows
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.server_folder import write
 from agent0.settings import RunConfig, Settings
 from agent0.tasks.curriculum.ladder_height import Standing, on_ladder
 
@@ -73,8 +76,6 @@ class _Work:
 
     def stand(self) -> str:
         """``3 of 12 runs done, about 4 min left``."""
-        from agent0.assembly.runtime.progress import duration
-
         left = self.left_s()
         failed = f", {len(self.failed)} failed" if self.failed else ""
         status = f"{len(self.done)} of {len(self.ablations)} runs done{failed}"
@@ -146,8 +147,6 @@ async def run_study(
         OperationError: another process executes this study, or a run of it was begun under other settings.
         RequirementsError: something is missing that its runs need.
     """
-    from agent0.infra.log.server_folder import write
-
     folder, plans, ablations = await _planned(settings, request)
     left = _unfinished(folder, ablations)
     if left:
@@ -235,7 +234,7 @@ async def _execute_all(work: _Work) -> None:
             group.create_task(_take_next(work, waiting))
 
 
-async def _take_next(work: _Work, waiting: "asyncio.Queue[AblationRun]") -> None:
+async def _take_next(work: _Work, waiting: asyncio.Queue[AblationRun]) -> None:
     """One after the other, until none is left."""
     with contextlib.suppress(asyncio.QueueEmpty):
         while True:
@@ -286,8 +285,6 @@ async def _follow_output(work: _Work, ablation: AblationRun, process: asyncio.su
 
 async def _stop_log_server(folder: Path) -> None:
     """A process that was killed left its log's server behind."""
-    from agent0.infra.log.nats_server import Server
-
     settings = RunPlan.read(folder).settings_in(folder)
     server = Server(settings.nats, settings.home / "nats")
     if not server.pid:

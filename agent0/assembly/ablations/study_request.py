@@ -8,6 +8,7 @@ from pathlib import Path
 from agent0.errors import ConfigError
 from agent0.experiments.ablation_runs import seeds_of, study_of
 from agent0.experiments.ablation_study import AblationStudy, Variant, study_of_file
+from agent0.infra.storage.files import read_regular
 
 LARGEST = 1 << 20
 """Bytes of a study file."""
@@ -35,8 +36,6 @@ def read_study(file: Path | None, variants: Sequence[Variant] = ()) -> AblationS
     Raises:
         ConfigError: the file cannot be read or is no study, or there are no two variants.
     """
-    from agent0.infra.storage.files import read_regular
-
     if file is None:
         return study_of(variants)
     try:

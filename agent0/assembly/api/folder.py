@@ -5,20 +5,34 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent0.assembly.ablations.study import run_study
 from agent0.assembly.api.calls import Say, Settable, run_sync, texts
-from agent0.assembly.api.rows import Rows
+from agent0.assembly.api.rows import Rows, html_table
 from agent0.assembly.api.runs import Run
-from agent0.assembly.api.studies import Study
+from agent0.assembly.api.studies import Study, requested
+from agent0.assembly.log.access import open_log
+from agent0.assembly.replay.forks import fork
+from agent0.assembly.replay.rescore import Rescore, gather_different, rescore_run
+from agent0.assembly.replay.retrain import Retrain, retrain, roles_of
+from agent0.assembly.replay.tables_at import known_tables
+from agent0.assembly.runtime.app import started
+from agent0.assembly.runtime.execution import execute_run, prepared, resumption
 from agent0.assembly.runtime.plugins import of_session, with_plugin_files
+from agent0.assembly.runtime.progress import followed
+from agent0.assembly.runtime.read_models import NothingError, live_path, reading, refresh
+from agent0.assembly.validate.rewards import reward_policy
 from agent0.config.loading import load
 from agent0.errors import OperationError
+from agent0.events.base import Recorded
+from agent0.experiments.compare_runs import side_by_side
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.sqlite import guarded_query
+from agent0.projections.base import find
+from agent0.projections.model_usage import model_stats
+from agent0.projections.runs import list_runs, resolve
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.events.base import Recorded
-    from agent0.infra.log.event_log import Log
 
 Plugins = Iterable[str | Path]
 
@@ -73,23 +87,16 @@ class Folder:
         Raises:
             NotFoundError: there are none yet.
         """
-        from agent0.assembly.runtime.read_models import reading
-
         with reading(self.settings) as db:
             yield db
 
     def refresh(self) -> None:
         """Catch the tables up with the log; warns where it cannot be reached. A read-only folder stays as it is."""
-        from agent0.assembly.runtime.read_models import refresh
-
         if not self.read_only and (warning := run_sync(lambda: refresh(self.settings))):
             warnings.warn(warning, stacklevel=3)
 
     def runs(self) -> list[Run]:
         """Its runs, newest first."""
-        from agent0.assembly.runtime.read_models import NothingError
-        from agent0.projections.runs import list_runs
-
         try:
             with self.tables() as db:
                 return [Run(self, row["run"]) for row in list_runs(db, 1_000_000)]
@@ -102,8 +109,6 @@ class Folder:
         Raises:
             NotFoundError: there is none.
         """
-        from agent0.projections.runs import resolve
-
         with self.tables() as db:
             return Run(self, resolve(db, name))
 
@@ -113,10 +118,6 @@ class Folder:
         Raises:
             NotFoundError: there is no such table, or no such run.
         """
-        from agent0.assembly.replay.tables_at import known_tables
-        from agent0.projections.base import find
-        from agent0.projections.runs import resolve
-
         definition = known_tables((name,))[name]
         flags = [column for column, kind in definition.columns.items() if kind is bool]
         query, order = f"SELECT * FROM {name}", ", ".join(definition.key)  # noqa: S608 - a declared name
@@ -134,9 +135,6 @@ class Folder:
         Raises:
             ConfigError: it is no such query, or it takes too long.
         """
-        from agent0.assembly.runtime.read_models import live_path
-        from agent0.infra.storage.sqlite import guarded_query
-
         return Rows(guarded_query(live_path(self.settings), sql, max_rows=limit))
 
     def router_stats(self, *by: str, run: str = "") -> Rows:
@@ -146,9 +144,6 @@ class Folder:
         Raises:
             ConfigError: nothing is counted by that. NotFoundError: there is no such run.
         """
-        from agent0.projections.model_usage import model_stats
-        from agent0.projections.runs import resolve
-
         with self.tables() as db:
             return Rows(model_stats(db, by or ("model",), resolve(db, run) if run else ""))
 
@@ -167,23 +162,18 @@ class Folder:
             ConfigError: settings that do not fit together.
             RequirementsError: something is missing.
         """
-        from agent0.assembly.runtime.app import started
-        from agent0.assembly.runtime.execution import prepared
-
         self._writes("start a run")
         files = [str(Path(path).absolute()) for path in plugins]
         chosen = self._settings(profile, {**settings, **({"plugins": files} if files else {})})
         prepared_settings = run_sync(lambda: prepared(chosen))
         return self._execute(prepared_settings, started(prepared_settings, name), say)
 
-    def resume(self, run: "Run | str" = "LAST", *, say: Say | None = None) -> Run:
+    def resume(self, run: Run | str = "LAST", *, say: Say | None = None) -> Run:
         """Go on with a run that was paused or has failed, to its end; a finished one is returned as it is.
 
         Raises:
             OperationError: it was cancelled.
         """
-        from agent0.assembly.runtime.execution import resumption
-
         self._writes("resume a run")
         self.refresh()
         chosen = self._named(run)
@@ -194,7 +184,7 @@ class Folder:
 
     def fork(
         self,
-        run: "Run | str" = "LAST",
+        run: Run | str = "LAST",
         at: int = 0,
         settings: Mapping[str, object] = {},
         *,
@@ -208,13 +198,10 @@ class Folder:
             NotFoundError: no such run or event.
             ConfigError: a setting that does not fit.
         """
-        from agent0.assembly.log.access import open_log
-        from agent0.assembly.replay.forks import fork
-
         self._writes("fork a run")
         source = self._named(run).id
 
-        async def begun() -> "Recorded":
+        async def begun() -> Recorded:
             async with open_log(self.settings) as log:
                 return await fork(self.settings, log, source, at, texts(settings), name)
 
@@ -222,7 +209,7 @@ class Folder:
 
     def rescore(
         self,
-        run: "Run | str" = "LAST",
+        run: Run | str = "LAST",
         rewards: str = "as-run",
         settings: Mapping[str, object] = {},
         *,
@@ -235,9 +222,6 @@ class Folder:
         Raises:
             ConfigError: rules that cannot be.
         """
-        from agent0.assembly.replay.rescore import Rescore, rescore_run
-        from agent0.assembly.validate.rewards import reward_policy
-
         self._writes("rescore a run")
         policy, source = reward_policy(rewards), self._named(run).id
         request = Rescore(source, name or "look", policy, verdicts, bool(name), texts(settings))
@@ -245,7 +229,7 @@ class Folder:
 
     def retrain(
         self,
-        source: "Run | str",
+        source: Run | str,
         name: str,
         settings: Mapping[str, object] = {},
         *,
@@ -260,30 +244,25 @@ class Folder:
         Raises:
             NotFoundError: no such run, experiment or task.
         """
-        from agent0.assembly.replay.retrain import Retrain, retrain, roles_of
-
         self._writes("train again")
         of = self._named(source).id if isinstance(source, Run) or source == "LAST" else source
         request = Retrain(of, name, texts(settings), tuple(without), roles_of(roles), evaluate)
         return self._refreshed(run_sync(lambda: retrain(self.settings, request, say or (lambda _: None))))
 
-    def compare(self, *names: "Run | str") -> dict[str, Any]:
+    def compare(self, *names: Run | str) -> dict[str, Any]:
         """Runs and experiments side by side, the first being the measure: rewards, held-out curves with paired tests,
         what changed sides, cost; as `agent0 experiment compare --json` prints it.
 
         Raises:
             ConfigError: fewer than two different ones.
         """
-        from agent0.assembly.replay.rescore import gather_different
-        from agent0.experiments.compare_runs import side_by_side
-
         self._writes("compare runs")
         chosen = [self._named(run).id if isinstance(run, Run) or run == "LAST" else run for run in names]
         return side_by_side(run_sync(lambda: gather_different(self.settings, chosen)))
 
     def ablation(
         self,
-        variants: "Mapping[str, Settable] | str | Path",
+        variants: Mapping[str, Settable] | str | Path,
         seeds: Iterable[int] | None = None,
         *,
         only: Sequence[str] = (),
@@ -303,9 +282,6 @@ class Folder:
         Raises:
             ConfigError: variants or seeds that cannot be compared, or a file that is no study.
         """
-        from agent0.assembly.ablations.study import run_study
-        from agent0.assembly.api.studies import requested
-
         self._writes("run a study")
         overrides = {**self._given, **texts(settings)}
         seeds = None if seeds is None else tuple(seeds)
@@ -313,9 +289,7 @@ class Folder:
         loaded = with_plugin_files(load(request.profile, request.typed))
         return Study(run_sync(lambda: run_study(loaded, request, say or (lambda _: None))))
 
-    def _execute(self, settings: Settings, begin: "Recorded | None", say: Say | None, run: str = "") -> Run:
-        from agent0.assembly.runtime.execution import execute_run
-
+    def _execute(self, settings: Settings, begin: Recorded | None, say: Say | None, run: str = "") -> Run:
         if session_names := of_session():
             warning = f"{', '.join(session_names)}: defined in this program only. Nothing of it is recorded, "
             warning += "no other process has it."
@@ -328,7 +302,7 @@ class Folder:
         self.refresh()
         return summary
 
-    def _named(self, run: "Run | str") -> Run:
+    def _named(self, run: Run | str) -> Run:
         return run if isinstance(run, Run) else self.run(run)
 
     def _writes(self, what: str) -> None:
@@ -337,9 +311,6 @@ class Folder:
             raise OperationError(f"{self!r} cannot {what}.", why, "Open it without read_only=True.")
 
     def _repr_html_(self) -> str:
-        from agent0.assembly.api.rows import html_table
-        from agent0.projections.runs import list_runs
-
         if not self.runs():
             return f"<p>{self!r}: no run yet</p>"
         with self.tables() as db:
@@ -359,8 +330,6 @@ class _Follower:
         """Take one line."""
         self._say(text)
 
-    async def follow(self, log: "Log", run: str) -> Any:
+    async def follow(self, log: Log, run: str) -> Any:
         """Read the events of ``run`` until it is over."""
-        from agent0.assembly.runtime.progress import followed
-
         return await followed(log, run, self._say)

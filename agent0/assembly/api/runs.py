@@ -10,7 +10,17 @@ from typing import Any, Protocol
 from agent0.assembly.api.calls import Say
 from agent0.assembly.api.rows import Row, Rows, html_table, text
 from agent0.assembly.api.trajectories import Trajectory, transcript_of
+from agent0.assembly.log.carriers import known_here
+from agent0.assembly.tracking.measured import measured
+from agent0.assembly.tracking.sinks import export
 from agent0.events.base import Recorded, decode
+from agent0.projections.attempts import list_attempts, show_attempt
+from agent0.projections.evaluation_items import list_items
+from agent0.projections.evaluations import learning_curve
+from agent0.projections.events import stored_events
+from agent0.projections.rewards import explain_rewards
+from agent0.projections.runs import show_run
+from agent0.report.overview import overview, rows_for_people
 from agent0.settings import Settings
 
 _COLOURS = {"ink": "#222", "quiet": "#8a8a8a", "validation": "#0072b2", "tools": "#d55e00", "test": "#009e73"}
@@ -59,8 +69,6 @@ class Run:
     @property
     def row(self) -> Row:
         """Its row of the table of runs: name, profile, seed, counts, scores, times, and ``config``."""
-        from agent0.projections.runs import show_run
-
         with self.folder.tables() as db:
             return show_run(db, self.id)
 
@@ -77,9 +85,6 @@ class Run:
 
     def overview(self) -> dict[str, Any]:
         """What it came to, as `agent0 run show --json` prints it."""
-        from agent0.assembly.log.carriers import known_here
-        from agent0.report.overview import overview
-
         with self.folder.tables() as db:
             return overview(db, self.id, known_here(self.folder.settings))
 
@@ -92,15 +97,11 @@ class Run:
 
     def curve(self) -> Rows:
         """Its learning curve: a row for each iteration, -1 being the untrained student."""
-        from agent0.projections.evaluations import learning_curve
-
         with self.folder.tables() as db:
             return Rows(learning_curve(db, self.id))
 
     def metrics(self) -> Rows:
         """Everything that it measured, a row each: ``series``, ``step`` (0: untrained), ``time``, ``value``."""
-        from agent0.assembly.tracking.measured import measured
-
         with self.folder.tables() as db:
             return Rows(asdict(point) for point in measured(db, self.id).points)
 
@@ -111,9 +112,6 @@ class Run:
             ConfigError: there is no such format.
             RequirementsError: its package is not installed.
         """
-        from agent0.assembly.tracking.measured import measured
-        from agent0.assembly.tracking.sinks import export
-
         with self.folder.tables() as db:
             return export(measured(db, self.id), form, Path(folder))
 
@@ -139,9 +137,6 @@ class Run:
         Raises:
             NotFoundError: the run has no such attempt.
         """
-        from agent0.projections.attempts import show_attempt
-        from agent0.projections.rewards import explain_rewards
-
         with self.folder.tables() as db:
             row = show_attempt(db, self.id, attempt)
             receipts = explain_rewards(db, self.id, attempt=attempt)
@@ -154,9 +149,6 @@ class Run:
     def trajectories(self, *, correct: bool | None = None, evaluation: str = "") -> Iterator[Trajectory]:
         """Its attempts one by one, in the order in which they were asked for, or the items of an ``evaluation`` (its
         id, or a split, checkpoint or benchmark); ``correct`` picks right or wrong ones."""
-        from agent0.projections.attempts import list_attempts
-        from agent0.projections.evaluation_items import list_items
-
         with self.folder.tables() as db:
             if evaluation:
                 rows = list_items(db, self.id, evaluation, correct, limit=-1)
@@ -167,8 +159,6 @@ class Run:
 
     def events(self, type: str = "", task: str = "", after: int = 0) -> Iterator[Recorded]:
         """Its events in the order of the log, typed; of one ``type`` or ``task`` where named, after a sequence."""
-        from agent0.projections.events import stored_events
-
         with self.folder.tables() as db:
             rows = stored_events(db, self.id, type, task, after)
         for row in rows:
@@ -176,8 +166,6 @@ class Run:
 
     def explain(self, name: str) -> Rows:
         """The receipts of a task or an attempt: each part with its inputs, value and weight."""
-        from agent0.projections.rewards import explain_rewards
-
         key = {"attempt": name} if "-a" in name else {"task": name}
         with self.folder.tables() as db:
             return Rows(explain_rewards(db, self.id, **key))
@@ -200,8 +188,6 @@ class Run:
             return str(curve_svg(db, self.id))
 
     def _repr_html_(self) -> str:
-        from agent0.report.overview import rows_for_people
-
         summary = self.overview()
         profile = f"profile {text(summary['profile'])}, seed {summary['seed']}"
         head = f"<h4>{text(self.id)}: {text(summary['status'])}, {profile}</h4>"

@@ -2,33 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent0.assembly.ablations.study_request import StudyRequest, read_study, request_of
 from agent0.assembly.api.calls import Settable, texts
 from agent0.assembly.api.rows import Rows, html_table, text
-
-if TYPE_CHECKING:
-    from agent0.assembly.ablations.study_request import StudyRequest
+from agent0.experiments.ablation_study import Variant
+from agent0.report.markdown.ablation import answers
 
 
 def requested(
-    variants: "Mapping[str, Settable] | str | Path",
+    variants: Mapping[str, Settable] | str | Path,
     typed: Mapping[str, str],
     usual: str | None,
     seeds: Sequence[int] | None,
     *,
     profile: str | None,
     **more: Any,
-) -> "StudyRequest":
+) -> StudyRequest:
     """Make the request of a study whose ``variants`` are settings by name, or the path of a study file. ``usual`` is
     the profile of variants that come without one.
 
     Raises:
         ConfigError: variants or seeds that cannot be compared, or a file that is no study.
     """
-    from agent0.assembly.ablations.study_request import read_study, request_of
-    from agent0.experiments.ablation_study import Variant
-
     chosen = None if seeds is None else ",".join(map(str, seeds))
     if isinstance(variants, str | Path):
         file = Path(variants)
@@ -52,8 +49,6 @@ class Study:
     @property
     def answers(self) -> list[str]:
         """A line for each variant but the first: whether it is better, by how much, and what would have been found."""
-        from agent0.report.markdown.ablation import answers
-
         return [line.replace("**", "") for line in answers(self.found)]
 
     @property

@@ -7,7 +7,9 @@ from typing import Any
 
 from agent0.assembly.api.rows import Row, Rows, html_table, text
 from agent0.events.values import Artifact
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
+from agent0.projections.tool_calls import recorded_calls
 from agent0.settings import Settings
 
 
@@ -55,9 +57,6 @@ def transcript_of(settings: Settings, attempt: Row) -> list[dict[str, Any]]:
     Raises:
         NotFoundError: the artifact is gone.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.projections.tool_calls import recorded_calls
-
     stored = attempt.pop("transcript_artifact", None) or attempt["progress"]
     if attempt["transcript"] or not stored:
         return attempt["transcript"] or []

@@ -11,28 +11,30 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version as installed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.evaluation.benchmark_item import BenchmarkContext, Plan, in_mode, score_sample
 from agent0.assembly.evaluation.server_wait import ServerWait
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored
 from agent0.assembly.runtime.port_openers import open_ports
-from agent0.assembly.runtime.stamping import recorded
+from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.assembly.validate.tool_form import with_tool_form
 from agent0.errors import ConfigError, NotFoundError
 from agent0.evaluation.benchmark_scores import cost, grouped, results, tally
 from agent0.evaluation.benchmarks import Benchmark, Item, chosen, drawn, make_items, read_items
 from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import BenchmarkFinished, BenchmarkScored, BenchmarkStarted, ItemScored, Mode
+from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Artifact
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.replay import Replay
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.storage.datasets import find
 from agent0.ports.models import Model
 from agent0.rollout.student import student_prompt
 from agent0.settings import Settings, StudentConfig
 from agent0.stats.intervals import quantile
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 __all__ = [
     "Plan",
@@ -87,8 +89,6 @@ def read_plan(plan: Plan) -> tuple[dict[str, Held], dict[str, str]]:
     Raises:
         ConfigError, NotFoundError: no such benchmark, no such file, or a row that is none.
     """
-    from agent0.infra.storage.datasets import find
-
     benchmark_items: dict[str, Held] = {}
     files: dict[str, str] = {}
     for entry in chosen(plan.benchmarks):
@@ -206,9 +206,7 @@ def _began(
     )
 
 
-async def _open(settings: Settings, plan: Plan, run: str, log: "Log", stack: AsyncExitStack) -> BenchmarkContext:
-    from agent0.infra.storage.artifacts import FileArtifacts
-
+async def _open(settings: Settings, plan: Plan, run: str, log: Log, stack: AsyncExitStack) -> BenchmarkContext:
     artifacts = FileArtifacts(settings.home)
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache")
     ports = await open_ports(names, settings, artifacts, stack, log)
@@ -237,12 +235,10 @@ def _model(actor: StudentConfig, models: Any, benchmarks: Mapping[str, Held]) ->
     if actor.provider != "scripted":
         model: Model = models.open(actor)
         return model
-    from agent0.infra.models.replay import Replay
-
     return Replay({item.question: item.reference for _, items in benchmarks.values() for item in items})
 
 
-async def taken_up(log: "Log", run: str, began: BenchmarkStarted, begun: bool = False) -> list[ItemScored]:
+async def taken_up(log: Log, run: str, began: BenchmarkStarted, begun: bool = False) -> list[ItemScored]:
     """What ``run`` has scored already; begins it where it is new. ``begun``: it must have begun before.
 
     Raises:
@@ -297,8 +293,6 @@ def _named(run: str, scored: ItemScored) -> Recorded:
 
 async def _finish(bench: BenchmarkContext, began: BenchmarkStarted) -> dict[str, Any]:
     """Scores and the results file; stored once."""
-    from agent0.assembly.runtime.stamping import utc_now
-
     scores = [_paced(tally(items, bench.actor.price), bench) for items in grouped(bench.scored).values()]
     events = [r.event async for r in bench.log.read(bench.run, ["BenchmarkFinished"])]
     finished = next((event for event in events if isinstance(event, BenchmarkFinished)), None)
@@ -338,9 +332,6 @@ async def adapter_of(settings: Settings, run: str, checkpoint: str) -> Artifact:
         NotFoundError: no such run or checkpoint, or its adapter was pruned or is gone.
         LogError: its adapter is damaged.
     """
-    from agent0.events.checkpoints import CheckpointTrained
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     async with open_log(settings, "reader") as log:
         trained = [r.event async for r in log.read(run, ["CheckpointTrained"])]
         for event in trained:

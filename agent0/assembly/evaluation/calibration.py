@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
@@ -18,6 +18,8 @@ from agent0.evaluation.calibration_report import FITTING, SCORING, Found, judged
 from agent0.events.base import Recorded, effect_id, sha256
 from agent0.events.benchmarks import ROUTED, SAMPLED, BenchmarkStarted, CalibratorFitted, ItemScored
 from agent0.events.values import Artifact, Split, Task
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Model
 from agent0.ports.sandbox import Sandbox
 from agent0.ports.storage import Artifacts
@@ -31,9 +33,6 @@ from agent0.settings import RoutingConfig, Settings
 from agent0.tasks.splits import heldout
 from agent0.tools.cache import ToolCache
 from agent0.verification.verifiers import Verdict, verifier_for
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,6 @@ def _asked_how(plan: Plan) -> str:
 
 
 async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack) -> _Ask:
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
     artifacts = FileArtifacts(settings.home)
     ports = await open_ports(names, settings, artifacts, stack)
@@ -150,7 +147,7 @@ async def _open(settings: Settings, plan: Plan, run: str, stack: AsyncExitStack)
 
 
 async def _answered(
-    ask: _Ask, log: "Log", tasks: Sequence[tuple[Split, Task]], scored: Sequence[ItemScored], report: Report
+    ask: _Ask, log: Log, tasks: Sequence[tuple[Split, Task]], scored: Sequence[ItemScored], report: Report
 ) -> list[ItemScored]:
     """Every task of which a sample is missing, some at once; what came of them."""
     answered = {(item.benchmark, item.item, item.sample) for item in scored}
@@ -237,7 +234,7 @@ def _item(
     )
 
 
-async def _store(log: "Log", calibration: Found) -> dict[str, int]:
+async def _store(log: Log, calibration: Found) -> dict[str, int]:
     """Every calibrator as the next revision of its name and signal, once a run; the revisions of those of its first
     answers, by signal."""
     events = [(r.run, r.event) async for r in log.read(types=["CalibratorFitted"])]

@@ -13,6 +13,7 @@ from agent0.assembly.routing.billing import summarizer_of
 from agent0.assembly.routing.compressing import shortening_of
 from agent0.errors import ConfigError
 from agent0.evaluation.routed.standings import Paired, Standing, paired, standing
+from agent0.infra.gateway.compression.compressing import Compressing
 from agent0.settings import Settings
 from agent0.settings.router import CompressionSettings
 from agent0.stats.intervals import wilson
@@ -63,8 +64,6 @@ async def measure_loss(
     Raises:
         ConfigError: nothing is compressed, by a summary that costs money, or ``run`` was begun with another plan.
     """
-    from agent0.infra.gateway.compression.compressing import Compressing
-
     writer, plan = summarizer_of(how, settings.router), replace(plan, ways=("plain", "compressed"))
     if not how.stages:
         raise ConfigError("Nothing is compressed.", "", "--stage structural, or --stage extractive")

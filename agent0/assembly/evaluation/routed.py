@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.evaluation.benchmark_item import answer_fields
 from agent0.assembly.evaluation.benchmark_run import taken_up
@@ -19,15 +19,14 @@ from agent0.events.base import effect_id, sha256
 from agent0.events.benchmarks import BenchmarkStarted, ItemScored
 from agent0.events.models import ModelCalled
 from agent0.events.values import Artifact, Split, Task
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import Model
 from agent0.rollout.student import Conditions, solve, student_prompt
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RoutingConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
 from agent0.verification.verifiers import verifier_for
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -133,10 +132,8 @@ def name_of(plan: Plan, way: Way) -> str:
     return f"{plan.split}, {way}"
 
 
-async def open_all(settings: Settings, stack: AsyncExitStack, log: "Log") -> dict[str, Any]:
+async def open_all(settings: Settings, stack: AsyncExitStack, log: Log) -> dict[str, Any]:
     """What attempts and verdicts need, by name; ``stack`` closes it."""
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
     artifacts = FileArtifacts(settings.home)
     return {"artifacts": artifacts, **await open_ports(names, settings, artifacts, stack, log)}
@@ -160,7 +157,7 @@ class Asking:
         settings: Settings,
         plan: Plan,
         run: str,
-        log: "Log",
+        log: Log,
         ways: Sequence[Asked],
         ports: dict[str, Any],
     ) -> None:
@@ -220,7 +217,7 @@ class Asking:
         )
 
 
-async def costs_of(log: "Log", run: str) -> dict[str, list[int | None]]:
+async def costs_of(log: Log, run: str) -> dict[str, list[int | None]]:
     """What each call of ``run`` cost, by the token of its attempt."""
     costs: dict[str, list[int | None]] = {}
     async for stored in log.read(run, ("ModelCalled",)):

@@ -4,17 +4,21 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from agent0.assembly.log.integrity import look, seal, seal_file, topology
+from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import EarlierLogError
+from agent0.infra.log.decoder import STARTS, is_earlier
+from agent0.infra.log.event_log import Log, NoLogError
+from agent0.infra.log.nats_server import Role, Server, open_server
+from agent0.infra.log.streams import GoneError, check, init
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
     from agent0.handlers import Handler
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.log.nats_server import Role, Server
 
 
 @asynccontextmanager
-async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = False) -> AsyncIterator["Log"]:
+async def open_log(settings: Settings, role: Role = "app", *, make: bool = False) -> AsyncIterator[Log]:
     """A connection to the log; its embedded server is found or started. ``make``: streams and durables that an embedded
     log lacks are made (what exists is never changed). Who may write looks first whether the log is what it was, and
     seals what it wrote: what is done must not be lost unnoticed.
@@ -22,11 +26,6 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
     Raises:
         DependencyError, AuthError, LogError: no server, no right, no log, a damaged one, or one written before 0.1.0.
     """
-    from agent0.assembly.log.integrity import look, seal, seal_file
-    from agent0.infra.log.event_log import Log, NoLogError
-    from agent0.infra.log.nats_server import open_server
-    from agent0.infra.log.streams import GoneError
-
     server = await open_server(settings.home, settings.nats)
     try:
         if server.folder and seal_file(settings).read().left:
@@ -53,10 +52,8 @@ async def open_log(settings: Settings, role: "Role" = "app", *, make: bool = Fal
         await server.stop()
 
 
-async def _require_present(log: "Log") -> None:
+async def _require_present(log: Log) -> None:
     """Raises EarlierLogError where the first run of ``log`` was begun before 0.1.0."""
-    from agent0.infra.log.decoder import STARTS, is_earlier
-
     seq, body = await log.next(STARTS, 0)
     if seq and is_earlier(body):
         raise EarlierLogError.of()
@@ -68,8 +65,6 @@ async def provision(settings: Settings) -> None:
     Raises:
         LogError: what exists differs in a field that must not change.
     """
-    from agent0.infra.log.nats_server import open_server
-
     server = await open_server(settings.home, settings.nats)
     try:
         await _provision(server, settings, change=True)
@@ -77,17 +72,10 @@ async def provision(settings: Settings) -> None:
         await server.stop()
 
 
-async def _provision(server: "Server", settings: Settings, *, change: bool) -> None:
-    from agent0.assembly.log.integrity import topology
-    from agent0.assembly.runtime.plugins import known_handlers
-    from agent0.infra.log.streams import init
-
+async def _provision(server: Server, settings: Settings, *, change: bool) -> None:
     await init(server, topology(settings), known_handlers().values(), change=change)
 
 
-async def check_log(settings: Settings, log: "Log", handlers: Iterable["Handler"]) -> None:
+async def check_log(settings: Settings, log: Log, handlers: Iterable["Handler"]) -> None:
     """Raises LogError where stream or durables are not what these settings and handlers want."""
-    from agent0.assembly.log.integrity import topology
-    from agent0.infra.log.streams import check
-
     await check(log.client, topology(settings), handlers)

@@ -1,22 +1,23 @@
 """Part of the rim: what events name, against what the artifact store holds."""
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.full_history import history
+from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.read_models import reading_log
+from agent0.errors import Agent0Error
 from agent0.events.checkpoints import CheckpointPruned, CheckpointTrained
 from agent0.events.runs import RunDeleted, RunStarted
 from agent0.events.values import Artifact
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.provenance.artifact_refs import may_name, mentioned, named, named_within
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.storage.artifacts import FileArtifacts
 
 YOUNG_S = 3600.0
 """Nothing younger is thrown away: it is written before the event that names it."""
@@ -87,20 +88,14 @@ async def collect(settings: Settings, delete: bool = False) -> dict[str, Any]:
     }
 
 
-def artifact_store(settings: Settings) -> "FileArtifacts":
+def artifact_store(settings: Settings) -> FileArtifacts:
     """Open the store of artifacts that is in the data folder of ``settings``."""
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     return FileArtifacts(settings.home)
 
 
-async def named_by_run(settings: Settings, log: "Log", store: "FileArtifacts") -> dict[str, Named]:
+async def named_by_run(settings: Settings, log: Log, store: FileArtifacts) -> dict[str, Named]:
     """What the events of each run name, and what those artifacts name in turn. What the log itself keeps is under the
     name of no run."""
-    import json
-
-    from agent0.assembly.log.integrity import seal_file
-
     runs, seals = defaultdict[str, Named](Named), seal_file(settings).read()
     runs[""].mentioned |= {archive.manifest for archive in seals.archives}
     first = seals.first - 1
@@ -148,10 +143,8 @@ async def _none() -> Any:
     yield
 
 
-def _follow(names: Named, store: "FileArtifacts") -> None:
+def _follow(names: Named, store: FileArtifacts) -> None:
     """What artifacts name in turn; one that is not there, or damaged, names nothing."""
-    from agent0.errors import Agent0Error
-
     waiting, visited = list(names.named.values()), set(names.named)
     while waiting:
         artifact = waiting.pop()

@@ -1,22 +1,18 @@
 """Part of the rim: budgets that go on where a log goes on in a fresh stream."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.events.base import Recorded, decode
 from agent0.events.budgets import PREFIX, BudgetChanged
+from agent0.infra.gateway.ledger import newest_entry
+from agent0.infra.log.event_log import Log
 from agent0.routing.budgets import balance_of, carry
 
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
-
-async def entries_to_carry(log: "Log", runs: Iterable[str]) -> tuple[str, ...]:
+async def entries_to_carry(log: Log, runs: Iterable[str]) -> tuple[str, ...]:
     """The newest entry, as it would be stored, of each budget among the run tokens ``runs`` that goes on: all but those
     of runs, which are over, and of days that are."""
-    from agent0.infra.gateway.ledger import newest_entry
-
     entries = [(run, await newest_entry(log, run)) for run in runs if run.startswith(PREFIX)]
     return tuple(recorded(run, entry).to_json().decode() for run, entry in entries if entry and _goes_on(entry))
 

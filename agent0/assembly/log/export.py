@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.integrity import seal_file
@@ -15,14 +15,17 @@ from agent0.events.alarms import LOG, LogSealed
 from agent0.events.base import sha256
 from agent0.events.runs import RunStarted
 from agent0.events.values import Artifact
+from agent0.infra.integrity.archive import Manifest, Writer, manifest_of, stretches
+from agent0.infra.integrity.archive_check import examine
+from agent0.infra.integrity.archive_place import open_archive
+from agent0.infra.integrity.sealer import begin, require
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.restore import place_of
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.provenance.artifact_refs import may_name, named, named_within
 from agent0.provenance.hash_chain import Chain
 from agent0.provenance.redaction import Redaction, tombstone
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.integrity.archive import Manifest
-    from agent0.infra.log.event_log import Log
 
 Bodies = list[tuple[int, bytes]]
 
@@ -65,7 +68,7 @@ async def export(settings: Settings, path: Path, run: str = "", redact: Sequence
     return describe_archive(path, manifest)
 
 
-def describe_archive(path: Path, manifest: "Manifest") -> dict[str, Any]:
+def describe_archive(path: Path, manifest: Manifest) -> dict[str, Any]:
     """Describe an archive: its extent, and counts of what it holds."""
     return {
         "path": str(path),
@@ -88,7 +91,7 @@ def _count(pairs: Sequence[int]) -> int:
     return sum(last - first + 1 for first, last in zip(pairs[::2], pairs[1::2], strict=True))
 
 
-async def _ancestry(log: "Log", run: str) -> frozenset[str]:
+async def _ancestry(log: Log, run: str) -> frozenset[str]:
     """``run``, and the runs that it is a fork of."""
     ancestors: set[str] = set()
     while run and run not in ancestors:
@@ -100,11 +103,8 @@ async def _ancestry(log: "Log", run: str) -> frozenset[str]:
     return frozenset(ancestors)
 
 
-async def write(settings: Settings, log: "Log", path: Path, request: ExportRequest) -> tuple["Manifest", bytes]:
+async def write(settings: Settings, log: Log, path: Path, request: ExportRequest) -> tuple[Manifest, bytes]:
     """Write what ``request`` asks of the log to ``path``; its manifest, and that as it was written."""
-    from agent0.infra.integrity.archive import Manifest, Writer, stretches
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     begin, until = await _extent(settings, log, request.runs)
     with Writer(path) as writer:
         taken = await _take(log, begin, until, request, writer.add)
@@ -132,11 +132,9 @@ async def write(settings: Settings, log: "Log", path: Path, request: ExportReque
         return manifest, writer.finish(manifest)
 
 
-async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple[Chain, int]:
+async def _extent(settings: Settings, log: Log, runs: frozenset[str]) -> tuple[Chain, int]:
     """Where an export begins, as a chain, and its last sequence: for one run from the seal before its first event to
     the one behind its last."""
-    from agent0.infra.integrity.sealer import begin
-
     whole, end = begin(seal_file(settings).read(), whole=True), await log.last_seq()
     if not runs:
         return whole, end
@@ -155,10 +153,8 @@ async def _extent(settings: Settings, log: "Log", runs: frozenset[str]) -> tuple
 
 
 async def _take(
-    log: "Log", begin: Chain, until: int, request: ExportRequest, add: Callable[[int, bytes], None]
+    log: Log, begin: Chain, until: int, request: ExportRequest, add: Callable[[int, bytes], None]
 ) -> _Taken:
-    from agent0.infra.integrity.sealer import require
-
     taken = _Taken(Chain(last=begin.last, digest=begin.digest), begin)
     async with aclosing(log.read_bodies(begin.last, until)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks if until > begin.last else _none():
@@ -175,8 +171,6 @@ async def _none() -> AsyncIterator[Bodies]:
 
 def _kept(taken: _Taken, request: ExportRequest, seq: int, body: bytes) -> bytes:
     """``body``, or what stands for it."""
-    from agent0.infra.log.restore import place_of
-
     place_of(seq, body)  # what could not be brought back is not carried away
     raw = json.loads(body)
     run, kind = raw["run"], raw["type"]
@@ -226,10 +220,6 @@ def _carried(
 
 def look_into(path: Path) -> dict[str, Any]:
     """An archive, and everything that is wrong with it."""
-    from agent0.infra.integrity.archive import manifest_of
-    from agent0.infra.integrity.archive_check import examine
-    from agent0.infra.integrity.archive_place import open_archive
-
     storage = open_archive(path)
     manifest = manifest_of(storage)
     wrong = examine(storage, manifest)

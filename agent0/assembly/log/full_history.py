@@ -3,20 +3,19 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent0.assembly.log.integrity import seal_file
 from agent0.errors import NotFoundError
+from agent0.infra.integrity.archive import events_of, manifest_of
+from agent0.infra.integrity.archive_place import open_archive
+from agent0.infra.integrity.seal_journal import Archived
+from agent0.infra.log.event_log import Log
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.integrity.seal_journal import Archived
-    from agent0.infra.log.event_log import Log
 
 Bodies = list[tuple[int, bytes]]
 
 
-def history(settings: Settings, log: "Log") -> Callable[[int, int], AsyncIterator[Bodies]]:
+def history(settings: Settings, log: Log) -> Callable[[int, int], AsyncIterator[Bodies]]:
     """Reads all there ever was: archives first, then the log. Chunks of (sequence, body) after one sequence, up to and
     with another (0: to the present end).
 
@@ -39,10 +38,7 @@ def history(settings: Settings, log: "Log") -> Callable[[int, int], AsyncIterato
     return read
 
 
-def _archived(archive: "Archived", after: int, until: int) -> Iterator[Bodies]:
-    from agent0.infra.integrity.archive import events_of, manifest_of
-    from agent0.infra.integrity.archive_place import open_archive
-
+def _archived(archive: Archived, after: int, until: int) -> Iterator[Bodies]:
     try:
         storage = open_archive(Path(archive.path))
     except NotFoundError as error:

@@ -5,43 +5,43 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import Agent0Error
+from agent0.events.alarms import LOG
+from agent0.infra.integrity import sealer as seals
+from agent0.infra.integrity.seal_journal import Known, SealFile
+from agent0.infra.integrity.sealer import Sealer, Verified
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.reader import GapError
+from agent0.infra.log.set_aside import unreadable
+from agent0.infra.log.streams import Topology
+from agent0.infra.storage import sqlite
+from agent0.projections import position
+from agent0.projections.seals import bodies_between, list_seals
 from agent0.provenance.hash_chain import Difference, Seal, digest_of
 from agent0.settings import Settings
 
-if TYPE_CHECKING:
-    from agent0.infra.integrity.seal_journal import Known, SealFile
-    from agent0.infra.integrity.sealer import Sealer, Verified
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.log.streams import Topology
 
-
-def seal_file(settings: Settings) -> "SealFile":
+def seal_file(settings: Settings) -> SealFile:
     """Open the file in the data folder that records the hash-chain checkpoints (``seals.jsonl``)."""
-    from agent0.infra.integrity.seal_journal import SealFile
-
     return SealFile(settings.home)
 
 
-def topology(settings: Settings, recorded: "Known | None" = None) -> "Topology":
+def topology(settings: Settings, recorded: Known | None = None) -> Topology:
     """Make the expected configuration of the log's streams."""
-    from agent0.infra.log.streams import Topology
-
     recorded = recorded or seal_file(settings).read()
     stream = recorded.stream
     return Topology(settings.nats, settings.handlers, stream.first if stream else 1, stream is not None)
 
 
-async def look(settings: Settings, log: "Log") -> None:
+async def look(settings: Settings, log: Log) -> None:
     """The look before work: short, but of the whole log after a stop that was none.
 
     Raises:
         LogError: the log is not what it was; nothing may be written to it.
     """
-    from agent0.infra.integrity import sealer as seals
-
     file, copy = seal_file(settings), _Copy(settings)
     recorded = file.read()
     if recorded.stream is None:
@@ -52,10 +52,8 @@ async def look(settings: Settings, log: "Log") -> None:
     await seals.check(log, file, copy.reached(recorded), copy)
 
 
-async def verify(settings: Settings, log: "Log") -> "Verified":
+async def verify(settings: Settings, log: Log) -> Verified:
     """The whole log against its seals, those in the data folder, and the tables."""
-    from agent0.infra.integrity import sealer as seals
-
     copy, recorded = _Copy(settings), seal_file(settings).read()
     noted = recorded.stream is not None
     recorded = recorded if noted else await seals.first_sight(log)
@@ -69,7 +67,7 @@ async def verify(settings: Settings, log: "Log") -> "Verified":
     )
 
 
-async def check_log(settings: Settings, log: "Log") -> dict[str, Any]:
+async def check_log(settings: Settings, log: Log) -> dict[str, Any]:
     """Verify the log; return state, extent, counts and differences as JSON values."""
     verified = await verify(settings, log)
     verified = replace(verified, differences=(*verified.differences, *await _foreign(log, verified)))
@@ -91,11 +89,8 @@ async def check_log(settings: Settings, log: "Log") -> dict[str, Any]:
     }
 
 
-async def _foreign(log: "Log", verified: "Verified") -> list[Difference]:
+async def _foreign(log: Log, verified: Verified) -> list[Difference]:
     """Messages that are no events, as far as the log can be read."""
-    from agent0.infra.log.reader import GapError
-    from agent0.infra.log.set_aside import unreadable
-
     out = []
     with suppress(GapError):
         async for chunk in log.read_bodies(verified.first - 1, verified.last):
@@ -106,16 +101,12 @@ async def _foreign(log: "Log", verified: "Verified") -> list[Difference]:
     return out
 
 
-def sealer(settings: Settings, log: "Log") -> "Sealer":
+def sealer(settings: Settings, log: Log) -> Sealer:
     """Make the task that appends hash-chain checkpoints to ``log`` while a process works."""
-    from agent0.assembly.runtime.stamping import recorded
-    from agent0.events.alarms import LOG
-    from agent0.infra.integrity.sealer import Sealer
-
     return Sealer(log, seal_file(settings), settings.nats.seal_every, lambda event: recorded(LOG, event))
 
 
-async def seal(settings: Settings, log: "Log") -> None:
+async def seal(settings: Settings, log: Log) -> None:
     """Seal everything there is, however much that is; where another process seals, it does."""
     await sealer(settings, log).finish(None)
 
@@ -126,29 +117,21 @@ class _Copy:
     def __init__(self, settings: Settings) -> None:
         self._path = settings.home / "tables" / "view.db"
 
-    def reached(self, recorded: "Known") -> int:
+    def reached(self, recorded: Known) -> int:
         """How far they have come."""
-        from agent0.projections import position
-
         at = self._ask(position)
         return at.seq if at and at.stream == recorded.identity else 0
 
-    def seals(self, recorded: "Known") -> list[Seal]:
+    def seals(self, recorded: Known) -> list[Seal]:
         """The seals they have seen."""
-        from agent0.projections.seals import list_seals
-
         return [Seal(**row) for row in self._ask(list_seals) or ()] if self.reached(recorded) else []
 
     def __call__(self, first: int, last: int) -> Mapping[int, bytes]:
-        from agent0.projections.seals import bodies_between
-
         bodies = self._ask(lambda db: bodies_between(db, first, last)) or {}
         return {seq: digest_of(body) for seq, body in bodies.items()}
 
     def _ask(self, query: Any) -> Any:
         """What ``query`` answers; None where the tables cannot be asked: they are a help, and no condition."""
-        from agent0.infra.storage import sqlite
-
         if self._path.exists():
             with suppress(Agent0Error, sqlite3.Error), sqlite.reading(self._path) as db:
                 return query(db)

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.export import describe_archive
@@ -13,11 +13,17 @@ from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.runtime.plugins import known_handlers
 from agent0.errors import DependencyError, LogError, OperationError
 from agent0.events.base import sha256
+from agent0.infra.integrity.archive import Manifest, artifact_name, events_of, manifest_of
+from agent0.infra.integrity.archive_check import examine
+from agent0.infra.integrity.archive_place import DamagedError, Place, open_archive, read
+from agent0.infra.integrity.seal_journal import IMPORTING, Known, SealFile, Stream
+from agent0.infra.integrity.sealer import begin, require, through
+from agent0.infra.log.event_log import Log, NoLogError
+from agent0.infra.log.nats_server import open_server
+from agent0.infra.log.restore import restore
+from agent0.infra.log.streams import Topology, init
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.integrity.archive import Manifest
-    from agent0.infra.integrity.archive_place import Place
 
 
 async def bring(settings: Settings, path: Path) -> dict[str, Any]:
@@ -26,10 +32,6 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     Raises:
         DamagedError: the archive is not what it was. OperationError: the data folder is not empty.
     """
-    from agent0.infra.integrity.archive import manifest_of
-    from agent0.infra.integrity.archive_place import open_archive
-    from agent0.infra.integrity.seal_journal import IMPORTING
-
     storage = open_archive(path)
     manifest = manifest_of(storage)
     require_whole(storage, manifest)
@@ -56,20 +58,17 @@ async def bring(settings: Settings, path: Path) -> dict[str, Any]:
     return describe_archive(path, manifest)
 
 
-def require_whole(storage: "Place", manifest: "Manifest") -> None:
+def require_whole(storage: Place, manifest: Manifest) -> None:
     """Require that the archive at ``storage`` holds all that its ``manifest`` says.
 
     Raises:
         DamagedError: something is missing or was changed.
     """
-    from agent0.infra.integrity.archive_check import examine
-    from agent0.infra.integrity.archive_place import DamagedError
-
     if wrong := examine(storage, manifest):
         raise DamagedError(storage.path, wrong)
 
 
-def _require_room(settings: Settings, manifest: "Manifest") -> None:
+def _require_room(settings: Settings, manifest: Manifest) -> None:
     """Raises before anything is written where the stream or the disk is too small."""
     events = sum(segment.bytes for segment in manifest.segments)
     if events > settings.nats.max_bytes:
@@ -94,8 +93,6 @@ def _alone(home: Path) -> Iterator[None]:
 
 async def _clear(settings: Settings, staging: Path) -> None:
     """What an import that was killed left behind: its server may still run."""
-    from agent0.infra.log.nats_server import open_server
-
     seal_file(settings).read()  # it may have been killed when all was done
     if (staging / "nats").exists():
         await (await open_server(staging, settings.nats)).stop()
@@ -104,8 +101,6 @@ async def _clear(settings: Settings, staging: Path) -> None:
 
 
 async def _require_empty(settings: Settings) -> None:
-    from agent0.infra.log.event_log import NoLogError
-
     fix = "Name an empty data folder: AGENT0_HOME=…"
     if seal_file(settings).read().stream or (settings.home / "tables" / "view.db").exists():
         raise OperationError("This data folder has a log already.", f"{settings.home} has known one.", fix)
@@ -121,16 +116,8 @@ async def _require_empty(settings: Settings) -> None:
         return
 
 
-async def _restore(settings: Settings, staging: Path, storage: "Place", manifest: "Manifest") -> None:
+async def _restore(settings: Settings, staging: Path, storage: Place, manifest: Manifest) -> None:
     """A whole server's folder beside the one that is used, with every event read back."""
-    from agent0.infra.integrity.archive import events_of
-    from agent0.infra.integrity.seal_journal import Known, SealFile, Stream
-    from agent0.infra.integrity.sealer import begin, require, through
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.log.nats_server import open_server
-    from agent0.infra.log.restore import restore
-    from agent0.infra.log.streams import Topology, init
-
     server = await open_server(staging, settings.nats)
     try:
         expected = Topology(settings.nats, settings.handlers, manifest.first)
@@ -149,16 +136,12 @@ async def _restore(settings: Settings, staging: Path, storage: "Place", manifest
         await server.stop()
 
 
-def bring_artifacts(settings: Settings, storage: "Place", manifest: "Manifest") -> None:
+def bring_artifacts(settings: Settings, storage: Place, manifest: Manifest) -> None:
     """Copy the artifacts of the archive at ``storage`` into the data folder.
 
     Raises:
         LogError: one is not what its digest says.
     """
-    from agent0.infra.integrity.archive import artifact_name
-    from agent0.infra.integrity.archive_place import read
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     store = FileArtifacts(settings.home)
     for artifact in manifest.artifacts:
         data = read(storage, artifact_name(artifact), artifact.size)

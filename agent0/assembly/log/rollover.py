@@ -1,7 +1,7 @@
 """Part of the rim: a log that is full goes on in a fresh stream, whose numbers go on; what was before is an archive."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.carried_budgets import entries_to_carry
@@ -11,11 +11,15 @@ from agent0.assembly.log.restore import require_whole
 from agent0.assembly.log.rollover_recovery import MANIFEST, finish
 from agent0.assembly.runtime.read_models import catch_up, reading
 from agent0.errors import OperationError
+from agent0.infra.integrity.archive import Manifest
+from agent0.infra.integrity.archive_place import open_archive
+from agent0.infra.integrity.seal_journal import Archived
+from agent0.infra.integrity.sealer import BrokenLogError
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.storage.state_files import StateFiles
+from agent0.projections.runs import list_runs
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.integrity.archive import Manifest
-    from agent0.infra.log.event_log import Log
 
 OVER = ("finished", "cancelled")
 
@@ -26,8 +30,6 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
     Raises:
         OperationError: a run is not over, or others use the log. LogError: the log is damaged.
     """
-    from agent0.infra.storage.state_files import StateFiles
-
     if settings.nats.url:
         why = "Only the embedded server's stream can be replaced safely."
         raise OperationError("An external server's log cannot be archived.", why, "Raise nats.max_bytes there.")
@@ -37,8 +39,6 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
             pass  # its end seals what there is
         await catch_up(settings, log)
         if differences := (await verify(settings, log)).differences:
-            from agent0.infra.integrity.sealer import BrokenLogError
-
             raise BrokenLogError(differences)
         manifest = await _put_away(settings, log, path)
         await finish(settings, log.server)
@@ -46,9 +46,7 @@ async def archive(settings: Settings, path: Path) -> dict[str, Any]:
     return {**describe_archive(path, manifest), "continues_at": manifest.last + 1}
 
 
-async def _require_over(settings: Settings, log: "Log") -> None:
-    from agent0.projections.runs import list_runs
-
+async def _require_over(settings: Settings, log: Log) -> None:
     await catch_up(settings, log)
     with reading(settings) as db:
         left = [str(row["run"]) for row in list_runs(db, 1_000_000, hidden=True) if row["status"] not in OVER]
@@ -59,12 +57,8 @@ async def _require_over(settings: Settings, log: "Log") -> None:
         raise OperationError("Others use the log.", "Its stream would be taken from under them.", "Stop them first.")
 
 
-async def _put_away(settings: Settings, log: "Log", path: Path) -> "Manifest":
+async def _put_away(settings: Settings, log: Log, path: Path) -> Manifest:
     """Write the archive, read it back, and note that it is the truth up to its end."""
-    from agent0.infra.integrity.archive_place import open_archive
-    from agent0.infra.integrity.seal_journal import Archived
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     manifest, written = await write(settings, log, path, ExportRequest())
     if manifest.last < manifest.first:
         raise OperationError("There is nothing to archive.")

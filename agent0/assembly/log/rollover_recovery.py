@@ -1,7 +1,5 @@
 """Part of the rim: makes the successor of a stream that was archived, also after a crash in between."""
 
-from typing import TYPE_CHECKING
-
 from agent0.assembly.log.carried_budgets import carried
 from agent0.assembly.log.integrity import seal_file, topology
 from agent0.assembly.runtime.plugins import known_handlers
@@ -9,22 +7,18 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.events.alarms import LOG, LogContinued
 from agent0.events.base import effect_id
 from agent0.events.values import Artifact
+from agent0.infra.integrity.seal_journal import Stream
+from agent0.infra.log.event_log import Log, NoLogError
+from agent0.infra.log.nats_server import Server
+from agent0.infra.log.restore import renew
+from agent0.infra.log.server_folder import provisioning
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.nats_server import Server
-
 
 MANIFEST = "application/vnd.agent0.archive+json"
 
 
-async def finish(settings: Settings, server: "Server") -> None:
+async def finish(settings: Settings, server: Server) -> None:
     """Where a stream was archived and has no successor yet, make it. Harmless to repeat."""
-    from agent0.infra.integrity.seal_journal import Stream
-    from agent0.infra.log.event_log import Log, NoLogError
-    from agent0.infra.log.restore import renew
-    from agent0.infra.log.server_folder import provisioning
-
     file = seal_file(settings)
     async with provisioning(server.folder, "archive.lock"):
         left = file.read().left

@@ -2,7 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.log.access import open_log
+from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import OperationError
+from agent0.events.alarms import LOG, MessageExcluded
+from agent0.events.base import sha256
+from agent0.infra.log.set_aside import unreadable
 from agent0.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,12 +20,6 @@ async def set_aside(settings: Settings, seq: int, reason: str) -> dict[str, Any]
     Raises:
         NotFoundError: there is none. OperationError: it can be read, or was set aside before.
     """
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.runtime.stamping import recorded
-    from agent0.events.alarms import LOG, MessageExcluded
-    from agent0.events.base import sha256
-    from agent0.infra.log.set_aside import unreadable
-
     async with open_log(settings) as log:
         body = await log.body(seq)
         if not (why := unreadable(body)):

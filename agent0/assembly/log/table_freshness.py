@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from agent0.errors import Agent0Error
 from agent0.infra.log import server_folder, server_proof
+from agent0.infra.storage.sqlite import reading
+from agent0.projections.projector import position
 from agent0.settings import Settings
 
 PATIENCE_S = 1.0
@@ -69,9 +71,6 @@ def _note(settings: Settings) -> Path:
 
 def _standing(settings: Settings) -> dict[str, object]:
     """The log's files, the tables and the code that makes them; empty where the log may be written to."""
-    from agent0.infra.storage.sqlite import reading
-    from agent0.projections.projector import position
-
     rest, view = server_folder.at_rest(settings.home / "nats"), settings.home / "tables" / "view.db"
     if not rest or not view.exists():
         return {}

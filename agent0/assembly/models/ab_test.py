@@ -24,6 +24,7 @@ from agent0.events.checkpoints import (
     ModelsCompared,
 )
 from agent0.events.values import Split
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 from agent0.state.run_state import BASE, Checkpoint
@@ -72,8 +73,6 @@ async def compare_models(
         OperationError: a teacher's; or their runs ask for other families, so there are no same tasks.
         RequirementsError: something is missing that their students need.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     began = time.monotonic()
     async with open_log(settings) as log:
         left, other = [await player(settings, log, name) for name in (first, second)]
@@ -128,8 +127,6 @@ async def repeat(
         OperationError: a teacher's.
         RequirementsError: something is missing that its student needs.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     began = time.monotonic()
     async with open_log(settings) as log:
         who, shares = await player(settings, log, name), []
@@ -207,8 +204,6 @@ class _Answers:
 
 @asynccontextmanager
 async def _answering(settings: Settings) -> AsyncIterator[_Answers]:
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     async with AsyncExitStack() as stack:
         names = [port.name for port in fields(RolloutPorts)]
         ports = RolloutPorts(**await open_ports(names, settings, FileArtifacts(settings.home), stack))

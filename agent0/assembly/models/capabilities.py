@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from agent0.assembly.runtime.providers import provider_of
 from agent0.errors import Agent0Error, AuthError, DependencyError
+from agent0.events.base import Event
+from agent0.infra.log.streams import Reactor
 from agent0.settings import ActorConfig, RunConfig
 
 if TYPE_CHECKING:
-    from agent0.events.base import Event
     from agent0.handlers import Handler
-    from agent0.infra.log.streams import Reactor
     from agent0.run.lifecycle import RunState
 
 CARD_S = 10.0  # a driver that does not answer by then is no driver
@@ -23,7 +23,7 @@ EMBEDDER = ("sentence_transformers", "faiss")
 
 
 async def lacks(
-    handlers: Mapping[str, "Handler"], reactor: "Reactor", basis: "RunState | Event | None"
+    handlers: Mapping[str, "Handler"], reactor: Reactor, basis: "RunState | Event | None"
 ) -> DependencyError | None:
     """What this process has not, of what ``reactor``, one of its ``handlers``, needs for the run with the state
     ``basis``, or for a task that was submitted: a file of a user, a package, the key of a vendor, the folder of a

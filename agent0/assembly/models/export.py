@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
@@ -17,13 +18,18 @@ from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.experiments import ExperimentStarted
 from agent0.events.runs import RunStarted
 from agent0.events.values import Artifact
+from agent0.infra.engine.adapter import files
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.transformers import check_folder
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.storage.files import file_digest
+from agent0.infra.weights.gguf import architecture, model_metadata, split_name, write_adapter, write_base
+from agent0.infra.weights.merge import Lora, Whole, check_fit, merged, not_separable, read_adapter, save_merged
+from agent0.infra.weights.safetensors_io import Weights, digest
 from agent0.settings import ActorConfig, RunConfig
 
 if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
     from agent0.infra.models.ollama.registry import OllamaModels
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.infra.weights.merge import Lora, Whole
 
 Format = Literal["gguf", "gguf-merged", "merged", "adapter"]
 Way = Literal["auto", "adapter", "merged"]
@@ -43,7 +49,7 @@ class Source:
     actor: ActorConfig
     base: Path
     data: bytes
-    weights: "Lora | Whole"
+    weights: Lora | Whole
 
     @property
     def name(self) -> str:
@@ -53,12 +59,10 @@ class Source:
     @property
     def whole(self) -> bool:
         """Whether its adapter stands in the place of its base, and so cannot be served beside it."""
-        from agent0.infra.weights.merge import Whole
-
         return isinstance(self.weights, Whole)
 
 
-async def open_source(log: "Log", artifacts: "FileArtifacts", name: str, base: Path | None = None) -> Source:
+async def open_source(log: Log, artifacts: FileArtifacts, name: str, base: Path | None = None) -> Source:
     """The checkpoint ``name`` (RUN/CHECKPOINT, or the beginning of its adapter's digest) over the base that its run
     names, or the one in the folder ``base``.
 
@@ -67,9 +71,6 @@ async def open_source(log: "Log", artifacts: "FileArtifacts", name: str, base: P
         LogError: the adapter's file is damaged.
         OperationError: it holds no weights, or does not fit the base.
     """
-    from agent0.infra.weights.merge import check_fit, read_adapter
-    from agent0.infra.weights.safetensors_io import Weights, digest
-
     stored = await checkpoint(log, name)
     trained = stored.event
     assert isinstance(trained, CheckpointTrained)  # noqa: S101 - chosen so
@@ -92,7 +93,7 @@ async def open_source(log: "Log", artifacts: "FileArtifacts", name: str, base: P
     return Source(stored.run, trained, trained.adapter, actor, folder, data, weights)
 
 
-async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
+async def _actor(log: Log, run: str, role: str) -> ActorConfig:
     """Who played ``role`` in ``run``, or in the run that an experiment looked at."""
     async for stored in log.read(run, ["RunStarted", "ExperimentStarted"]):
         match stored.event:
@@ -105,8 +106,6 @@ async def _actor(log: "Log", run: str, role: str) -> ActorConfig:
 
 
 def _base(actor: ActorConfig) -> Path:
-    from agent0.infra.models.transformers import check_folder
-
     folder_of = provider_of(actor).folder
     if folder_of is None:
         why = f"Checkpoints of provider {actor.provider} hold no weights that another program could load."
@@ -126,8 +125,6 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
         OperationError: ``out`` holds something, or the base cannot be written in this form.
         DependencyError: the disk has no room for it.
     """
-    from agent0.infra.models.llama_server import file_digest
-
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OperationError(f"{out} is there already.", "It is no empty folder.", "Name another with --out.")
     with _staged(out, _size(source, form)) as folder:
@@ -141,9 +138,6 @@ def export(source: Source, form: Format, out: Path, kind: str = "float32") -> di
 def describe(source: Source) -> dict[str, Any]:
     """What serves: by names and digests. ``text``: whether a server that is given text, not token ids, is sure to cut
     it as the model was taught."""
-    from agent0.infra.weights.gguf import split_name
-    from agent0.infra.weights.safetensors_io import digest
-
     name, exact = split_name(json.loads((source.base / "tokenizer.json").read_text(encoding="utf-8")))
     return {
         "checkpoint": source.name,
@@ -172,39 +166,25 @@ def _staged(out: Path, size: int) -> Iterator[Path]:
 
 
 def _size(source: Source, form: Format) -> int:
-    from math import prod
-
-    from agent0.infra.weights.safetensors_io import Weights
-
     base = Weights.of_folder(source.base)
     size = len(source.data)
     return size if form == "adapter" else size + 4 * sum(prod(base.shape(name)) for name in base)
 
 
 def _gguf(source: Source, folder: Path, _: str) -> None:
-    from agent0.infra.weights.gguf import write_adapter, write_base
-
     write_adapter(source.weights, source.base, folder / "adapter.gguf")
     write_base(source.base, folder / "base.gguf")
 
 
 def _gguf_merged(source: Source, folder: Path, _: str) -> None:
-    from agent0.infra.weights.gguf import write_base
-    from agent0.infra.weights.merge import merged
-    from agent0.infra.weights.safetensors_io import Weights
-
     write_base(source.base, folder / "model.gguf", merged(source.weights, Weights.of_folder(source.base)))
 
 
 def _merged(source: Source, folder: Path, kind: str) -> None:
-    from agent0.infra.weights.merge import save_merged
-
     save_merged(source.base, source.weights, folder, kind)
 
 
 def _adapter(source: Source, folder: Path, _: str) -> None:
-    from agent0.infra.engine.adapter import files
-
     for name, content in files(source.data).items():
         (folder / name).write_bytes(content)
 
@@ -224,8 +204,6 @@ def check_files(folder: Path, source: Source) -> dict[str, Any]:
         NotFoundError: there is no note of an export in ``folder``.
         LogError: a file is missing or changed, or the files are of another checkpoint.
     """
-    from agent0.infra.models.llama_server import file_digest
-
     try:
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         listed, adapter = dict(note["files"]), str(note["adapter"])
@@ -256,7 +234,6 @@ async def push(
         OperationError: it refuses, its ``base`` has another shape, or a full adapter is to be sent apart.
     """
     from agent0.infra.models.ollama.registry import OllamaModels
-    from agent0.infra.weights.merge import not_separable
 
     if way == "adapter" and source.whole:
         raise not_separable()
@@ -280,8 +257,6 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
     if not apart:
         _gguf_merged(source, folder, "")
         return {"files": {"model.gguf": await server.put(folder / "model.gguf")}}
-    from agent0.infra.weights.gguf import write_adapter, write_base
-
     if base:
         await _check_base(server, source, base)
     write_adapter(source.weights, source.base, folder / "adapter.gguf")
@@ -294,8 +269,6 @@ async def _sent(server: "OllamaModels", source: Source, folder: Path, base: str,
 
 async def _check_base(server: "OllamaModels", source: Source, base: str) -> None:
     """Raises OperationError where the server's model ``base`` has another shape than the one that was trained on."""
-    from agent0.infra.weights.gguf import architecture, model_metadata
-
     info = (await server.show(base)).get("model_info") or {}
     config = json.loads((source.base / "config.json").read_text(encoding="utf-8"))
     family_name = architecture(config)

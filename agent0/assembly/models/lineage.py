@@ -15,6 +15,7 @@ from agent0.events.experiments import DatasetSelected, ExperimentStarted
 from agent0.events.runs import RunStarted
 from agent0.events.tasks import ResultVerified, RewardAssigned, TaskAttempted, TaskProposed, TaskRequested
 from agent0.events.values import Artifact
+from agent0.infra.engine.adapter import same_weights, unpack
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import read_branch
 from agent0.training.manifest import dataset_sha, lineage_of
@@ -224,8 +225,6 @@ def check_adapter(data: bytes) -> dict[str, Any]:
     Raises:
         OperationError: it is no adapter, or says nothing of its lineage.
     """
-    from agent0.infra.engine.adapter import same_weights, unpack
-
     metadata = unpack(data).metadata
     if "lineage" not in metadata:
         raise OperationError("This adapter says nothing of its lineage.", "Another program made it.")

@@ -11,6 +11,9 @@ from agent0.assembly.models.export import Source
 from agent0.errors import ConfigError, bare_url
 from agent0.evaluation.serving_parity import PROBES, TOKENS, Parity, Step, limit, parity, probes
 from agent0.events.values import Turn
+from agent0.infra.models.transformers import Transformers
+from agent0.infra.storage.files import file_digest
+from agent0.infra.weights.gguf import write_adapter
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.ports.storage import Artifacts
 
@@ -58,8 +61,6 @@ async def reference(
     source: Source, artifacts: Artifacts, turns_of_probes: Sequence[tuple[Turn, ...]]
 ) -> tuple[list[Generation], list[Generation]]:
     """What the trained model writes greedily after each probe, and what its base does."""
-    from agent0.infra.models.transformers import Transformers
-
     model = Transformers(source.base, artifacts, name="reference")
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS)
     try:
@@ -117,9 +118,6 @@ def _steps(written: Generation, by_id: bool) -> list[Step]:
 async def _digest(source: Source, server: "Served") -> dict[str, Any]:
     """Whether the adapter that the server has is, byte for byte, the one that this checkpoint gives; None where that
     cannot be told."""
-    from agent0.infra.models.llama_server import file_digest
-    from agent0.infra.weights.gguf import write_adapter
-
     digest, note = await server.digest()
     if source.whole:
         return {"sha256": "", "served": digest, "note": "a full adapter is served merged", "agree": None}

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.log.access import open_log
@@ -23,15 +23,14 @@ from agent0.evaluation.protocol import (
 from agent0.evaluation.protocol_runner import ProtocolResult, as_json_lines, as_row, of_row, run_protocol
 from agent0.events.checkpoints import StudentExamined
 from agent0.events.values import Split, Task
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
 from agent0.rollout.student import Conditions
 from agent0.rollout.tool_prompts import opening
 from agent0.rollout.workspace_store import Scratch
 from agent0.settings import RunConfig, Settings, StudentConfig
 from agent0.tasks.splits import heldout
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 Report = Callable[[StudentExamined], None]
 _TOOLS = ("tools", "max_turns", "max_calls")
@@ -86,8 +85,6 @@ async def evaluate_protocols(
         ConfigError: tasks that there are not.
         RequirementsError: something is missing that a student needs.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     out, ports, store = [], None, FileArtifacts(settings.home)
     async with open_log(settings) as log, AsyncExitStack() as stack:
         for name, exams in protocols.items():
@@ -139,8 +136,6 @@ def _own_forms(plan: RunConfig) -> frozenset[str]:
 
 
 async def _ports(settings: Settings, stack: AsyncExitStack) -> dict[str, Any]:
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     names = ("models", "sandbox", "verifier_sandbox", "tool_cache", "web")
     return await open_ports(names, settings, FileArtifacts(settings.home), stack)
 
@@ -163,7 +158,7 @@ def _session(who: Player, ports: Mapping[str, Any], artifacts: Artifacts, kept: 
 
 
 async def _evaluate(
-    log: "Log", session: ProtocolSession, exam: EvaluationProtocol, tasks: Sequence[Task]
+    log: Log, session: ProtocolSession, exam: EvaluationProtocol, tasks: Sequence[Task]
 ) -> StudentExamined:
     began, who = time.monotonic(), session.player
     result = await session.answer(exam, tasks)

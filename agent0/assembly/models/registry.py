@@ -1,7 +1,7 @@
 """Part of the rim: a person's word on checkpoints, as events; and adapters that are no longer needed."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.models.lineage import check_stored, checkpoint
@@ -11,11 +11,16 @@ from agent0.assembly.runtime.stamping import recorded
 from agent0.errors import NotFoundError, OperationError
 from agent0.evaluation.checkpoint_registry import check_promotion, kept, promotion, rollback
 from agent0.events.base import Recorded
-from agent0.events.checkpoints import CheckpointEvaluated, CheckpointPruned, CheckpointTrained
+from agent0.events.checkpoints import (
+    CheckpointEvaluated,
+    CheckpointPruned,
+    CheckpointTrained,
+    EvaluationRequested,
+    TrainingRequested,
+)
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 
 async def promote(settings: Settings, name: str, reason: str) -> Recorded:
@@ -26,7 +31,7 @@ async def promote(settings: Settings, name: str, reason: str) -> Recorded:
     return begun
 
 
-async def promoted(settings: Settings, log: "Log", name: str, reason: str) -> Recorded:
+async def promoted(settings: Settings, log: Log, name: str, reason: str) -> Recorded:
     """The event that makes ``name`` (RUN/CHECKPOINT or digest) its run's student, to be appended.
 
     Raises:
@@ -34,8 +39,6 @@ async def promoted(settings: Settings, log: "Log", name: str, reason: str) -> Re
         LogError: its adapter is damaged.
         OperationError: it cannot be, or was never scored.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     stored = await checkpoint(log, name)
     trained = stored.event
     assert isinstance(trained, CheckpointTrained)  # noqa: S101 - that is what ``checkpoint`` finds
@@ -46,7 +49,7 @@ async def promoted(settings: Settings, log: "Log", name: str, reason: str) -> Re
     return recorded(stored.run, event)
 
 
-async def _accuracy(log: "Log", run: str, name: str) -> float:
+async def _accuracy(log: Log, run: str, name: str) -> float:
     scores = [r.event async for r in log.read(run, ["CheckpointEvaluated"])]
     accuracies = [
         event.accuracy
@@ -66,7 +69,7 @@ async def go_back(settings: Settings, run: str, to: str, reason: str) -> Recorde
     return begun
 
 
-async def rolled_back(settings: Settings, log: "Log", run: str, to: str, reason: str) -> Recorded:
+async def rolled_back(settings: Settings, log: Log, run: str, to: str, reason: str) -> Recorded:
     """The event that makes the earlier checkpoint ``to`` the student of ``run`` again, to be appended.
 
     Raises:
@@ -85,8 +88,6 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
         NotFoundError: no such run.
         OperationError: it is not over.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     store = FileArtifacts(settings.home)
     async with open_log(settings) as log:
         state = await state_at(log, run, snapshots=state_snapshots(settings, log))
@@ -113,15 +114,13 @@ async def prune(settings: Settings, run: str, reason: str, commit: bool) -> dict
     return {"run": run, "pruned": rows, "bytes": sum(row["bytes"] for row in rows), "committed": commit}
 
 
-async def _trained(log: "Log", run: str) -> list[CheckpointTrained]:
+async def _trained(log: Log, run: str) -> list[CheckpointTrained]:
     events = [r.event async for r in log.read(run, ["CheckpointTrained"])]
     return [event for event in events if isinstance(event, CheckpointTrained) and event.role == "student"]
 
 
-async def _parents(log: "Log", run: str) -> set[str]:
+async def _parents(log: Log, run: str) -> set[str]:
     """Digests that any other run, fork or experiment asked to begin from, and those of the same run's requests."""
-    from agent0.events.checkpoints import EvaluationRequested, TrainingRequested
-
     digests: set[str] = set()
     async for stored in log.read("", ["TrainingRequested", "EvaluationRequested", "CheckpointTrained"]):
         match stored.event:

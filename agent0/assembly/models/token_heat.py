@@ -4,24 +4,22 @@ import json
 import sqlite3
 from itertools import groupby
 from math import exp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.runtime.providers import providers
 from agent0.errors import Agent0Error
 from agent0.events.values import Artifact, Trajectory
 from agent0.infra.engine.folder_template import token_texts
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.projections.attempts import trajectory_of
 from agent0.settings import RunConfig
-
-if TYPE_CHECKING:
-    from agent0.infra.storage.artifacts import FileArtifacts
 
 MOST = 8000
 """Tokens that are shown."""
 Row = dict[str, Any]
 
 
-def token_heat(db: sqlite3.Connection, artifacts: "FileArtifacts", run: str, attempt: str, plan: RunConfig) -> Row:
+def token_heat(db: sqlite3.Connection, artifacts: FileArtifacts, run: str, attempt: str, plan: RunConfig) -> Row:
     """The tokens that the student of ``plan`` drew in an attempt, turn by turn: ``id``, ``text`` (None where the
     model's tokenizer is not here) and ``probability`` each. ``turns`` is empty where nothing was recorded."""
     trajectory = _trajectory(artifacts, trajectory_of(db, run, attempt))
@@ -41,7 +39,7 @@ def token_heat(db: sqlite3.Connection, artifacts: "FileArtifacts", run: str, att
     return {"turns": [turn for turn in turns if turn], "tokens": sum(map(len, drawn)), "shown": len(ids)}
 
 
-def _trajectory(artifacts: "FileArtifacts", row: Row) -> Trajectory | None:
+def _trajectory(artifacts: FileArtifacts, row: Row) -> Trajectory | None:
     """The recorded trajectory; None where there is none, or its artifact is not here."""
     if row["trajectory"]:
         return Trajectory.model_validate(row["trajectory"])

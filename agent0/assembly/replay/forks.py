@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.replay.deleted_runs import require_kept
 from agent0.assembly.replay.state_snapshots import state_snapshots
-from agent0.assembly.runtime.plugins import check_plugins
+from agent0.assembly.runtime.plugins import check_plugins, known_handlers
 from agent0.assembly.runtime.stamping import new_token, recorded
 from agent0.assembly.validate.base_model import check_bases
 from agent0.assembly.validate.run_config import check_names
@@ -18,6 +18,9 @@ from agent0.events.alarms import AlarmRaised, EventRedacted
 from agent0.events.base import Event, Recorded, effect_id
 from agent0.events.checkpoints import EvaluationItemRequested, EvaluationRequested
 from agent0.events.runs import IterationMeasured, RunFailed, RunStarted
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.folding import state_until
+from agent0.infra.log.state_snapshots import Snapshots
 from agent0.ports.storage import BenchmarkFiles
 from agent0.provenance.fork_history import ancestry, read_branch, read_whole
 from agent0.run.forking import has_another_base, redone
@@ -27,19 +30,15 @@ from agent0.state.run_state import suite_key
 
 if TYPE_CHECKING:
     from agent0.handlers import Handler
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.log.state_snapshots import Snapshots
 
 
-async def state_at(log: "Log", run: str, seq: int = 0, snapshots: "Snapshots | None" = None) -> RunState:
+async def state_at(log: Log, run: str, seq: int = 0, snapshots: Snapshots | None = None) -> RunState:
     """The state of ``run`` after its last event up to ``seq`` (0: its present end), rebuilt from the beginning or from
     the nearest of ``snapshots``.
 
     Raises:
         NotFoundError: no such run, or ``seq`` is before its start or beyond the log.
     """
-    from agent0.infra.log.folding import state_until
-
     last = await log.last_seq()
     if not 0 <= seq <= last:
         began = await _start(log, run)
@@ -53,13 +52,13 @@ async def state_at(log: "Log", run: str, seq: int = 0, snapshots: "Snapshots | N
     return state
 
 
-async def _start(log: "Log", run: str) -> Recorded | None:
+async def _start(log: Log, run: str) -> Recorded | None:
     async for stored in log.read(run, ["RunStarted"]):
         return stored
     return None
 
 
-async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapping[str, str], name: str) -> Recorded:
+async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mapping[str, str], name: str) -> Recorded:
     """The beginning of a run that goes on from ``run`` as of ``seq`` (0: its end), to be appended.
 
     ``changes`` are settings of a run by dotted key, with or without ``run.`` in front.
@@ -98,7 +97,7 @@ async def fork(settings: Settings, log: "Log", run: str, seq: int, changes: Mapp
     return recorded(new_token(title, "fork"), event)
 
 
-async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:
+async def check_rows(log: Log, run: str, files: BenchmarkFiles) -> None:
     """Raises ConfigError where the rows of a benchmark that ``run`` scores are others than those it began with, an
     Agent0Error where they are gone."""
     requested: dict[str, EvaluationRequested] = {}
@@ -115,7 +114,7 @@ async def check_rows(log: "Log", run: str, files: BenchmarkFiles) -> None:
                     requested_benchmark(request, {key: item.rows}, files)
 
 
-async def check_resumed(log: "Log", run: str, snapshots: "Snapshots | None" = None) -> None:
+async def check_resumed(log: Log, run: str, snapshots: Snapshots | None = None) -> None:
     """Raises ConfigError where ``run`` holds an adapter whose base was replaced by another since, or began with a
     plugin that is not loaded."""
     await _check_plugins(log, run)
@@ -125,7 +124,7 @@ async def check_resumed(log: "Log", run: str, snapshots: "Snapshots | None" = No
         return
 
 
-async def _check_plugins(log: "Log", run: str) -> None:
+async def _check_plugins(log: Log, run: str) -> None:
     if (begun := await _start(log, run)) and isinstance(begun.event, RunStarted):
         check_plugins(RunConfig.recorded(begun.event.config).plugins, run)
 
@@ -152,7 +151,7 @@ class Mismatch:
 class _Check:
     handlers: "Mapping[str, Handler]"
     state: RunState | None = None
-    expected: "dict[str, tuple[Event, Recorded, str]]" = field(default_factory=dict)
+    expected: dict[str, tuple[Event, Recorded, str]] = field(default_factory=dict)
     spoke: set[str] = field(default_factory=set)
     """Handlers that told anything: one that is younger than the run said nothing in it."""
     decisions: int = 0
@@ -210,15 +209,13 @@ class Checked:
     redacted: int = 0
 
 
-async def check_run(log: "Log", run: str) -> Checked:
+async def check_run(log: Log, run: str) -> Checked:
     """Every handler that needs no port is asked again for each of its causes, in the state rebuilt from the log.
 
     Raises:
         NotFoundError: no such run.
         ConfigError: a plugin that it began with is not loaded.
     """
-    from agent0.assembly.runtime.plugins import known_handlers
-
     await _check_plugins(log, run)
     pure = {name: handler for name, handler in known_handlers().items() if not handler.ports}
     check = _Check(pure)
@@ -272,7 +269,7 @@ def describe_state(state: RunState) -> dict[str, Any]:
     }
 
 
-async def compare_states(settings: Settings, log: "Log", left: str, right: str) -> dict[str, Any]:
+async def compare_states(settings: Settings, log: Log, left: str, right: str) -> dict[str, Any]:
     """Two runs' settings and ends, where they differ, and where they part if one is a fork of the other.
 
     Raises:

@@ -2,18 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from agent0.assembly.routing.billing import check_routing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.errors import ConfigError
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Generation, Model
 from agent0.settings import ActorConfig, JudgeConfig, RunConfig, Settings
 from agent0.verification.panel import Opinion
 from agent0.verification.panel.opinion import judge_opinion
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 Asks = Literal["", "calls", "batch"]
 """How a judge is asked: not at all, by a call each, or by a vendor's batch API, which is cheaper and takes hours."""
@@ -24,9 +23,7 @@ class NewJudge:
     """Asks the judge of ``plan`` about answers, under the budgets of the experiment ``name``. The same question is the
     same request whenever it is asked, so that its answer is kept."""
 
-    def __init__(self, settings: Settings, plan: RunConfig, name: str, log: "Log") -> None:
-        from agent0.infra.storage.artifacts import FileArtifacts
-
+    def __init__(self, settings: Settings, plan: RunConfig, name: str, log: Log) -> None:
         check_routing(settings.model_copy(update={"run": plan}))
         self._settings, self._seed, self._name = settings, plan.seed, name
         self._actor: JudgeConfig = plan.verification.judge
@@ -63,7 +60,7 @@ class NewJudge:
 
 
 def open_judge(
-    settings: Settings, plan: RunConfig, asks: Asks, name: str, log: "Log", stack: AsyncExitStack
+    settings: Settings, plan: RunConfig, asks: Asks, name: str, log: Log, stack: AsyncExitStack
 ) -> NewJudge | None:
     """The judge of ``plan``, where it is to be asked; None: it is not. ``stack`` closes it.
 

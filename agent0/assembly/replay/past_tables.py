@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.infra.storage import sqlite
 from agent0.projections import Projector, position, tables
 from agent0.projections.seals import bodies_between
@@ -32,8 +33,6 @@ def make_past(live: sqlite3.Connection, base: Path | None, path: Path, stream: s
 
 def main(live: str, base: str, path: str, stream: str, first: str, at: str) -> None:
     """Make the tables of ``live`` as they were at a moment, in a process of its own."""
-    from agent0.assembly.runtime.plugins import load_plugins
-
     load_plugins()
     with closing(sqlite.connect(Path(live), read_only=True)) as db:
         make_past(db, Path(base) if base else None, Path(path), stream, int(first), int(at))

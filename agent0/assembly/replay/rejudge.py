@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.port_openers import open_port
@@ -11,10 +11,9 @@ from agent0.errors import NotFoundError
 from agent0.events.checkpoints import CheckpointEvaluated, StudentExamined
 from agent0.events.values import Artifact
 from agent0.experiments.stored_verdicts import differences, stored
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,6 @@ async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
         NotFoundError: nothing of it was evaluated, or stored answers are not here.
         LogError: stored answers are damaged or unreadable.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     run, _, checkpoint = name.partition("/")
     store = FileArtifacts(settings.home)
     rows, differing = [], []
@@ -65,7 +62,7 @@ async def rejudge(settings: Settings, name: str) -> dict[str, Any]:
     return {"evaluations": rows, "differences": differing}
 
 
-async def _evaluations(log: "Log", run: str) -> list[_Told]:
+async def _evaluations(log: Log, run: str) -> list[_Told]:
     out = []
     async for recorded in log.read(run, ("StudentExamined", "CheckpointEvaluated")):
         match recorded.event:

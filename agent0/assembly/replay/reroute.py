@@ -1,17 +1,16 @@
 """Part of the rim: a run's routed questions, read from the log and routed again."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.errors import NotFoundError
 from agent0.events.models import CallRouted, ModelCalled
 from agent0.experiments.reroute import reroute
+from agent0.infra.gateway.prices import Prices
+from agent0.infra.log.event_log import Log
 from agent0.settings import RoutingConfig, Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 Priced = Literal["as-run", "settings"]
 BLIND = (
@@ -56,7 +55,7 @@ async def reroute_run(settings: Settings, request: Reroute) -> dict[str, Any]:
     }
 
 
-async def _read(log: "Log", request: Reroute) -> tuple[list[CallRouted], list[tuple[ModelCalled, Any]]]:
+async def _read(log: Log, request: Reroute) -> tuple[list[CallRouted], list[tuple[ModelCalled, Any]]]:
     routed: list[CallRouted] = []
     calls: list[tuple[ModelCalled, Any]] = []
     async for recorded in log.read(request.run, (CallRouted.__name__, ModelCalled.__name__)):
@@ -70,8 +69,6 @@ async def _read(log: "Log", request: Reroute) -> tuple[list[CallRouted], list[tu
 
 def _costs(settings: Settings, calls: list[tuple[ModelCalled, Any]]) -> dict[tuple[str, str], int]:
     """What recorded tokens cost by the present price table and ``router.prices``."""
-    from agent0.infra.gateway.prices import Prices
-
     prices, out = Prices(settings.router), {}
     for event, at in calls:
         if event.tokens and (price := prices.of(event.provider, event.requested_model, event.tokens, at)):

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.plugins import check_plugins
@@ -30,12 +30,10 @@ from agent0.experiments.receipt_diff import (
     summary,
 )
 from agent0.experiments.rescore import HANDLER, RescoreFailure, Rescoring
+from agent0.infra.log.event_log import Log
 from agent0.provenance.fork_history import read_branch, read_whole
 from agent0.settings import RewardConfig, RunConfig, Settings
 from agent0.verification.human_review import verdicts_of
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 PART = 500
 """Events that land together, all or none."""
@@ -171,7 +169,7 @@ def _start(request: Rescore, plan: RunConfig, until: int, plugins: Mapping[str, 
     return start_of("rescore", request.name, request.run, until, policy)
 
 
-async def run_config(log: "Log", run: str) -> RunConfig:
+async def run_config(log: Log, run: str) -> RunConfig:
     """The settings that ``run`` began with.
 
     Raises:
@@ -183,7 +181,7 @@ async def run_config(log: "Log", run: str) -> RunConfig:
     raise NotFoundError(f"There is no run {run!r}.", fix="See: agent0 run list")
 
 
-async def extent(log: "Log", run: str, begun: ExperimentStarted | None) -> int:
+async def extent(log: Log, run: str, begun: ExperimentStarted | None) -> int:
     """How far an experiment on ``run`` looks: as far as it did when it began, else to the run's present end."""
     return begun.until if begun is not None and begun.run == run else await log.last_seq(run)
 
@@ -196,7 +194,7 @@ def check_same(name: str, begun: ExperimentStarted | None, start: ExperimentStar
 
 
 async def _recompute(
-    log: "Log", request: Rescore, verdicts: Mapping[str, ResultVerified], until: int, report: Report
+    log: Log, request: Rescore, verdicts: Mapping[str, ResultVerified], until: int, report: Report
 ) -> _Found:
     comparison, began, first = _Found(until), monotonic(), 0
     fold = Rescoring(request.policy, verdicts)
@@ -231,7 +229,7 @@ def _take(comparison: _Found, fold: Rescoring, stored: Recorded, run: str) -> No
             comparison.after[each.id] = _Computed(each.cause.id, each.number, Receipt.of(each.reward))
 
 
-async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, ResultVerified]:
+async def verdicts_of_source(log: Log, run: str, source: str) -> dict[str, ResultVerified]:
     """By attempt of ``run``, what a finished experiment decided, or what persons did (``REVIEWS``); nothing where no
     source is named.
 
@@ -255,7 +253,7 @@ async def verdicts_of_source(log: "Log", run: str, source: str) -> dict[str, Res
     return {event.attempt: event for event in events if isinstance(event, ResultVerified)}
 
 
-async def begun_as(log: "Log", experiment: str) -> ExperimentStarted | None:
+async def begun_as(log: Log, experiment: str) -> ExperimentStarted | None:
     """What the experiment asked when it began, None where it has not."""
     async for stored in log.read(experiment, ["ExperimentStarted"]):
         if isinstance(stored.event, ExperimentStarted):
@@ -263,7 +261,7 @@ async def begun_as(log: "Log", experiment: str) -> ExperimentStarted | None:
     return None
 
 
-async def _commit(log: "Log", name: str, start: ExperimentStarted, comparison: _Found, summary: dict[str, Any]) -> None:
+async def _commit(log: Log, name: str, start: ExperimentStarted, comparison: _Found, summary: dict[str, Any]) -> None:
     """Write what is not written yet; the closing event comes last, and what stands before it counts only with it."""
     rewards = [each for id, each in comparison.after.items() if id in comparison.before or comparison.due(each)]
     end = ExperimentFinished(
@@ -287,7 +285,7 @@ async def _commit(log: "Log", name: str, start: ExperimentStarted, comparison: _
     summary["committed"] = True
 
 
-async def append_new(log: "Log", events: Iterable[Recorded], stored_ids: set[str]) -> None:
+async def append_new(log: Log, events: Iterable[Recorded], stored_ids: set[str]) -> None:
     """What is not stored yet, in parts that land all or none."""
     left = (each for each in events if each.id not in stored_ids)
     while part := list(islice(left, PART)):
@@ -346,7 +344,7 @@ async def gather_different(settings: Settings, names: Sequence[str]) -> list[Sid
     return await gather(settings, names)
 
 
-async def _of(log: "Log", name: str) -> list[Recorded]:
+async def _of(log: Log, name: str) -> list[Recorded]:
     token = name if await log.last_seq(name) else experiment_id(name)
     events = [r async for r in log.read(token)]
     started = next((r.event for r in events if isinstance(r.event, ExperimentStarted)), None)
@@ -359,7 +357,7 @@ async def _of(log: "Log", name: str) -> list[Recorded]:
     return [*await _behind(log, started), *events]
 
 
-async def _behind(log: "Log", started: ExperimentStarted) -> list[Recorded]:
+async def _behind(log: Log, started: ExperimentStarted) -> list[Recorded]:
     """What an experiment shares with others: of a training the receipts that it went by, of any other one everything
     of its run but what it says itself."""
     if started.kind != "retrain":
@@ -369,7 +367,7 @@ async def _behind(log: "Log", started: ExperimentStarted) -> list[Recorded]:
     return [r async for r in read_branch(log, token, ["RewardAssigned"])]
 
 
-async def behind_training(log: "Log", started: ExperimentStarted) -> tuple[ExperimentStarted | None, str]:
+async def behind_training(log: Log, started: ExperimentStarted) -> tuple[ExperimentStarted | None, str]:
     """Find the receipts a training used: the experiment that assigned them (None: the run itself), and its token. A
     training that starts from another training uses the receipts of that one."""
     while (begun := await experiment_of(log, started.source)) and begun.kind == "retrain":
@@ -377,7 +375,7 @@ async def behind_training(log: "Log", started: ExperimentStarted) -> tuple[Exper
     return (begun, experiment_id(started.source)) if begun else (None, started.run)
 
 
-async def experiment_of(log: "Log", source: str) -> ExperimentStarted | None:
+async def experiment_of(log: Log, source: str) -> ExperimentStarted | None:
     """How the experiment ``source`` began; None where that names a run, or nothing."""
     is_run = not source.startswith(PREFIX) and await log.last_seq(source)
     return None if is_run else await begun_as(log, experiment_id(source))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.evaluation.finished_items import FinishedItems
 from agent0.assembly.log.access import open_log
@@ -34,14 +34,13 @@ from agent0.events.values import Artifact, Role
 from agent0.experiments.receipt_diff import experiment_event_id, experiment_id
 from agent0.experiments.retrained_adapters import adapters_answer, compare_adapters
 from agent0.experiments.substitution import ReceiptKey, Substituted
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.provenance.fork_history import Branches
 from agent0.run.lifecycle import RunState
 from agent0.settings import RunConfig, Settings
 from agent0.training.manifest import canonical
 from agent0.training.pipeline import make_checkpoint
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 BASE = "base"
 _WRITTEN: Mapping[Role, str] = {"student": "TaskAttempted", "teacher": "TaskProposed"}
@@ -80,7 +79,7 @@ class _Past:
 class _Work:
     """One training experiment under way: what it has told, what it made of which parent, and the ports it opened."""
 
-    log: "Log"
+    log: Log
     name: str
     past: _Past
     plan: RunConfig
@@ -115,8 +114,6 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
         OperationError: the experiment is unfinished, nothing was ever trained, or the name asked something else.
         RequirementsError: something is missing that training or scoring needs.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     name = experiment_id(options.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
@@ -177,7 +174,7 @@ def _models(plan: RunConfig) -> list[tuple[str, str]]:
     return [(actor.provider, actor.model) for actor in (plan.student, plan.teacher)]
 
 
-async def _originals(log: "Log", run: str) -> dict[str, CheckpointTrained]:
+async def _originals(log: Log, run: str) -> dict[str, CheckpointTrained]:
     """What the run itself trained, by checkpoint."""
     events = [r.event async for r in Branches(log).read(run, ["CheckpointTrained"])]
     return {event.checkpoint: event for event in events if isinstance(event, CheckpointTrained)}
@@ -189,7 +186,7 @@ def _end(trained: Sequence[CheckpointTrained]) -> ExperimentFinished:
     return ExperimentFinished(kind="retrain", events=len(trained), sha256=sha256(canonical(adapters)), summary=samples)
 
 
-async def _past(log: "Log", options: Retrain) -> _Past:
+async def _past(log: Log, options: Retrain) -> _Past:
     run, rewards, verdicts, purged = await _source(log, options)
     state = await state_at(log, run)
     history = Branches(log)
@@ -208,7 +205,7 @@ async def _past(log: "Log", options: Retrain) -> _Past:
 
 
 async def _source(
-    log: "Log", options: Retrain
+    log: Log, options: Retrain
 ) -> tuple[str, dict[ReceiptKey, RewardAssigned], dict[str, ResultVerified], tuple[str, ...]]:
     """The run, what stands for its receipts and verdicts, and the tasks left out: by a training gone on from, too."""
     begun = await experiment_of(log, options.source)
@@ -233,7 +230,7 @@ async def _source(
     return begun.run, rewards, await verdicts_of_source(log, begun.run, payer.policy.get("verdicts", "")), purged
 
 
-async def _check_finished(log: "Log", begun: ExperimentStarted | None) -> None:
+async def _check_finished(log: Log, begun: ExperimentStarted | None) -> None:
     if begun is None:
         return
     async for _ in log.read(experiment_id(begun.name), ["ExperimentFinished"]):

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.replay.new_judge import Asks, NewJudge, Wait, open_judge, prefetch
@@ -34,15 +34,14 @@ from agent0.events.runs import RunFinished
 from agent0.events.tasks import ResultVerified
 from agent0.experiments.receipt_diff import events_digest, experiment_event_id, experiment_id, start_of
 from agent0.experiments.verdict_diff import VerdictPair, difference, recorded_opinion
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.sandbox import Sandbox
 from agent0.provenance.fork_history import read_whole
 from agent0.run.lifecycle import RunState, evolve
 from agent0.settings import RunConfig, Settings, VerificationConfig
 from agent0.verification.panel import Opinion
 from agent0.verification.verdicts import DECIDING, HANDLER, attempts_to_verify, task_of, verdicts
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 SECTION = "verification."
 OFTEN_S = 2.0
@@ -176,8 +175,6 @@ async def reverify(
         SandboxUnavailableError: verifiers have nothing to run programs in.
         OperationError: an experiment of this name asked something else.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     name = experiment_id(request.name)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
@@ -203,7 +200,7 @@ async def reverify(
 
 
 async def _begin(
-    log: "Log", request: Reverify, name: str, start: ExperimentStarted, stored_events: Sequence[Recorded]
+    log: Log, request: Reverify, name: str, start: ExperimentStarted, stored_events: Sequence[Recorded]
 ) -> "_Writer | None":
     """What writes the experiment down, where that is asked for; its beginning is written first."""
     if not request.commit:
@@ -213,7 +210,7 @@ async def _begin(
     return writer
 
 
-async def _finish(writer: "_Writer | None", name: str, comparison: "_Found", summary: dict[str, Any]) -> None:
+async def _finish(writer: "_Writer | None", name: str, comparison: _Found, summary: dict[str, Any]) -> None:
     """Write the end down, where anything is."""
     if writer:
         await writer.add([named(name, _end(comparison, summary), experiment_event_id(name, "end", 0))])
@@ -264,7 +261,7 @@ def _by_cause(stored_events: Iterable[Recorded]) -> dict[str, list[Event]]:
     return by_cause
 
 
-async def _stored(log: "Log", run: str, until: int) -> _Stored:
+async def _stored(log: Log, run: str, until: int) -> _Stored:
     types = ("ResultVerified", "ReactionFailed", "ReactionDropped", "RunFinished")
     stored = _Stored()
     async for recorded_event in log.read(run, types, until=until):
@@ -282,7 +279,7 @@ class _Writer:
     """Writes down what is not ``known`` to be stored, in parts that land all or none and never cut what one cause came
     to."""
 
-    def __init__(self, log: "Log", stored_ids: set[str]) -> None:
+    def __init__(self, log: Log, stored_ids: set[str]) -> None:
         self._log, self._known, self._part = log, stored_ids, list[Recorded]()
 
     async def add(self, events: Sequence[Recorded]) -> None:
@@ -298,7 +295,7 @@ class _Writer:
 
 
 async def _decide_all(
-    log: "Log", request: Reverify, until: int, work: _Work, bound: int, writer: _Writer | None, report: Report
+    log: Log, request: Reverify, until: int, work: _Work, bound: int, writer: _Writer | None, report: Report
 ) -> _Found:
     """Decide at every event of the run that wants it, at most ``bound`` at once, and tell in the order of the log."""
     comparison, under_way = _Found(), deque[tuple[_Case, asyncio.Task[Sequence[Event]]]]()
@@ -332,7 +329,7 @@ async def _decide_all(
     return comparison
 
 
-async def _cases(log: "Log", run: str, until: int, comparison: _Found) -> AsyncGenerator[_Case]:
+async def _cases(log: Log, run: str, until: int, comparison: _Found) -> AsyncGenerator[_Case]:
     """Events of the run at which something may be decided; a fork's past was decided in its parent."""
     state: RunState | None = None
     async with aclosing(read_whole(log, run, until)) as events:  # type: ignore[type-var]

@@ -5,26 +5,21 @@ import sys
 from functools import cache
 from importlib.metadata import entry_points, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent0.assembly.runtime.plugins import PLUGINS
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.state_snapshots import Snapshots
+from agent0.infra.storage.state_files import StateFiles
 from agent0.registry import LOADED
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.log.state_snapshots import Snapshots
 
 PACKAGE = Path(__file__).parents[2]
 _RIM = ("api", "assembly", "cli", "config", "experiments", "handlers", "infra", "projections", "report")
 """Rooms of ``agent0`` that no fold imports."""
 
 
-def state_snapshots(settings: Settings, log: "Log") -> "Snapshots":
+def state_snapshots(settings: Settings, log: Log) -> Snapshots:
     """The snapshots below ``settings.home`` of runs in ``log``."""
-    from agent0.infra.log.state_snapshots import Snapshots
-    from agent0.infra.storage.state_files import StateFiles
-
     return Snapshots(log, StateFiles(settings.home), fold_version(), settings.handlers.snapshot_events)
 
 

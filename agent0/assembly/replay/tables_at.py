@@ -8,19 +8,23 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.full_history import Bodies, history
 from agent0.assembly.log.integrity import seal_file
 from agent0.assembly.replay.rescore import Progress, Report
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.read_models import reading_log
+from agent0.config.loading import nearest
 from agent0.errors import ConfigError, NotFoundError
 from agent0.events.base import decode
+from agent0.infra.integrity.archive import events_of, manifest_of
+from agent0.infra.integrity.archive_place import open_archive
+from agent0.infra.integrity.seal_journal import sync_folder
+from agent0.infra.storage.sqlite import connect, explained
+from agent0.projections import Position, Table, tables
+from agent0.projections import build as build_file
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.projections import Table
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,6 @@ async def build(settings: Settings, request: Build, report: Report = lambda _: N
         ConfigError: the file is there already, or cannot be.
         LogError: the log or the archive is damaged; its place is named.
     """
-    from agent0.infra.integrity.seal_journal import sync_folder
-    from agent0.infra.storage.sqlite import connect, explained
-    from agent0.projections import Position
-    from agent0.projections import build as build_file
-
     tables = known_tables(request.names)
     _require_free(settings, request.into)
     async with _past(settings, request.archive) as past:
@@ -73,15 +72,12 @@ async def build(settings: Settings, request: Build, report: Report = lambda _: N
     return {"path": str(request.into), "seq": built.seq, "events": events, "sha256": built.digests}
 
 
-def known_tables(names: tuple[str, ...] = ()) -> dict[str, "Table"]:
+def known_tables(names: tuple[str, ...] = ()) -> dict[str, Table]:
     """Tables by name; only ``names`` where given.
 
     Raises:
         NotFoundError: no such table.
     """
-    from agent0.config.loading import nearest
-    from agent0.projections import tables
-
     load_plugins()
     definitions = tables()
     for name in names:
@@ -125,9 +121,6 @@ async def _past(settings: Settings, archive: Path | None) -> AsyncIterator[_Past
 
 
 def _archived(path: Path) -> _Past:
-    from agent0.infra.integrity.archive import events_of, manifest_of
-    from agent0.infra.integrity.archive_place import open_archive
-
     storage = open_archive(path)
     manifest = manifest_of(storage)
 

@@ -3,11 +3,13 @@
 A deleted run keeps its events, so that every seal verifies; what its events alone name is thrown away.
 """
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.artifact_check import Named, artifact_store, named_by_run
@@ -18,11 +20,9 @@ from agent0.errors import OperationError
 from agent0.events.base import Recorded
 from agent0.events.runs import RunDeleted, RunLabelled
 from agent0.events.values import Artifact
+from agent0.infra.log.event_log import Log
 from agent0.projections.runs import list_runs, show_run
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
 OVER = ("finished", "cancelled", "failed")
 ALL = 1_000_000
@@ -60,12 +60,10 @@ def labelled(
 
 def tags_of(row: Mapping[str, Any]) -> list[str]:
     """Return the tags in a row of the table of runs, as a list."""
-    import json
-
     return list(json.loads(row["tags"])) if row["tags"] else []
 
 
-async def deletions(settings: Settings, log: "Log", runs: Sequence[str]) -> list[Deletion]:
+async def deletions(settings: Settings, log: Log, runs: Sequence[str]) -> list[Deletion]:
     """What deleting each of ``runs`` by itself throws away, and who needs it."""
     store = artifact_store(settings)
     by_run = await named_by_run(settings, log, store)
@@ -85,9 +83,7 @@ def _deletion(run: str, by_run: Mapping[str, Named], stored: Mapping[str, Artifa
     return Deletion(run, alone, tuple(sorted(users)))
 
 
-async def delete_run(
-    settings: Settings, log: "Log", run: str, by: str, reason: str = "", archive: str = ""
-) -> Deletion:
+async def delete_run(settings: Settings, log: Log, run: str, by: str, reason: str = "", archive: str = "") -> Deletion:
     """Delete ``run``: the event first, then what it alone names. Killed between, `agent0 artifacts gc` goes on.
 
     Raises:
@@ -144,10 +140,8 @@ class Selection:
     tag: str = ""
 
 
-async def select_runs(settings: Settings, log: "Log", selection: Selection, at: str) -> list[Deletion]:
+async def select_runs(settings: Settings, log: Log, selection: Selection, at: str) -> list[Deletion]:
     """What would be deleted by ``selection``, the largest first; with those that others need. ``at``: ISO 8601."""
-    from datetime import datetime
-
     moment = datetime.fromisoformat(at)
     with reading(settings) as db:
         rows = [row for row in list_runs(db, ALL, hidden=True) if row["status"] in OVER]

@@ -8,6 +8,8 @@ from agent0.assembly.routing.billing import check_routing
 from agent0.assembly.runtime.model_ports import OpenModels
 from agent0.errors import ConfigError
 from agent0.events.values import Turn
+from agent0.infra.gateway.streaming import streamed
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.models import GenerateRequest, Generation, Sampling
 from agent0.settings import ActorConfig, Settings
 
@@ -21,9 +23,6 @@ async def ask_role(settings: Settings, role: str, text: str) -> AsyncGenerator[s
         ConfigError: no such role, or it has no model. StreamBrokenError: the turn broke off after a piece of it was
         given. Otherwise as ``agent0.ports.models.Model.generate``.
     """
-    from agent0.infra.gateway.streaming import streamed
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     actor = actor_of(settings, role)
     if not actor.provider:
         setting = "run.verification.judge.provider" if role == "judge" else f"run.{role}.provider"

@@ -8,6 +8,8 @@ from agent0.assembly.routing.compressing import check_compression
 from agent0.assembly.routing.strategies import check_strategy
 from agent0.assembly.runtime.stamping import utc_now
 from agent0.errors import ConfigError, UnknownPriceError
+from agent0.infra.gateway.prices import Prices, vendor_of
+from agent0.infra.models.ollama import CLOUD, is_cloud
 from agent0.settings import ActorConfig, RouterSettings, RoutingConfig, ServerSettings, Settings
 from agent0.settings.router import CompressionSettings
 
@@ -27,15 +29,10 @@ def vendor_billing(actor: ActorConfig, router: RouterSettings) -> str:
     """
     if actor.provider not in USAGE:
         return ""
-    if actor.provider == "ollama":
-        from agent0.infra.models.ollama.facts import CLOUD, is_cloud
-
-        if is_cloud(actor.model):
-            return CLOUD
+    if actor.provider == "ollama" and is_cloud(actor.model):
+        return CLOUD
     if actor.provider == "anthropic" and not actor.base_url:
         return "anthropic"
-    from agent0.infra.gateway.prices import vendor_of
-
     named = actor.provider if f"{actor.provider}/{actor.model}" in router.prices else ""
     return vendor_of(actor.base_url) or named
 
@@ -131,8 +128,6 @@ def _check_price(actor: ActorConfig, router: RouterSettings) -> None:
     capped = [scope for scope in SCOPES if getattr(router.caps, scope) is not None]
     if not vendor or not capped:
         return
-    from agent0.infra.gateway.prices import Prices
-
     name = f"{vendor}/{actor.model}"
     if Prices(router).rates(vendor, actor.model, utc_now()) is None:
         why = f"router.caps.{capped[0]} caps a budget, and the price table does not have this model."

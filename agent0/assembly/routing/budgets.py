@@ -1,27 +1,23 @@
 """Part of the rim: the ledger of a log, with the caps that the settings name."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError
 from agent0.events.budgets import BudgetScope
+from agent0.infra.gateway.ledger import Account, Ledger
+from agent0.infra.log.event_log import Log
 from agent0.routing.budgets import Balance, Purpose, in_nano
 from agent0.settings import RouterSettings, Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.gateway.ledger import Ledger
-    from agent0.infra.log.event_log import Log
 
 SCOPES: tuple[BudgetScope, ...] = get_args(BudgetScope)
 
 
-def open_ledger(settings: Settings, log: "Log") -> "Ledger":
+def open_ledger(settings: Settings, log: Log) -> Ledger:
     """The ledger of ``log``, stamped by this process."""
-    from agent0.infra.gateway.ledger import Ledger
-
     return Ledger(log, recorded, utc_now, settings.router.expiry_s)
 
 
@@ -65,8 +61,6 @@ async def change_cap(settings: Settings, scope: BudgetScope, name: str, usd: flo
     Raises:
         ConfigError: it is below zero. DependencyError, LogError: the log cannot be written.
     """
-    from agent0.infra.gateway.ledger import Account
-
     cap = None if usd is None else in_nano(usd)
     async with open_log(settings, make=True) as log:
         return await open_ledger(settings, log).set_cap(Account(scope, name), cap, Purpose(reason=reason))

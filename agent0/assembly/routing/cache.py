@@ -2,24 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent0.infra.gateway.cache import AnswerCache
 from agent0.settings import Settings
 
-if TYPE_CHECKING:
-    from agent0.infra.gateway.cache import AnswerCache
 
-
-def open_cache(settings: Settings) -> "AnswerCache":
+def open_cache(settings: Settings) -> AnswerCache:
     """The cache in the data folder; its file is made at the first look."""
-    from agent0.infra.gateway.cache import AnswerCache
-
     plan = settings.router.cache
     return AnswerCache(settings.home / "cache" / "answers.sqlite", plan.days, plan.mib)
 
 
 @contextmanager
-def _looked_into(settings: Settings) -> Iterator["AnswerCache"]:
+def _looked_into(settings: Settings) -> Iterator[AnswerCache]:
     cache = open_cache(settings)
     try:
         yield cache

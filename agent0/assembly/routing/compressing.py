@@ -1,17 +1,15 @@
 """Part of the rim: prompts made shorter as settings have it, once their loss of accuracy was measured."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from agent0.errors import ConfigError
+from agent0.infra.gateway.compression.ranking import bm25
+from agent0.infra.gateway.compression.shortening import Shortening
+from agent0.infra.gateway.compression.summary import Store, Summaries
 from agent0.ports.models import Model
 from agent0.routing.compression import Compression
 from agent0.settings import ActorConfig
 from agent0.settings.router import CompressionSettings
-
-if TYPE_CHECKING:
-    from agent0.infra.gateway.compression.shortening import Shortening
-    from agent0.infra.gateway.compression.summary import Store
 
 MEASURE = "Measure it: agent0 router compress RUN/CHECKPOINT"
 
@@ -20,15 +18,11 @@ def shortening_of(
     plan: CompressionSettings,
     summarizer: ActorConfig | None,
     open: Callable[[ActorConfig], Model],
-    store: "Store | None" = None,
+    store: Store | None = None,
     within_s: float = 60.0,
-) -> "Shortening":
+) -> Shortening:
     """Make what shortens prompts as ``plan`` has it, with summaries by ``summarizer`` that take no more than
     ``within_s`` seconds; None: without."""
-    from agent0.infra.gateway.compression.ranking import bm25
-    from agent0.infra.gateway.compression.shortening import Shortening
-    from agent0.infra.gateway.compression.summary import Summaries
-
     rank = bm25 if "extractive" in plan.stages else None
     if summarizer is None:
         return Shortening(Compression(plan.longest, rank))

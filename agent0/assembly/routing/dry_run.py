@@ -8,6 +8,8 @@ from agent0.assembly.runtime.stamping import utc_now
 from agent0.errors import ConfigError
 from agent0.events.base import sha256
 from agent0.events.values import Turn
+from agent0.infra.gateway.billed import prompt_bytes
+from agent0.infra.gateway.prices import Prices
 from agent0.ports.models import GenerateRequest, Sampling
 from agent0.routing.budgets import most_cost
 from agent0.routing.strategies import Answer, Option
@@ -63,9 +65,6 @@ def _actor(settings: Settings, role: str) -> TeacherConfig | JudgeConfig | Route
 
 
 def _option(actor: ActorConfig, request: GenerateRequest, router: RouterSettings, right: dict[str, float]) -> Option:
-    from agent0.infra.gateway.billed import prompt_bytes
-    from agent0.infra.gateway.prices import Prices
-
     vendor = vendor_billing(actor, router)
     name = f"{vendor or actor.provider}/{actor.model}".rstrip("/")
     if not vendor:

@@ -2,27 +2,31 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from agent0.assembly.routing.billing import USAGE, stand_ins, summarizer_of, vendor_billing
 from agent0.assembly.routing.budgets import SCOPES, caps, open_ledger
+from agent0.assembly.routing.cache import open_cache
 from agent0.assembly.routing.compressing import shortening_of
 from agent0.assembly.routing.strategies import entry_of, rules_of
 from agent0.assembly.runtime.stamping import recorded, utc_now
 from agent0.errors import ConfigError
+from agent0.infra.gateway.batches import Batches
+from agent0.infra.gateway.billed import Billed, Books, Remote
+from agent0.infra.gateway.cache import AnswerCache
+from agent0.infra.gateway.compression.shortening import Shortening
+from agent0.infra.gateway.compression.summary import Store
+from agent0.infra.gateway.gateway import Gateway, Guards, Link, LocalLink, RemoteLink, TriedModel
+from agent0.infra.gateway.pins import Pins
+from agent0.infra.gateway.prices import Prices
+from agent0.infra.gateway.rates import RateLimits
+from agent0.infra.gateway.retries import Retries
+from agent0.infra.gateway.strategy_gateway import Plan, StrategyGateway
+from agent0.infra.log.event_log import Log
+from agent0.infra.models.calls.batch_api import BatchApi
 from agent0.ports.models import Model
 from agent0.ports.storage import Artifacts
+from agent0.routing.breaker import Breaker
 from agent0.settings import ActorConfig, RoutingConfig, Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.gateway.batches import Batches
-    from agent0.infra.gateway.billed import Books, Remote
-    from agent0.infra.gateway.cache import AnswerCache
-    from agent0.infra.gateway.compression.shortening import Shortening
-    from agent0.infra.gateway.gateway import Guards, Link
-    from agent0.infra.gateway.retries import Retries
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.models.calls.batch_api import BatchApi
 
 Open = Callable[[ActorConfig], Model]
 
@@ -41,7 +45,7 @@ class Gates:
     no call may pass it by.
     """
 
-    def __init__(self, settings: Settings, artifacts: Artifacts, log: "Log | None", open: Open) -> None:
+    def __init__(self, settings: Settings, artifacts: Artifacts, log: Log | None, open: Open) -> None:
         self._settings, self._artifacts, self._log, self._open = settings, artifacts, log, open
         self._guards: dict[str, Guards] = {}
         self._books: Books | None = None
@@ -64,24 +68,19 @@ class Gates:
         links += [self._link(fallback, self._open(fallback), "fallback", self._log) for fallback in chain]
         routing = getattr(actor, "routing", RoutingConfig())
         if not routing.strategy:
-            from agent0.infra.gateway.gateway import Gateway
-
             return Gateway(links, model, self._settings.router.hold)
         from agent0.assembly.routing.measuring import measure_of
-        from agent0.infra.gateway.strategy_gateway import Plan, StrategyGateway
 
         entry, rules, measure = entry_of(routing.strategy), rules_of(routing), measure_of(routing, actor)
         plan = Plan(role, entry, rules, routing.right, routing.calibrators, measure)
         return StrategyGateway(links, model, plan, self._charged(self._log), self._settings.router.hold)
 
-    def batches(self, actor: ActorConfig) -> "Batches":
+    def batches(self, actor: ActorConfig) -> Batches:
         """The way to the batches of the model of ``actor``, whose answers are kept; the caller closes it.
 
         Raises:
             ConfigError: it costs nothing, or there is no log to charge it to.
         """
-        from agent0.infra.gateway.batches import Batches
-
         if self._log is None or actor.provider == "ollama" or not vendor_billing(actor, self._settings.router):
             what = f"The model {actor.provider}/{actor.model} has no batch API."
             raise ConfigError(what, "Vendors have one whose calls cost money.", "Ask it call by call.")
@@ -89,9 +88,7 @@ class Gates:
         remote, api = self._remote(actor, role), batch_api(actor)
         return Batches(api, self._open(actor), remote, books, self._opened_cache(), self._retries())
 
-    def _remote(self, actor: ActorConfig, role: str) -> "Remote":
-        from agent0.infra.gateway.billed import Remote
-
+    def _remote(self, actor: ActorConfig, role: str) -> Remote:
         router = self._settings.router
         vendor, usage = vendor_billing(actor, router), USAGE[actor.provider]
         named = {"thinking": actor.thinking, "template": actor.template_arguments}
@@ -104,10 +101,7 @@ class Gates:
         if self._cache is not None:
             self._cache.close()
 
-    def _link(self, actor: ActorConfig, model: Model, role: str, log: "Log") -> "Link":
-        from agent0.infra.gateway.billed import Billed
-        from agent0.infra.gateway.gateway import LocalLink, RemoteLink
-
+    def _link(self, actor: ActorConfig, model: Model, role: str, log: Log) -> Link:
         router = self._settings.router
         if not vendor_billing(actor, router):
             return LocalLink(model)
@@ -117,51 +111,37 @@ class Gates:
         guards = self._guards_of(f"{remote.id} {actor.base_url}")
         return RemoteLink(Billed(model, remote, books), books, guards, cache, self._shared_shortening())
 
-    def _charged(self, log: "Log") -> "Books":
-        from agent0.infra.gateway.billed import Books
-        from agent0.infra.gateway.pins import Pins
-        from agent0.infra.gateway.prices import Prices
-
+    def _charged(self, log: Log) -> Books:
         if self._books is None:
             router = self._settings.router
             ledger, pins = open_ledger(self._settings, log), Pins(log, router.pin)
             self._books = Books(ledger, Prices(router), log, self._artifacts, recorded, utc_now, pins)
         return self._books
 
-    def _opened_cache(self) -> "AnswerCache":
-        from agent0.assembly.routing.cache import open_cache
-
+    def _opened_cache(self) -> AnswerCache:
         if self._cache is None:
             self._cache = open_cache(self._settings)
         return self._cache
 
-    def _shared_shortening(self) -> "Shortening | None":
+    def _shared_shortening(self) -> Shortening | None:
         """One for all models, so that each is sent the same summary of an output."""
         router = self._settings.router
         if self._shortening is None and router.compression.stages:
             writer, store = summarizer_of(router.compression, router), None
             if writer is not None and router.cache.roles:
-                from agent0.infra.gateway.compression.summary import Store
-
                 owner = f"{writer.provider} {writer.base_url}".rstrip()
                 store = Store(self._opened_cache(), utc_now, owner, writer.model)
             self._shortening = shortening_of(router.compression, writer, self._open, store)
         return self._shortening
 
-    def _guards_of(self, name: str) -> "Guards":
-        from agent0.infra.gateway.gateway import Guards
-        from agent0.infra.gateway.rates import RateLimits
-        from agent0.routing.breaker import Breaker
-
+    def _guards_of(self, name: str) -> Guards:
         if name not in self._guards:
             plan = self._settings.router.retries
             breaker = Breaker(plan.breaker, plan.breaker_s)
             self._guards[name] = Guards(RateLimits(), breaker, self._retries())
         return self._guards[name]
 
-    def _retries(self) -> "Retries":
-        from agent0.infra.gateway.retries import Retries
-
+    def _retries(self) -> Retries:
         plan = self._settings.router.retries
         return Retries(plan.tries, plan.longest_s)
 
@@ -173,12 +153,10 @@ class Gates:
         if any(getattr(router.caps, scope) is not None for scope in SCOPES):
             what = f"Calls of {vendor} cost money, and this command charges no budget."
             raise ConfigError(what, "router.caps names a cap.", "Use a model on this machine, or take the cap away.")
-        from agent0.infra.gateway.gateway import TriedModel
-
         return TriedModel(model, self._retries(), router.hold)
 
 
-def batch_api(actor: ActorConfig) -> "BatchApi":
+def batch_api(actor: ActorConfig) -> BatchApi:
     """The batch API of the vendor of ``actor``.
 
     Raises:

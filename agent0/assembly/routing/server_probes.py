@@ -5,6 +5,7 @@ from pathlib import Path
 from agent0.assembly.routing.addresses import ollama_address
 from agent0.assembly.routing.billing import vendor_billing
 from agent0.errors import AuthError
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import ActorConfig, RunConfig, Settings, StudentConfig
 
 PROBE_S = 30.0
@@ -27,7 +28,6 @@ async def probe_openai(actor: ActorConfig, settings: Settings) -> str:
     """Return a line on the model of ``actor``, whose server takes what a run asks of it: conversations, and where
     adapters are trained, those; errors as ``agent0.infra.models.openai.provider`` has them."""
     from agent0.infra.models.openai.provider import OpenAIServer, key_of
-    from agent0.infra.storage.artifacts import FileArtifacts
 
     overrides: dict[str, object] = {"timeout_s": min(actor.timeout_s, PROBE_S)}
     keyless = False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.log.carriers import carrying
+from agent0.assembly.log.integrity import sealer
 from agent0.assembly.models.capabilities import lacks
 from agent0.assembly.replay.state_snapshots import state_snapshots
 from agent0.assembly.routing.addresses import with_addresses
@@ -20,14 +21,16 @@ from agent0.assembly.runtime.stamping import code_rev, new_token, recorded, utc_
 from agent0.config.loading import config_of
 from agent0.events.base import Recorded
 from agent0.events.runs import RunStarted
+from agent0.infra.log.event_log import Log
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
 from agent0.provenance.fork_history import Branches
+from agent0.rollout.prompts import ANY, CRITIQUE, JUDGE, prompt
 from agent0.settings import Settings
 from agent0.state.rules import VERSIONS
 
 if TYPE_CHECKING:
     from agent0.handlers import Handler
-    from agent0.infra.log.event_log import Log
 
 
 GARBAGE = (20_000, 20, 20)
@@ -40,7 +43,7 @@ class App:
     """What a process that works has: the log, the artifact store, and the ports its handlers asked for."""
 
     settings: Settings
-    log: "Log"
+    log: Log
     artifacts: Artifacts
     handlers: Mapping[str, "Handler"]
     ports: Mapping[str, Any]
@@ -55,8 +58,6 @@ async def open_app(settings: Settings, names: Sequence[str] = ()) -> AsyncIterat
         SandboxUnavailableError: a sandbox did not pass its self-test.
         DependencyError: an MCP server that settings name does not tell its tools.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     chosen = known_handlers(names)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings, make=True))
@@ -77,7 +78,6 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
     Raises:
         LogError: the log was altered meanwhile.
     """
-    from agent0.assembly.log.integrity import sealer
     from agent0.infra.bus.bus import Bus
     from agent0.run.lifecycle import evolve
 
@@ -115,8 +115,6 @@ async def run_handlers(app: App, stands: Callable[[], None] = lambda: None) -> N
 
 def started(settings: Settings, name: str = "") -> Recorded:
     """The beginning of a new run of ``settings``, to be appended; ``.run`` is its new id."""
-    from agent0.rollout.prompts import ANY, CRITIQUE, JUDGE, prompt
-
     config, digest = config_of(with_addresses(settings))
     roles = {"teacher": settings.run.teacher.prompts, "student": settings.run.student.prompts}
     plan, kinds = settings.run.curriculum, (False, True) if settings.run.curriculum.long else (False,)

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agent0.infra.engine.worker_process import whole_environment
+
 PATIENCE_S = 60.0
 """How long a process may take to stop cleanly."""
 
@@ -15,8 +17,6 @@ async def child(module: str, *arguments: str, output: Path) -> AsyncIterator[asy
     """``python -m module arguments``: what it writes to stderr is added to ``output``. It loads its settings as this
     process does, and needs the keys that they name. It learns from the end of its stdin that nobody waits any more;
     Ctrl-C reaches it through us alone."""
-    from agent0.infra.engine.worker_process import whole_environment
-
     command, pipe = (sys.executable, "-m", module, *arguments), asyncio.subprocess.PIPE
     with output.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(

@@ -5,10 +5,13 @@ from pathlib import Path
 
 from agent0.assembly.log.access import check_log, open_log
 from agent0.assembly.runtime.plugins import known_handlers
+from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.assembly.validate.check import Check, State
 from agent0.assembly.validate.requirements import REQUIREMENTS, Look, check_actors, examine
 from agent0.assembly.validate.run_config import check_names
 from agent0.errors import DependencyError, LogError
+from agent0.infra.log.nats_server import open_server
+from agent0.infra.storage import sqlite
 from agent0.settings import Settings
 
 FULL = 0.8
@@ -17,8 +20,6 @@ FULL = 0.8
 
 async def _log(settings: Settings) -> list[Check]:
     """How the log stands; nothing where an external server fails, which a run's own look says."""
-    from agent0.infra.log.nats_server import open_server
-
     if settings.nats.url and any([check.state == "fail" async for check in examine(settings, _SERVER)]):
         return []
     server = await open_server(settings.home, settings.nats)
@@ -74,9 +75,6 @@ async def _denied(settings: Settings, client: object) -> Check:
 
 async def _tables(settings: Settings) -> list[Check]:
     """A file that is whole, and no event that stops it on the way to the log's end."""
-    from agent0.assembly.runtime.read_models import catch_up, live_path
-    from agent0.infra.storage import sqlite
-
     path = live_path(settings)
     if not path.exists():
         return []

@@ -24,6 +24,7 @@ from agent0.events.runs import RunPaused, RunResumed, RunStarted
 from agent0.infra.log.event_log import Log
 from agent0.infra.storage.disk import NAME, shortage
 from agent0.projections.events import list_events
+from agent0.projections.runs import list_runs
 from agent0.settings import RunConfig, Settings
 
 LOOK_S, RECORD_S = 1.0, 5.0
@@ -128,8 +129,6 @@ async def append_begin(log: Log, begin: Recorded | None, observer: Observer, new
 async def pause_abandoned(settings: Settings, log: Log, run: str, observer: Observer) -> None:
     """Pause every other run that is running by the log while no process executes it: it would take its share of the
     handlers here."""
-    from agent0.projections.runs import list_runs
-
     with reading(settings) as db:
         left = [
             str(row["run"])

@@ -4,8 +4,10 @@ list that a user trusted, and added to the registered tools of the app."""
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from agent0.assembly.runtime.port_openers import open_port
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError, NotFoundError
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.sandbox import Sandbox
 from agent0.settings import McpServer, Settings
 from agent0.tools import tools
@@ -65,9 +67,6 @@ async def inspect_mcp(settings: Settings, name: str) -> dict[str, Any]:
         NotFoundError: no such server is configured.
         ConfigError, DependencyError: it cannot be asked.
     """
-    from agent0.assembly.runtime.port_openers import open_port
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     servers = settings.mcp.servers
     if name not in servers:
         configured = f"Configured: {', '.join(servers) or 'none'}."

@@ -2,27 +2,25 @@
 
 import json
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.routing.addresses import addressed
 from agent0.assembly.routing.gate import Gates
 from agent0.assembly.runtime.providers import OpenEmbedder, embedders, named, provider_of
 from agent0.errors import ConfigError
+from agent0.infra.gateway.batches import Batches
+from agent0.infra.log.event_log import Log
 from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
 from agent0.settings import ActorConfig, Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.gateway.batches import Batches
-    from agent0.infra.log.event_log import Log
 
 
 class OpenModels:
     """The ``Models`` port: one open model for each set of weights, shared by all roles. One that costs money or has
     stand-ins is behind a gateway, which charges the budgets of ``log``."""
 
-    def __init__(self, settings: Settings, artifacts: Artifacts, log: "Log | None" = None) -> None:
+    def __init__(self, settings: Settings, artifacts: Artifacts, log: Log | None = None) -> None:
         self._settings, self._artifacts = settings, artifacts
         self._open: dict[Hashable, Model] = {}
         self._gated: dict[Hashable, Model] = {}
@@ -42,7 +40,7 @@ class OpenModels:
             self._open[key] = provider_of(actor).open(actor, self._settings, self._artifacts)
         return self._open[key]
 
-    def batches(self, actor: ActorConfig) -> "Batches":
+    def batches(self, actor: ActorConfig) -> Batches:
         """The way to the batches of the model of ``actor``; the caller closes it.
 
         Raises:

@@ -5,17 +5,19 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent0.assembly.runtime.model_ports import OpenEmbedders, OpenModels, OpenTrainers
 from agent0.errors import ConfigError
+from agent0.infra.log.event_log import Log
+from agent0.infra.sandbox import open_sandbox
+from agent0.infra.storage.datasets import BenchmarkFolder
+from agent0.infra.web.proxy import WebProxy
 from agent0.ports.sandbox import Root, Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts, BenchmarkFiles
 from agent0.settings import SandboxSettings, Settings
 from agent0.tools import tools
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
+from agent0.tools.cache import ToolCache
 
 PACKAGED = Root()
 
@@ -63,12 +65,12 @@ class OnDemandSandbox:
                 await self._started.result().close()
 
     @staticmethod
-    def _failed(started: "asyncio.Future[Sandbox]") -> bool:
+    def _failed(started: asyncio.Future[Sandbox]) -> bool:
         return started.cancelled() or started.exception() is not None
 
 
 async def open_ports(
-    names: Iterable[str], settings: Settings, artifacts: Artifacts, stack: AsyncExitStack, log: "Log | None" = None
+    names: Iterable[str], settings: Settings, artifacts: Artifacts, stack: AsyncExitStack, log: Log | None = None
 ) -> dict[str, Any]:
     """What plays each port of ``names``, by name; ``stack`` closes it. ``log``: whose budgets models are charged to.
 
@@ -85,7 +87,7 @@ async def open_ports(
 
 
 async def open_port(
-    name: str, settings: Settings, artifacts: Artifacts, *, tested: bool = False, log: "Log | None" = None
+    name: str, settings: Settings, artifacts: Artifacts, *, tested: bool = False, log: Log | None = None
 ) -> Any:
     """What plays the port ``name``; whoever opens it closes it, where it can be closed. ``tested``: a sandbox of these
     settings has started and passed its self-test, so the verifiers' one need not start before its first call.
@@ -131,14 +133,10 @@ def _root_of(settings: Settings) -> Root:
 
 
 async def _sandbox(limits: SandboxSettings, label: str, workers: int, root: Root = PACKAGED) -> LimitedSandbox:
-    from agent0.infra.sandbox import open_sandbox
-
     return LimitedSandbox(await open_sandbox(limits, workers=workers, label=label, root=root), limits)
 
 
 def _web(settings: Settings) -> Any:
-    from agent0.infra.web.proxy import WebProxy
-
     return WebProxy(settings.web)
 
 
@@ -150,12 +148,8 @@ def _contamination(settings: Settings) -> Any:
 
 def benchmark_files(settings: Settings) -> BenchmarkFiles:
     """The files of benchmark rows that the settings name."""
-    from agent0.infra.storage.datasets import BenchmarkFolder
-
     return BenchmarkFolder(settings.benchmarks.folder)
 
 
 def _tool_cache() -> Any:
-    from agent0.tools.cache import ToolCache
-
     return ToolCache()

@@ -22,6 +22,12 @@ from agent0.assembly.runtime.model_folders import (
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, DependencyError
+from agent0.infra.embeddings.embedders import MiniLM, Ngram
+from agent0.infra.models.calls.thinking import template_arguments
+from agent0.infra.models.tiny import PACKAGED, packaged, tiny
+from agent0.infra.models.transformers import Transformers, check_folder
+from agent0.infra.training.lora_trainer import LoraTrainer
+from agent0.infra.weights.gguf_header import is_gguf
 from agent0.ports.models import Embedder, Model
 from agent0.ports.storage import Artifacts
 from agent0.ports.training import Trainer
@@ -135,8 +141,6 @@ def _check_packages(_: ActorConfig) -> None:
 
 
 def _check_transformers(actor: ActorConfig) -> None:
-    from agent0.infra.models.transformers import check_folder
-
     if not actor.model.strip():
         fix = "Set run.student.model and run.teacher.model to the folder of a saved model."
         raise ConfigError("Provider transformers needs the folder of a model.", "The setting model is empty.", fix)
@@ -161,9 +165,7 @@ def _check_llamacpp(actor: ActorConfig) -> None:
     missing = [name for name in ("xllamacpp", "openai", "gguf") if find_spec(name) is None]
     if missing:
         raise DependencyError("llama.cpp's server", f"Not installed: {', '.join(missing)}.", EXTRA_LLAMACPP)
-    from agent0.infra.models.tiny import PACKAGED
     from agent0.infra.weights.gguf import check_folder
-    from agent0.infra.weights.gguf_header import is_gguf
 
     if is_gguf(_saved(actor)):
         return require_file(_saved(actor))
@@ -174,8 +176,6 @@ def _check_llamacpp(actor: ActorConfig) -> None:
 
 
 def _packaged(actor: ActorConfig) -> Path:
-    from agent0.infra.models.tiny import packaged
-
     return packaged(actor.model)
 
 
@@ -184,16 +184,11 @@ def _saved(actor: ActorConfig) -> Path:
 
 
 def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
-    from agent0.infra.models.tiny import tiny
-
     path = _packaged(actor)
     return tiny(artifacts, threads=settings.models.threads, max_batch=settings.models.max_batch, path=path)
 
 
 def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
-    from agent0.infra.models.calls.thinking import template_arguments
-    from agent0.infra.models.transformers import Transformers
-
     return Transformers(
         _saved(actor),
         artifacts,
@@ -226,14 +221,10 @@ def _sampler(_: ActorConfig, __: Settings, ___: Artifacts) -> Model:
 
 
 def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    from agent0.infra.training.lora_trainer import LoraTrainer
-
     return LoraTrainer(_packaged(actor), artifacts, threads=settings.models.threads, kept=settings.home / "training")
 
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
-    from agent0.infra.training.lora_trainer import LoraTrainer
-
     return LoraTrainer(
         _saved(actor),
         artifacts,
@@ -344,13 +335,9 @@ provider(Provider("sampler", _sampler, draws=True))
 
 @embedder("minilm")
 def _minilm(_: Settings) -> Embedder:
-    from agent0.infra.embeddings.embedders import MiniLM
-
     return MiniLM()
 
 
 @embedder("ngram")
 def _ngram(_: Settings) -> Embedder:
-    from agent0.infra.embeddings.embedders import Ngram
-
     return Ngram()

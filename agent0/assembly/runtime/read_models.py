@@ -5,20 +5,20 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent0.assembly.log import table_freshness
 from agent0.assembly.log.access import open_log
 from agent0.assembly.log.full_history import history
 from agent0.assembly.log.integrity import look, seal_file
+from agent0.assembly.runtime import plugins
 from agent0.errors import DependencyError, LogError, NotFoundError, OperationError
+from agent0.infra.integrity.sealer import extent, require
+from agent0.infra.log.event_log import Log, NoLogError
+from agent0.infra.log.streams import GoneError
+from agent0.infra.storage import sqlite
 from agent0.infra.storage.disk import shortage, writable
+from agent0.projections import Projector, StoppedError, Views, tables
 from agent0.settings import Settings
-
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
-    from agent0.projections import Projector, Views
-
 
 OLD = "The tables are as they were carried on last."
 BEHIND = "The tables may be behind: the log's server does not answer. They are as they were carried on last."
@@ -34,17 +34,12 @@ class NothingError(NotFoundError):
         super().__init__("There is nothing to show yet.", f"{home} holds no run.", fix)
 
 
-async def open_views(settings: Settings, log: "Log") -> "Views":
+async def open_views(settings: Settings, log: Log) -> Views:
     """The tables that belong to ``log``.
 
     Raises:
         LogError: it is another log than the one that this data folder knows.
     """
-    from agent0.assembly.runtime import plugins
-    from agent0.infra.integrity.sealer import extent, require
-    from agent0.infra.storage import sqlite
-    from agent0.projections import Views, tables
-
     plugins.load_plugins()
     recorded, info = seal_file(settings).read(), await log.info()
     require(extent(info, recorded, 0))
@@ -57,7 +52,7 @@ def live_path(settings: Settings) -> Path:
     return settings.home / "tables" / "view.db"
 
 
-async def run_projector(settings: Settings, log: "Log", stands: Callable[[], None] = lambda: None) -> None:
+async def run_projector(settings: Settings, log: Log, stands: Callable[[], None] = lambda: None) -> None:
     """Carry events into the tables as they come, until cancelled; goes on in new tables when a rebuild swaps them, and
     when a log that was away is back. ``stands`` is called whenever they hold everything that is stored."""
     while True:
@@ -72,7 +67,7 @@ async def run_projector(settings: Settings, log: "Log", stands: Callable[[], Non
             await asyncio.sleep(FULL_S)
 
 
-async def _followed(settings: Settings, log: "Log", stands: Callable[[], None]) -> None:
+async def _followed(settings: Settings, log: Log, stands: Callable[[], None]) -> None:
     projector = (await open_views(settings, log)).projector()
     with closing(projector):
         everything = history(settings, log)
@@ -82,7 +77,7 @@ async def _followed(settings: Settings, log: "Log", stands: Callable[[], None]) 
         await projector.follow(lambda after: log.read_bodies(after, follow=True), log.decode)
 
 
-async def catch_up(settings: Settings, log: "Log") -> int:
+async def catch_up(settings: Settings, log: Log) -> int:
     """Bring the tables up to the log's present end; the sequence reached."""
     projector = (await open_views(settings, log)).projector()
     try:
@@ -93,7 +88,7 @@ async def catch_up(settings: Settings, log: "Log") -> int:
         projector.close()
 
 
-async def update_tables(settings: Settings, log: "Log") -> None:
+async def update_tables(settings: Settings, log: Log) -> None:
     """Rebuild the tables where another version of Agent0 made them: for folders that nobody else writes to."""
     await (await open_views(settings, log)).update(history(settings, log))
 
@@ -119,9 +114,6 @@ async def refresh(settings: Settings) -> str:
 
 
 async def _carried_on(settings: Settings) -> str:
-    from agent0.infra.log.event_log import NoLogError
-    from agent0.projections import StoppedError
-
     try:
         async with open_log(settings, "reader") as log:
             before = table_freshness.event_files(settings)
@@ -140,8 +132,6 @@ async def _carried_on(settings: Settings) -> str:
 
 
 def _gone() -> LogError:
-    from agent0.infra.log.streams import GoneError
-
     return GoneError()
 
 
@@ -152,8 +142,6 @@ def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
     Raises:
         NothingError: there are none yet.
     """
-    from agent0.infra.storage import sqlite
-
     if not live_path(settings).exists():
         raise NothingError(settings.home)
     with sqlite.reading(live_path(settings)) as db:
@@ -161,15 +149,12 @@ def reading(settings: Settings) -> Iterator[sqlite3.Connection]:
 
 
 @asynccontextmanager
-async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
+async def reading_log(settings: Settings) -> AsyncIterator[Log]:
     """The log, to look at.
 
     Raises:
         NothingError: an embedded one that was never made.
     """
-    from agent0.infra.log.event_log import NoLogError
-    from agent0.infra.log.streams import GoneError
-
     try:
         async with open_log(settings, "reader") as log:
             yield log
@@ -182,7 +167,7 @@ async def reading_log(settings: Settings) -> AsyncIterator["Log"]:
 
 
 @asynccontextmanager
-async def sound_log(settings: Settings) -> AsyncIterator["Log"]:
+async def sound_log(settings: Settings) -> AsyncIterator[Log]:
     """The log, to fold a past from: what a damaged one lacks would look like a mistake of code or rules.
 
     Raises:
@@ -194,13 +179,13 @@ async def sound_log(settings: Settings) -> AsyncIterator["Log"]:
 
 
 @asynccontextmanager
-async def log_and_views(settings: Settings) -> AsyncIterator[tuple["Log", "Views"]]:
+async def log_and_views(settings: Settings) -> AsyncIterator[tuple[Log, Views]]:
     """Open the log for reading and the read models, for rebuilds."""
     async with reading_log(settings) as log:
         yield log, await open_views(settings, log)
 
 
-async def _check(settings: Settings, projector: "Projector", log: "Log") -> None:
+async def _check(settings: Settings, projector: Projector, log: Log) -> None:
     """The tables must have been made from this very history."""
     current, archives = projector.position, seal_file(settings).read().archives
     last = await log.last_seq()
@@ -211,7 +196,7 @@ async def _check(settings: Settings, projector: "Projector", log: "Log") -> None
     projector.check(last, id_there, current)
 
 
-async def _id_at(log: "Log", seq: int) -> str:
+async def _id_at(log: Log, seq: int) -> str:
     try:
         return (await log.message(seq)).id
     except NotFoundError as error:

@@ -6,12 +6,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agent0.assembly.runtime.mcp_tools import mcp_tools
 from agent0.assembly.runtime.plugins import load_plugins
 from agent0.assembly.runtime.port_openers import open_port
 from agent0.assembly.tooling.tool_policy import with_policy
 from agent0.config.loading import nearest
 from agent0.errors import ConfigError, SandboxUnavailableError, escaped
 from agent0.events.values import Artifact, ToolCall, ToolState
+from agent0.infra.sandbox import Refusing
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.infra.web.proxy import FETCH_OFF, SEARCH_OFF
 from agent0.ports.sandbox import Sandbox, SandboxCall, SandboxResult
 from agent0.ports.storage import Artifacts
 from agent0.ports.web import Web
@@ -149,10 +153,6 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[T
         ConfigError: an MCP server whose tools are not the trusted ones.
         DependencyError: the log, which knows what is allowed, cannot be reached.
     """
-    from agent0.assembly.runtime.mcp_tools import mcp_tools
-    from agent0.infra.sandbox import Refusing
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     load_plugins()
     allowed = await with_policy(settings)
     if workers:
@@ -169,8 +169,6 @@ async def open_bench(settings: Settings, *, workers: int = 0) -> AsyncIterator[T
 
 
 async def _sandbox(settings: Settings, artifacts: Artifacts) -> Sandbox:
-    from agent0.infra.sandbox import Refusing
-
     try:
         opened: Sandbox = await open_port("sandbox", settings, artifacts)
     except SandboxUnavailableError as error:
@@ -221,7 +219,5 @@ def _misfit(files: Mapping[str, bytes]) -> str:
 
 def switched_off(settings: Settings) -> dict[str, str]:
     """Tools that refuse every call by these settings, and why."""
-    from agent0.infra.web.proxy import FETCH_OFF, SEARCH_OFF
-
     reasons = {"http_request": (settings.web.enabled, FETCH_OFF), "web_search": (settings.web.search, SEARCH_OFF)}
     return {name: why for name, (on, why) in reasons.items() if not on}

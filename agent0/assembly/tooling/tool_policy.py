@@ -3,6 +3,7 @@
 from agent0.assembly.log.access import open_log
 from agent0.assembly.runtime.stamping import recorded
 from agent0.events.policies import RUN, PolicyChanged, PolicyKind
+from agent0.infra.log.event_log import NoLogError
 from agent0.settings import PolicyConfig, Settings
 from agent0.tools.policy import FIELDS, resolve, verdict
 
@@ -13,8 +14,6 @@ async def changes(settings: Settings) -> list[PolicyChanged]:
     Raises:
         DependencyError: there is one that cannot be reached. What was denied must not be forgotten for that.
     """
-    from agent0.infra.log.event_log import NoLogError
-
     if not settings.nats.url and not (settings.home / "nats").is_dir():
         return []
     try:

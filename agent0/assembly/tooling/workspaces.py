@@ -8,9 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent0.assembly.runtime.read_models import reading
 from agent0.errors import ConfigError, NotFoundError, OperationError
 from agent0.events.values import Artifact
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.ports.storage import Artifacts
+from agent0.projections.runs import resolve
+from agent0.projections.tool_calls import snapshot_after
 from agent0.settings import Settings
 from agent0.tools.snapshots import MOST_BYTES, MOST_FILES, Files, difference, entries, is_inside, load
 
@@ -33,8 +37,6 @@ def find(settings: Settings, reference: str, run: str = "LAST") -> Artifact | No
         ConfigError: it is none of these.
         NotFoundError: there is no such call, or no stored manifest begins like that, or more than one does.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     call = _call.fullmatch(reference)
     digest = _of_call(settings, call[1], call[2], run) if call else reference
     if digest in ("", EMPTY):
@@ -55,10 +57,6 @@ def find(settings: Settings, reference: str, run: str = "LAST") -> Artifact | No
 
 
 def _of_call(settings: Settings, attempt: str, call: str, run: str) -> str:
-    from agent0.assembly.runtime.read_models import reading
-    from agent0.projections.runs import resolve
-    from agent0.projections.tool_calls import snapshot_after
-
     with reading(settings) as db:
         return snapshot_after(db, resolve(db, run), attempt, call)
 
@@ -85,8 +83,6 @@ def content(settings: Settings, manifest: Artifact | None) -> dict[str, bytes]:
     Raises:
         NotFoundError, LogError: a file of it is missing or damaged.
     """
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     return load(manifest, FileArtifacts(settings.home))
 
 
@@ -95,8 +91,6 @@ def compare(
 ) -> list[dict[str, Any]]:
     """What changed from one stored folder to another, in name order: path, kind, sizes; ``text`` adds ``diff`` with the
     lines of small text files."""
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     return changes(FileArtifacts(settings.home), before, after, text=text)
 
 

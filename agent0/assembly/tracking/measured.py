@@ -7,6 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from agent0.config.loading import leaves
+from agent0.projections.evaluations import learning_curve, list_evaluations
+from agent0.projections.iterations import list_iterations
+from agent0.projections.runs import show_run
 
 NOT_MEASURED = ("iteration", "run", "student", "teacher", "measured", "checkpoint")
 
@@ -47,10 +50,6 @@ def measured(db: sqlite3.Connection, run: str) -> Measured:
     Raises:
         NotFoundError: there is no such run.
     """
-    from agent0.projections.evaluations import learning_curve, list_evaluations
-    from agent0.projections.iterations import list_iterations
-    from agent0.projections.runs import show_run
-
     row = show_run(db, run)
     name, iterations = str(row["run"]), list_iterations(db, str(row["run"]))
     times = {iteration["iteration"]: _seconds(iteration["measured"]) for iteration in iterations}

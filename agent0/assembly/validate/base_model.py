@@ -2,22 +2,20 @@
 
 import asyncio
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from agent0.assembly.runtime.providers import provider_of
 from agent0.errors import ConfigError
 from agent0.evaluation.checkpoint_registry import kept
 from agent0.events.checkpoints import CheckpointTrained
 from agent0.events.values import Role
+from agent0.infra.log.event_log import Log
+from agent0.infra.weights.safetensors_io import digest
 from agent0.provenance.fork_history import read_branch
 from agent0.run.lifecycle import RunState
 from agent0.settings import ActorConfig, RunConfig
 
-if TYPE_CHECKING:
-    from agent0.infra.log.event_log import Log
 
-
-async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
+async def check_bases(log: Log, state: RunState, config: RunConfig) -> None:
     """A LoRA of one base may have the shapes of another, so digests decide; where either is not known, names.
 
     Raises:
@@ -43,7 +41,7 @@ async def check_bases(log: "Log", state: RunState, config: RunConfig) -> None:
             _refuse(state, checkpoint.id, role, after, trained_on, actual)
 
 
-async def check_trained_on(log: "Log", run: str, roles: Collection[Role], plan: RunConfig) -> None:
+async def check_trained_on(log: Log, run: str, roles: Collection[Role], plan: RunConfig) -> None:
     """Checkpoints of ``run`` that went on from the base itself name no adapter that would not fit another one.
 
     Raises:
@@ -71,8 +69,6 @@ def _actor(plan: RunConfig, role: Role) -> ActorConfig:
 
 async def _base(actor: ActorConfig) -> str:
     """The digest of the weights that ``actor`` names; empty where they are not here."""
-    from agent0.infra.weights.safetensors_io import digest
-
     folder_of = provider_of(actor).folder
     folder = folder_of(actor) if folder_of else None
     there = folder is not None and any(folder.glob("*.safetensors"))

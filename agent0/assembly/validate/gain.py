@@ -2,6 +2,7 @@
 
 from agent0.errors import ConfigError
 from agent0.settings import RunConfig
+from agent0.tasks.curriculum.ladder_height import on_ladder
 
 WEIGHT = "run.rewards.weights.student_gain"
 
@@ -12,8 +13,6 @@ def check_gain(run: RunConfig) -> None:
     Raises:
         ConfigError: it is not.
     """
-    from agent0.tasks.curriculum.ladder_height import on_ladder
-
     plan, recipe = run.rewards.gain, run.training.student
     if not plan.subsets:
         if run.rewards.weights.get("student_gain"):

@@ -13,6 +13,12 @@ from agent0.assembly.runtime.providers import provider_of
 from agent0.assembly.validate.check import Check
 from agent0.assembly.validate.template_check import calls_of_model
 from agent0.errors import Agent0Error, RequirementsError
+from agent0.infra.engine.folder_template import form_of_folder
+from agent0.infra.models.tiny import BASE, PACKAGED
+from agent0.infra.models.transformers import check_folder
+from agent0.infra.weights.gguf import chat_template
+from agent0.infra.weights.gguf_header import is_gguf
+from agent0.infra.weights.readable import check_readable
 from agent0.settings import ActorConfig, Settings, StudentConfig
 from agent0.settings.roles import is_packaged
 
@@ -21,9 +27,6 @@ DAMAGED = "Download or save the model again."
 
 async def models(settings: Settings) -> list[Check]:
     """Each model once: its folder or server, and where it is loaded here, its chat template."""
-    from agent0.infra.models.tiny import BASE
-    from agent0.infra.models.transformers import check_folder
-
     check_folder(BASE)
     size = sum(file.stat().st_size for file in BASE.iterdir())
     checks = [Check("tiny model", "ok", f"{size / (1 << 20):.1f} MiB, packaged")]
@@ -111,9 +114,6 @@ def _failure(error: Agent0Error | OSError) -> Check:
 
 
 def _loadable(folder: Path) -> None:
-    from agent0.infra.models.tiny import PACKAGED
-    from agent0.infra.weights.readable import check_readable
-
     if folder.is_dir() and folder not in PACKAGED.values():
         check_readable(folder)
 
@@ -124,9 +124,6 @@ def _templated(folder: Path) -> None:
     Raises:
         Agent0Error: there is no such folder, no template, or one that does not take what a run says.
     """
-    from agent0.infra.engine.folder_template import form_of_folder
-    from agent0.infra.weights.gguf import chat_template
-
     require_folder(folder)
     if not (template := chat_template(folder)):
         fix = "Take an instruct model: its tokenizer_config.json has a chat_template."
@@ -143,7 +140,5 @@ def weights_of(actor: ActorConfig) -> Path | None:
 
 def template_of(actor: ActorConfig) -> Path | None:
     """The folder or GGUF file that has ``actor``'s chat template on this machine; None where it names none."""
-    from agent0.infra.weights.gguf_header import is_gguf
-
     file = Path(actor.model).expanduser()
     return file if actor.provider == "llamacpp" and is_gguf(file) else weights_of(actor)

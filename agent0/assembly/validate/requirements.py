@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent0.assembly.routing.billing import actors_of, check_routing
+from agent0.assembly.runtime.mcp_tools import mcp_tools
+from agent0.assembly.runtime.port_openers import benchmark_files, open_port
 from agent0.assembly.runtime.providers import embedders, provider_of
 from agent0.assembly.validate.check import Check, State
 from agent0.assembly.validate.model_checks import models, weights_of
@@ -28,6 +30,11 @@ from agent0.errors import (
     bare_url,
     sentence,
 )
+from agent0.infra.embeddings.worker import WEIGHTS, check, packaged
+from agent0.infra.log.event_log import Log
+from agent0.infra.log.nats_server import open_server
+from agent0.infra.sandbox import survey
+from agent0.infra.storage.artifacts import FileArtifacts
 from agent0.settings import ActorConfig, RunConfig, Settings
 
 CORE = (
@@ -200,9 +207,6 @@ async def _server(settings: Settings) -> list[Check]:
     """An external server, which must have the streams; the embedded one is a package, and a start makes its streams."""
     if not settings.nats.url:
         return []
-    from agent0.infra.log.event_log import Log
-    from agent0.infra.log.nats_server import open_server
-
     server = await open_server(settings.home, settings.nats)
     try:
         async with await Log.connect(server, "app"):
@@ -218,8 +222,6 @@ FEW_FILES = "Raise the limit of open files (`ulimit -n 1024`): this process may 
 
 async def _sandbox(settings: Settings) -> list[Check]:
     """The backend that calls run on; where there is none, every candidate with what it missed."""
-    from agent0.infra.sandbox import survey
-
     candidates = await survey(settings.sandbox, until_chosen=True)
     for candidate in candidates:
         if candidate.chosen:
@@ -234,10 +236,6 @@ async def _sandbox(settings: Settings) -> list[Check]:
 async def _mcp(settings: Settings) -> list[Check]:
     """Each MCP server: that it answers with the tools that were trusted, and offers those that the student is to
     have. What is wrong with the sandbox, its own look says."""
-    from agent0.assembly.runtime.mcp_tools import mcp_tools
-    from agent0.assembly.runtime.port_openers import open_port
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     servers, sandbox = settings.mcp.servers, cast(Any, None)
     try:
         if any(server.transport == "stdio" for server in servers.values()):
@@ -253,7 +251,6 @@ async def _mcp(settings: Settings) -> list[Check]:
 
 async def _benchmarks(settings: Settings) -> list[Check]:
     """The rows of every benchmark that the run scores."""
-    from agent0.assembly.runtime.port_openers import benchmark_files
     from agent0.evaluation.suite import benchmark_suite
 
     plan, files, checks = settings.run.evaluation, benchmark_files(settings), list[Check]()
@@ -270,8 +267,6 @@ async def _embedding(settings: Settings) -> list[Check]:
     if settings.run.curriculum.embedder != "minilm":
         registered = settings.run.curriculum.embedder in embedders()
         return [Check("embedding model", "ok" if registered else "fail", settings.run.curriculum.embedder)]
-    from agent0.infra.embeddings.worker import WEIGHTS, check, packaged
-
     folder = await asyncio.to_thread(packaged)
     await asyncio.to_thread(check, folder, WEIGHTS)
     return [Check("embedding model", "ok", f"MiniLM, sha256 {WEIGHTS[:12]} as pinned")]

@@ -4,8 +4,11 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.config.loading import amended, nearest
 from agent0.errors import ConfigError
+from agent0.infra.storage.files import read_regular
+from agent0.rewards import reward_sets, rewards
 from agent0.routing.confidence import is_whole
 from agent0.settings import RewardConfig, RunConfig
 
@@ -20,9 +23,6 @@ def check_rewards(rules: RewardConfig, where: str) -> None:
     Raises:
         ConfigError: the first that does not.
     """
-    from agent0.assembly.runtime.plugins import load_plugins
-    from agent0.rewards import reward_sets, rewards
-
     load_plugins()
     set_names = [*reward_sets()]
     if rules.set not in set_names:
@@ -83,10 +83,6 @@ def reward_policy(reference: str) -> RewardConfig | None:
     Raises:
         ConfigError: no such file, no TOML, or a set or part that does not exist.
     """
-    from agent0.assembly.runtime.plugins import load_plugins
-    from agent0.infra.storage.files import read_regular
-    from agent0.rewards import reward_sets
-
     if reference == AS_RUN:
         return None
     load_plugins()

@@ -10,8 +10,12 @@ from agent0.assembly.validate.curriculum import check_curriculum, require_known
 from agent0.assembly.validate.gain import check_gain
 from agent0.assembly.validate.rewards import check_rewards
 from agent0.errors import ConfigError
+from agent0.infra.training.course_replay import FILE
+from agent0.rollout.prompts import styles
 from agent0.settings import ActorConfig, RecipeConfig, RunConfig, VerificationConfig
 from agent0.tools import tools
+from agent0.training.gate import gates
+from agent0.training.objectives import objectives
 
 LIKELIHOOD = ("steps", "fresh", "taught", "settle", "fresh_per_task")
 """Settings of a recipe that only likelihood training reads."""
@@ -23,8 +27,6 @@ def check_names(run: RunConfig) -> None:
     Raises:
         ConfigError: the first that does not.
     """
-    from agent0.rollout.prompts import styles
-
     check_plugins(run.plugins, "the run")
     for role, actor, recipe in (
         ("teacher", run.teacher, run.training.teacher),
@@ -61,9 +63,6 @@ def check_names(run: RunConfig) -> None:
 
 def _check_recipe(role: str, recipe: RecipeConfig) -> None:
     """The objective must be one that can use this role's deeds, and nothing may be set that it ignores."""
-    from agent0.training.gate import gates
-    from agent0.training.objectives import objectives
-
     require_known(f"run.training.{role}.gate", [recipe.gate], gates())
     usable = {name: entry for name, entry in objectives().items() if role in entry.roles}
     require_known(f"run.training.{role}.objective", [recipe.objective], usable)
@@ -75,8 +74,6 @@ def _check_recipe(role: str, recipe: RecipeConfig) -> None:
 
 def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
     """Settings of expert iteration are for a student's ``sft``; shares of a minibatch are for steps that have them."""
-    from agent0.training.objectives import objectives
-
     set_here = {name for name in LIKELIHOOD if getattr(recipe, name) != RecipeConfig.model_fields[name].default}
     if "steps" in set_here and not objectives()[recipe.objective].likelihood:
         why = "Only objectives of likelihood (sft, awr) read it."
@@ -94,8 +91,6 @@ def _check_likelihood(role: str, recipe: RecipeConfig) -> None:
 
 def _check_window(role: str, recipe: RecipeConfig) -> None:
     """What earlier checkpoints wrote is of use to some objectives only."""
-    from agent0.training.objectives import objectives
-
     if recipe.window > recipe.every and not objectives()[recipe.objective].off_policy:
         why = f"{recipe.objective} learns from what its parent wrote, which is no more than `every` iterations."
         raise ConfigError(f"run.training.{role}.window does not fit.", why, f"Set it to {recipe.every}, or use awr.")
@@ -106,8 +101,6 @@ def _check_window(role: str, recipe: RecipeConfig) -> None:
 
 def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
     """What the base was taught must be there to be replayed, where the base itself is here."""
-    from agent0.infra.training.course_replay import FILE
-
     folder_of = provider_of(actor).folder
     folder = folder_of(actor) if folder_of else None
     if (recipe.taught or recipe.settle) and folder and folder.is_dir() and not (folder / FILE).is_file():
@@ -116,7 +109,6 @@ def _check_taught(actor: ActorConfig, recipe: RecipeConfig) -> None:
 
 
 def _check_verification(plan: VerificationConfig) -> None:
-    from agent0.rollout.prompts import styles
     from agent0.verification.verifiers import collective
 
     require_known("run.verification.unchecked", [plan.unchecked], ["refuse", *collective()])

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from agent0.errors import OperationError
+from agent0.infra.engine.folder_template import renderer, special_tokens
 from agent0.infra.engine.turn_forms import Render, described_tool, rendered
+from agent0.infra.weights.gguf import chat_template
+from agent0.infra.weights.gguf_header import file_template
 from agent0.ports.models import ToolSpec
 from agent0.rollout.parsing import parse_turn
 from agent0.rollout.tool_prompts import toolbox
@@ -106,10 +109,6 @@ def teaches_calls(source: Path) -> bool:
 
 def report_of_model(source: Path) -> TemplateReport | None:
     """Report on the chat template of a model's folder or GGUF file; None where it has none."""
-    from agent0.infra.engine.folder_template import renderer, special_tokens
-    from agent0.infra.weights.gguf import chat_template
-    from agent0.infra.weights.gguf_header import file_template
-
     template, specials = (chat_template(source), special_tokens(source)) if source.is_dir() else file_template(source)
     return report_of(renderer(template, specials)) if template else None
 

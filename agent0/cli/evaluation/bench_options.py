@@ -1,14 +1,13 @@
 """What verbs of ``agent0 bench`` take alike: the folder of the rows, and the student that flags name."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from agent0.cli import console
-
-if TYPE_CHECKING:
-    from agent0.settings import Settings
+from agent0.errors import ConfigError
+from agent0.settings import Settings
 
 Data = Annotated[Path, typer.Option(envvar="AGENT0_BENCHMARKS", help="Folder with the rows.")]
 HERE = Path("benchmarks-data")
@@ -16,14 +15,12 @@ ONE_MODEL = {"tiny": "It is one model, packaged with Agent0.", "scripted": "It r
 """Providers that have no other model to be named, and why."""
 
 
-def student(provider: str | None, model: str | None, profile: str | None, pairs: list[str] | None) -> "Settings":
+def student(provider: str | None, model: str | None, profile: str | None, pairs: list[str] | None) -> Settings:
     """Settings with the student that flags name.
 
     Raises:
         ConfigError: a model is named of a provider that has just one.
     """
-    from agent0.errors import ConfigError
-
     settings = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
     if model and (why := ONE_MODEL.get(settings.run.student.provider)):
         fix = "Leave --model out, or name another provider: --provider transformers --model FOLDER"

@@ -5,7 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from agent0.assembly.log.carriers import known_here
 from agent0.cli import console
+from agent0.cli.runs.why import print_why
+from agent0.errors import ConfigError
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections.runs import resolve
+from agent0.report.charts.terminal_plot import plot
+from agent0.report.tables import run_tables
 
 Out = Annotated[
     str,
@@ -24,10 +31,6 @@ def report(run: console.Run = "LAST", out: Out = "", full: console.Full = False,
     """Say what came of a run in three lines, and write scores iteration over iteration with paired tests, where it
     fails, how tools are used, how varied tasks and solutions are into one self-contained HTML file; its path is printed
     last. --full prints the tables, too."""
-    from agent0.assembly.log.carriers import known_here
-    from agent0.cli.runs.why import print_why
-    from agent0.infra.storage.artifacts import FileArtifacts
-    from agent0.projections.runs import resolve
     from agent0.report.findings import findings
     from agent0.report.html.run_page import page
     from agent0.report.overview import overview
@@ -59,8 +62,6 @@ def written(text: str, out: str, name: str) -> Path:
     Raises:
         ConfigError: its folder does not exist, or it cannot be written there.
     """
-    from agent0.errors import ConfigError
-
     path = Path(out) if out else console.settings().home / "reports" / name
     if out in ("", name):
         try:
@@ -72,9 +73,6 @@ def written(text: str, out: str, name: str) -> Path:
 
 
 def _show(results: dict[str, Any]) -> None:
-    from agent0.report.charts.terminal_plot import plot
-    from agent0.report.tables import run_tables
-
     if drawn := plot(results["iterations"]):
         console.text(f"\n{drawn}")
     for title, rows in run_tables(results):

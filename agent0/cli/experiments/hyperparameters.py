@@ -8,6 +8,10 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.experiments.study_pages import readable_rows, write_page
+from agent0.experiments.hyperparameter_search import space_of
+from agent0.projections.runs import resolve
+from agent0.report.answers import search_answer
+from agent0.report.markdown.hyperparameters import page
 
 
 def hyperparameters(
@@ -34,8 +38,6 @@ def hyperparameters(
     generated again, and the test set is never scored. Killed, the same command goes on."""
     from agent0.assembly.ablations.hyperparameters import Search
     from agent0.assembly.ablations.hyperparameters import search as look
-    from agent0.experiments.hyperparameter_search import space_of
-    from agent0.projections.runs import resolve
 
     space, settings = space_of(over or ()), console.settings()
     with console.tables() as db:
@@ -50,8 +52,6 @@ def hyperparameters(
 
 
 def _tell_search(result: dict[str, Any], full: bool, as_json: bool) -> None:
-    from agent0.report.answers import search_answer
-
     if as_json:
         console.data(result)
         return
@@ -63,8 +63,6 @@ def _tell_search(result: dict[str, Any], full: bool, as_json: bool) -> None:
 
 
 def _page(result: dict[str, Any], over: Sequence[str], number: int, seed: int) -> str:
-    from agent0.report.markdown.hyperparameters import page
-
     flags = [f"--search {space}" for space in over] + ([f"--trials {number} --seed {seed}"] if number else [])
     return page(
         result, f"agent0 experiment hyperparameters LAST {' '.join(flags)} --write docs/results/hyperparameters.md"

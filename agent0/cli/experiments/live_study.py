@@ -4,8 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.live import Live
+
 from agent0.cli import console
 from agent0.cli.runs.live import drawn, is_terminal, marks
+from agent0.report.charts.ladder_picture import Row, mean_standing, picture
+from agent0.report.climb_summary import study_lines
 from agent0.tasks.curriculum.ladder_height import Standing
 
 if TYPE_CHECKING:
@@ -33,8 +38,6 @@ class Standings:
 
     def lines(self, marks: str) -> list[str]:
         """Draw the mean of the bases and of the newest students of each variant."""
-        from agent0.report.charts.ladder_picture import Row, mean_standing, picture
-
         rows = [Row("base", mean_standing([*self._bases.values()]))] if self._bases else []
         for variant in sorted(self._newest, key=self._rank):
             newest = self._newest[variant]
@@ -71,9 +74,6 @@ def shown(standings: Standings, *, quiet: bool) -> Iterator[tuple[Say, Callable[
 
 @contextmanager
 def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun", int, Standing], None]]]:
-    from rich.console import Group
-    from rich.live import Live
-
     with Live(console=console.console(stderr=True), auto_refresh=False, transient=True) as live:
         status = ""
 
@@ -96,7 +96,5 @@ def _picture(standings: Standings) -> Iterator[tuple[Say, Callable[["AblationRun
 
 def end_lines(results: Mapping[str, object], standings: Standings, page: str) -> Sequence[str]:
     """The last picture and the three lines that a study on a ladder ends with."""
-    from agent0.report.climb_summary import study_lines
-
     lines = study_lines(results, page)
     return ["", *standings.lines(marks(stderr=False)), "", *lines] if lines else []

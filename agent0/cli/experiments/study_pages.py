@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agent0.cli import console
+from agent0.errors import OperationError
+from agent0.report.answers import study_answer
+from agent0.report.conclusions import conclusion
+from agent0.report.markdown.ablation import page, sentences
 
 if TYPE_CHECKING:
     from agent0.assembly.ablations.study_request import StudyRequest
@@ -20,7 +24,6 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
     """
     from agent0.assembly.ablations.study import run_study
     from agent0.cli.experiments.live_study import Standings, end_lines, shown
-    from agent0.report.answers import study_answer
     from agent0.report.html.ablation_page import ablation_page
 
     settings = console.settings_of(request.profile, request.typed)
@@ -47,8 +50,6 @@ def execute(request: "StudyRequest", out: Path | None, page_to: Path | None, ful
 
 
 def _show(results: dict[str, Any]) -> None:
-    from agent0.report.markdown.ablation import sentences
-
     console.text(results["effort"])
     of_means = ("measure", "variant", "student", "seeds", "items", "mean", "low", "high")
     console.table(readable_rows(results["arms"]), False, of_means, title="\nMeans over seeds, with 95 % intervals")
@@ -71,8 +72,6 @@ def _show(results: dict[str, Any]) -> None:
 def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """``rows`` of a study's results as people read them: ``arm`` of ``--json`` as ``variant``, ``word`` as the
     conclusion."""
-    from agent0.report.conclusions import conclusion
-
     shown = [{"variant" if key == "arm" else key: value for key, value in row.items()} for row in rows]
     return [{**row, "conclusion": conclusion(row["word"])} if row.get("word") else row for row in shown]
 
@@ -80,7 +79,6 @@ def readable_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _write_markdown(path: Path, results: dict[str, Any]) -> None:
     """Write the page, and its charts as files beside it."""
     from agent0.report.charts.ablation_charts import chart_files
-    from agent0.report.markdown.ablation import page
 
     names = {}
     for name, text in chart_files(results).items():
@@ -95,8 +93,6 @@ def write_page(path: Path, text: str) -> None:
     Raises:
         OperationError: it cannot be written.
     """
-    from agent0.errors import OperationError
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

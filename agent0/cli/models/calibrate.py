@@ -4,12 +4,14 @@ import secrets
 import shlex
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent0.cli import console
+from agent0.errors import OperationError
 
 if TYPE_CHECKING:
     from agent0.evaluation.calibration_report import Found
@@ -136,8 +138,6 @@ def show(measurement: "Found") -> None:
 
 def plain(measurement: "Found") -> dict[str, Any]:
     """Turn what was found into plain values, as JSON has them."""
-    from dataclasses import asdict
-
     from agent0.evaluation.calibration_report import as_row
 
     kept = {key: value for key, value in asdict(measurement).items() if key not in ("measured", "sampled", "carried")}
@@ -162,8 +162,6 @@ def command_line() -> str:
 
 def write_page(path: Path, text: str) -> None:
     """Write a page; raises OperationError where it cannot be written."""
-    from agent0.errors import OperationError
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

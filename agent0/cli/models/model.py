@@ -5,8 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from agent0.assembly.models.lineage import check_adapter
+from agent0.assembly.models.lineage import lineage as chain
+from agent0.assembly.runtime.read_models import sound_log
 from agent0.cli import console
 from agent0.cli.models import registry, serving
+from agent0.errors import LogError
+from agent0.infra.storage.artifacts import FileArtifacts
 
 app = typer.Typer(help="Checkpoints: the registry, what made them down to the events, and serving them elsewhere.")
 registry.add_to(app)
@@ -23,10 +28,6 @@ def lineage(
 ) -> None:
     """A checkpoint, its dataset, trajectories, tasks, teacher, verifiers, rewards, configuration and code; then its
     parent's, to the base."""
-    from agent0.assembly.models.lineage import lineage as chain
-    from agent0.assembly.runtime.read_models import sound_log
-    from agent0.infra.storage.artifacts import FileArtifacts
-
     settings = console.settings()
 
     async def work() -> list[dict[str, Any]]:
@@ -78,9 +79,6 @@ def check(
 ) -> None:
     """Whether an adapter's lineage digest follows from what it says of itself, and its weights are those that it names:
     from the file alone."""
-    from agent0.assembly.models.lineage import check_adapter
-    from agent0.errors import LogError
-
     result = check_adapter(adapter.read_bytes())
     console.record(result, as_json)
     if not result["agrees"]:

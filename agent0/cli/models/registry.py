@@ -3,12 +3,23 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Annotated, Any
 
 import typer
 
 from agent0.cli import console
+from agent0.errors import ConfigError, sentence
+from agent0.evaluation.checkpoint_registry import side_by_side
+from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
 from agent0.events.values import Split
+from agent0.projections.base import select
+from agent0.projections.checkpoints import find_checkpoint, find_student, list_protocol_results, registry
+from agent0.projections.evaluations import list_evaluations
+from agent0.projections.runs import resolve, show_run
+from agent0.report.markdown.model_card import model_card
+from agent0.report.score_answers import models_answer
+from agent0.state.run_state import BASE
 
 Checkpoint = Annotated[
     str,
@@ -37,8 +48,6 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Checkpoints of all runs and experiments, newest first."""
-    from agent0.projections.checkpoints import registry
-
     with console.tables() as db:
         of = console.of_newest(run) if run else ""
         rows = console.limited(lambda n: _listed(registry(db, of, role, status, n), as_json), limit)
@@ -52,9 +61,6 @@ def _listed(rows: Sequence[Mapping[str, Any]], as_json: bool) -> list[Mapping[st
 
 def show(checkpoint: Checkpoint, as_json: console.Json = False) -> None:
     """One checkpoint: what it was made of, how it was judged, and every score it has."""
-    from agent0.projections.checkpoints import find_checkpoint
-    from agent0.projections.evaluations import list_evaluations
-
     with console.tables() as db:
         record = find_checkpoint(db, checkpoint)
         scores = [s for s in list_evaluations(db, record["run"]) if s["checkpoint"] == record["checkpoint"]]
@@ -74,13 +80,6 @@ def card(
     ] = None,
 ) -> None:
     """Write a model card in Markdown: data, training, scores with intervals beside their controls, limits, licence."""
-    from agent0.projections.base import select
-    from agent0.projections.checkpoints import find_checkpoint, list_protocol_results
-    from agent0.projections.evaluations import list_evaluations
-    from agent0.projections.runs import show_run
-    from agent0.report.markdown.model_card import model_card
-    from agent0.state.run_state import BASE
-
     counted = (
         "SELECT family, count(*) AS n FROM tasks WHERE run = ? AND status = 'accepted' GROUP BY family ORDER BY n DESC"
     )
@@ -108,12 +107,6 @@ def compare(
 ) -> None:
     """Two checkpoints by what is recorded: the paired test on validation, and where their recipes differ. For new
     tasks, answered by both: `agent0 model ab`."""
-    from agent0.errors import sentence
-    from agent0.evaluation.checkpoint_registry import side_by_side
-    from agent0.projections.checkpoints import find_student
-    from agent0.projections.evaluations import list_evaluations
-    from agent0.projections.runs import show_run
-
     with console.tables() as db:
         rows = [find_student(db, checkpoint) for checkpoint in (first, second)]
         scores = [list_evaluations(db, row["run"]) for row in rows]
@@ -146,7 +139,6 @@ def ab(
     """Compare two checkpoints on the same new held-out tasks until a sequential test decides. The outcome is an
     event of B's run."""
     from agent0.assembly.models.ab_test import compare_models, comparison_rows
-    from agent0.report.score_answers import models_answer
 
     settings = console.settings()
     report = _quiet if as_json else _say
@@ -172,8 +164,6 @@ def repeat(
     as_json: console.Json = False,
 ) -> None:
     """How far a checkpoint's accuracy varies over several draws of held-out tasks. Its target: below 5 points."""
-    from statistics import fmean, stdev
-
     from agent0.assembly.models.ab_test import repeat as answer
 
     settings = console.settings()
@@ -201,8 +191,6 @@ def evaluate_protocol(
     """Evaluate a checkpoint by a protocol of several attempts at each held-out task: pass@1, verifier-selected pass@k,
     and maj@k. Do not select anything on the test split."""
     from agent0.assembly.models.protocol import evaluate_protocols
-    from agent0.errors import ConfigError
-    from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
 
     try:
         heats = [float(heat) for heat in temperatures.split(",")]
@@ -248,8 +236,6 @@ def rejudge(
 
 
 def _levels(text: str) -> tuple[int, ...]:
-    from agent0.errors import ConfigError
-
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
         raise ConfigError(f"{text[:80]!r} are no levels.", fix="Write --levels 2,3.")
@@ -280,7 +266,6 @@ def rollback(
 ) -> None:
     """Go back to an earlier student: what was promoted since is let go. One event."""
     from agent0.assembly.models.registry import go_back
-    from agent0.projections.runs import resolve
 
     settings = console.settings()
     with console.tables() as db:
@@ -297,7 +282,6 @@ def prune(
     """Adapters that a run which is over no longer needs: students it did not go on with and nothing else names. Their
     manifests stay, so `agent0 experiment retrain` makes them again."""
     from agent0.assembly.models.registry import prune as throw
-    from agent0.projections.runs import resolve
 
     settings = console.settings()
     with console.tables() as db:

@@ -5,10 +5,21 @@ from typing import Annotated, Any
 
 import typer
 
+from agent0.assembly.routing.budgets import change_cap, name_of, scope_of
+from agent0.assembly.routing.cache import cached_models, clear_cache
+from agent0.assembly.routing.dry_run import dry_route
+from agent0.assembly.runtime.plugins import load_plugins
 from agent0.cli import console
 from agent0.cli.models.router_calibrate import calibrate
 from agent0.cli.models.router_compress import compress
 from agent0.cli.models.router_evaluate import evaluate
+from agent0.errors import ConfigError, NotFoundError
+from agent0.projections.budgets import list_budgets, list_entries
+from agent0.projections.model_usage import model_stats
+from agent0.projections.routes import show_route
+from agent0.report.columns import model_columns
+from agent0.routing.budgets import dollars
+from agent0.routing.strategies import strategies
 
 app = typer.Typer(help="Models that cost money, and those that stand in: budgets, strategies, decisions, kept answers.")
 budget = typer.Typer(help="Budgets: list them, read an invoice, raise or lower a cap.")
@@ -24,9 +35,6 @@ COLUMNS = ("scope", "name", "cap", "spent", "reserved", "free", "level", "update
 @app.command("strategies")
 def strategies_(as_json: console.Json = False) -> None:
     """Strategies by which a role chooses between its model and those that stand in, and the settings each reads."""
-    from agent0.assembly.runtime.plugins import load_plugins
-    from agent0.routing.strategies import strategies
-
     load_plugins()
     rows = [{"strategy": e.name, "reads": ", ".join(e.reads), "what": e.what} for e in strategies().values()]
     console.table(rows, as_json, ("strategy", "reads", "what"))
@@ -45,8 +53,6 @@ def route(
 ) -> None:
     """What the settings' strategy would ask, step by step, with the most that each model may cost. Calls no model; to
     call one: agent0 router ask. JSON: in nano-dollars."""
-    from agent0.assembly.routing.dry_run import dry_route
-
     decision = dry_route(console.settings(None, pairs), role, text, confidence)
     if as_json:
         console.data(decision)
@@ -97,8 +103,6 @@ def explain(
 ) -> None:
     """Why a question was answered by the model that it was: features, probability, threshold, prices, who was refused
     and why, and each call with what it cost. JSON: in nano-dollars."""
-    from agent0.projections.routes import show_route
-
     with console.tables() as db:
         decision = show_route(db, call)
     console.record(decision, as_json)
@@ -114,9 +118,6 @@ def stats(
 ) -> None:
     """Calls of remote models, each try counted: latency, tokens, cost, errors, what the cache saved, and how often a
     strategy went on to a model. JSON: in nano-dollars."""
-    from agent0.projections.model_usage import model_stats
-    from agent0.report.columns import model_columns
-
     groups = by or ["model"]
     with console.tables() as db:
         rows = model_stats(db, groups, console.run_id(run) if run else "")
@@ -137,8 +138,6 @@ def cache(
     as_json: console.Json = False,
 ) -> None:
     """Answers that are kept, by model: how many, their size, how often they were used again, what that saved."""
-    from agent0.assembly.routing.cache import cached_models, clear_cache
-
     settings = console.settings()
     if clear:
         console.record({"dropped": clear_cache(settings)}, as_json)
@@ -155,9 +154,6 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """Every budget with its cap, what is spent, and what is reserved for calls under way. JSON: in nano-dollars."""
-    from agent0.assembly.routing.budgets import scope_of
-    from agent0.projections.budgets import list_budgets
-
     known_scope = scope_of(scope) if scope else ""
     with console.tables() as db:
         rows = console.limited(lambda n: list_budgets(db, known_scope, limit=n), limit)
@@ -167,8 +163,6 @@ def list_(
 @budget.command()
 def show(scope: Scope, name: Name = "", limit: console.Limit = 50, as_json: console.Json = False) -> None:
     """One budget, and its entries, newest first: the invoice. JSON: in nano-dollars."""
-    from agent0.projections.budgets import list_budgets, list_entries
-
     budget_scope, named = _which(scope, name)
     with console.tables() as db:
         rows = list_budgets(db, budget_scope, named)
@@ -193,9 +187,6 @@ def set_(
     as_json: console.Json = False,
 ) -> None:
     """Raise, lower or take away a cap. Calls that wait for it go on by themselves."""
-    from agent0.assembly.routing.budgets import change_cap
-    from agent0.errors import ConfigError
-
     if (cap is None) is not no_cap:
         raise ConfigError("A cap, or none?", fix="Give either --cap USD or --no-cap.")
     budget_scope, named = _which(scope, name)
@@ -212,29 +203,23 @@ def set_(
     console.record(row if as_json else _shown(row), as_json)
 
 
-def _which(scope: str, name: str) -> "tuple[Any, str]":
+def _which(scope: str, name: str) -> tuple[Any, str]:
     """The scope and the name that are meant; a run's id where one was named as runs are."""
-    from agent0.assembly.routing.budgets import name_of, scope_of
-
     budget_scope = scope_of(scope)
     named = name_of(console.settings(), budget_scope, name)
     return budget_scope, console.run_id(named) if budget_scope == "run" else named
 
 
 def _missing(scope: str, name: str) -> None:
-    from agent0.errors import NotFoundError
-
     fix = f"Budgets that there are: agent0 router budget list. A cap begins one: agent0 router budget set {scope} …"
     raise NotFoundError(f"Nothing was charged to {scope} {name}, and nothing caps it.", fix=fix)
 
 
 def _dollars(amount: int | None) -> str:
-    from agent0.routing.budgets import dollars
-
     return "" if amount is None else dollars(amount)
 
 
-def _shown(row: "Any") -> dict[str, Any]:
+def _shown(row: Any) -> dict[str, Any]:
     """A budget as people read it."""
     cap = row["cap"]
     free = None if cap is None else max(0, cap - row["spent"] - row["reserved"])

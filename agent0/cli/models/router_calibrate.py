@@ -8,10 +8,10 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.models.calibrate import Reporter, command_line, plain, show, trained, write_page
+from agent0.settings import RoutingConfig, Settings
 
 if TYPE_CHECKING:
     from agent0.evaluation.calibration_report import Found
-    from agent0.settings import Settings
 
 
 def calibrate(
@@ -57,12 +57,11 @@ def calibrate(
 
 
 def _measured(
-    settings: "Settings", student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
+    settings: Settings, student: str, run: str, seed: int, how: tuple[int, int, bool, bool], quiet: bool
 ) -> "Found":
     """One seed: told as it is done. ``how``: items, samples, critique, drawn."""
     from agent0.assembly.evaluation.calibration import Plan
     from agent0.assembly.evaluation.calibration import calibrate as measure
-    from agent0.settings import RoutingConfig
 
     items, samples, critique, drawn = how
     routing = RoutingConfig(samples=samples, self_critique=critique)

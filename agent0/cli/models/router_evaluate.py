@@ -7,6 +7,9 @@ import typer
 
 from agent0.cli import console
 from agent0.cli.models.calibrate import Reporter, trained
+from agent0.errors import ConfigError
+from agent0.evaluation.routed.standings import WAYS, as_row, paired_row
+from agent0.routing.budgets import dollars
 
 if TYPE_CHECKING:
     from agent0.assembly.evaluation.routed import Evaluated
@@ -38,8 +41,6 @@ def evaluate(
 
     Killed or out of budget, it goes on with --resume: no task is asked twice."""
     from agent0.assembly.evaluation.routed import Plan, evaluate_routed
-    from agent0.errors import ConfigError
-    from agent0.evaluation.routed.standings import WAYS
 
     settings = console.settings(profile, [*(set_ or ()), *_pairs(with_, strategy, threshold)])
     identity = resume or f"routed-{secrets.token_hex(3)}"
@@ -54,9 +55,6 @@ def evaluate(
 
 def _show(evaluation: "Evaluated", as_json: bool) -> None:
     """The ways, then the comparisons."""
-    from agent0.evaluation.routed.standings import as_row, paired_row
-    from agent0.routing.budgets import dollars
-
     rows, pairs = (
         [as_row(standing) for standing in evaluation.standings],
         [paired_row(pair) for pair in evaluation.paired],

@@ -1,12 +1,16 @@
 """The built-in small model: make it again, read its card."""
 
+import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from agent0.cli import console
+from agent0.errors import ConfigError
+from agent0.infra.models.tiny import packaged
 
 if TYPE_CHECKING:
     from agent0.infra.tiny.build import Progress
@@ -55,10 +59,6 @@ def card(
     as_json: console.Json = False,
 ) -> None:
     """A packaged model's card: what it is, what it is not, how it was made."""
-    import json
-
-    from agent0.infra.models.tiny import packaged
-
     base = packaged(course)
     if as_json:
         console.data(json.loads((base / "provenance.json").read_text(encoding="utf-8")))
@@ -67,7 +67,6 @@ def card(
 
 
 def _read(path: Path) -> "Mix":
-    from agent0.errors import ConfigError
     from agent0.infra.tiny.courses import read_mix
 
     try:
@@ -84,8 +83,6 @@ def _quiet(_done: int, _total: int, _loss: float) -> None:
 
 
 def _progress() -> "Progress":
-    import time
-
     began, live = time.monotonic(), sys.stderr.isatty()
 
     def report(done: int, total: int, loss: float) -> None:

@@ -1,20 +1,18 @@
 """``agent0 run diet``: whose words a run's checkpoints were trained on."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
+from agent0.assembly.models.diet import diets
+from agent0.assembly.runtime.read_models import sound_log
 from agent0.cli import console
-
-if TYPE_CHECKING:
-    from agent0.training.diet import Diet
+from agent0.infra.storage.artifacts import FileArtifacts
+from agent0.projections.runs import show_run
+from agent0.training.diet import Diet, total
 
 
 def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
     """Of all tokens that a run trained on: how many the student wrote as they stand, how many are of what its base was
     taught, and how many of anything else, for every checkpoint."""
-    from agent0.projections.runs import show_run
-    from agent0.training.diet import total
-
     with console.tables() as db:
         row = show_run(db, run)
     name, provider = row["run"], row["config"]["student"]["provider"]
@@ -38,11 +36,7 @@ def diet(run: console.Run = "LAST", as_json: console.Json = False) -> None:
         console.say(f"{summed['strange']} of the named answers are not of this run's own checkpoints.")
 
 
-async def _read(run: str) -> "list[Diet]":
-    from agent0.assembly.models.diet import diets
-    from agent0.assembly.runtime.read_models import sound_log
-    from agent0.infra.storage.artifacts import FileArtifacts
-
+async def _read(run: str) -> list[Diet]:
     settings = console.settings()
     async with sound_log(settings) as log:
         return await diets(log, FileArtifacts(settings.home), run)

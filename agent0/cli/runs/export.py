@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from agent0.assembly.tracking.measured import measured
+from agent0.assembly.tracking.sinks import export as write
 from agent0.cli import console
 
 Form = Annotated[
@@ -23,9 +25,6 @@ def export(
 ) -> None:
     """Write a run's learning curve, measures and test scores, by iterations done (0: untrained), as a file or a
     tracker's own store. Nothing is sent. Example: agent0 run export LAST --format tensorboard --out logs"""
-    from agent0.assembly.tracking.measured import measured
-    from agent0.assembly.tracking.sinks import export as write
-
     with console.tables() as db:
         series = measured(db, run)
     console.in_folder(out)

@@ -1,12 +1,12 @@
 """Where in a run: an event's sequence, ``+500`` events after its first, or the beginning of an iteration."""
 
 import re
-from typing import TYPE_CHECKING
+import sqlite3
 
 from agent0.cli import console
-
-if TYPE_CHECKING:
-    import sqlite3
+from agent0.errors import ConfigError, NotFoundError
+from agent0.projections.events import extent_of, iteration_starts, nth_event
+from agent0.projections.runs import parent_of, show_run
 
 HELP = "SEQ of an event, +N events after the run's first, or iteration:N (where its iteration N began, from 0)"
 _SHAPE = re.compile(r"(?P<seq>\d{1,18})|\+(?P<after>\d{1,18})|iteration:(?P<iteration>\d{1,9})")
@@ -19,8 +19,6 @@ def sequence(run: str, at: str, option: str = "--at") -> int:
         ConfigError: it is written as none of the three.
         NotFoundError: the run has no such event or iteration; its range is named.
     """
-    from agent0.errors import ConfigError
-
     match = _SHAPE.fullmatch(at)
     if match is None:
         raise ConfigError(f"{option} {at[:80]!r} names no event.", fix=f"Write {HELP}.")
@@ -32,11 +30,7 @@ def sequence(run: str, at: str, option: str = "--at") -> int:
         return _iteration(db, run, int(match["iteration"]))
 
 
-def _counted(db: "sqlite3.Connection", run: str, after: int) -> int:
-    from agent0.errors import NotFoundError
-    from agent0.projections.events import extent_of, nth_event
-    from agent0.projections.runs import show_run
-
+def _counted(db: sqlite3.Connection, run: str, after: int) -> int:
     seq = nth_event(db, run, after)
     if seq is None:
         (first, last), count = extent_of(db, run), show_run(db, run)["events"]
@@ -45,10 +39,7 @@ def _counted(db: "sqlite3.Connection", run: str, after: int) -> int:
     return seq
 
 
-def _iteration(db: "sqlite3.Connection", run: str, number: int) -> int:
-    from agent0.errors import NotFoundError
-    from agent0.projections.events import extent_of, iteration_starts
-
+def _iteration(db: sqlite3.Connection, run: str, number: int) -> int:
     starts = iteration_starts(db, run)
     if number in starts:
         return starts[number]
@@ -61,11 +52,8 @@ def _iteration(db: "sqlite3.Connection", run: str, number: int) -> int:
     raise NotFoundError(f"Run {run} has no iteration:{number}.", f"{has}, within its events {first} to {last}.")
 
 
-def _begun_in_parent(db: "sqlite3.Connection", run: str, number: int) -> tuple[str, int] | None:
+def _begun_in_parent(db: sqlite3.Connection, run: str, number: int) -> tuple[str, int] | None:
     """The parent, or its parent, in which an iteration of a fork began, and the event before it."""
-    from agent0.projections.events import iteration_starts
-    from agent0.projections.runs import parent_of
-
     visited: set[str] = set()
     while (parent := parent_of(db, run)) is not None and run not in visited:
         visited.add(run)

@@ -1,16 +1,19 @@
 """Why a run went badly."""
 
 import shutil
+import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent0.assembly.log.access import open_log
+from agent0.assembly.log.carriers import known_here
 from agent0.cli import console
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from agent0.settings import Settings
+from agent0.errors import Agent0Error, DependencyError
+from agent0.projections.runs import show_run
+from agent0.report.diagnosis.replies import reply_lines
+from agent0.run.diagnosis.case import MODELS
+from agent0.settings import Settings
 
 
 def why(run: console.Run = "LAST", as_json: console.Json = False) -> None:
@@ -49,8 +52,6 @@ def print_diagnosis(findings: dict[str, Any]) -> None:
     """Print a whole diagnosis on stdout, its conclusion first; how items failed before the command that would take
     another model."""
     from agent0.report.diagnosis.findings import observation_lines, setting_lines, why_lines
-    from agent0.report.diagnosis.replies import reply_lines
-    from agent0.run.diagnosis.case import MODELS
 
     conclusion, *others = why_lines(findings)
     replies = [] if findings["well"] else reply_lines(findings["replies"])
@@ -69,12 +70,9 @@ def print_diagnosis(findings: dict[str, Any]) -> None:
             _print_lines(["", title, *(f"  {line}" for line in lines)])
 
 
-def _here(settings: "Settings") -> tuple[dict[str, Any], str]:
+def _here(settings: Settings) -> tuple[dict[str, Any], str]:
     """What this machine says now, and why the log cannot be reached; empty where it can."""
-    from agent0.assembly.log.access import open_log
-    from agent0.assembly.log.carriers import known_here
     from agent0.assembly.validate.requirements import LEAST
-    from agent0.errors import Agent0Error, DependencyError
 
     free = shutil.disk_usage(settings.home).free if settings.home.is_dir() else None
     here: dict[str, Any] = {"disk_free": free, "disk_least": LEAST, **known_here(settings)}
@@ -96,9 +94,7 @@ def _away(warning: str) -> dict[str, str]:
     return {"log": warning.rstrip(".")} if warning else {}
 
 
-def _idle(db: "sqlite3.Connection", run: str) -> dict[str, float]:
+def _idle(db: sqlite3.Connection, run: str) -> dict[str, float]:
     """Seconds since the run's last event."""
-    from agent0.projections.runs import show_run
-
     last = datetime.fromisoformat(str(show_run(db, run)["updated"]))
     return {"idle_s": (datetime.now(UTC) - last).total_seconds()}

@@ -1,10 +1,15 @@
 """Settings: what they are, where each came from, whether they are valid, what there is."""
 
+import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from agent0.cli import console
+from agent0.config.loading import config_of, fields, leaves, public, resolve
+from agent0.report.markdown.rendering import render
+from agent0.settings import Settings
 
 app = typer.Typer(help="Settings: show, validate, explain.")
 
@@ -17,8 +22,6 @@ def show(
     as_json: console.Json = False,
 ) -> None:
     """Print the settings in effect; secrets are masked."""
-    from agent0.config.loading import config_of, public, resolve
-
     loaded = resolve(profile, console.overrides(pairs))
     if as_json and not origin:
         console.data({**public(loaded.settings), "config_sha": config_of(loaded.settings.run)[1]})
@@ -32,7 +35,6 @@ def validate(profile: console.Profile = None, pairs: console.Set = None, as_json
     """Check settings and everything that they name (models, tools, domains, rewards, prompts)."""
     from agent0.assembly.runtime.providers import check_models
     from agent0.assembly.validate.run_config import check_names
-    from agent0.config.loading import config_of
 
     settings = console.settings(profile, pairs)
     check_names(settings.run)
@@ -51,20 +53,11 @@ def docs(as_json: console.Json = False) -> None:
     if as_json:
         console.data(rows)
         return
-    from pathlib import Path
-
-    from agent0.report.markdown.rendering import render
-
     console.text("\n" + render("settings.md.jinja", Path(__file__).parent, settings=rows).rstrip("\n"))
 
 
 def reference() -> list[dict[str, Any]]:
     """key, default (JSON), meaning and section of every setting, in the order of the models."""
-    import json
-
-    from agent0.config.loading import fields, leaves, public
-    from agent0.settings import Settings
-
     defaults = dict(leaves(public(Settings())))
     rows: list[dict[str, Any]] = []
     firsts: dict[str, str] = {}

@@ -14,7 +14,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
+from typer.main import get_command
+
+from agent0.cli import build
+from agent0.cli.examples import examples_of
+from agent0.cli.system.config import reference
+from agent0.cli.system.python_page import CALLS, entries, others
+from agent0.config.loading import PROFILES, profiles
+from agent0.errors import Kind
 from agent0.events import base, values
+from agent0.projections import tables
+from agent0.report.markdown.rendering import render
+from agent0.tools import tools
 
 TEMPLATES = Path(__file__).parent
 NOUNS = (
@@ -39,15 +50,12 @@ def pages() -> dict[str, str]:
 
 
 def _render(template: str, **values: Any) -> str:
-    from agent0.report.markdown.rendering import render
-
     return render(template, TEMPLATES, **values)
 
 
 def events_page() -> str:
     """Every event: what it means, its fields, who reacts to it, which tables read it."""
     from agent0.handlers import handlers
-    from agent0.projections import tables
 
     reactions = {h.name: set(h.events) for h in handlers().values()}
     readers = {t.name: {kind.__name__ for kind in t.events} for t in tables().values() if t.events}
@@ -69,11 +77,6 @@ def events_page() -> str:
 
 def cli_page() -> str:
     """Write the Markdown page of every command with its arguments and options."""
-    from typer.main import get_command
-
-    from agent0.cli import build
-    from agent0.errors import Kind
-
     codes: dict[int, list[str]] = {}
     for kind in Kind:
         codes.setdefault(kind.exit_code, []).append(kind.slug.replace("_", " "))
@@ -84,15 +87,11 @@ def cli_page() -> str:
 
 
 def _examples(path: str) -> list[str]:
-    from agent0.cli.examples import examples_of
-
     return examples_of(path.removeprefix("agent0 "))
 
 
 def python_page() -> str:
     """Write the Markdown page of every name that ``import agent0`` offers."""
-    from agent0.cli.system.python_page import CALLS, entries, others
-
     return _render(
         "python.md.jinja", calls=[entries(name) for name in CALLS], others=[*others()], paragraphs=_paragraphs
     )
@@ -113,9 +112,6 @@ def _paragraphs(text: str) -> str:
 
 def config_page() -> str:
     """Every setting with default and meaning, and the packaged profiles."""
-    from agent0.cli.system.config import reference
-    from agent0.config.loading import PROFILES, profiles
-
     about = {}
     for name in profiles():
         comments = re.findall(
@@ -140,8 +136,6 @@ STATES = {
 
 def tools_page() -> str:
     """Every tool of the package: what the model reads, its arguments, how it can end, examples with their output."""
-    from agent0.tools import tools
-
     packaged = [entry for entry in tools().values() if entry.run.__module__.startswith("agent0.tools.builtin.")]
     return _render("tools.md.jinja", states=STATES, tools=packaged, kind=_kind, standing=_standing, json=_json)
 

@@ -1,13 +1,13 @@
 """Metrics for Prometheus, once or served."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from agent0.assembly.runtime.prometheus import exposition, serving
+from agent0.assembly.runtime.read_models import reading_log, run_projector
 from agent0.cli import console
-
-if TYPE_CHECKING:
-    from agent0.settings import Settings
+from agent0.settings import Settings
 
 app = typer.Typer(help="Metrics for Prometheus: `agent0 metrics` prints them, `agent0 metrics serve` serves them.")
 
@@ -27,8 +27,6 @@ def _alone(context: typer.Context) -> None:
 @app.command()
 def show() -> None:
     """Print tool calls, limits, kills, refusals, events, runs, failures and alarms; `agent0 metrics` does the same."""
-    from agent0.assembly.runtime.prometheus import exposition
-
     with console.tables():
         pass
     typer.echo(exposition(console.settings()), nl=False)
@@ -46,10 +44,7 @@ def serve(
     console.run_async(lambda: _serve(settings, host, port))
 
 
-async def _serve(settings: "Settings", host: str, port: int) -> None:
-    from agent0.assembly.runtime.prometheus import serving
-    from agent0.assembly.runtime.read_models import reading_log, run_projector
-
+async def _serve(settings: Settings, host: str, port: int) -> None:
     async with reading_log(settings) as log:
         with serving(settings, host, port) as address:
             console.say(f"Metrics at http://{address}/metrics. Ctrl-C stops.")

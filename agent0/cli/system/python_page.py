@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import agent0
+
 CALLS = ("open", "Folder", "Run", "Trajectory", "Rows", "Study")
 """What is described whole; the others are named with their first line."""
 
@@ -31,8 +33,6 @@ def entries(name: str) -> tuple[Entry, list[Entry]]:
 
 def others() -> Iterator[tuple[str, str, str]]:
     """(name, where it is defined, first line of its docstring) of everything else that is offered."""
-    import agent0
-
     for name in sorted(set(agent0.__all__) - {*CALLS}):
         value: Any = getattr(agent0, name)
         documentation = inspect.getdoc(value) if isinstance(value, type) or inspect.isfunction(value) else ""
@@ -40,8 +40,6 @@ def others() -> Iterator[tuple[str, str, str]]:
 
 
 def _definition(name: str) -> tuple[ast.AST, str]:
-    import agent0
-
     module = importlib.import_module(agent0._HOMES[name])
     tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
     node = next(statement for statement in tree.body if getattr(statement, "name", "") == name)

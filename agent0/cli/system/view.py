@@ -1,15 +1,13 @@
 """Look at a data folder, a run or an archive in a browser; nothing is written."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from agent0.cli import console
 from agent0.cli.system.up import Host, Port
-
-if TYPE_CHECKING:
-    from agent0.settings import Settings
+from agent0.settings import Settings
 
 
 def register(root: typer.Typer) -> None:
@@ -34,7 +32,7 @@ def view(
     console.run_async(lambda: _shown(settings, page))
 
 
-async def _at(settings: "Settings", path: Path) -> None:
+async def _at(settings: Settings, path: Path) -> None:
     from agent0.api.server import archived, is_data_folder
 
     if is_data_folder(path):
@@ -45,7 +43,7 @@ async def _at(settings: "Settings", path: Path) -> None:
         await _shown(archive, "/runs")
 
 
-async def _shown(settings: "Settings", page: str) -> None:
+async def _shown(settings: Settings, page: str) -> None:
     from agent0.api.server import view as serve
 
     def say(address: str) -> None:

@@ -3,14 +3,21 @@ work."""
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from agent0.assembly.validate.rewards import amended_rules, check_rewards, reward_policy
 from agent0.cli import console
-
-if TYPE_CHECKING:
-    from agent0.settings import RewardConfig
+from agent0.errors import ConfigError, NotFoundError, OperationError, sentence
+from agent0.projections.attempts import show_attempt
+from agent0.projections.calibrators import list_calibrators
+from agent0.projections.rewards import explain_rewards
+from agent0.projections.runs import resolve
+from agent0.projections.tasks import show_task
+from agent0.registry import LOADED
+from agent0.rewards.describe import explain_receipt, part_rows, set_rows
+from agent0.settings import RewardConfig
 
 app = typer.Typer(help="Rewards: sets and their parts, the receipt of a task or an attempt, and cheats.")
 Set = Annotated[
@@ -31,8 +38,6 @@ def list_(
     as_json: console.Json = False,
 ) -> None:
     """The reward sets and how each puts its parts together; with a set, its parts, weights and formulas."""
-    from agent0.rewards.describe import part_rows, set_rows
-
     console.settings(plugins=plugin)
     if not set_:
         console.table(set_rows(), as_json)
@@ -50,12 +55,6 @@ def explain(
 ) -> None:
     """Explain the reward of a task's teacher, or of an attempt: each part with its inputs, value, weight and what
     the total would lack without it."""
-    from agent0.projections.attempts import show_attempt
-    from agent0.projections.rewards import explain_rewards
-    from agent0.projections.runs import resolve
-    from agent0.projections.tasks import show_task
-    from agent0.rewards.describe import explain_receipt
-
     if plugin:
         console.settings(plugins=plugin)
     attempt = name if "-a" in name else ""
@@ -65,8 +64,6 @@ def explain(
         receipts = explain_rewards(db, run_id, attempt=attempt) if attempt else explain_rewards(db, run_id, task=name)
     explained_receipts = [explain_receipt(receipt) for receipt in receipts if attempt or receipt["role"] == "teacher"]
     if not explained_receipts:
-        from agent0.errors import NotFoundError
-
         with console.tables() as db:  # which does not know it either, says so
             (show_attempt if attempt else show_task)(db, run_id, name)
         raise NotFoundError(
@@ -101,7 +98,6 @@ def hack_test(
     work undone to every family's verifier. Exit code 1 where a cheat is rewarded more, or such an answer at all. A
     reward of your own: --plugin my_reward.py --set run.rewards.weights.NAME=0.2"""
     from agent0.assembly.replay.forks import pairs_of
-    from agent0.assembly.validate.rewards import amended_rules
     from agent0.rewards.red_team.undone import undone
 
     if plugin:
@@ -139,8 +135,6 @@ def calibrator(
 ) -> None:
     """The newest and best calibrator of a model that needs no further samples, as a table for rules of rewards; with
     --signal that of certain signals, as strategies read them."""
-    from agent0.errors import NotFoundError
-    from agent0.projections.calibrators import list_calibrators
     from agent0.rollout.confidence.signals import SEVERAL
 
     with console.tables() as db:
@@ -157,10 +151,7 @@ def calibrator(
     console.text(f"parameters = {list(settings_row['parameters'])}")
 
 
-def _rules(set_: str, file: str) -> "RewardConfig":
-    from agent0.assembly.validate.rewards import check_rewards, reward_policy
-    from agent0.settings import RewardConfig
-
+def _rules(set_: str, file: str) -> RewardConfig:
     if file:
         return reward_policy(file) or RewardConfig()
     rules = RewardConfig(set=set_)
@@ -168,10 +159,8 @@ def _rules(set_: str, file: str) -> "RewardConfig":
     return rules
 
 
-def _played(rules: "RewardConfig", seed: int) -> list[Any]:
+def _played(rules: RewardConfig, seed: int) -> list[Any]:
     """Play every policy. What a reward of a user's raises is said of that reward."""
-    from agent0.errors import ConfigError, sentence
-    from agent0.registry import LOADED
     from agent0.rewards.red_team.play import play_policies
 
     try:
@@ -207,7 +196,6 @@ def _undone(kind: Any) -> dict[str, Any]:
 
 
 def _write(path: Path, seed: int) -> None:
-    from agent0.errors import OperationError
     from agent0.report.markdown.rewards import page
 
     command = shlex.join(["agent0", "reward", "hack-test", "--seed", str(seed), "--page", str(path)])

@@ -1,12 +1,14 @@
 """How far a verdict can be trusted, measured on labelled pairs."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent0.cli import console
+from agent0.infra.storage.artifacts import FileArtifacts
 
 if TYPE_CHECKING:
     from agent0.grading import Grade
@@ -23,8 +25,6 @@ def answer(
 ) -> None:
     """Explain one verdict: what was read of a reply and where, what was compared, by which rule, and what would have
     changed it."""
-    from dataclasses import replace
-
     from agent0.grading.explanations import explain
 
     explanation = explain(expected, sys.stdin.read() if text == "-" else text, kind)
@@ -41,7 +41,6 @@ async def _settled(grade: "Grade") -> "Grade":
     """``grade`` with the symbolic engine's decision."""
     from agent0.assembly.runtime.port_openers import open_port
     from agent0.grading.math.symbolic import settle
-    from agent0.infra.storage.artifacts import FileArtifacts
 
     settings = console.settings()
     sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
@@ -65,7 +64,6 @@ def pairs(
 
     async def work() -> dict[str, Any]:
         from agent0.assembly.runtime.port_openers import open_port
-        from agent0.infra.storage.artifacts import FileArtifacts
 
         sandbox = await open_port("verifier_sandbox", settings, FileArtifacts(settings.home))
         try:

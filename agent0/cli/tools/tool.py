@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent0.assembly.tooling.workspaces import content, find, read
 from agent0.cli import console
+from agent0.cli.tools.jsonl_server import incoming
+from agent0.cli.tools.jsonl_server import serve as answer_all
+from agent0.errors import ConfigError
+from agent0.settings import Settings
+from agent0.tools import tools
 
 if TYPE_CHECKING:
     from agent0.assembly.tooling.tool_calls import ToolRequest
-    from agent0.settings import Settings
 
 app = typer.Typer(help="Tools: list them, call one as a run would, serve calls, look at an MCP server.")
 LONGEST_CODE = 4 << 20
@@ -22,7 +27,6 @@ LONGEST_CODE = 4 << 20
 def list_(profile: console.Profile = None, pairs: console.Set = None, as_json: console.Json = False) -> None:
     """Every tool with what it does, whether it is switched on, and whether the profile's student has it."""
     from agent0.assembly.tooling.tool_calls import switched_off
-    from agent0.tools import tools
 
     settings = console.settings(profile, pairs)
     off = switched_off(settings)
@@ -69,8 +73,6 @@ def call(
     reason, output_bytes, files (name and size) and manifest; with --args also output, which is what a model reads. All
     text is without terminal sequences; other control characters and direction marks in it are escapes."""
     from agent0.assembly.tooling.tool_calls import ToolRequest, known_tool
-    from agent0.assembly.tooling.workspaces import content, find, read
-    from agent0.tools import tools
 
     settings = console.settings(profile, pairs)
     if not settings.mcp.servers:  # they are asked for their tools only once there is a sandbox
@@ -100,8 +102,6 @@ def serve(
     call`, with the id. Lines may come faster than they are carried out: what finds sandbox.queue calls waiting is
     answered `busy`. The sandbox is started once."""
     from agent0.assembly.tooling.tool_calls import open_bench
-    from agent0.cli.tools.jsonl_server import incoming
-    from agent0.cli.tools.jsonl_server import serve as answer_all
 
     settings = console.settings(profile, pairs)
 
@@ -140,8 +140,6 @@ def _first_sentence(description: str) -> str:
 
 
 def _code(code: str | None, code_file: str | None) -> str | None:
-    from agent0.errors import ConfigError
-
     if code_file is None or code is not None:
         if code_file is not None:
             raise ConfigError("--code and --code-file exclude one another.", fix="Give one of them.")
@@ -157,7 +155,7 @@ def _code(code: str | None, code_file: str | None) -> str | None:
         raise ConfigError(f"{code_file} cannot be read.", f"{error.strerror}.") from error
 
 
-def _say_limits(settings: "Settings", wall: float | None, mem: int | None) -> None:
+def _say_limits(settings: Settings, wall: float | None, mem: int | None) -> None:
     """What was asked for beyond the settings is not had: say so."""
     limits = settings.sandbox
     if wall and wall > limits.wall_s:
@@ -167,8 +165,6 @@ def _say_limits(settings: "Settings", wall: float | None, mem: int | None) -> No
 
 
 def _arguments(text: str | None) -> dict[str, Any] | None:
-    from agent0.errors import ConfigError
-
     if text is None:
         return None
     try:
@@ -182,14 +178,13 @@ def _arguments(text: str | None) -> dict[str, Any] | None:
 
 def _either(name: str, code: str | None, arguments: dict[str, Any] | None) -> None:
     from agent0.assembly.tooling.tool_calls import RAW
-    from agent0.errors import ConfigError
 
     if (code is None) == (arguments is None):
         options = "--code, --code-file or --args" if name in RAW else "--args"
         raise ConfigError(f"{name} is called with one of: {options}.", fix="See: agent0 tool list --json")
 
 
-async def _answered(settings: "Settings", request: "ToolRequest") -> dict[str, Any]:
+async def _answered(settings: Settings, request: "ToolRequest") -> dict[str, Any]:
     from agent0.assembly.tooling.tool_calls import open_bench
 
     async with open_bench(settings, workers=1) as bench:

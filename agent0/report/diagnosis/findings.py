@@ -9,7 +9,7 @@ from agent0.errors import sentence
 from agent0.report.columns import shown_iteration
 from agent0.report.diagnosis.case import case_of, event_of, written_by_student, written_by_teacher
 from agent0.run.diagnosis import Case, Cause, diagnose
-from agent0.run.diagnosis.case import NEVER, Observation
+from agent0.run.diagnosis.case import NEVER, Observation, Setting
 
 WROTE = 200
 """Characters of what a model wrote that are told."""
@@ -85,8 +85,6 @@ def observation_lines(observations: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def setting_lines(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line each, those that say how large the run is last."""
-    from agent0.run.diagnosis.case import Setting
-
     lines = [str(Setting(**setting)) for setting in settings[:SETTINGS]]
     left = len(settings) - SETTINGS
     return [*lines, f"and {left} more: --json has all"] if left > 0 else lines

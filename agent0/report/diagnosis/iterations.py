@@ -5,6 +5,7 @@ from collections import defaultdict
 from typing import Any
 
 from agent0.projections.base import Row, select
+from agent0.report.diagnosis.plugin_verdicts import count_plugin_verdicts
 from agent0.run.diagnosis.case import Iteration, Observation
 
 _ENDS = {"length": "cut off at its limit of tokens", "no_answer": "ended without an answer"}
@@ -20,8 +21,6 @@ def iterations_of(db: sqlite3.Connection, run: str, plugins: bool = False) -> tu
     _outcomes(db, run, counts)
     _misjudged(db, run, counts)
     if plugins:  # what reads families and verifiers takes longer to import than all else here
-        from agent0.report.diagnosis.plugin_verdicts import count_plugin_verdicts
-
         count_plugin_verdicts(db, run, counts)
     _calls(db, run, counts)
     for row in select(db, "SELECT * FROM iterations WHERE run = ?", (run,)):

@@ -3,6 +3,8 @@
 import sqlite3
 
 from agent0.projections.base import select
+from agent0.registry import PREFIX
+from agent0.rewards import reward_sets, rewards
 from agent0.run.diagnosis.case import PartMeans
 from agent0.settings import RunConfig
 
@@ -49,9 +51,6 @@ def part_means(db: sqlite3.Connection, run: str, config: RunConfig) -> tuple[Par
 
 def _files(config: RunConfig) -> dict[str, str]:
     """The file of each part that is a user's, by its name; where it is not loaded, the files that may hold it."""
-    from agent0.registry import PREFIX
-    from agent0.rewards import reward_sets, rewards
-
     chosen = config.rewards.set
     packaged = rewards("student", chosen) if chosen in reward_sets() else {}
     modules = {name: str(component.score.__module__) for name, component in packaged.items()}

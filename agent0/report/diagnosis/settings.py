@@ -7,6 +7,7 @@ from typing import Any
 
 from agent0.config.loading import leaves, packaged_run
 from agent0.projections.base import Row, select
+from agent0.rewards import reward_sets, rewards
 from agent0.run.diagnosis.case import Setting
 from agent0.settings import RunConfig
 
@@ -39,8 +40,6 @@ def _weights(keys: Sequence[str], config: RunConfig) -> dict[str, float]:
     names = {key.removeprefix(WEIGHT): key for key in keys if key.startswith(WEIGHT)}
     if not names:
         return {}
-    from agent0.rewards import reward_sets, rewards
-
     chosen = config.rewards.set
     if chosen not in reward_sets():  # of a plugin that is not loaded
         return {}

@@ -4,13 +4,15 @@ import re
 import unicodedata
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from agent0.report.columns import shown_iteration
 from agent0.report.conclusions import conclusion
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 FOLDER = Path(__file__).parent
 NOTHING = "\N{EN DASH}"
@@ -24,8 +26,10 @@ def render(template: str, **values: Any) -> str:
 
 
 @cache
-def environment(*folders: Path) -> Environment:
+def environment(*folders: Path) -> "Environment":
     """Templates of ``folders`` and of this one, every text escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # commands that make no page do without
+
     templates = Environment(
         loader=FileSystemLoader([*folders, FOLDER]),
         autoescape=True,

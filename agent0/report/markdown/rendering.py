@@ -3,12 +3,13 @@
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any
 
 from agent0.report.conclusions import conclusion
 from agent0.report.markdown.tables import variants_named
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 FOLDER = Path(__file__).parent
 
@@ -19,7 +20,9 @@ def render(template: str, folder: Path = FOLDER, **values: Any) -> str:
 
 
 @cache
-def _environment(folder: Path) -> Environment:
+def _environment(folder: Path) -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # commands that make no page do without
+
     environment = Environment(
         loader=FileSystemLoader([folder, FOLDER]),
         autoescape=False,  # noqa: S701 - Markdown, not HTML

@@ -14,13 +14,12 @@ import httpx
 from agent0.errors import OperationError
 from agent0.infra.models.calls.streams import UNREADABLE
 from agent0.infra.models.llama_server import authorities
+from agent0.infra.models.ollama import CLOUD, is_cloud
 from agent0.infra.models.ollama.registry import blob_of
 
 LEVELS = ("low", "medium", "high")
 ALWAYS_THINKS = ("gptoss", "gpt-oss")
 """Families that cannot but think: they take a level, and ``false`` breaks them."""
-CLOUD = "ollama.com"
-"""Who computes, and charges for, models whose names say that they are not here."""
 ASK_S = 5.0
 FAILURES: tuple[type[Exception], ...] = (httpx.HTTPError, OSError, *UNREADABLE)
 
@@ -37,12 +36,6 @@ class ModelFacts:
     base: str = ""
     adapter: str = ""
     remote: str = ""
-
-
-def is_cloud(model: str) -> bool:
-    """Whether the name of a model (``NAME:cloud``, ``NAME:TAG-cloud``) says that another machine computes it."""
-    tag = model.rpartition(":")[2].lower() if ":" in model else ""
-    return tag == "cloud" or tag.endswith("-cloud")
 
 
 def read_facts(shown: Mapping[str, Any], model: str) -> ModelFacts:

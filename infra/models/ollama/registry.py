@@ -11,7 +11,8 @@ import httpx
 from agent0.errors import Agent0Error, DependencyError, OperationError
 from agent0.evaluation.serving_parity import Step
 from agent0.events.values import Turn
-from agent0.infra.models.llama_server import FAILURES, Said, client_of, file_digest, refused
+from agent0.infra.models.llama_server import FAILURES, Said, client_of, refused
+from agent0.infra.storage.files import file_digest
 
 OLDEST, ADAPTERS_GONE = (0, 30, 0), (0, 34, 1)
 """From the first on, llama.cpp's own server computes every model; from the second on, no adapters are taken in."""
