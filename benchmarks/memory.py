@@ -44,17 +44,15 @@ PAGE = """# Memory
 
 Does a profile fit its card, and is the formula right?
 
-- The formula of `infra/engine/memory_need.py` is what a run is weighed by before it starts, on a card and in a
-  machine's memory, and a training before it loads a model. Here it is compared with the most that tensors held at once,
-  which is what a GPU's allocator counts, on a CPU.
-- It is within a tenth at every size here, of training and of generating. The formula was fixed before the sizes that
-  are marked * were measured.
-- A model as small as the built-in one is computed without transformers and has formulas of its own: its weights are
-  held twice, and prompts are read 2,048 tokens at a time.
-- By the formula both profiles fit their cards. **No GPU has been measured**: `make bench-gpu` does it.
+- It is within a tenth at every size here, of training and of generating, and by it both profiles fit their cards. Models of
+  the profiles' sizes are not measured on a card; a small model held more than foreseen there ([GPU](gpu.md)).
+- The formula (`infra/engine/memory_need.py`) is what a run is weighed by before it starts, and a training before it loads a
+  model. It is compared with the most that tensors held at once, on a CPU. Sizes marked * were measured after it was fixed.
+- A model as small as the built-in one is computed without transformers: its weights are held twice, and prompts are read
+  2,048 tokens at a time.
 
-Sizes are layers x hidden, then vocabulary; rows x tokens are those of one forward pass. Above the formula the estimate
-adds a tenth for what a GPU's allocator loses between blocks.
+Sizes are layers x hidden, then vocabulary; rows x tokens are those of one forward pass. The estimate adds a tenth to the
+formula for what a GPU's allocator loses between blocks.
 
 | part | model | weights | rows x tokens | formula, MiB | measured, MiB | formula is off by |
 |---|---|---|---|---|---|---|
@@ -64,8 +62,7 @@ adds a tenth for what a GPU's allocator loses between blocks.
 
 GiB. `total` has the tenth in it. A conversation is {prompt:,} tokens of prompt, every turn at its limit, {tool} tokens
 of tool output between two turns; generating reads all of it for `models.max_batch` conversations at once. Generating
-and training are never in memory together: who generates leaves before a training, who trained leaves after it. `24gb`
-holds the weights of both roles while it generates.
+and training are never in memory together. `24gb` holds the weights of both roles while it generates.
 
 | profile | part | weights | adapter, optimizer | activations, logits | total | card | on the card |
 |---|---|---|---|---|---|---|---|
