@@ -44,15 +44,17 @@ PAGE = """# Memory
 
 Does a profile fit its card, and is the formula right?
 
-- It is within a tenth at every size here, of training and of generating, and by it both profiles fit their cards. Models of
-  the profiles' sizes are not measured on a card; a small model held more than foreseen there ([GPU](gpu.md)).
-- The formula (`infra/engine/memory_need.py`) is what a run is weighed by before it starts, and a training before it loads a
-  model. It is compared with the most that tensors held at once, on a CPU. Sizes marked * were measured after it was fixed.
-- A model as small as the built-in one is computed without transformers: its weights are held twice, and prompts are read
-  2,048 tokens at a time.
+- It is within a tenth at every size here, of training and of generating, and by it both profiles fit their cards.
+  Models of the profiles' sizes are not measured on a card; a small model held more than foreseen there
+  ([GPU](gpu.md)).
+- The formula (`infra/engine/memory_need.py`) is what a run is weighed by before it starts, and a training before it
+  loads a model. It is compared with the most that tensors held at once, on a CPU. Sizes marked * were measured after
+  it was fixed.
+- A model as small as the built-in one is computed without transformers: its weights are held twice, and prompts are
+  read 2,048 tokens at a time.
 
-Sizes are layers x hidden, then vocabulary; rows x tokens are those of one forward pass. The estimate adds a tenth to the
-formula for what a GPU's allocator loses between blocks.
+Sizes are layers x hidden, then vocabulary; rows x tokens are those of one forward pass. The estimate adds a tenth to
+the formula for what a GPU's allocator loses between blocks.
 
 | part | model | weights | rows x tokens | formula, MiB | measured, MiB | formula is off by |
 |---|---|---|---|---|---|---|

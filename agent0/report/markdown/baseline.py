@@ -12,7 +12,7 @@ from agent0.report.tables import failure_mode_rows
 
 Row = dict[str, Any]
 
-MENDED_FIRST = 16
+MENDED_FIRST = 8
 """Failure modes that are listed."""
 
 
@@ -26,6 +26,7 @@ def baseline_page(
     modes = [row["modes"] for row in results["failures"] if row["mode"] == "tools" and row["modes"]]
     policies = {f"{name}, policy": scores["policy"] for name, scores in verified.items() if scores["policy"]["n"]}
     files = sorted(results["settings"]["files"].items())
+    compared = {row["benchmark"]: _compared(row) for row in results["tools_against_plain"]}
     return render(
         "baseline.md.jinja",
         made=model_facts,
@@ -35,8 +36,11 @@ def baseline_page(
         counts=", ".join(f"{verdict} on {conclusions.count(verdict)}" for verdict in dict.fromkeys(conclusions)),
         most=_cells(failure_mode_rows([modes[0][0]] if modes else [])),
         domains=_cells(_scores(results["domains"], "domain")),
-        suites=_cells(_scores(results["scores"], "benchmark", "domain")),
-        compared=_cells(map(_compared, results["tools_against_plain"])),
+        suites=_cells(
+            {**row, **compared.get(row["benchmark"], NOT_COMPARED)}
+            for row in _scores(results["scores"], "benchmark", "domain")
+        ),
+        compared=compared,
         verified=_cells(_verifier(name, scores) for name, scores in {**verified, **policies}.items()),
         failures=[_cells(_numbered(failure_mode_rows(rows[:MENDED_FIRST]))) for rows in modes],
         files=_cells({"file": name, "sha256": digest} for name, digest in files),
@@ -59,13 +63,16 @@ def _scores(scores: Sequence[Row], *names: str) -> list[Row]:
     return [{name: row.get(name) for name in order} for row in rows.values()]
 
 
+NOT_COMPARED: Row = dict.fromkeys(("points", "p (Holm)", "detectable", "conclusion"))
+"""The columns of a suite that was asked in one way alone."""
+
+
 def _compared(comparison: Row) -> Row:
     return {
-        "suite": comparison["benchmark"],
         "points": f"{points(comparison['mean'])} ({points(comparison['lower95'])} to {points(comparison['upper95'])})",
         "p (Holm)": p_value(comparison["adjusted_p"]).removeprefix("p ").removeprefix("= "),
         "detectable": f"{100 * comparison['detectable']:.1f}",
-        "with tools": conclusion(comparison["word"]),
+        "conclusion": conclusion(comparison["word"]),
     }
 
 
