@@ -114,6 +114,18 @@ def test_signs_in_a_row_are_read_to_their_end(said: str) -> None:
         "Jemand behauptet, die Antwort ist 17.",
         "Quelqu'un affirme que la réponse est 17.",
         "Alguien dice que la respuesta es 17.",
+        "Кто-то утверждает, что ответ 17.",
+        "Некоторые считают, что ответ равен 17.",
+        "Он говорит, что ответ — 17.",
+        "Неверно, что ответ 17.",
+        "Ответ 17, что неверно.",
+        "Если бы ответ был 17, сумма была бы нечётной.",
+        "Hans glaubt, dass die Antwort 17 ist.",
+        "Marie pense que la réponse est 17.",
+        "Juan cree que la respuesta es 17.",
+        "他说答案是17。",
+        "太郎は答えは17だと言う。",
+        "Ali cevabın 17 olduğunu düşünüyor.",
     ],
 )
 def test_what_another_claims_is_no_answer(reply: str) -> None:
@@ -121,7 +133,20 @@ def test_what_another_claims_is_no_answer(reply: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["I'd say the answer is 17.", "This says that the answer is 17.", "So we can say that it is 17."]
+    "reply",
+    [
+        "I'd say the answer is 17.",
+        "This says that the answer is 17.",
+        "So we can say that it is 17.",
+        "Я считаю, что ответ 17.",
+        "Значит, ответ — 17 яблок.",
+        r"\boxed{17}. Нет других решений.",
+        "Ответ: 17. Нет, не 16.",
+        "Wir denken, dass die Antwort 17 ist.",
+        "Je pense que la réponse est 17.",
+        "Creo que la respuesta es 17.",
+        "Cevabın 17 olduğunu düşünüyorum, yani cevap 17.",
+    ],
 )
 def test_what_the_writer_says_is_an_answer(reply: str) -> None:
     assert compared("17", reply, reply=True).correct is True
@@ -138,6 +163,19 @@ def test_what_the_writer_says_is_an_answer(reply: str) -> None:
         r"\boxed{16}. Das ist falsch. Es ist 17.",
         "La réponse est 16. Non, la réponse est 17.",
         "La respuesta es 16. No, la respuesta es 17.",
+        "Ответ: 16. Нет, ответ: 17.",
+        r"\boxed{16}. Это неверно. Ответ 17.",
+        r"\boxed{16}. Погодите, это не так. Ответ: 17.",
+        r"\boxed{16}. Подождите, должно быть 17.",
+        "Ответ равен 16. Ой, нет, он равен 17.",
+        "Ответ: 16. Я ошибся, ответ: 17.",
+        r"\boxed{16}. Warte, die Antwort ist 17.",
+        r"\boxed{16}. En fait, la réponse est 17.",
+        r"\boxed{16}. En realidad, la respuesta es 17.",
+        r"\boxed{16}。其实答案是17。",
+        r"\boxed{16}. 実は答えは17です。",
+        r"\boxed{16}. 사실 정답은 17입니다.",
+        r"\boxed{16}. Aslında cevap 17.",
         "The result is 16. No, it is 17.",
         "The result is 17. No, really, it is 17.",
         "### Answer\n\n17",
@@ -147,6 +185,13 @@ def test_what_the_writer_says_is_an_answer(reply: str) -> None:
 def test_what_is_taken_back_repeated_or_stands_below_a_heading(reply: str) -> None:
     assert compared("17", reply, reply=True).correct is True
     assert compared("16", reply, reply=True).correct is not True
+
+
+@pytest.mark.parametrize(
+    "number", ["Millionen", "tausend", "mille", "millones", "bin", "тысяч", "миллионов", "Dutzend", "docenas"]
+)
+def test_a_number_of_another_language_is_no_unit(number: str) -> None:
+    assert grade("17", f"17 {number}").correct is not True
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,7 @@ def grade(gold: str, candidate: str | None) -> Grade:
     if decision := decided_as_read(gold, candidate):
         return _decided(decision, gold, candidate)
     first = _in_notation(gold, candidate)
-    if first.correct is True:
-        return first
-    others = (_in_notation(*both) for both in other_notations(gold, candidate))
+    others = (_in_notation(*both) for both in other_notations(gold, candidate)) if first.correct is not True else ()
     return next((other for other in others if other.correct is True), first)
 
 
@@ -74,18 +72,12 @@ def _in_notation(gold: str, candidate: str) -> Grade:
     gold, candidate = in_one_notation(gold, candidate)
     if decision := decided_by_kind(gold, candidate):
         return _decided(decision, gold, candidate)
-    compared = _part(gold, candidate)
-    verdict = None if compared.correct is True else same_function(gold, candidate)
-    if verdict is not None:
+    decision = decided_in_words(gold, candidate)
+    compared = _decided(decision, gold, candidate) if decision else exactly(gold, _products(gold, candidate))
+    if compared.correct is not True and (verdict := same_function(gold, candidate)) is not None:
         compared = _decided((verdict, "values at points"), gold, candidate)
     is_undone = compared.correct is not False and leaves_work(gold, candidate)
     return _decided((False, UNDONE), gold, candidate) if is_undone else compared
-
-
-def _part(gold: str, candidate: str) -> Grade:
-    """``grade`` of answers in one notation, or of parts of them, as words or algebra."""
-    decision = decided_in_words(gold, candidate)
-    return _decided(decision, gold, candidate) if decision else exactly(gold, _products(gold, candidate))
 
 
 def _products(expected: str, answer: str) -> str:
@@ -100,7 +92,11 @@ def exactly(gold: str, candidate: str | None) -> Grade:
         return Grade(False, "no answer", gold[:200])
     if problem := guard(gold, candidate):
         return Grade(False, problem, gold[:200], candidate[:200])
-    return _numbers(gold, candidate) or _cleaned(gold, candidate)
+    if _figures.fullmatch(gold) and _figures.fullmatch(candidate):  # the same as below, at a twentieth of the cost
+        same = Fraction(gold) == Fraction(candidate)
+        reason = "the same text" if gold == candidate else "equal by exact comparison" if same else "different"
+        return Grade(same, reason, gold, candidate)
+    return _cleaned(gold, candidate)
 
 
 def _cleaned(gold: str, candidate: str) -> Grade:
@@ -114,15 +110,6 @@ def _cleaned(gold: str, candidate: str) -> Grade:
         return Grade(False, f"{answer.unit} for {expected.unit}", *shown)
     answer = _shares(expected, answer)
     return Grade(True, "the same text", *shown) if expected == answer else _compared(expected.text, answer.text)
-
-
-def _numbers(expected: str, answer: str) -> Grade | None:
-    """The same of two numbers in figures as of anything, at a twentieth of the cost; None of anything else."""
-    if not (_figures.fullmatch(expected) and _figures.fullmatch(answer)):
-        return None
-    same = Fraction(expected) == Fraction(answer)
-    reason = "the same text" if expected == answer else "equal by exact comparison" if same else "different"
-    return Grade(same, reason, expected, answer)
 
 
 def _compared(expected: str, answer: str) -> Grade:

@@ -43,16 +43,11 @@ def explain(gold: str, reply: str, kind: str = "") -> Explanation:
     answer, place = extracted(reply_of(reply))
     grade = compared(gold, reply, reply=True, kind=kind)
     place = place if answer is not None or "not closed" in place else "nowhere"
-    mend = _mend(gold, reply, place, grade)
-    return Explanation(grade, kind, answer and answer[:LONGEST], place, grade.expected, grade.got, grade.reason, mend)
-
-
-def _mend(gold: str, reply: str, place: str, grade: Grade) -> str:
-    """What would have changed a verdict: the first of these that holds."""
-    thoughts = split_thoughts(own_turn(reply))
     mends = {
         "": grade.correct,
-        "The reply ends within a thought: nothing behind its opening mark is read.": thoughts.unclosed,
+        "The reply ends within a thought: nothing behind its opening mark is read.": split_thoughts(
+            own_turn(reply)
+        ).unclosed,
         "The last box is not closed: what stands before it was taken back.": "not closed" in place,
         "State the answer in \\boxed{...}, or in a sentence such as 'The answer is ...'.": place == "nowhere",
         "Write the value that it comes to.": grade.reason == UNDONE,
@@ -60,4 +55,5 @@ def _mend(gold: str, reply: str, place: str, grade: Grade) -> str:
         "Neither is known to be right: another notation may be read.": grade.correct is None,
         f"An answer that is equal to {without_solution(gold)[:LONGEST]}.": True,
     }
-    return next(mend for mend, holds in mends.items() if holds)
+    mend = next(mend for mend, holds in mends.items() if holds)
+    return Explanation(grade, kind, answer and answer[:LONGEST], place, grade.expected, grade.got, grade.reason, mend)

@@ -1,16 +1,19 @@
 r"""Splits what a model wrote into its thoughts and its reply, in the marks of all families of reasoning models.
 
 A mark is a word for thinking in brackets (``<think>``, ``[THINK]``, ``<|begin_of_thought|>``), one of a few fixed
-pairs, or a channel of gpt-oss. Marks in code or between quotation marks are mentioned, not meant. Time is linear.
+pairs, a channel of gpt-oss, or a heading (``**Thinking:** …``, ``## Thought process``). Marks in code or between
+quotation marks are mentioned, not meant. Time is linear.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
-from agent0.turns.headed_thoughts import split_headed
+from agent0.chat_format import BOX
+from agent0.turns.calls.mentions import is_mentioned
 from agent0.turns.marks import channel_messages
 from agent0.turns.programs import is_python
 
@@ -44,6 +47,33 @@ _token = re.compile(
     re.MULTILINE,
 )
 _name_part = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+_name = (
+    r"(?:(?:my|internal|inner) )?(?:thinking|thoughts?|monologue|scratchpad|chain of thought)(?: process)?(?: \d{1,2})?"
+)
+_start = r"(?:\A\s{0,40}|\n[ \t]{0,8}\n[ \t]{0,8})"
+_head = re.compile(
+    rf"(?im){_start}(?:[*_]{{0,2}}{_name}[*_]{{0,2}}[ \t]?:[*_]{{0,2}}|(?:#{{1,6}}[ \t]|\*\*|__){_name}:?(?:\*\*"
+    rf"|__)?[ \t]*$)"
+)
+_around = r"^[ \t]{0,8}(?:#{1,6}[ \t]+)?(?:\d\.[ \t]+)?(?:\*\*|__)?"
+_answer = re.compile(
+    rf"(?im){_around}(?:(?:the |my )?final )?(?:answer|response|reply|solution|result|conclusion|output|final)"
+    r"(?:(?:\*\*|__)?[ \t]?:|(?:\*\*|__)[ \t]*$|(?<=[a-z])[ \t]*$)"
+)
+_next = re.compile(
+    rf"\n[ \t]*\n|{_around}(?:action(?: input)?|observation|tool(?: call)?|question)(?: \d{{1,2}})?(?:\*\*|__)?[ \t]?:"
+    r"|^[ \t]{0,8}(?:(?:so|thus|hence|therefore),?[ \t])?(?:the|my) (?:final )?answer is\b"
+    rf"|^[ \t$*]{{0,8}}{BOX}"
+    r"|^#{1,6}[ \t]|^\*\*[A-Z][^*\n]{0,40}(?:\*\*[ \t]?:|:\*\*|\*\*[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_call = re.compile(
+    r"(?im)(?<![>\]]\n)^[ \t]{0,8}(?:<[|\w:\uff5c]|\[[A-Z_]{4,}|`{3}|~{3}|\{[\s\"']|action(?: \d{1,2})?[* \t]{0,4}:)"
+)
+_fence = re.compile(r"^[ \t]{0,8}(?:`{3}|~{3})", re.MULTILINE)
+MOST_CALLS = 16
+"""Calls of a thought under a heading that are looked at, whether they end it."""
 
 
 class Reply(NamedTuple):
@@ -89,7 +119,7 @@ def split_thoughts(text: str, *, opened: bool = False) -> Reply:
         position = span.end
     inner = [text[span.inner : span.inner_end] for span in spans]
     unclosed = bool(spans) and spans[-1].end == spans[-1].inner_end
-    rest, headed = split_headed("".join([*visible, text[position:]]))
+    rest, headed = _split_headed("".join([*visible, text[position:]]))
     thoughts = [*([thought] if thought else []), *inner, *headed]
     return Reply(rest, "\n".join(thoughts), unclosed or cut or bool(headed and not rest.strip()))
 
@@ -136,14 +166,10 @@ def _end_of_code(text: str, position: int, sign: str, last: dict[str, int]) -> i
     """Where the code ends that ``sign`` opens before ``position``; ``position`` where nothing ends it."""
     if last.get(sign, len(text)) < position:
         return position
-    end = _end_of(sign).search(text, position)
+    pattern = sign if sign[0] in "\"'" else rf"^[ \t>]{{0,8}}{sign}"
+    end = re.compile(pattern, re.MULTILINE).search(text, position)
     last[sign] = last.get(sign, len(text)) if end else -1
     return end.end() if end else position
-
-
-@cache
-def _end_of(sign: str) -> re.Pattern[str]:
-    return re.compile(sign if sign[0] in "\"'" else rf"^[ \t>]{{0,8}}{sign}", re.MULTILINE)
 
 
 def _meant(token: re.Match[str], text: str, last: dict[str, int]) -> _Mark | None:
@@ -195,7 +221,8 @@ def _spans(marks: Sequence[_Mark], length: int) -> list[_Span]:
     position = 0
     while position < len(marks):
         mark = marks[position]
-        closing = (partners.get(position) or _next_closing(marks, position)) if mark.opens else position
+        following = (other for other in range(position, len(marks)) if not marks[other].opens)
+        closing = (partners.get(position) or next(following, None)) if mark.opens else position
         if closing is None:
             return [*spans, _Span(mark.start, mark.end, length, length, paired=False)]
         if mark.opens:
@@ -226,10 +253,6 @@ def _partners(marks: Sequence[_Mark]) -> dict[int, int]:
     return partners
 
 
-def _next_closing(marks: Sequence[_Mark], start: int) -> int | None:
-    return next((position for position in range(start, len(marks)) if not marks[position].opens), None)
-
-
 def _is_program(text: str, marks: Sequence[_Mark]) -> bool:
     """Whether all of ``text`` is a program of Python and all ``marks`` stand in its strings and comments."""
     pieces, position = [], 0
@@ -237,3 +260,34 @@ def _is_program(text: str, marks: Sequence[_Mark]) -> bool:
         pieces += [text[position : mark.start], "?"]  # which no program has outside of them
         position = mark.end
     return is_python("".join([*pieces, text[position:]]))
+
+
+def _split_headed(text: str) -> tuple[str, list[str]]:
+    """``text`` without the thoughts that stand under headings, and these. Such a thought has no closing mark: it goes
+    on to the heading of an answer, and where there is none to the end of its paragraph, to the next heading or to a
+    line that begins with an answer. A call that it does not only talk about ends it."""
+    heads = [*_head.finditer(text)]
+    if not heads:
+        return text, []
+    answers, fences = ([match.start() for match in pattern.finditer(text)] for pattern in (_answer, _fence))
+    visible: list[str] = []
+    thoughts: list[str] = []
+    position = 0
+    for head in heads:
+        is_in_program = bisect_left(fences, head.start()) % 2
+        if is_in_program or head.start() < position:
+            continue
+        visible.append(text[position : head.start()])
+        position = _end_of_headed(text, head.end(), answers)
+        thoughts.append(text[head.end() : position])
+    return "\n".join([*visible, text[position:]]), thoughts
+
+
+def _end_of_headed(text: str, start: int, answers: Sequence[int]) -> int:
+    """Where the thought ends that begins at ``start``; ``answers`` are the beginnings of the headings of answers."""
+    first = start + len(text[start:]) - len(text[start:].lstrip())
+    following = bisect_left(answers, first)
+    ending = None if following < len(answers) else _next.search(text, first)
+    end = answers[following] if following < len(answers) else ending.start() if ending else len(text)
+    calls = (call.start() for call in islice(_call.finditer(text, first, end), MOST_CALLS))
+    return next((call for call in calls if not is_mentioned(text, call, call)), end)

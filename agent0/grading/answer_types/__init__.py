@@ -25,6 +25,8 @@ ANSWER_KIND = "answer_kind"
 """Where a task's parameters name the kind of answer that it wants."""
 VALUE = "value"
 """The kind of whatever is compared by algebra (``agent0.grading.grade``)."""
+MOST = 200
+"""Items of an answer."""
 Grader = Callable[[str, str], Grade]
 
 
@@ -61,19 +63,22 @@ def kind_of(expected: str) -> str:
     return next(entry.name for entry in kinds().values() if entry.applies(expected))
 
 
+def named(name: str) -> Kind:
+    """The kind of this name. Raises ConfigError where there is none, as all below does that takes a name."""
+    if entry := kinds().get(name):
+        return entry
+    raise ConfigError(f"There is no kind of answer {name[:80]!r}.", f"Kinds: {', '.join(kinds())}.")
+
+
 def grade_as(name: str, expected: str, answer: str | None) -> Grade:
     """Whether ``answer`` says what ``expected`` says, both of kind ``name`` (empty: as ``expected`` reads). Total and
-    bounded in time.
-
-    Raises:
-        ConfigError: there is no such kind.
-    """
+    bounded in time."""
     expected = without_solution(expected)
     name = name or kind_of(expected)
-    if answer is None or (name != VALUE and (guard(expected, answer) or is_plain(expected, answer))):
-        return compare_as(name, expected, answer)
-    if name == VALUE:
+    if name == VALUE and answer is not None:
         return grade(expected, answer)
+    if answer is None or guard(expected, answer) or is_plain(expected, answer):
+        return compare_as(name, expected, answer)
     answer = unmarked(answer)
     if name == "text":
         expected, answer = timed(expected, answer)
@@ -83,11 +88,7 @@ def grade_as(name: str, expected: str, answer: str | None) -> Grade:
 
 
 def compare_as(name: str, expected: str, answer: str | None) -> Grade:
-    """``grade_as`` of answers as they stand; items of an answer are compared so.
-
-    Raises:
-        ConfigError: there is no such kind.
-    """
+    """``grade_as`` of answers as they stand; items of an answer are compared so."""
     if answer is None or not plain(answer).strip():
         return Grade(False, "no answer", expected[:200])
     if problem := guard(expected, answer):
@@ -97,11 +98,7 @@ def compare_as(name: str, expected: str, answer: str | None) -> Grade:
 
 def left_undone(name: str, expected: str, answer: str) -> bool:
     """Whether ``answer`` leaves more to be computed than ``expected``, both of kind ``name`` (empty: as ``expected``
-    reads): ``76*26+89`` where ``2065`` is wanted. Of several things each is graded so. Total and bounded in time.
-
-    Raises:
-        ConfigError: there is no such kind.
-    """
+    reads): ``76*26+89`` where ``2065`` is wanted. Of several things each is graded so. Total and bounded in time."""
     literal = named(name := name or kind_of(expected)).literal
     if literal is None or guard(expected, answer) or guard(expected, expected):
         return False
@@ -109,17 +106,6 @@ def left_undone(name: str, expected: str, answer: str) -> bool:
         expected, answer = in_one_notation(expected, answer)
     left = unevaluated(answer, literal)
     return left > 0 and left > unevaluated(expected, literal)
-
-
-def named(name: str) -> Kind:
-    """The kind of this name.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    if entry := kinds().get(name):
-        return entry
-    raise ConfigError(f"There is no kind of answer {name[:80]!r}.", f"Kinds: {', '.join(kinds())}.")
 
 
 def plain(text: str) -> str:

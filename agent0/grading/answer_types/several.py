@@ -1,25 +1,23 @@
-"""Several things at once: lists in their order, sets in any, values by name, names in a row.
+"""Several things at once: lists in their order, sets in any, values by name.
 
 Round and square brackets mean the same here, or may be missing, as people leave them out of what a program prints;
-intervals of mathematics are values. Each item is compared as its own kind.
+intervals of mathematics are values. Each item is compared as the kind that its partner is: ``12-0-0`` is no date where
+``12`` is wanted.
 """
 
 import re
 from collections.abc import Callable
 
 from agent0.grading import Grade
-from agent0.grading.answer_types import VALUE, compare_as, kind, left_undone, plain, words
+from agent0.grading.answer_types import MOST, VALUE, compare_as, kind, left_undone, plain, words
 from agent0.grading.math.undone import UNDONE
 
-MOST = 200
 UNREADABLE = "what is expected cannot be read"
 Pairs = list[tuple[str, str]]
 """Expected items, each with the one of the answer that says the same."""
 _sign = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|[\[\](){},;\n]")
 _and = re.compile(r",?\s+and\s+(?=[^,;:=]+?(?:\s*[:=]|\s+(?:is|has)\s))")
 _pair = re.compile(r"\s*(.+?)\s*(?::|=>|->|→|=|\bis\b|\bhas\b)\s*(.+?)\s*", re.S)
-_joint = re.compile(r"\s*(\\(?:lt|gt|to)(?![A-Za-z])|->|→|[<>,;]|,?\s+\bthen\b(?=\s)|\n)\s*", re.I)
-_ORDERS = {"<": "<", r"\lt": "<", ">": ">", r"\gt": ">"}
 
 
 def _cut(text: str, at: str) -> list[str] | None:
@@ -62,9 +60,8 @@ def _of_list(expected: str, answer: str) -> Pairs | str:
     is_set, pairs = expected.strip().strip("$").startswith(("{", r"\{", "set")), []
     for item in items:
         able = others if is_set else others[:1]
-        if (
-            other := next((o for o in able if compare_as(_kind(expected, item), item, o).correct is True), None)
-        ) is None:
+        same = (other for other in able if compare_as(_kind(expected, item), item, other).correct is True)
+        if (other := next(same, None)) is None:
             return "item by item"
         others.remove(other)
         pairs.append((item, other))
@@ -92,9 +89,6 @@ def _of_names(expected: str, answer: str) -> Pairs | str:
 
 
 def _register(name: str, rank: int, form: str, pairs_of: Callable[[str, str], Pairs | str]) -> None:
-    """A kind whose answers consist of items, each written as the kind that its partner is: ``12-0-0`` is no date where
-    ``12`` is wanted."""
-
     @kind(name, rank, re.compile(form, re.S).fullmatch)
     def compared(expected: str, answer: str) -> Grade:
         pairs = pairs_of(expected, answer)
@@ -107,21 +101,3 @@ def _register(name: str, rank: int, form: str, pairs_of: Callable[[str, str], Pa
 
 _register("listing", 6, r"\[.*\]|\(.*,.*\)|\{[^:]*\}|set\(\)", _of_list)
 _register("assignment", 5, r"\{\s*[^{}:]+:.*\}", _of_names)
-
-
-def _row(text: str) -> tuple[list[str], str]:
-    """Names in a row, and < or > where they are compared, a comma where they are only listed; none of anything else."""
-    bare = re.sub(r"^[\[({]+|[\])}]+$", "", plain(text).strip().strip("$").rstrip(".").strip())
-    pieces = _joint.split(bare)
-    names = [words(re.sub(r"^(?:and|\d{1,2}[.)])\s+", "", name.strip(), flags=re.I)) for name in pieces[::2]]
-    signs = {_ORDERS.get(sign.strip(), ",") for sign in pieces[1::2]} or {","}
-    return (names, signs.pop()) if len(signs) == 1 and all(names) and len(names) <= MOST else ([], "")
-
-
-@kind("ordering", 3, re.compile(r"[^\W\d_]{2,}(\s*[<>]\s*)[^\W\d_]{2,}(?:\1[^\W\d_]{2,})+").fullmatch)
-def ordering(expected: str, answer: str) -> Grade:
-    """``Ann < Bob < Cid`` is ``Cid > Bob > Ann``. A row without signs is in the order that was asked for."""
-    (names, sign), (others, other_sign) = _row(expected), _row(answer)
-    others = others[::-1] if {sign, other_sign} == {"<", ">"} else others
-    correct = names == others if names else None
-    return Grade(correct, "order" if others else "no single order", " < ".join(names)[:200], " < ".join(others)[:200])

@@ -9,26 +9,73 @@ import re
 
 from agent0.grading.comparison.quantities import known_unit
 from agent0.grading.extraction.choices import choice_of
-from agent0.grading.extraction.phrases import (
-    CLAUSE,
-    CONNECTOR,
-    HEDGE,
-    NUMERAL,
-    NUMERALS,
-    REFUTED,
-    REPORTED,
-    TRUTH,
-    follows_verb,
-    has_value,
-    said_of_subject,
-    stands_apart,
-    truth_of,
-    value_runs,
-)
+from agent0.grading.extraction.phrases import CLAUSE, HEDGE, NUMERAL, NUMERALS, REFUTED, REPORTED
 from agent0.grading.extraction.sentences import BOLD, FORMULA, Text, sentences, set_off
 
 LONGEST, MOST_WORDS = 4_000, 60
 """Characters from the end that are looked at, words of a statement."""
+_connector = re.compile(
+    r"(?i)(?:^|[\s,;:.])(?:and\s+)?(?:so(?: that)?|therefore|thus|hence|consequently|whence|concludes?(?: that)?"
+    r"|that (?:is|leaves)|(?:it )?follows that|we (?:\w+ )?(?:find|get|obtain|see|deduce|have)(?: that)?"
+    r"|which (?:leaves|gives|yields|makes|means)|(?<!by )(?<!after )(?<!before )(?<!for )(?<!of )(?:leaving(?: only"
+    r"| us with)?|giving|yielding|obtaining|(?:meaning|implying)(?: that)?)|and (?:keep|retain|accept)"
+    r"|(?<=, )(?:(?:[a-z]+ing(?: in| to)?|for)(?: (?:a|the) total (?:of|to))?)(?= [$\d\ue000])|(?:which )?(?:simplifies"
+    r"|reduces|evaluates|works out|rounds)(?: down| up)? to|implies(?: that)?|if and only if|iff|but (?:it|this|that"
+    r"|the \w+)(?:['’]s| is| are| was)(?= (?:actually|really|in fact)\b)|(?:it|this) (?:seems|appears)(?: that)?"
+    r"|my (?:best )?guess is|i(?: would|['’]d) say(?: that)?)\b,?:?\s*|\s*(?:→|⇒|⟹|=>|-->|∴)\s*|\s—+\s+(?=[*$(]*[^\s()]"
+    r"+[*$)]*$)|(?<=\w):\s+(?=[A-Za-z]\w{0,2} [=<>≤≥] )"
+)
+"""What stands between what a conclusion follows from and its clause."""
+_truth = re.compile(r"(?i)(yes|no|true|false)(?=\s*(?:[,.;]|$))")
+_true = re.compile(
+    r"(?i)(?P<subject>\b(?:statement|claim|assertion|proposition|conjecture|converse|inequality|identity|it|this|that"
+    r"|answer) )?\b(?:is|are|must be) (?:therefore |thus |indeed |clearly )?(?P<truth>true|false)\b\s*(?:[:,;(]"
+    r"|[-–—]\s|$|(?:because|since|as)\b)"
+)
+_none = re.compile(
+    r"(?i)\b(?:there (?:is|are|exists?)|has|have|having|admits?|with|possesses)\s+no\s+(?:(?:real|such|possible"
+    r"|valid)\s+)*(?:solutions?|((?:[a-z]+ )?[a-z]+))$"
+)
+_said_of = re.compile(
+    r"(?i)(?:.*\b(?:is|are|was|were|becomes?|equals?|be|called|namely|prints?|returns?|outputs?|displays?|(?:falls?"
+    r"|lands?(?: us)?|occurs?|happens?|takes place) on)|.*['’]s|[^:]*:)\s+(?:(?:always|therefore|thus|also|simply"
+    r"|exactly)\s+)?(?:(?:a|an|the)\s+)?(\S.*)"
+)
+MOST_SAID = 8
+_value = re.compile("[\\d\ue000\ue001]")
+"""A digit, or a piece that is set off."""
+_verb = re.compile(
+    r"(?i)(?:\b(?:is|are|was|were|be|been|being|becomes?|equals?|gives?|yields?|leaves?|contains?|ha[sd]|have|takes?"
+    r"|costs?|pays?|paid|up with|left with|makes?|gets?|comes to|amounts to|totals?|sums to|remains?|measures?|holds"
+    r"|needs?|earns?|weighs?|reads?|spends?|sells?|as|to|at|of|namely|exactly|precisely|simply|just|only|there (?:are"
+    r"|is)|ist|sind|beträgt|ergibt|est|vaut|sont|es|son|obtains?|finds?|(?:holds|true|satisfied|works?|valid) (?:for"
+    r"|when)|lies|option|choice|answer)|[:：=→为是得]|等于)\s*(?:a |an |the |about |approximately )?$"
+)
+_apart = re.compile(
+    r"(?i)(?:\bof (?:the|these|those|his|her|their)|\b(?:multiples?|\w+est|factors?|powers?|third|quarter|half"
+    r"|divisors?|digits|out|root|square|(?<!an )(?<!a )(?:sum|product|average|mean)|each|any|both|one|some|most|all"
+    r"|none) of(?: the)?|\b(?:and|n?or|before|after|until|over|under|above|below|from|(?<!left )(?<!up )with|without"
+    r"|past|adding|subtracting|using|remove|drop|pages?|figure|table|chapter|section|step|problem|question|exercise"
+    r"|line|case|theorem)|(?<!ed)(?<!rose)(?<!risen)(?<!fell)(?<!fallen)(?<!grew)(?<!grown)(?<!shrank)(?<!up)"
+    r"(?<!down)\sby)\s*$"
+)
+"""What stands before a value that is no answer: a bound, a part, the second of two."""
+_mathy = re.compile(
+    r"\S*[\ue000\ue001\d∅∞ℝℤℕℚπ²³₀-₉⁰-⁹½⅓¼¾∠√{}\[\]|=<>≤≥≠≈≡±×÷+/^∪∩∈−…°→↔∧∨¬\\]\S*|[-–*·:,]|\(?[b-zB-HJ-Z]['’]?[,;)]?"
+    r"|(?:USD|EUR|GBP|US\$|[$€£])|\(?[A-Za-z]{1,4}\([^\s()]*\)\)?|percent|infinity|[A-Za-z]{1,3}_\w+[,;]?|sin|cos|tan"
+    r"|ln|log|sqrt|\(?mod|[a-zA-Z]['’]|\([A-J]\)|p\.?m\.?|a\.?m\.?|noon|midnight"
+)
+_joint = re.compile(
+    r"(?i)(?:and|or|to|past|o'clock|hours?|minutes?|min|seconds?|h|quarter|until|,|&|plus|over|choose|C)[,]?"
+)
+_SIGNS = ("∪", "∩", "=", "<", ">", "≤", "≥", "≈", "≠", "≡", "∈")
+_token = re.compile(
+    r"(?:\((?:[^()A-Za-z]|[A-Za-z]{1,2}(?![A-Za-z])|sin|cos|tan|log|sqrt|exp)*\)|\S)+"  # brackets are part of a word
+)
+_run = re.compile(r"(?:xs)?m(?:j{0,2}[ms])*")
+"""Words of mathematics with joints between them, and the name before a sign: m, j, x, s as in ``_letter``."""
+Run = tuple[str, str, str]
+"""What stands before a run of mathematics, the run, and what stands behind it."""
 _small_talk = re.compile(
     r"(?i)(?:i hope|hope th|let me know|feel free|if you|please|(?:happy|glad) to|good luck|great question|does th"
     r"|is there any|would you|thank|q\.?e\.?d|this completes|(?:we are |and we're )?done|cheers|any questions"
@@ -119,7 +166,7 @@ def _headline(statements: list[str], masked: Text) -> str | None:
     if len(statements) < 2 or any(map(_revises.search, statements[1:])):
         return None
     shown, first = masked.shown(statements[0]).strip().rstrip(".!:").strip(), statements[0].strip(" .!")
-    if match := TRUTH.match(shown):
+    if match := _truth.match(shown):
         return match[1]
     is_value = first[:1] == BOLD or re.match(rf"(?:{NUMERAL.pattern}|\d+)(?!\S)", first, re.IGNORECASE)
     is_label = first.endswith(":") or re.match(r"(?i)step|case|part|\w+:", shown)
@@ -144,12 +191,8 @@ def stated(statement: str, masked: Text) -> list[str]:
         return second if not first or first[:1] == second[:1] else [] if second else first
     if BOLD in statement:
         return _emphasised(statement, masked)
-    return _of_clause(main_clause(statement), masked)
-
-
-def _of_clause(main: str, masked: Text) -> list[str]:
-    """What the main clause of a sentence states: a truth value, what its verb states, words for its subject."""
-    if truth := truth_of(main):
+    main = _main_clause(statement)
+    if truth := _truth_of(main):
         return [truth, *_of_verb(main, masked)]
     phrase = said_of_subject(main)
     return _of_verb(main, masked) or ([phrase] if phrase else [])
@@ -159,20 +202,20 @@ def _says_nothing(statement: str) -> bool:
     """Whether a sentence is too long to be one statement, asks, is taken back, tells another's opinion or gives one of
     several values."""
     reported = REPORTED.search(statement)
-    of_another = reported is not None and not has_value(statement[: reported.start()])
+    of_another = reported is not None and not _value.search(statement[: reported.start()])
     is_silent = "?" in statement or bool(REFUTED.search(statement) or _of_several.search(statement))
     return len(statement.split()) > MOST_WORDS or is_silent or of_another
 
 
-def main_clause(statement: str) -> str:
+def _main_clause(statement: str) -> str:
     """Return the last clause of a sentence that its connectors part, without its lead, nor a last one that concludes
     nothing: "she sold 72, so the farmer earns that much"."""
     if (tail := _consequence.search(statement)) and not (HEDGE.search(tail[1]) or NUMERAL.search(tail[1])):
-        statement = statement if truth_of(tail[1]) else statement[: tail.start()]
-    ends = [match.end() for match in CONNECTOR.finditer(statement) if _word.search(statement, match.end())]
+        statement = statement if _truth_of(tail[1]) else statement[: tail.start()]
+    ends = [match.end() for match in _connector.finditer(statement) if _word.search(statement, match.end())]
     main = statement[max(ends, default=0) :]
     lead = _lead.match(main)
-    states = lead and re.match(r"\w+ing\b", lead[0]) and any(follows_verb(run[0]) for run in value_runs(lead[0]))
+    states = lead and re.match(r"\w+ing\b", lead[0]) and any(_follows_verb(run[0]) for run in _value_runs(lead[0]))
     return main[lead.end() :] if lead and not states else main
 
 
@@ -189,10 +232,10 @@ def _emphasised(statement: str, masked: Text) -> list[str]:
     """What stands in bold, or in several bold pieces that only commas and joints part; nothing where that is rejected
     or stands apart."""
     first, last = statement.index(BOLD), statement.rindex(BOLD) + 2
-    before, inner, after = CONNECTOR.split(statement[:first])[-1], statement[first:last], statement[last:]
+    before, inner, after = _connector.split(statement[:first])[-1], statement[first:last], statement[last:]
     cut = CLAUSE.search(after)
     after = after[: cut.start()] if cut else after
-    rejected = HEDGE.search(before) or stands_apart(before) or HEDGE.search(after) or has_value(after)
+    rejected = HEDGE.search(before) or _apart.search(before) or HEDGE.search(after) or _value.search(after)
     if rejected or not all(map(_listed.fullmatch, re.split(f"{BOLD}.", inner))):
         return []
     return [masked.shown(inner)] if len(inner) > 2 else _set_off(inner, masked)
@@ -201,10 +244,10 @@ def _emphasised(statement: str, masked: Text) -> list[str]:
 def _of_verb(main: str, masked: Text) -> list[str]:
     """The value behind the verb, where no other stands there; the only one where none does."""
     cut = CLAUSE.search(main, 1)
-    main = main[: cut.start()] if cut and value_runs(main[: cut.start()]) else main
-    runs = value_runs(clause := _setting.sub(lambda match: match["unit"] or " ", main))
-    able = [run for run in runs if not stands_apart(run[0])]
-    of_verb = [run for run in able if follows_verb(run[0])]
+    main = main[: cut.start()] if cut and _value_runs(main[: cut.start()]) else main
+    runs = _value_runs(clause := _setting.sub(lambda match: match["unit"] or " ", main))
+    able = [run for run in runs if not _apart.search(run[0])]
+    of_verb = [run for run in able if _follows_verb(run[0])]
     if able and able[-1] is runs[-1] and (of_verb[-1:] == able[-1:] or not _counted.search(able[-1][0])):
         of_verb = able[-1:]
     if HEDGE.search(clause) or _part.search(main) or len(of_verb) != 1 or any(_second.search(run[0]) for run in runs):
@@ -217,3 +260,47 @@ def _of_verb(main: str, masked: Text) -> list[str]:
     is_bare = not _measured.search(unit) and not any(map(known_unit, re.findall(r"[A-Za-z°]+", unit)))
     forms = [f"{value}{unit}", f"{value}{behind}", *([value] if is_bare else [])]
     return [masked.shown(form).strip(" ,;") for form in dict.fromkeys(forms)]
+
+
+def _truth_of(clause: str) -> str | None:
+    """Return the truth value that a clause is, or says of its subject last."""
+    if match := _truth.match(clause):
+        return match[1]
+    *_, last = None, *_true.finditer(clause)
+    says = last and (last["subject"] or not _value.search(clause)) and not HEDGE.search(clause[: last.end()])
+    return last["truth"] if last and says else None
+
+
+def said_of_subject(main: str) -> str | None:
+    """Return the words that a sentence without a value says of its subject: ``Paris`` of "The capital is Paris"."""
+    cut = CLAUSE.search(main, 1)
+    main = (main[: cut.start()] if cut else main).strip()
+    if HEDGE.search(main):
+        return None
+    if match := _none.search(main):
+        return f"no {match[1] or 'solution'}"
+    match = _said_of.search(main)
+    phrase = match[1] if match else ""
+    return None if not phrase or _value.search(phrase) or len(phrase.split()) > MOST_SAID else phrase
+
+
+def _follows_verb(before: str) -> bool:
+    """Whether what stands before a value ends in the verb that states it."""
+    return bool(_verb.search(before.rstrip() + " ") or _verb.search(before.rstrip()))
+
+
+def _value_runs(clause: str) -> list[Run]:
+    """Return each run of mathematics in a clause, the first one first."""
+    tokens = list(_token.finditer(clause))
+    runs = _run.finditer("".join(_letter(token[0]) for token in tokens))
+    places = [(tokens[run.start()].start(), tokens[run.end() - 1].end()) for run in runs]
+    return [(clause[:start], clause[start:end], clause[end:]) for start, end in places]
+
+
+def _letter(token: str) -> str:
+    """What a word is: a sign, mathematics, a joint, another that a sign may follow, or anything else."""
+    if token in _SIGNS:
+        return "s"
+    if NUMERAL.fullmatch(token) or _mathy.fullmatch(re.sub(r"\s", "", token)):
+        return "m"
+    return "j" if _joint.fullmatch(token) else "-" if token.endswith((",", ":", ".")) else "x"

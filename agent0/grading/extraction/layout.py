@@ -6,6 +6,7 @@ import re
 
 from agent0.grading.math.units import NUMERALS
 from agent0.grading.rules import rewrite, rules
+from agent0.turns.languages import AS_ENGLISH
 
 LONGEST_OUTPUT = 200
 _TICKS, _CROSSES = "✅✓✔☑", "❌✗✘☒"
@@ -29,115 +30,54 @@ _signs = str.maketrans(
     {chr(start + n): chr(65 + n) for start in (0x1F130, 0x1F150, 0x1F170) for n in range(26)}
     | {"🔟": "10", "ₙ": "_n", "ₖ": "_k", "ᵢ": "_i", "ⱼ": "_j", "ⁿ": "^n"}
 )
-_ANSWERS = (
-    r"antwort|endergebnis|réponse|reponse|respuesta|risposta|resposta|ответ|відповідь|odpowiedź|antwoord|svar(?:et)?"
-    r"|vastaus|(?:doğru )?cevap|sonuç|ergebnis|résultat|resultado|risultato|resultaat|resultat(?:et)?|wynik|результат"
-    r"|jawaban(?:nya)?|đáp án|răspuns(?:ul)?|válasz|odpověď|απάντηση"
-)
-_SAYS = r"равен|равна|равно|ist|lautet|est|es|è|é|este|är|er|is|to|jest|adalah|là|on|:|：|=|—|–"
-_FINAL = r"endgültige|finale?|richtige|correct[ae]|corrett[ae]|definitiva|final"
-_OTHER_SCRIPTS = (
-    r"答案|答え|解答|答|結果|结果|정답|답|결과|الجواب|الإجابة|الاجابة|الناتج|उत्तर|คำตอบ(?:คือ)?|התשובה|תשובה"
-)
-_LANGUAGES = rules(
-    (
-        r"\s*(?:(?:では|じゃ)(?:な|ありませ)\w*|かもしれ\w*|(?:이|가)?\s*(?:아니\w*|아닙니다)|değil\w*|नहीं|と主張\w*"
-        r"|(?:라고|다고)\s*주장\w*|olduğunu iddia\w*)",
-        ", which is wrong",
-    ),
-    (
-        r"(?i)有人(?:说|說|认为|認為|声称|聲稱|觉得|主張)[，,：:]?|(?:ある人|誰か)[はが]|누군가(?:는|가)?|\b(?:birisi"
-        r"|biri|bazıları)\b|\b(?:jemand|manche|alguien|algunos|quelqu['’]un|certains|кто-то) (?:behaupte|sag|mein"
-        r"|glaub|afirma|dice|cree|sostiene|affirme|préten|dit|pens|утвержда|говор|счита)\w*,?(?: dass| que|,? что)?",
-        "Someone claims that ",
-    ),
-    (
-        r"(?i)不是|不等于|ليس|ไม่ใช่|אינה|איננה|\b(?:niet|inte|nie|nije|ikke|ei ole|não|nem|nu este|không phải|bukan)\b",
-        " not ",
-    ),
-    (r"(?<=[0-9A-J])\s*(?:或|か|또는|\boder|\bou|\beller|\bveya|أو|या|או)\s*(?=[-−]?[0-9A-J])", " or "),
-    (
-        rf"(?i)(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así"
-        rf"|quindi)\s+){{0,4}}(?:(?:{_FINAL})\s+)?(?:{_ANSWERS})(?:\s+(?:{_FINAL}))?[*_]*\s*(?:(?:{_SAYS})[*_]*\s*)+"
-        r"(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto|logo)\s+)?",
-        "Answer: ",
-    ),
-    (
-        rf"(?:(?:所以|因此|最终|最終|最后|正确|正解|故|の|最後の|よって、?|따라서|그러므로)\s*)*(?<![回解作])"
-        rf"(?:{_OTHER_SCRIPTS})(?:选项|選項)?"
-        r"\s*(?:是|为|為|應為|应为|は|는|은|이|選|选|هو|هي|היא|הוא)?\s*[:：]?\s*(?=[\w$(\\*`−\-\u300c])"
-        r"(?![\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])",
-        "Answer: ",
-    ),
-    (
-        r"(?<=[A-Za-z0-9$)}%])(?:\s*(?:개|명|원|점|번|마리|시간|장|권|살|대)?\s*(?:입니다|이에요|예요|이다|가 됩니다"
-        r"|이 됩니다|になります|となります|である|です|だ|है|होगा|ครับ|ค่ะ)|['’](?:d[ıiuü]r|t[ıiuü]r))(?=[\s.。।!！]"
-        r"|\Z)",
-        "",
-    ),
-)
-"""What denies or reports behind and before, "or", "the answer is" in Latin and other scripts, "is" behind a value."""
+_ENGLISH = rules(*AS_ENGLISH, flags=re.IGNORECASE)
 _PICTURES = rules(
     (r"[\U0001f1e6-\U0001f3fa\U0001f400-\U0001faff☀-☍☐☑★☆♀-⛿✂-✒✓✔✦✨❄❓❗❣❤⬛⬜⭐⭕✅➡\u20e3\ufe0f\u200d]", ""),
     (rf"[{_CROSSES}]", " wrong "),
     (rf"(?<=[{_CJK}])(?=[\w$(\\*`−\-])(?![{_CJK}])|(?<=[\w$)\\*`}}])(?<![{_CJK}])(?=[{_CJK}])", " "),
-)
+)  # fmt: skip
 _LAYOUT = rules(
     (r"(?m)^(?:>[ \t]?)+(?=[^>\s])", ""),
     (r"(?m)^(#{1,6})[ \t]*([^#\n]+?)[ \t]*#+[ \t]*$", r"\1 \2"),
     (r"(?i)<sup>(\w{1,9})</sup>\s*(?:⁄|/|&frasl;)\s*<sub>(\w{1,9})</sub>", r"\1/\2"),
     (r"(?i)</?(?:output|solution|final|result|response|conclusion|final_solution)>|<\|[^|<>\n]{1,40}\|>", "\n"),
-    (
-        r"(?s)```(?:text|txt|output|plaintext|console|result)?[ \t]*\n((?:(?!```).)+?)\n?[ \t]*```",
-        lambda match: _as_line(match),
-    ),
+    (r"(?s)```(?:text|txt|output|plaintext|console|result)?[ \t]*\n((?:(?!```).)+?)\n?[ \t]*```",
+     lambda match: _as_line(match)),
     (r"(?m)(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z))+", lambda match: _totalled(match)),
     (r"(?m)^([ \t>*+•\-]*)\*\*([A-Za-z][^*:=\n]{0,40}?)(?::\*\*|\*\*\s*:)[ \t]*(?=\S)", r"\1\2: "),
     (r"\*\*([A-Za-z](?:_\w)?)\*\*(?=\s*=)", r"\1"),
-    (
-        r"(?im)^([\s>*_#]*)(?:tl;?dr|(?:the )?(?:short|quick) answer|bottom line|in short)[*_]*(?:\s*[:—–-]"
-        r"|,)[*_]*\s*(?:is\s+)?",
-        r"\1Answer: ",
-    ),
+    (r"(?im)^([\s>*_#]*)(?:tl;?dr|(?:the )?(?:short|quick) answer|bottom line|in short)[*_]*(?:\s*[:—–-]"
+     r"|,)[*_]*\s*(?:is\s+)?", r"\1Answer: "),
     (r"(?i)(\banswer)[*_]* \([a-z][^()\n]{1,60}\)([*_]*)(?=[*_]*:)", r"\1\2"),
-    (
-        r"(?<![\w'\":{\[,])(?<![:{\[,]\s)(?:[\"“„«‹「『《【‘]|'(?!'))\s*([-−]?\$?\d[\d.,/]*(?:\s?%)?\$?)[.,]?\s*"
-        r"(?:[\"”“»›\"」』》】’]|'(?!'))(?!\w)",
-        r"\1",
-    ),
-)
+    (r"(?<![\w'\":{\[,])(?<![:{\[,]\s)(?:[\"“„«‹「『《【‘]|'(?!'))\s*([-−]?\$?\d[\d.,/]*(?:\s?%)?\$?)[.,]?\s*"
+     r"(?:[\"”“»›\"」』》】’]|'(?!'))(?!\w)", r"\1"),
+)  # fmt: skip
 _VALUES = rules(
     (rf"\b({_digit}) point ((?:{_digit})(?: (?:{_digit}))*)\b", lambda f: f"{_digits(f[1])}.{_digits(f[2])}"),
     (r"\b(?:half )?a dozen\b", lambda f: "6" if f[0][0] in "hH" else "12"),
     (r"\b(?:exactly |just )?an? (hundred|thousand|million|billion)\b", r"one \1"),
-    (
-        r"\b(?:(three)[- ]quarters|a quarter) of an? (?:hour|(minute))\b",
-        lambda f: f"{45 if f[1] else 15} {'seconds' if f[2] else 'minutes'}",
-    ),
+    (r"\b(?:(three)[- ]quarters|a quarter) of an? (?:hour|(minute))\b",
+     lambda f: f"{45 if f[1] else 15} {'seconds' if f[2] else 'minutes'}"),
     (rf"\b(?:the )?closed interval (?:from|between) ({_number}) (?:to|and) ({_number})", r"[\1, \2]"),
     (rf"\b(?:the )?open interval (?:from|between) ({_number}) (?:to|and) ({_number})", r"(\1, \2)"),
     (r"\b(\d{1,9}) out of (\d{1,9})\b", r"\1/\2"),
     (r"\b((?:probability|chance|likelihood)\b[^.\n\d]{0,60}?\b)(\d{1,9}) in (\d{1,9})\b", r"\1\2/\3"),
-    (
-        r"\b(\d{1,9}) (dollars?|euros?|pounds?) and (\d\d?)(?: cents?| pence| pennies)\b",
-        lambda f: f"{f[1]}.{f[3]:0>2} {f[2]}",
-    ),
+    (r"\b(\d{1,9}) (dollars?|euros?|pounds?) and (\d\d?)(?: cents?| pence| pennies)\b",
+     lambda f: f"{f[1]}.{f[3]:0>2} {f[2]}"),
     (rf"\b({_count}) dozen\b", lambda f: str(12 * int(_digits(f[1])))),
     (rf"\b({_count}) and (?:a|one)[ -](half|third|quarter)\b", lambda f: f"{_digits(f[1])} 1/{_PARTS[f[2].lower()]}"),
-    (
-        rf"\ball (?:the )?(?:real )?(?:numbers|values|\$?([a-z])\$?)(?: of \$?\w\$?)?(?: that are"
-        rf"| which are)? ({_relation}) ({_number}){_END}|(?<![\w$\\])\$?([a-z])\$? (?:is|must be|has to be|should be"
-        rf"|needs to be) ({_relation}) ({_number}){_END}",
-        lambda f: f"{f[1] or f[4] or 'x'} {_RELATIONS[(f[2] or f[5]).lower()]} {(f[3] or f[6]).strip('$')}",
-    ),
+    (rf"\ball (?:the )?(?:real )?(?:numbers|values|\$?([a-z])\$?)(?: of \$?\w\$?)?(?: that are"
+     rf"| which are)? ({_relation}) ({_number}){_END}|(?<![\w$\\])\$?([a-z])\$? (?:is|must be|has to be|should be"
+     rf"|needs to be) ({_relation}) ({_number}){_END}",
+     lambda f: f"{f[1] or f[4] or 'x'} {_RELATIONS[(f[2] or f[5]).lower()]} {(f[3] or f[6]).strip('$')}"),
     flags=re.IGNORECASE | re.MULTILINE,
-)
+)  # fmt: skip
 
 
 def in_sentences(text: str) -> str:
     """Return ``text`` with its layout, and values that it says in words, as a sentence would write them."""
     text = _ticked(text if text.isascii() else text.translate(_signs))
-    text = rewrite(text, _LANGUAGES)
+    text = rewrite(text, _ENGLISH)
     return rewrite(text if text.isascii() else rewrite(text, _PICTURES), _LAYOUT, _VALUES)
 
 

@@ -6,14 +6,14 @@ A value that is said in two forms counts in either where both are equal.
 
 # ruff: noqa: RUF001 (signs as they are written)
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 from agent0.grading.extraction import CONCLUDED, STATED, Extract
 from agent0.grading.extraction.choices import LETTER, choice_of
-from agent0.grading.extraction.conclusions import concluded, stated, statements_of
+from agent0.grading.extraction.conclusions import concluded, said_of_subject, stated, statements_of
 from agent0.grading.extraction.layout import in_sentences
-from agent0.grading.extraction.phrases import HEDGE, REFUTED, said_of_subject
+from agent0.grading.extraction.phrases import HEDGE, REFUTED
 
 LONGEST, MOST_LINES, LONGEST_STATEMENT = 2_000, 40, 600
 MOST_ROUNDED = 0.005
@@ -198,21 +198,15 @@ def _twice(statement: str, alike: Alike) -> Iterator[str]:
 
 
 def _equal(*forms: str, alike: Alike) -> Iterator[str]:
-    """Two forms of a value where one is the other, in other words, in degrees or rounded."""
+    """Two forms of a value where one is the other: in other words, a multiple of pi in degrees, or rounded."""
     if len(forms) != 2:
         return
-    values = [_in_degrees(form) for form in forms] if any(map(_degrees.search, forms)) else list(forms)
-    if alike(*values) or alike(*reversed(values)) or _near(values):
+    values = forms
+    if any(map(_degrees.search, forms)):
+        pis = [_pi.sub("(180)", _radians.sub("", form)) if _pi.search(form) else "" for form in forms]
+        values = tuple(f"({pi})^\\circ" if pi else form for pi, form in zip(pis, forms, strict=True))
+    decimals = [match for value in values if (match := _decimal.fullmatch(value.strip(" $…")))]
+    numbers = [float(match[1]) / float(match[2] or 1) for match in decimals if float(match[2] or 1)]
+    is_near = len(numbers) == 2 and abs(numbers[0] - numbers[1]) <= MOST_ROUNDED * abs(numbers[1])
+    if is_near or alike(*values) or alike(*reversed(values)):
         yield from forms
-
-
-def _near(forms: Sequence[str]) -> bool:
-    """Whether one of two values is the other, rounded."""
-    matches = [_decimal.fullmatch(text.strip(" $…")) for text in forms]
-    values = [float(match[1]) / float(match[2] or 1) for match in matches if match and float(match[2] or 1)]
-    return len(values) == 2 and abs(values[0] - values[1]) <= MOST_ROUNDED * abs(values[1])
-
-
-def _in_degrees(text: str) -> str:
-    """A multiple of pi as degrees."""
-    return f"({_pi.sub('(180)', _radians.sub('', text))})^\\circ" if _pi.search(text) else text

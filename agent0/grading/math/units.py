@@ -69,6 +69,10 @@ _NO_UNIT = frozenset(
     billion trillion dozen half third thirds quarter quarters fourths fifths tenths cup cap choose mod base le
     ge ne circ cdot div hundreds thousands millions billions trillions hundredths thousandths tens dozens halves
     factorial gross score double doubled twice inverse reciprocal negative positive infinity below point squares cubes
+    tausend million millionen milliarde milliarden billionen dutzend nicht mille mil millier milliers millions
+    milliard milliards douzaine douzaines pas millón millones docena docenas bin yüz milyon milyar düzine
+    тысяча тысячи тысяч миллион миллиона миллионов миллиард миллиарда миллиардов дюжина дюжины дюжин пара пары пар
+    сотен или либо нет
     """.split()  # noqa: SIM905 (a list would fill a page)
 )
 _ONES = [
@@ -83,7 +87,7 @@ NUMERALS = {term: n for n, term in enumerate(_ONES)} | {
     for joint in (("-", " ") if digit else ("",))
 }
 """Whole numbers below a hundred in words."""
-_SOUNDS = re.compile(r"[aeiou]")
+_SOUNDS = re.compile("[aeiou\u0430\u0435\u0438\u043e\u0443\u044b\u044d-\u044f\u0451]")
 _letter = re.compile(
     rf"(?<=[\d)}}])(?:\s|~|\\[ ,;:!])*\\(?:text|mbox|mathrm|rm)\s*\{{\s*([{''.join(_LETTERS)}])\s*\}}(?![A-Za-z])"
 )

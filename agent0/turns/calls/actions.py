@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from agent0.events.values import ToolCall
-from agent0.turns.calls.bodies import expression_calls
+from agent0.turns.calls.bodies import CallSpan, expression_calls
 from agent0.turns.calls.objects import call_of, calls_of, is_call, object_in
-from agent0.turns.calls.spans import CallSpan
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import NAME, Toolbox
 from agent0.turns.programs import is_python

@@ -6,7 +6,6 @@ another form. A block is the tool's one text argument, or a JSON object of its a
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -65,16 +64,12 @@ def _closing_of(text: str, opening: re.Match[str], *, is_program: bool) -> re.Ma
     """What closes a block: the first fence, or of a program the first with which it is one, since its strings may hold
     fences; None where nothing does."""
     start = opening.end()
-    closings = list(islice(_closing(opening["sign"]).finditer(text, start), MOST_CLOSINGS))
+    pattern = rf"^[ \t]{{0,8}}{opening['sign'][0]}{{{len(opening['sign'])},}}(?=[ \t]*$)"
+    closings = list(islice(re.compile(pattern, re.MULTILINE).finditer(text, start), MOST_CLOSINGS))
     if not is_program or not closings:
         return closings[0] if closings else None
     whole = next((closing for closing in closings if is_python(text[start : closing.start()])), None)
     return whole or (None if is_python(text[start:]) else closings[0])
-
-
-@lru_cache(16)
-def _closing(sign: str) -> re.Pattern[str]:
-    return re.compile(rf"^[ \t]{{0,8}}{sign[0]}{{{len(sign)},}}(?=[ \t]*$)", re.MULTILINE)
 
 
 def languages(tools: Collection[str]) -> dict[str, str]:

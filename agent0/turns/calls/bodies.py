@@ -7,16 +7,15 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from agent0.events.values import ToolCall
-from agent0.turns.calls.objects import call_of, calls_of
+from agent0.turns.calls.objects import call_of, calls_of, is_call
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import Toolbox
 
 Body = tuple[list[ToolCall], int]
-Read = Callable[[str, int, Toolbox], Body | None]
 MOST = 64
 """Calls of one body."""
 
@@ -41,14 +40,12 @@ _function = re.compile(rf"\s*<{_call_tag}{_is}{_name}[\"']?\s*>")
 _parameter = re.compile(rf"\s*<{_tag}{_is}([\w.-]{{1,64}})[\"']?(?P<aside>\s[^<>]{{0,80}})?>")
 _is_text = re.compile(r"\bstring\s?=\s?[\"']?true")
 _parameter_end = re.compile(rf"</{_tag}>(?=\s*(?:<{_tag}\b|</{_call_tag}\b|\Z))")
+_any_parameter_end = re.compile(f"</{_tag}>")
 _function_end = re.compile(rf"\s*</{_call_tag}>")
 _expression = re.compile(r"\[?\s*(?P<name>[A-Za-z_][\w.]{0,63})\s*\(")
-_python_token = re.compile(
-    r"\"{3}.*?\"{3}|'{3}.*?'{3}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]", re.DOTALL
-)
+_python_token = re.compile(r"(?s)\"{3}.*?\"{3}|'{3}.*?'{3}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]")
 _unescaped = re.compile(
-    r"\[?(?P<name>[A-Za-z_][\w.]{0,63})\((?P<key>[A-Za-z_]\w{0,63})=(?P<quote>[\"'])(?P<text>.*)(?P=quote)\)\]?",
-    re.DOTALL,
+    r"(?s)\[?(?P<name>[A-Za-z_][\w.]{0,63})\((?P<key>[A-Za-z_]\w{0,63})=(?P<quote>[\"'])(?P<text>.*)(?P=quote)\)\]?"
 )
 _second = re.compile(r"[\"']\s{0,9},\s{0,9}\w{1,64}\s{0,9}=\s{0,9}[\"'\d\[{TFN]")
 _mark = re.compile(r"<\|?/?\w{1,40}\|?>\s*\Z|<\|\w{1,40}\|>")
@@ -56,11 +53,31 @@ _braced = re.compile(rf"call:{_name}(?=\{{)")
 _quoted = re.compile(r"<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
 
+class CallSpan(NamedTuple):
+    """The ``calls`` that a text writes from ``start`` to ``end``; none where what stands there is neither a call nor
+    prose, as a closing mark and all behind an output that the text makes up."""
+
+    start: int
+    end: int
+    calls: list[ToolCall]
+
+
+def outside(text: str, spans: Sequence[CallSpan]) -> str:
+    """Return ``text`` with a line break in the place of each of ``spans``, which are in order."""
+    starts, ends = [span.start for span in spans], [span.end for span in spans]
+    return "\n".join(text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True))
+
+
+def with_raw(calls: list[ToolCall], raw: str) -> list[ToolCall]:
+    """Return a single call with all that was written of it, several as they are."""
+    return [calls[0].model_copy(update={"raw": raw})] if len(calls) == 1 else calls
+
+
 def read_body(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """Read the calls that begin at ``position`` of ``text``, in whichever way they are written."""
     if fence := _fence_open.match(text, position):
         position = fence.end()
-    position = _skipped(_space, text, position)
+    position = skipped(_space, text, position)
     readers = (json_calls, parameter_calls, keyed_calls, named_calls, braced_calls, expression_calls)
     for read in readers:
         if body := read(text, position, toolbox):
@@ -69,17 +86,17 @@ def read_body(text: str, position: int, toolbox: Toolbox) -> Body | None:
     return None
 
 
-def json_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
-    """Objects or lists of them, one behind the other."""
+def json_calls(text: str, position: int, toolbox: Toolbox, *, shaped: bool = False) -> Body | None:
+    """Objects or lists of them, one behind the other; ``shaped``: those shaped like calls, however many."""
     calls: list[ToolCall] = []
     end = position
-    while len(calls) < MOST and text[position : position + 1] in ("{", "["):
+    while (shaped or len(calls) < MOST) and text[position : position + 1] in ("{", "["):
         value, after, problem = read_or_why(text, position, unclosed=True)
-        if problem:
+        if problem or (shaped and not is_call(value, toolbox)):
             break
         calls += calls_of(value, text[position:after], toolbox)
         end = after
-        position = _skipped(_between, text, end)
+        position = skipped(_between, text, end)
     return (calls, end) if calls else None
 
 
@@ -121,7 +138,7 @@ def parameter_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
         written = text[parameter.end() : inner_end]
         is_text = bool(_is_text.search(parameter["aside"] or ""))
         pairs.append((parameter[1], written if is_text else _value(name, parameter[1], written, toolbox)))
-    start = _skipped(_space, text, end)
+    start = skipped(_space, text, end)
     value: object = None
     if not pairs and text.startswith("{", start):
         value, after, problem = read_or_why(text, start, unclosed=True)
@@ -135,11 +152,8 @@ def parameter_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
 
 def _end_of_parameter(text: str, start: int) -> tuple[int, int]:
     """Where the value of a parameter ends, and its closing tag: one that another tag of the call follows."""
-    if closing := _parameter_end.search(text, start):
-        return closing.start(), closing.end()
-    closing = re.compile(f"</{_tag}>").search(text, start)
-    if closing:
-        return closing.start(), closing.end()
+    if closing := _parameter_end.search(text, start) or _any_parameter_end.search(text, start):
+        return closing.span()
     closing = _function_end.search(text, start)
     end = closing.start() if closing else len(text)
     return end, end
@@ -233,6 +247,7 @@ def _value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:
     return text if problem or end < len(text.strip()) else value
 
 
-def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
+def skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Return where ``text`` goes on behind ``pattern`` at ``position``."""
     match = pattern.match(text, position)
     return match.end() if match else position

@@ -7,9 +7,8 @@ stand in one of its texts.
 import re
 
 from agent0.events.values import ToolCall
-from agent0.turns.calls.bodies import SPACE, Body, parameter_calls, read_body
+from agent0.turns.calls.bodies import SPACE, Body, CallSpan, parameter_calls, read_body, skipped, with_raw
 from agent0.turns.calls.objects import call_of
-from agent0.turns.calls.spans import CallSpan
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import Toolbox
 
@@ -21,15 +20,12 @@ _WEAK = "tools?|im_start"
 _pipe = "[|\uff5c]?"
 _edge = "(?:begin|start|section|end|stop|argument|sep)"
 _opening = re.compile(
-    rf"(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_|\uff5c])?(?P<before>{_edge}_)?"
+    rf"(?i)(?P<left>[<\[])(?P<pipe>{_pipe})(?P<slash>/?){_pipe}(?:[a-z]{{1,20}}[:_|\uff5c])?(?P<before>{_edge}_)?"
     rf"(?:(?P<word>{_STRONG})|(?P<weak>{_WEAK}))(?P<after>(?:[_\u2581]?{_edge})*)(?P<last>{_pipe})(?P<right>[>\]])"
     rf"|(?P<python><\|python_tag\|>)|(?P<function>(?=<{SPACE}(?:function(?:_call)?|invoke)(?:=|\s+name\s*=)))"
-    "|(?P<sign>\u273fFUNCTION\u273f:[ \\t]*(?P<named>[\\w.-]{1,64})\\s*\u273fARGS\u273f:[ \\t]*)",
-    re.IGNORECASE,
+    "|(?P<sign>\u273fFUNCTION\u273f:[ \\t]*(?P<named>[\\w.-]{1,64})\\s*\u273fARGS\u273f:[ \\t]*)"
 )
-_result = re.compile(
-    r"<\|?(?:tool|function)_(?:response|result|output)s?\|?>|^[ \t]*observation:", re.IGNORECASE | re.MULTILINE
-)
+_result = re.compile(r"(?im)<\|?(?:tool|function)_(?:response|result|output)s?\|?>|^[ \t]*observation:")
 _padding = re.compile(r"[\s}\],;]*")
 _bare_name = re.compile(r"\s*([A-Za-z_][\w.-]{0,63})\s*(?=<|\[/|\Z)")
 
@@ -88,22 +84,16 @@ def _between(text: str, opening: re.Match[str], toolbox: Toolbox, *, shortly: bo
     calls, end = body
     if opening["weak"] and any(call.error for call in calls):
         return None
-    padded = _padding.match(text, end)
-    closing = _opening.match(text, padded.end()) if padded else None
+    closing = _opening.match(text, skipped(_padding, text, end))
     if closing and _closes(closing):
-        return _with_raw(calls, text[start : closing.start()]), closing.end()
+        return with_raw(calls, text[start : closing.start()]), closing.end()
     beyond = _opening.search(text, end)
     if beyond is None and opening["left"] == "<":
-        return _with_raw(calls, text[start:]), len(text)
+        return with_raw(calls, text[start:]), len(text)
     if beyond and _closes(beyond) and not _result.search(text, end, beyond.start()):
         raw = text[start : beyond.start()]
         return [ToolCall(name="", raw=raw, error="text after the JSON object")], beyond.end()
     return calls, end
-
-
-def _with_raw(calls: list[ToolCall], raw: str) -> list[ToolCall]:
-    """A single call with all that was written of it."""
-    return [calls[0].model_copy(update={"raw": raw})] if len(calls) == 1 else calls
 
 
 def _by_name(text: str, start: int, toolbox: Toolbox) -> Body | None:

@@ -27,42 +27,34 @@ _pointing = (
 )
 _not = r"(?:(?:do|must|should|will|would|need|shall) not|(?:do|must|should|wo|would|need)n['’]t|never)"  # noqa: RUF001
 _warned = re.compile(
-    rf"\b(?:(?:{_not}|avoid|instead of|rather than|(?:no need|wrong|mistake|needless|pointless|forbidden|unnecessary"
-    rf"|not (?:needed|necessary|allowed)) to)\s+(?:(?:need|have|want|try) to\s+|\w+\s+)?{_verbs}"
+    rf"(?i)\b(?:(?:{_not}|avoid|instead of|rather than|(?:no need|wrong|mistake|needless|pointless|forbidden"
+    rf"|unnecessary|not (?:needed|necessary|allowed)) to)\s+(?:(?:need|have|want|try) to\s+|\w+\s+)?{_verbs}"
     r"|instead of|rather than|avoid|no need for|(?:must|should) (?:not|never) be (?:run|called|executed|used|written)"
-    rf"|not(?=\s+(?:this|like)\b)){_pointing}",
-    re.IGNORECASE,
+    rf"|not(?=\s+(?:this|like)\b)){_pointing}"
 )
 _warned_below = re.compile(
-    rf"[\s.,;:]*(?:please )?{_not} (?:run|execute|call|use) (?:this|that|it|the (?:code|program|call|block))\b",
-    re.IGNORECASE,
+    rf"(?i)[\s.,;:]*(?:please )?{_not} (?:run|execute|call|use) (?:this|that|it|the (?:code|program|call|block))\b"
 )
 _warned_within = re.compile(
     rf"`{{3}}[^\n]*\n\s*#[^\n]{{0,40}}(?:{_not} (?:run|execute|use|call)|not to be (?:run|executed))\b", re.IGNORECASE
 )
 _example = re.compile(
-    r"\b(?:for example|for instance|e\.g\.|such (?:\w+ )?as|examples?|like so|(?:looks?|written|formed|spelled|called"
-    r"|read) (?:like|as|with|so|thus)|(?:format|form|syntax) (?:is|of)|(?:this|the|following) (?:form|format|syntax)"
-    r"|(?:could|might|may|would (?:normally|usually|otherwise))\s+(?:\w+\s+)?"
-    rf"(?:{_verbs}|say|look|be)|would (?:look|be|read)),?{_pointing}",
-    re.IGNORECASE,
+    r"(?i)\b(?:for example|for instance|e\.g\.|such (?:\w+ )?as|examples?|like so|(?:looks?|written|formed|spelled"
+    r"|called|read) (?:like|as|with|so|thus)|(?:format|form|syntax) (?:is|of)|(?:this|the|following) (?:form|format"
+    r"|syntax)|(?:could|might|may|would (?:normally|usually|otherwise))\s+(?:\w+\s+)?"
+    rf"(?:{_verbs}|say|look|be)|would (?:look|be|read)),?{_pointing}"
 )
 _aside = re.compile(
-    r"[\s,;:-]*(?:it |this |that |which )?(?:is|was|are|would be|would have been|could be|might be)\s+(?:just |only )?"
-    r"(?:an? |one |the |how |what )?(?:possible |other )?(?:example|way|form|format|syntax|call|I |others|one )",
-    re.IGNORECASE,
+    r"(?i)[\s,;:-]*(?:it |this |that |which )?(?:is|was|are|would be|would have been|could be|might be)\s+(?:just "
+    r"|only )?(?:an? |one |the |how |what )?(?:possible |other )?(?:example|way|form|format|syntax|call|I |others|one )"
 )
 _answer = re.compile(
-    rf"{BOX}\s*\{{"
-    r"|^[ \t*#>]{0,8}(?:final )?answer[* \t]{0,4}:\**+[ \t]*(?P<value>\S[^\n]*)",
-    re.IGNORECASE | re.MULTILINE,
+    rf"(?im){BOX}\s*\{{"
+    r"|^[ \t*#>]{0,8}(?:final )?answer[* \t]{0,4}:\**+[ \t]*(?P<value>\S[^\n]*)"
 )
-_doubted = re.compile(
-    r"\}[\s$.,]*(?:\?|(?<=,) but\b|(?:but |hm+,? |oh,? )?(?:wait|hold on|actually|oops|no,))", re.IGNORECASE
-)
+_doubted = re.compile(r"(?i)\}[\s$.,]*(?:\?|(?<=,) but\b|(?:but |hm+,? |oh,? )?(?:wait|hold on|actually|oops|no,))")
 _plan = re.compile(
-    r":\s*\Z|```|\b(?:I|we|let|use|using|code|program|python|compute|calculate|run|following|below|here)\b",
-    re.IGNORECASE,
+    r"(?i):\s*\Z|```|\b(?:I|we|let|use|using|code|program|python|compute|calculate|run|following|below|here)\b"
 )
 _empty = re.compile(
     r"\s*(?:\.{3}|…|<[a-z][\w '’-]{0,40}>"  # noqa: RUF001

@@ -1,6 +1,7 @@
 """Calls as objects: what JSON of the shapes that models write says of a call, and whether it can be stored."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from agent0.events.values import ToolCall
@@ -19,6 +20,7 @@ _LISTS = ("tool_calls", "tool_uses", "function_calls", "calls")
 _INNER = ("function", "function_call", "tool_call")
 FINAL_ACTION = "final answer"
 """The action by which LangChain's agents answer."""
+_surrogate = re.compile("[\ud800-\udfff]")
 
 
 def calls_of(value: object, raw: str, toolbox: Toolbox) -> list[ToolCall]:
@@ -94,60 +96,37 @@ def _single(value: object, room: int = 4) -> Iterator[object]:
         for item in value:
             yield from _single(item, room - 1)
         return
-    if isinstance(value, dict) and room:
-        for key in _LISTS:
-            if isinstance(value.get(key), list):
-                yield from _single(value[key], room - 1)
-                return
-        for key in _INNER:
-            if isinstance(value.get(key), dict):
-                yield from _single(value[key], room - 1)
-                return
+    fields = value if isinstance(value, dict) and room else {}
+    envelopes = [(key, list) for key in _LISTS] + [(key, dict) for key in _INNER]
+    if inner := next((key for key, kind in envelopes if isinstance(fields.get(key), kind)), ""):
+        yield from _single(fields[inner], room - 1)
+        return
     yield value
 
 
 def _call(value: object, raw: str, toolbox: Toolbox) -> ToolCall:
     if not isinstance(value, dict):
         return ToolCall(name="", raw=raw, error="no JSON object")
-    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
-    if name is None:
-        return _keyed(value, raw, toolbox)
-    tool = toolbox.named(name)
+    if (field := next((key for key in _NAMES if isinstance(value.get(key), str)), None)) is None:
+        only = next(iter(value)) if len(value) == 1 else ""
+        is_tool = only in toolbox.names and isinstance(value[only], dict)  # a call whose one key is the tool
+        return call_of(only if is_tool else "", value[only] if is_tool else {}, raw, toolbox)
+    tool = toolbox.named(name := value[field])
     key = next((key for key in _ARGUMENTS if key in value and key not in toolbox.types.get(tool, ())), None)
-    arguments = value[key] if key else _flat(value)
+    beside = {key: inner for key, inner in value.items() if key != field and key not in _ASIDE}
+    arguments = value[key] if key else beside
     if key in _PLAIN and isinstance(arguments, str) and arguments_of(tool, arguments, toolbox) is None:
         arguments = {"input": arguments}
     return call_of(name, {} if arguments is None else arguments, raw, toolbox)
 
 
-def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call that stand beside its name."""
-    name = next(key for key in _NAMES if isinstance(value.get(key), str))
-    return {key: inner for key, inner in value.items() if key != name and key not in _ASIDE}
-
-
-def _keyed(value: Mapping[str, Any], raw: str, toolbox: Toolbox) -> ToolCall:
-    """A call whose one key is the tool."""
-    if len(value) == 1 and (name := next(iter(value))) in toolbox.names and isinstance(value[name], dict):
-        return call_of(name, value[name], raw, toolbox)
-    return ToolCall(name="", raw=raw, error="no valid tool name")
-
-
 def _unsound(value: object, room: int = DEEPEST) -> str:
     """Why ``value`` could not be stored as JSON text, empty where it could."""
     if isinstance(value, str):
-        return "" if value.isascii() or _encodes(value) else "half a surrogate pair in a string"
+        return "half a surrogate pair in a string" if _surrogate.search(value) else ""
     if not isinstance(value, dict | list):
         return ""
     if not room:
         return "nested too deeply"
     inner = [*value, *value.values()] if isinstance(value, dict) else value
     return next((problem for item in inner if (problem := _unsound(item, room - 1))), "")
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 
 from agent0.events.values import ToolCall
-from agent0.turns.calls.bodies import Body, expression_calls
-from agent0.turns.calls.objects import call_of, calls_of, is_call, object_in
-from agent0.turns.calls.spans import CallSpan
+from agent0.turns.calls.bodies import Body, CallSpan, expression_calls, json_calls, with_raw
+from agent0.turns.calls.objects import call_of, object_in
 from agent0.turns.calls.spellings import read_or_why
 from agent0.turns.calls.toolbox import Toolbox
 from agent0.turns.marks import channel_messages
@@ -24,7 +23,6 @@ _standing_alone = re.compile(f"{_object.pattern}|{_expression.pattern}", re.MULT
 _named_object = re.compile(r"\{\s{0,9}[\"'](?:name|function|tool)[\"']\s{0,9}:")
 _list = re.compile(r"\[\s{0,9}\{")
 _line_end = re.compile(r"[ \t]{0,8}[,;]?[ \t]*(?:\n|\Z|</|<\|)")
-_separator = re.compile(r"[\s,;]*")
 _to_tool = re.compile(
     r"\b(?:commentary|analysis)?\s*to=(?P<tool>functions\.[\w.-]{1,64}|python)\s*(?:<\|constrain\|>)?\s*(?:json|code)?\s*"
     r"(?:<\|message\|>)?(?=\{)"
@@ -72,30 +70,14 @@ def fenced_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
 def _fenced(text: str, opening: re.Match[str], toolbox: Toolbox) -> Body | None:
     """The calls of one fence and where it ends."""
     start = opening.end()
-    body = _objects(text, start, toolbox)
+    body = json_calls(text, start, toolbox, shaped=True)
     if body is None and opening["language"].lower() == "tool_code":
         body = expression_calls(text, start, toolbox)
     closing = _fence_end.match(text, body[1]) if body else None
     if body is None or closing is None:
         return None
     raw = text[opening.start("space") : closing.end() - 3 if closing[0].endswith("```") else closing.end()]
-    calls = body[0]
-    return [calls[0].model_copy(update={"raw": raw})] if len(calls) == 1 else calls, closing.end()
-
-
-def _objects(text: str, position: int, toolbox: Toolbox) -> Body | None:
-    """Objects shaped like calls, one behind the other."""
-    calls: list[ToolCall] = []
-    end = position
-    while text[position : position + 1] in ("{", "["):
-        value, after, problem = read_or_why(text, position, unclosed=True)
-        if problem or not is_call(value, toolbox):
-            break
-        calls += calls_of(value, text[position:after], toolbox)
-        end = after
-        separator = _separator.match(text, end)
-        position = separator.end() if separator else end
-    return (calls, end) if calls else None
+    return with_raw(body[0], raw), closing.end()
 
 
 def bare_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
@@ -106,7 +88,7 @@ def bare_spans(text: str, toolbox: Toolbox) -> list[CallSpan]:
 def _last(text: str, toolbox: Toolbox) -> Iterator[CallSpan]:
     """The object that a turn ends with, where it calls a tool that there is, though text stands before it."""
     for _, opening in zip(range(MOST_FAILED), _named_object.finditer(text), strict=False):
-        body = _objects(text, opening.start(), toolbox)
+        body = json_calls(text, opening.start(), toolbox, shaped=True)
         if body and not text[body[1] :].strip() and all(call.name in toolbox.names for call in body[0]):
             yield CallSpan(opening.start(), body[1], body[0])
             return
@@ -131,7 +113,7 @@ def _bare(text: str, toolbox: Toolbox) -> Iterator[CallSpan]:
 def _standing(text: str, position: int, toolbox: Toolbox) -> Body | None:
     """The calls at ``position`` and where they end; no calls where something else stands there, None if unreadable."""
     if text.startswith("{", position) or _list.match(text, position):
-        if body := _objects(text, position, toolbox):
+        if body := json_calls(text, position, toolbox, shaped=True):
             return body
         _, end, problem = read_or_why(text, position)
         return None if problem else ([], end)

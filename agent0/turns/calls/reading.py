@@ -12,11 +12,11 @@ from typing import NamedTuple
 from agent0.events.values import ToolCall
 from agent0.turns.calls.actions import action_spans
 from agent0.turns.calls.blocks import FencedBlock, first_block, languages, tool_blocks
+from agent0.turns.calls.bodies import CallSpan, outside
 from agent0.turns.calls.marked import marked_spans
 from agent0.turns.calls.mentions import is_answered, is_mentioned
 from agent0.turns.calls.objects import call_of, calls_of, is_call, object_in
 from agent0.turns.calls.plain import bare_spans, channel_spans, fenced_spans
-from agent0.turns.calls.spans import CallSpan, outside
 from agent0.turns.calls.toolbox import Toolbox
 
 Read = Callable[[str, Toolbox], Sequence[CallSpan]]
