@@ -30,14 +30,16 @@ _named = re.compile(
     r"(?:<[^<>\n]{1,40}>|\[CALL_ID\]\w{1,40}\[ARGS\]|\[ARGS\]|\n|:|(?=\{))\s{0,9}(?:```(?:json)?\s{0,9}\n\s{0,9})?(?=\{)"
 )
 _keyed = re.compile(rf"{_name}\s*(?=<arg_key>)")
-_key = re.compile(r"\s*<arg_key>\s{0,9}([^<\s]{1,64})\s{0,9}</arg_key>\s{0,9}<arg_value>")
 _key_end = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</|\Z))|\Z")
 SPACE = "(?:[|\uff5c]?[A-Za-z]{1,20}[:|\uff5c])?"
 """A name space before a tag: ``minimax:``, DeepSeek's ``\uff5cDSML\uff5c``."""
 _call_tag, _tag = f"{SPACE}(?:function(?:_call)?|invoke|tool|action)", f"{SPACE}(?:parameter|param|argument)"
 _is = r"(?:=|\s+name\s*=\s*)[\"']?"
 _function = re.compile(rf"\s*<{_call_tag}{_is}{_name}[\"']?\s*>")
-_parameter = re.compile(rf"\s*<{_tag}{_is}([\w.-]{{1,64}})[\"']?(?P<aside>\s[^<>]{{0,80}})?>")
+_parameter = re.compile(
+    rf"\s*(?:<{_tag}{_is}(?P<argument>[\w.-]{{1,64}})[\"']?(?P<aside>\s[^<>]{{0,80}})?>"
+    r"|<arg_key>\s{0,9}(?P<key>[^<\s]{1,64})\s{0,9}</arg_key>\s{0,9}<arg_value>)"
+)
 _is_text = re.compile(r"\bstring\s?=\s?[\"']?true")
 _parameter_end = re.compile(rf"</{_tag}>(?=\s*(?:<{_tag}\b|</{_call_tag}\b|\Z))")
 _any_parameter_end = re.compile(f"</{_tag}>")
@@ -78,8 +80,7 @@ def read_body(text: str, position: int, toolbox: Toolbox) -> Body | None:
     if fence := _fence_open.match(text, position):
         position = fence.end()
     position = skipped(_space, text, position)
-    readers = (json_calls, parameter_calls, keyed_calls, named_calls, braced_calls, expression_calls)
-    for read in readers:
+    for read in (json_calls, parameter_calls, named_calls, braced_calls, expression_calls):
         if body := read(text, position, toolbox):
             closing = _fence_close.match(text, body[1]) if fence else None
             return (body[0], closing.end()) if closing else body
@@ -113,46 +114,35 @@ def named_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
     return [call_of(head["name"], value, text[position:end], toolbox)], end
 
 
-def keyed_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
-    """The tool's name, then a key and a value in tags for each argument: GLM 4.5."""
-    head = _keyed.match(text, position)
-    if not head:
-        return None
-    name, pairs, end = toolbox.named(head["name"]), list[tuple[str, object]](), head.end()
-    while key := _key.match(text, end):
-        closing = _key_end.search(text, key.end())
-        assert closing  # noqa: S101 - the end of the text is one
-        pairs.append((key[1], _value(name, key[1], text[key.end() : closing.start()], toolbox)))
-        end = closing.end()
-    return [_of_pairs(name, pairs, text[position:end], toolbox)], end
-
-
 def parameter_calls(text: str, position: int, toolbox: Toolbox) -> Body | None:
-    """A tag with the tool's name, and one for each argument: Qwen3-Coder, Nemotron 3, MiniMax, Claude."""
-    head = _function.match(text, position)
+    """The tool's name and a tag for each argument: in a tag of its own Qwen3-Coder, Nemotron 3, MiniMax, Claude; alone,
+    before tags of keys and values, GLM 4.5."""
+    head = _function.match(text, position) or _keyed.match(text, position)
     if not head:
         return None
     name, pairs, end = toolbox.named(head["name"]), list[tuple[str, object]](), head.end()
     while parameter := _parameter.match(text, end):
-        inner_end, end = _end_of_parameter(text, parameter.end())
+        key = parameter["key"] or parameter["argument"]
+        inner_end, end = _end_of_parameter(text, parameter.end(), is_keyed=bool(parameter["key"]))
         written = text[parameter.end() : inner_end]
         is_text = bool(_is_text.search(parameter["aside"] or ""))
-        pairs.append((parameter[1], written if is_text else _value(name, parameter[1], written, toolbox)))
+        pairs.append((key, written if is_text else _value(name, key, written, toolbox)))
     start = skipped(_space, text, end)
     value: object = None
     if not pairs and text.startswith("{", start):
         value, after, problem = read_or_why(text, start, unclosed=True)
         end = end if problem else after
-    if closing := _function_end.match(text, end):
-        end = closing.end()
+    end = skipped(_function_end, text, end)
     raw = text[position:end]
-    call = call_of(name, value, raw, toolbox) if value is not None else _of_pairs(name, pairs, raw, toolbox)
-    return [call], end
+    if len({key for key, _ in pairs}) < len(pairs):
+        return [ToolCall(name=name, raw=raw, error="an argument is there twice")], end
+    return [call_of(name, dict(pairs) if value is None else value, raw, toolbox)], end
 
 
-def _end_of_parameter(text: str, start: int) -> tuple[int, int]:
+def _end_of_parameter(text: str, start: int, *, is_keyed: bool) -> tuple[int, int]:
     """Where the value of a parameter ends, and its closing tag: one that another tag of the call follows."""
-    if closing := _parameter_end.search(text, start) or _any_parameter_end.search(text, start):
+    ends = (_key_end,) if is_keyed else (_parameter_end, _any_parameter_end)
+    if closing := next(filter(None, (end.search(text, start) for end in ends)), None):
         return closing.span()
     closing = _function_end.search(text, start)
     end = closing.start() if closing else len(text)
@@ -227,13 +217,6 @@ def _of_node(node: ast.expr, raw: str, toolbox: Toolbox) -> ToolCall:
             raise ValueError("arguments without names")
         arguments = {argument: ast.literal_eval(node.args[0])}
     return call_of(name, arguments, raw, toolbox)
-
-
-def _of_pairs(name: str, pairs: list[tuple[str, object]], raw: str, toolbox: Toolbox) -> ToolCall:
-    """The call of tool ``name`` with the arguments that tags hold."""
-    if len({key for key, _ in pairs}) < len(pairs):
-        return ToolCall(name=name, raw=raw, error="an argument is there twice")
-    return call_of(name, dict(pairs), raw, toolbox)
 
 
 def _value(tool: str, argument: str, text: str, toolbox: Toolbox) -> object:
