@@ -16,7 +16,7 @@ from fractions import Fraction
 from agent0.grading.comparison.decisions import Decision, decided_as_read, decided_by_kind, decided_in_words
 from agent0.grading.comparison.functions import same_function
 from agent0.grading.extraction import answer_in
-from agent0.grading.extraction.marks import unquoted
+from agent0.grading.extraction.phrases import unquoted
 from agent0.grading.math.algebra import TooLargeError, rational
 from agent0.grading.math.cleaning import Clean, clean
 from agent0.grading.math.comparing import equal

@@ -12,8 +12,7 @@ from agent0.grading.extraction.choices import choice_of
 from agent0.grading.extraction.conclusions import concluded
 from agent0.grading.extraction.layout import in_sentences
 from agent0.grading.extraction.marked import answer_of_object, boxes_of_one_answer, marked_in
-from agent0.grading.extraction.marks import trimmed, unquoted, without_aside
-from agent0.grading.extraction.phrases import CLAUSE, OPINION, REFUTED
+from agent0.grading.extraction.phrases import CLAUSE, OPINION, REFUTED, trimmed, unquoted, without_aside
 from agent0.grading.rules import rewrite, rules, without_entities
 from agent0.turns.marks import own_turn
 from agent0.turns.retractions import box_taken_back, taken_back
