@@ -1,6 +1,6 @@
 """Phrases of eight languages and more by what they mean, as patterns: a claim, a denial, a correction, "the answer is".
 
-Whatever reads a reply in another language reads it by these. They are searched without regard to case.
+Whatever reads a reply in another language reads it by these.
 """
 
 # ruff: noqa: RUF001 (signs and letters as they are written)
@@ -34,16 +34,16 @@ AS_ENGLISH: tuple[tuple[str, str], ...] = (
      r"|(?:라고|다고)\s*주장\w*|olduğunu (?:iddia|düşün|söyl|san)\w*(?<!um)(?<!uz)|\s+diyor(?:lar)?(?!\w)"
      r"|(?:だ|である)?と言(?:う|いま|って|った)(?!こと)\w*|,? (?:что|но это) не(?:верно|правильно|правда))",
      ", which is wrong"),
-    (r"(?:有人|[他她])们?(?:说|說|认为|認為|声称|聲稱|觉得|主張)[，,：:]?|(?:ある人|誰か)[はが]|누군가(?:는|가)?"
+    (r"(?i)(?:有人|[他她])们?(?:说|說|认为|認為|声称|聲稱|觉得|主張)[，,：:]?|(?:ある人|誰か)[はが]|누군가(?:는|가)?"
      r"|\b(?:birisi|biri|bazıları|(?<!wir )(?:behaupt|sag|mein|glaub|denk)e?(?:t|n|te|ten),? dass|man sagt(?=,)"
      r"|(?:jemand|manche) (?:behaupte|sag|mein|glaub)\w*,?|(?<!je )(?<!on )(?:pense|dit|croit|affirme|prétend"
      r"|soutient|disent|croient|(?:pens|affirm|prétend)ent) que|on dit que|(?:dice|cree|piensa|afirma|sostiene)n?"
      r" que|(?:(?:утвержда|счита|дума|(?:пред)?полага)(?:ет|ют|ется|л|ла|ли)|говор(?:ит|ят|ила?|или)|сказал[аи]?"
      r"|не(?:верно|правда)|не думаю),? что|если бы(?= (?:\w+ )?ответ))(?!\w)", "Someone claims that "),
-    (r"不是|不等于|ليس|ไม่ใช่|אינה|איננה|\b(?:niet|inte|nie|nije|ikke|ei ole|não|nem|nu este|không phải|bukan)\b",
+    (r"(?i)不是|不等于|ليس|ไม่ใช่|אינה|איננה|\b(?:niet|inte|nie|nije|ikke|ei ole|não|nem|nu este|không phải|bukan)\b",
      " not "),
     (r"(?<=[0-9A-J])\s*(?:或|か|또는|\boder|\bou|\beller|\bveya|أو|या|או)\s*(?=[-−]?[0-9A-J])", " or "),
-    (rf"(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así|quindi)\s+){{0,4}}(?:(?:{_FINAL})\s+)?"
+    (rf"(?i)(?<!\w)(?:(?:die|la|el|il|a|o|de|het|den|so|also|daher|donc|así|quindi)\s+){{0,4}}(?:(?:{_FINAL})\s+)?"
      rf"(?:{_ANSWERS})(?:\s+(?:{_FINAL}))?[*_]*\s*(?:(?:{_SAYS})[*_]*\s*)+"
      r"(?:(?:donc|also|daher|somit|quindi|dunque|entonces|portanto|logo)\s+)?", "Answer: "),
     (r"(?:(?:所以|因此|最终|最終|最后|正确|正解|故|の|最後の|よって、?|따라서|그러므로)\s*)*(?<![回解作])"

@@ -30,7 +30,7 @@ _signs = str.maketrans(
     {chr(start + n): chr(65 + n) for start in (0x1F130, 0x1F150, 0x1F170) for n in range(26)}
     | {"🔟": "10", "ₙ": "_n", "ₖ": "_k", "ᵢ": "_i", "ⱼ": "_j", "ⁿ": "^n"}
 )
-_ENGLISH = rules(*AS_ENGLISH, flags=re.IGNORECASE)
+_ENGLISH = rules(*AS_ENGLISH)
 _PICTURES = rules(
     (r"[\U0001f1e6-\U0001f3fa\U0001f400-\U0001faff☀-☍☐☑★☆♀-⛿✂-✒✓✔✦✨❄❓❗❣❤⬛⬜⭐⭕✅➡\u20e3\ufe0f\u200d]", ""),
     (rf"[{_CROSSES}]", " wrong "),
