@@ -145,7 +145,8 @@ def test_what_another_claims_is_no_answer(reply: str) -> None:
         "Wir denken, dass die Antwort 17 ist.",
         "Je pense que la réponse est 17.",
         "Creo que la respuesta es 17.",
-        "Cevabın 17 olduğunu düşünüyorum, yani cevap 17.",
+        "Cevap 17 olduğunu düşünüyorum.",
+        "Cevap 17 olduğunu söyleyebiliriz.",
     ],
 )
 def test_what_the_writer_says_is_an_answer(reply: str) -> None:

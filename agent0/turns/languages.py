@@ -31,8 +31,8 @@ _SAYS = r"равен|равна|равно|ist|lautet|est|es|è|é|este|är|er|i
 _FINAL = r"endgültige|finale?|richtige|correct[ae]|corrett[ae]|definitiva|final"
 AS_ENGLISH: tuple[tuple[str, str], ...] = (
     (r"\s*(?:(?:では|じゃ)(?:な|ありませ)\w*|かもしれ\w*|(?:이|가)?\s*(?:아니\w*|아닙니다)|değil\w*|नहीं|と主張\w*"
-     r"|(?:라고|다고)\s*주장\w*|olduğunu (?:iddia|düşün|söyl|san)\w*(?<!um)(?<!uz)|\s+diyor(?:lar)?(?!\w)"
-     r"|(?:だ|である)?と言(?:う|いま|って|った)(?!こと)\w*|,? (?:что|но это) не(?:верно|правильно|правда))",
+     r"|(?:라고|다고)\s*주장\w*|olduğunu (?:iddia|düşün|söyl|san)\w*+(?<![ıiuü][mz])|\s+diyor(?:lar)?(?!\w)"
+     r"|(?:だ|である)?と言(?:う(?!こと)|いま|った|ってい[るたま])\w*|,? (?:что|но это) не(?:верно|правильно|правда))",
      ", which is wrong"),
     (r"(?i)(?:有人|[他她])们?(?:说|說|认为|認為|声称|聲稱|觉得|主張)[，,：:]?|(?:ある人|誰か)[はが]|누군가(?:는|가)?"
      r"|\b(?:birisi|biri|bazıları|(?<!wir )(?:behaupt|sag|mein|glaub|denk)e?(?:t|n|te|ten),? dass|man sagt(?=,)"
