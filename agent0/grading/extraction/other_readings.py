@@ -201,10 +201,10 @@ def _equal(*forms: str, alike: Alike) -> Iterator[str]:
     """Two forms of a value where one is the other: in other words, a multiple of pi in degrees, or rounded."""
     if len(forms) != 2:
         return
-    values = forms
+    values = list(forms)
     if any(map(_degrees.search, forms)):
         pis = [_pi.sub("(180)", _radians.sub("", form)) if _pi.search(form) else "" for form in forms]
-        values = tuple(f"({pi})^\\circ" if pi else form for pi, form in zip(pis, forms, strict=True))
+        values = [f"({pi})^\\circ" if pi else form for pi, form in zip(pis, forms, strict=True)]
     decimals = [match for value in values if (match := _decimal.fullmatch(value.strip(" $…")))]
     numbers = [float(match[1]) / float(match[2] or 1) for match in decimals if float(match[2] or 1)]
     is_near = len(numbers) == 2 and abs(numbers[0] - numbers[1]) <= MOST_ROUNDED * abs(numbers[1])
