@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent0.cli.models.calibrate import trained
+from agent0.cli.models.calibrate import command_line, trained
 from agent0.config.loading import load
 from agent0.evaluation.calibration_report import Found, judged, picture, to_event
 from agent0.events.base import record
@@ -103,6 +103,11 @@ def test_the_page_tells_every_seed_signal_and_number() -> None:
             f"| {each.ece_before:.3f}, {again.ece_before:.3f} | {each.ece_after:.3f}, {again.ece_after:.3f} |" in text
         )
     assert all(f"- `{name}`" in text for name in MEANING)
+
+
+def test_the_command_of_a_page_is_without_the_note_that_stands_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["agent0", "calibrate", "--note", "From a run.", "--seeds", "3"])
+    assert command_line() == "agent0 calibrate --seeds 3"
 
 
 def test_the_picture_shows_where_bars_should_end() -> None:
