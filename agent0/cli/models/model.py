@@ -9,12 +9,15 @@ from agent0.assembly.models.lineage import check_adapter
 from agent0.assembly.models.lineage import lineage as chain
 from agent0.assembly.runtime.read_models import sound_log
 from agent0.cli import console
-from agent0.cli.models import registry, serving
+from agent0.cli.models import registry, serving, stored
 from agent0.errors import LogError
 from agent0.infra.storage.artifacts import FileArtifacts
 
-app = typer.Typer(help="Checkpoints: the registry, what made them down to the events, and serving them elsewhere.")
+app = typer.Typer(
+    help="Models by name, and checkpoints: the registry, what made them down to the events, and serving them elsewhere."
+)
 registry.add_to(app)
+stored.add_to(app)
 serving.add_to(app)
 
 

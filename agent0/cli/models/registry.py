@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from agent0.cli import console
+from agent0.cli.models.stored import show_available
 from agent0.errors import ConfigError, sentence
 from agent0.evaluation.checkpoint_registry import side_by_side
 from agent0.evaluation.protocol import OWN_SETS, EvaluationProtocol, scores
@@ -44,10 +45,14 @@ def list_(
     run: Annotated[str, typer.Option(help="Those of one run or experiment.")] = "",
     role: Annotated[str, typer.Option(help="student or teacher.")] = "",
     status: Annotated[str, typer.Option(help="promoted, rejected, trained, unchanged, failed or rolled_back.")] = "",
+    available: Annotated[bool, typer.Option("--available", help="Models that `agent0 model get` knows.")] = False,
     limit: console.Limit = 100,
     as_json: console.Json = False,
 ) -> None:
     """Checkpoints of all runs and experiments, newest first."""
+    if available:
+        show_available(as_json)
+        return
     with console.tables() as db:
         of = console.of_newest(run) if run else ""
         rows = console.limited(lambda n: _listed(registry(db, of, role, status, n), as_json), limit)

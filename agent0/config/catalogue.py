@@ -1,0 +1,82 @@
+"""The catalogue of models, one TOML file each in ``models/``, and those of them that the data folder has."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent0.errors import ConfigError
+from agent0.settings.catalogue import CatalogueModel
+
+MODELS = Path(__file__).parent / "models"
+NOTE = "stored.json"
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A model in the data folder: its file, what that was when it was stored, and where it came from. ``problem``:
+    what is wrong with it now."""
+
+    name: str
+    file: Path
+    sha256: str
+    bytes: int
+    licence: str
+    source: str
+    problem: str = ""
+
+
+@cache
+def catalogue() -> Mapping[str, CatalogueModel]:
+    """Every model that can be had by name, in the order of their files' names."""
+    return {path.stem: read_entry(path) for path in sorted(MODELS.glob("*.toml"))}
+
+
+def read_entry(path: Path) -> CatalogueModel:
+    """The entry in the TOML file ``path``, which has the name of its model.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        entry = CatalogueModel.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, ValidationError, OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no entry of the catalogue.", f"{error}"[:300], "Copy a neighbour.") from error
+    if entry.name != path.stem:
+        raise ConfigError(f"{path} is no entry of the catalogue.", f"Its name is {entry.name}.", "Rename the file.")
+    return entry
+
+
+def store_of(home: Path) -> Path:
+    """The folder of stored models in the data folder ``home``."""
+    return home / "cache" / "models"
+
+
+def stored_models(home: Path) -> dict[str, StoredModel]:
+    """The models that the data folder ``home`` has, by name."""
+    folders = sorted(path for path in store_of(home).glob("[!.]*") if path.is_dir())
+    return {folder.name: _stored(folder) for folder in folders}
+
+
+def stored_model(home: Path, name: str) -> StoredModel | None:
+    """The model ``name`` in the data folder ``home``; None where it is not there."""
+    folder = store_of(home) / name
+    return _stored(folder) if folder.is_dir() else None
+
+
+def _stored(folder: Path) -> StoredModel:
+    try:
+        note: dict[str, Any] = json.loads((folder / NOTE).read_bytes())
+        file = folder / str(note["file"])
+        size = file.stat().st_size if file.is_file() else 0
+        problem = "" if size == note["bytes"] else f"It has {size:,} bytes, and had {note['bytes']:,}."
+        texts = {key: str(note[key]) for key in ("sha256", "licence", "source")}
+        return StoredModel(folder.name, file, bytes=int(note["bytes"]), problem=problem, **texts)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = f"{folder / NOTE} cannot be read: {type(error).__name__}."
+        return StoredModel(folder.name, folder, "", 0, "", "", problem)

