@@ -1,6 +1,7 @@
 """`agent0 model get`: each place in turn, by the wire of the real one; cut, it goes on; whatever is wrong is one line
 with what to do, and nothing half stored."""
 
+import asyncio
 import errno
 import fcntl
 import hashlib
@@ -13,9 +14,12 @@ from typing import Any
 import pytest
 
 from agent0.assembly.models.obtaining import obtain, remove
+from agent0.assembly.runtime import doctor
+from agent0.assembly.runtime.providers import check_models
 from agent0.config import catalogue
 from agent0.config.catalogue import StoredModel, read_entry, store_of, stored_model, stored_models
-from agent0.errors import Agent0Error, ConfigError, NotFoundError
+from agent0.config.loading import amended, load
+from agent0.errors import Agent0Error, ConfigError, DependencyError, NotFoundError
 from agent0.infra.weights.gguf import FAMILIES as SERVED
 from agent0.settings.catalogue import CatalogueModel
 from tests.model_places import Places, wheel
@@ -245,3 +249,31 @@ def test_the_commands(content: bytes, tmp_path: Path, monkeypatch: pytest.Monkey
     assert agent0("model", "rm", NAME).code == 0
     assert not json.loads(agent0("model", "list", "--available", "--json").out)[0]["stored"]
     assert agent0("model", "rm", NAME).code == 1
+
+
+def test_a_name_stands_for_the_stored_file(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the provider and form of calls that suit it, unless they are set with the name or above it."""
+    home, name = tmp_path / "home", "qwen2.5-coder-0.5b-instruct"
+    model = catalogue.catalogue()[name].model_copy(update={"sha256": "", "bytes": 0})
+    plain = {"home": str(home), "run.student.model": name}
+    before = load("tiny", plain, {}).run.student
+    assert (before.provider, before.model, before.form) == ("llamacpp", name, "fence")
+    with pytest.raises(DependencyError, match=f"It is not stored here. agent0 model get {name}"):
+        check_models(load("tiny", plain | {"run.teacher.provider": "scripted"}, {}).run)
+    (tmp_path / FILE).write_bytes(content)
+    stored, _ = got(home, model, str(tmp_path / FILE))
+    student = load("tiny", plain, {}).run.student
+    assert (student.provider, Path(student.model), student.prompts) == ("llamacpp", stored.file, "full")
+    assert load("ollama", {"home": str(home), "run.teacher.model": name}, {}).run.teacher.model == str(stored.file)
+    above = plain | {"run.student.provider": "transformers", "run.student.tool_form": "actions"}
+    student = load("tiny", above, {}).run.student
+    assert (student.provider, Path(student.model), student.form) == ("transformers", stored.file, "actions")
+    served = load("tiny", plain | {"run.student.provider": "ollama"}, {}).run.student
+    assert (served.provider, served.model) == ("ollama", name)
+    changed = amended(load("tiny", {"home": str(home)}, {}).run, {"student.model": name}, home).student
+    assert (changed.provider, Path(changed.model)) == ("llamacpp", stored.file)
+    [check] = asyncio.run(doctor.LOOKS["stored models"](load("tiny", plain, {})))
+    assert check.state == "ok" and name in check.name
+    stored.file.write_bytes(b"")
+    [check] = asyncio.run(doctor.LOOKS["stored models"](load("tiny", plain, {})))
+    assert check.state == "fail" and check.fix == f"agent0 model get {name}"

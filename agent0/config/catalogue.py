@@ -15,6 +15,8 @@ from agent0.settings.catalogue import CatalogueModel
 
 MODELS = Path(__file__).parent / "models"
 NOTE = "stored.json"
+SERVED = "llamacpp"
+"""The provider that serves a model of the catalogue unless another one is set with it."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,13 @@ class StoredModel:
 def catalogue() -> Mapping[str, CatalogueModel]:
     """Every model that can be had by name, in the order of their files' names."""
     return {path.stem: read_entry(path) for path in sorted(MODELS.glob("*.toml"))}
+
+
+@cache
+def catalogue_model(name: str) -> CatalogueModel | None:
+    """The entry ``name``; None where the catalogue has none."""
+    path = MODELS / f"{name}.toml"
+    return read_entry(path) if path.parent == MODELS and path.is_file() else None
 
 
 def read_entry(path: Path) -> CatalogueModel:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from agent0.config import sources
+from agent0.config.catalogue import SERVED, catalogue_model, stored_model
 from agent0.config.sources import Entry
 from agent0.errors import ConfigError, bare_address
 from agent0.events.base import sha256
@@ -73,24 +74,43 @@ def resolve(
     typed.append(sources.dotenv(Path(".env")))
     chosen = str(profile or _chosen(typed) or DEFAULT_PROFILE)
     winners: dict[str, Entry] = {}
-    for layer in (*typed, *_files(chosen)):
+    ranks: dict[str, int] = {}
+    for rank, layer in enumerate((*typed, *_files(chosen))):
         for entry in layer:
             _check_key(entry)
             winners.setdefault(entry.key, entry)
+            ranks.setdefault(entry.key, rank)
     tree: dict[str, Any] = {}
     for entry in winners.values():
         _plant(tree, _path(entry.key), _typed(entry), entry)
     tree["profile"] = Path(chosen).stem if chosen.endswith(".toml") else chosen
     tree["home"] = _home(tree.get("home"))
+    _place_models(tree, ranks, tree["home"])
     settings = _validated(tree, winners)
     settings._typed = frozenset(overrides)
     settings._profile_file = str(Path(chosen).absolute()) if chosen.endswith(".toml") else ""
     return Loaded(settings, {entry.key: entry.origin for entry in winners.values()})
 
 
-def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
+def _place_models(tree: Mapping[str, Any], ranks: Mapping[str, int], home: Path) -> None:
+    """Put the stored file of a model of the catalogue in the place of its name, with the provider and form of calls
+    that suit it unless they are set where the name is, or above."""
+    for role in ("student", "teacher"):
+        actor = tree.get("run", {}).get(role, {})
+        entry = catalogue_model(str(actor.get("model", "")))
+        rank = ranks.get(f"run.{role}.model")
+        if entry is None or rank is None:
+            continue
+        suits = {"provider": SERVED} | ({"tool_form": entry.tool_form} if role == "student" else {})
+        actor |= {key: value for key, value in suits.items() if ranks.get(f"run.{role}.{key}", rank + 1) > rank}
+        stored = stored_model(home, entry.name)
+        if stored and not stored.problem and actor["provider"] in (SERVED, "transformers"):
+            actor["model"] = str(stored.file)
+
+
+def amended(run: RunConfig, changes: Mapping[str, str], home: Path | None = None) -> RunConfig:
     """``run`` with ``changes`` (dotted key below ``run``, with or without it -> text), typed as any setting. ``{}``
-    empties a table; any other table is added to it.
+    empties a table; any other table is added to it. ``home``: the data folder that models are named in.
 
     Raises:
         ConfigError: a key that is none, or a value that does not fit.
@@ -105,6 +125,8 @@ def amended(run: RunConfig, changes: Mapping[str, str]) -> RunConfig:
         if key.startswith(emptied):
             continue
         _plant(tree, _path(key), value, Entry(key, value, "the parent run"))
+    if home:
+        _place_models(tree, {entry.key: 0 for entry in entries}, home)
     return _validated(tree, {entry.key: entry for entry in entries}).run
 
 

@@ -27,8 +27,8 @@ class ActorConfig(Frozen):
     )
     model: str = Field(
         "",
-        description="model name (ollama, openai, anthropic), folder (transformers, llamacpp) or GGUF file (llamacpp); "
-        "empty: the provider's default",
+        description="a name that `agent0 model get` stored; name at the server (ollama, openai, anthropic), folder or "
+        "GGUF file (transformers, llamacpp); empty: the provider's default",
     )
     base_url: str = Field(
         "",

@@ -75,7 +75,7 @@ async def fork(settings: Settings, log: Log, run: str, seq: int, changes: Mappin
     if at > end:
         why = f"It begins at event {first.seq} and ends at event {end}."
         raise NotFoundError(f"Run {run} cannot be forked at event {at}.", why, "Name one between; --at 0 is its end.")
-    config = amended(parent.config, changes)
+    config = amended(parent.config, changes, settings.home)
     config = config.model_copy(update={"plugins": {**config.plugins, **settings.run.plugins}})
     check_names(config)
     await check_bases(log, parent, config)

@@ -118,7 +118,7 @@ async def retrain(settings: Settings, options: Retrain, report: Report = lambda 
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(open_log(settings))
         past = await _past(log, options)
-        plan = amended(past.state.config, options.changes)
+        plan = amended(past.state.config, options.changes, settings.home)
         plan = plan.model_copy(update={"plugins": {**plan.plugins, **settings.run.plugins}})
         check_names(plan)
         if _models(plan) == _models(past.state.config):

@@ -9,6 +9,7 @@ from agent0.assembly.runtime.read_models import catch_up, live_path
 from agent0.assembly.validate.check import Check, State
 from agent0.assembly.validate.requirements import REQUIREMENTS, Look, check_actors, examine
 from agent0.assembly.validate.run_config import check_names
+from agent0.config.catalogue import stored_models
 from agent0.errors import DependencyError, LogError
 from agent0.infra.log.nats_server import open_server
 from agent0.infra.storage import sqlite
@@ -98,6 +99,22 @@ async def _settings(settings: Settings) -> list[Check]:
     return [Check("settings", "ok", "all that they name exists and fits together")]
 
 
+async def _stored_models(settings: Settings) -> list[Check]:
+    """Each model of the catalogue that the data folder has: whether its file is as it was stored."""
+    return [
+        Check(f"stored {name}", "fail", stored.problem, f"agent0 model get {name}")
+        if stored.problem
+        else Check(f"stored {name}", "ok", f"{stored.bytes / (1 << 20):,.0f} MiB, {stored.licence}, {stored.source}")
+        for name, stored in stored_models(settings.home).items()
+    ]
+
+
 _SERVER = {"log server": REQUIREMENTS["log server"]}
-LOOKS: Mapping[str, Look] = {"settings": _settings, **REQUIREMENTS, "log": _log, "tables": _tables}
+LOOKS: Mapping[str, Look] = {
+    "settings": _settings,
+    **REQUIREMENTS,
+    "stored models": _stored_models,
+    "log": _log,
+    "tables": _tables,
+}
 """What a run needs, then how this folder's log and tables stand."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent0.assembly.routing import actor_limits as limits
+from agent0.config.catalogue import catalogue_model
 from agent0.errors import DependencyError
 from agent0.infra.models.tiny import PACKAGED
 from agent0.infra.weights.dequantise import dequantised, folder_of, has_weights, unusable
@@ -14,6 +15,8 @@ def require_folder(folder: Path) -> None:
     """Raises DependencyError where ``folder``, of a saved model, is not there, with the command that downloads one."""
     if folder.is_dir():
         return
+    if catalogue_model(str(folder)):
+        raise DependencyError(f"The model {folder}", "It is not stored here.", f"agent0 model get {folder}")
     owner = "Qwen" if folder.name.startswith("Qwen") else "OWNER"
     fix = f"hf download {owner}/{folder.name} --local-dir {folder}. Or: Name a folder that a model was saved to."
     raise DependencyError(f"The model {folder.name}", f"There is no folder {folder.absolute()}.", fix)
@@ -34,18 +37,26 @@ def served_here(actor: ActorConfig) -> Path:
     return PACKAGED.get(actor.model) or Path(actor.model).expanduser()
 
 
-def trained_here(actor: ActorConfig) -> Path:
-    """The folder of weights of provider llamacpp; of a GGUF file ``Path()`` until they are dequantised."""
-    model = served_here(actor)
+def present_weights(model: Path) -> Path:
+    """The folder of weights of a folder or GGUF file; ``Path()`` until those of a file are dequantised."""
     if not is_gguf(model):
         return model
     return folder_of(model) if has_weights(model) else Path()
 
 
-def trainable_weights(actor: ActorConfig) -> Path:
-    """The folder of weights that adapters are trained on: of a GGUF file as they are dequantised, once."""
-    model = served_here(actor)
+def weights_of_model(model: Path) -> Path:
+    """The folder of weights of a folder or GGUF file, whose weights are dequantised once."""
     return dequantised(model) if is_gguf(model) else model
+
+
+def trained_here(actor: ActorConfig) -> Path:
+    """The folder of weights of provider llamacpp; of a GGUF file ``Path()`` until they are dequantised."""
+    return present_weights(served_here(actor))
+
+
+def trainable_weights(actor: ActorConfig) -> Path:
+    """The folder of weights that adapters of provider llamacpp are trained on."""
+    return weights_of_model(served_here(actor))
 
 
 def why_untrainable(actor: ActorConfig) -> str:

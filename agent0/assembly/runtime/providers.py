@@ -12,11 +12,13 @@ from agent0.assembly.routing.billing import vendor_billing
 from agent0.assembly.routing.server_checks import check_anthropic, check_openai
 from agent0.assembly.routing.server_probes import probe_ollama, probe_openai, shared_folder
 from agent0.assembly.runtime.model_folders import (
+    present_weights,
     require_file,
     require_folder,
     served_here,
     trainable_weights,
     trained_here,
+    weights_of_model,
     why_untrainable,
 )
 from agent0.assembly.runtime.plugins import load_plugins
@@ -144,9 +146,12 @@ def _check_transformers(actor: ActorConfig) -> None:
     if not actor.model.strip():
         fix = "Set run.student.model and run.teacher.model to the folder of a saved model."
         raise ConfigError("Provider transformers needs the folder of a model.", "The setting model is empty.", fix)
-    folder = _saved(actor)
-    require_folder(folder)
-    check_folder(folder)
+    model = Path(actor.model).expanduser()
+    if model.suffix == ".gguf":
+        require_file(model)
+    else:
+        require_folder(model)
+    check_folder(weights_of_model(model))
     _check_packages(actor)
 
 
@@ -167,8 +172,8 @@ def _check_llamacpp(actor: ActorConfig) -> None:
         raise DependencyError("llama.cpp's server", f"Not installed: {', '.join(missing)}.", EXTRA_LLAMACPP)
     from agent0.infra.weights.gguf import check_folder
 
-    if is_gguf(_saved(actor)):
-        return require_file(_saved(actor))
+    if is_gguf(served_here(actor)):
+        return require_file(served_here(actor))
     if actor.model not in PACKAGED:
         _check_transformers(actor)
     check_folder(served_here(actor))
@@ -180,7 +185,8 @@ def _packaged(actor: ActorConfig) -> Path:
 
 
 def _saved(actor: ActorConfig) -> Path:
-    return Path(actor.model).expanduser()
+    """The folder of weights of provider transformers; ``Path()`` until those of a GGUF file are dequantised."""
+    return present_weights(Path(actor.model).expanduser())
 
 
 def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
@@ -190,7 +196,7 @@ def _tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model
 
 def _transformers(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Model:
     return Transformers(
-        _saved(actor),
+        weights_of_model(Path(actor.model).expanduser()),
         artifacts,
         name=Path(actor.model).name,
         threads=settings.models.threads,
@@ -226,7 +232,7 @@ def _train_tiny(actor: ActorConfig, settings: Settings, artifacts: Artifacts) ->
 
 def _train_lora(actor: ActorConfig, settings: Settings, artifacts: Artifacts) -> Trainer:
     return LoraTrainer(
-        _saved(actor),
+        weights_of_model(Path(actor.model).expanduser()),
         artifacts,
         kept=settings.home / "training",
         threads=settings.models.threads,

@@ -94,7 +94,7 @@ def run(
     provider: Annotated[
         str | None, typer.Option(help="tiny, ollama, transformers…; scripted replays references.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Model name, folder or GGUF file.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the catalogue or a server, folder, GGUF file.")] = None,
     checkpoint: Annotated[str, typer.Option(help="RUN/CHECKPOINT of a trained student, as in `run show`.")] = "",
     limit: Annotated[
         int, typer.Option(min=0, help="Items of each benchmark, drawn or made with the seed; 0: all.")

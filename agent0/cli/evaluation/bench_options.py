@@ -23,6 +23,6 @@ def student(provider: str | None, model: str | None, profile: str | None, pairs:
     """
     settings = console.settings(profile, pairs, run__student__provider=provider, run__student__model=model)
     if model and (why := ONE_MODEL.get(settings.run.student.provider)):
-        fix = "Leave --model out, or name another provider: --provider transformers --model FOLDER"
+        fix = "Name one that is stored (agent0 model list --available), or a provider: --provider transformers"
         raise ConfigError(f"The provider {settings.run.student.provider} knows no model {model[:80]!r}.", why, fix)
     return settings
