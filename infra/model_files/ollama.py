@@ -34,4 +34,4 @@ def offer(source: OllamaSource) -> Offer:
     if not blob.is_file():
         fix = f"Pull it again: ollama pull {source.model}"
         raise NotFoundError(f"The weights of {source.model} are missing.", f"There is no {blob}.", fix)
-    return Offer(f"Ollama's {source.model}", size, digest, partial(copy, blob), own=True)
+    return Offer(f"Ollama's {source.model}", size, digest, partial(copy, blob), is_variant=True)

@@ -90,9 +90,9 @@ def _looks(entry: CatalogueModel, origin: str) -> list[Look]:
         return [("local", lambda: local.offer(entry, Path(origin).expanduser()))]
     chosen: list[Look] = [(s.kind, partial(_offer, s)) for s in entry.sources if origin in ("", s.kind)]
     if not chosen:
-        known = ", ".join(source.kind for source in entry.sources)
+        kinds = ", ".join(source.kind for source in entry.sources)
         raise NotFoundError(
-            f"{entry.name} cannot be had from {origin}.", f"Its places: {known}.", "Name a path or one."
+            f"{entry.name} cannot be had from {origin}.", f"Its places: {kinds}.", "Name a path or one."
         )
     return chosen
 
@@ -106,12 +106,12 @@ def _offer(source: HubSource | OllamaSource | PackageSource) -> Offer:
 def _store(
     home: Path, entry: CatalogueModel, kind: str, offer: Offer, say: Callable[[str], None], report: Report
 ) -> StoredModel:
-    pin = offer.sha256 if offer.own else entry.sha256
+    pin = offer.sha256 if offer.is_variant else entry.sha256
     if pin and offer.sha256 and offer.sha256 != pin:
-        raise OperationError(f"{offer.place} has another file.", f"Its sha256 is {offer.sha256}, not {pin}.")
+        raise OperationError(f"{offer.origin} has another file.", f"Its sha256 is {offer.sha256}, not {pin}.")
     size, free = offer.bytes or entry.bytes, shutil.disk_usage(store_of(home)).free
-    say(f"{entry.name}: licence {entry.licence}; {_mib(size)} of {_mib(free)} free; from {offer.place}.")
-    if offer.own and entry.sha256 not in ("", offer.sha256):
+    say(f"{entry.name}: licence {entry.licence}; {_mib(size)} of {_mib(free)} free; from {offer.origin}.")
+    if offer.is_variant and entry.sha256 not in ("", offer.sha256):
         say("It is another file than the catalogue's, of the same model: its digest is that of the place.")
     if free < size + RESERVE:
         raise _FullError(f"{store_of(home)} has {_mib(free)} free, {entry.name} needs {_mib(size + RESERVE)}.")
@@ -126,7 +126,7 @@ def _store(
         raise OperationError(f"{out} cannot be written.", f"{error.strerror or error}.") from error
     digest = _checked(entry, out, offer.sha256 or pin)
     note = {"file": entry.file, "sha256": digest, "bytes": out.stat().st_size}
-    return _placed(home, entry, out, {**note, "licence": entry.licence, "source": f"{kind}: {offer.place}"})
+    return _placed(home, entry, out, {**note, "licence": entry.licence, "source": f"{kind}: {offer.origin}"})
 
 
 def _checked(entry: CatalogueModel, file: Path, expected: str) -> str:

