@@ -5,12 +5,17 @@ A hat is no sign here: some mean "and" by it, others "either, not both".
 """
 
 # ruff: noqa: RUF001 (signs of logic that look like letters are what is read here)
+import ast
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import reduce
 
+from agent0.grading.comparison.syntax import parsed
+from agent0.grading.math.lexer import UnreadableError
 from agent0.grading.rules import rewrite, rules
 
-MOST_VARIABLES, MOST_TOKENS, DEEPEST = 10, 400, 60
+MOST_VARIABLES, MOST_TOKENS = 10, 400
 _SPELLINGS = rules(
     (r"(?i)\\(?:leftrightarrow|Leftrightarrow|iff)(?![A-Za-z])|<->|<=>|↔|⇔|≡|\biff\b", " ↔ "),
     (r"(?i)\\(?:rightarrow|Rightarrow|to|implies)(?![A-Za-z])|->|=>|⇒|⊃|\bimplies\b", " → "),
@@ -23,13 +28,14 @@ _SPELLINGS = rules(
     (r"\\(?:left|right)(?![A-Za-z])|[$]|\\[()\[\]]", " "),
 )
 _token = re.compile(r"[↔→&|%~()]|[01](?!\w)|[A-Za-z](?:_?\w{1,8})?(?!\w)|\S")
+_PYTHON = {"↔": "==", "→": "<=", "%": "^", **{sign: sign for sign in "&|~()01"}}
+"""Signs as Python writes operators of the same order; of these a row of arrows is joined here."""
 _command = re.compile(r"\\[A-Za-z]+|\b(?:and|or|not|implies|iff|xor)\b")
 _letters = re.compile(r"[\sp-tP-TAB()\[\]{}$~!&|<>=¬∧∨→↔⇒⇔⊕-]+")
-_JOINTS = ("↔", "→", "|", "%", "&")
-"""Weakest first; an arrow joins to the right."""
 SURE = re.compile(
     r"[∧∨¬→↔⊕]|\\(?:land|lor|lnot|neg|wedge|vee|rightarrow|Rightarrow|leftrightarrow|implies|iff)\b|<->|->"
 )
+_JOINTS = {ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_}
 
 
 class NoFormulaError(ValueError):
@@ -49,8 +55,13 @@ def truths(*formulas: str) -> list[int]:
     if max(map(len, signs)) > MOST_TOKENS:
         raise NoFormulaError(f"more than {MOST_TOKENS} signs")
     worlds = 1 << len(names)
-    masks = {name: sum(1 << w for w in range(worlds) if w >> n & 1) for n, name in enumerate(names)}
-    return [_Reader(formula, masks, (1 << worlds) - 1).whole() for formula in signs]
+    masks = {f"v{n}": sum(1 << w for w in range(worlds) if w >> n & 1) for n in range(len(names))}
+    python = _PYTHON | {name: f"v{n}" for n, name in enumerate(names)}
+    try:
+        trees = [parsed(" ".join(python[sign] for sign in formula)) for formula in signs]
+        return [_truth(tree, masks, (1 << worlds) - 1) for tree in trees]
+    except (UnreadableError, KeyError) as error:
+        raise NoFormulaError("no formula") from error
 
 
 def same_formula(gold: str, answer: str) -> bool | None:
@@ -69,50 +80,21 @@ def same_formula(gold: str, answer: str) -> bool | None:
     return expected == formula
 
 
-class _Reader:
-    """Recursive descent; ``masks`` has the truth of each variable in every world, ``everywhere`` that of a truism."""
-
-    def __init__(self, signs: Sequence[str], masks: dict[str, int], everywhere: int) -> None:
-        self._left, self._masks, self._all = list(signs), masks, everywhere
-
-    def whole(self) -> int:
-        value = self._join(0, 0)
-        if self._left:
-            raise NoFormulaError("something follows")
-        return value
-
-    def _join(self, level: int, depth: int) -> int:
-        if depth > DEEPEST:
-            raise NoFormulaError("nested too deeply")
-        if level == len(_JOINTS):
-            return self._atom(depth)
-        value = self._join(level + 1, depth)
-        while self._left[:1] == [_JOINTS[level]]:
-            sign = self._left.pop(0)
-            other = self._join(level + (sign != "→"), depth + (sign == "→"))
-            match sign:
-                case "↔":
-                    value = self._all ^ value ^ other
-                case "→":
-                    value = (self._all ^ value) | other
-                case "|":
-                    value |= other
-                case "%":
-                    value ^= other
-                case _:
-                    value &= other
-        return value
-
-    def _atom(self, depth: int) -> int:
-        sign = self._left.pop(0) if self._left else ""
-        if sign == "~":
-            return self._all ^ self._join(len(_JOINTS), depth + 1)
-        if sign == "(":
-            value = self._join(0, depth + 1)
-            if self._left[:1] != [")"]:
-                raise NoFormulaError("a bracket is open")
-            self._left.pop(0)
-            return value
-        if sign not in {"0", "1", *self._masks}:
-            raise NoFormulaError("no formula")
-        return self._all * int(sign) if sign.isdigit() else self._masks[sign]
+def _truth(node: ast.expr, masks: Mapping[str, int], everywhere: int) -> int:
+    """``masks`` has the truth of each variable in every world, ``everywhere`` that of a truism."""
+    match node:
+        case ast.Name(id=name):
+            return masks[name]
+        case ast.Constant(value=int(value)):
+            return everywhere * value
+        case ast.UnaryOp(op=ast.Invert(), operand=inner):
+            return everywhere ^ _truth(inner, masks, everywhere)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _JOINTS:
+            return _JOINTS[type(sign)](_truth(left, masks, everywhere), _truth(right, masks, everywhere))
+        case ast.Compare(left=first, ops=signs, comparators=others):
+            values = [_truth(side, masks, everywhere) for side in (first, *others)]
+            for n in reversed(range(len(signs))):  # an arrow joins to the right, before equivalences do
+                if isinstance(signs[n], ast.LtE):
+                    values[n : n + 2] = [everywhere ^ values[n] | values[n + 1]]
+            return reduce(lambda left, right: everywhere ^ left ^ right, values)
+    raise UnreadableError("no formula")
