@@ -16,7 +16,6 @@ from agent0.grading.comparison.words import terms
 from agent0.grading.comparison.words.calendar import same_date, same_time
 from agent0.grading.comparison.words.choices import same_choice, same_choice_word
 from agent0.grading.comparison.words.statements import degrees_for_radians, same_statement, same_text
-from agent0.grading.notation.sides import spelled_alike
 from agent0.grading.notation.steps import LONGEST, without_gaps
 
 Decision = tuple[bool, str]
@@ -41,7 +40,6 @@ _BY_KIND: Rules = {
     "terms of a list": same_endless,
     "product of matrices": same_products,
     "one or the other": one_or_other,
-    "the same signs": lambda gold, answer: spelled_alike(gold, answer) or None,
 }
 _IN_WORDS: Rules = {
     "choice": same_choice,

@@ -78,7 +78,7 @@ def _equal(left: Run, right: Run) -> bool:
 
 
 def _steps(run: Run) -> Run:
-    return [algebra.subtract(after, before) for before, after in pairwise(run)]
+    return [after - before for before, after in pairwise(run)]
 
 
 def _is_steady(run: Run) -> bool:
@@ -91,7 +91,7 @@ def _is_regular(run: Run) -> bool:
     if _is_steady(_steps(run)) or (len(run) > len("abc") and _is_steady(_steps(_steps(run)))):
         return True
     inverses = [algebra.inverse(term) for term in run if term.above]
-    ratios = [algebra.divide(after, before) for before, after in pairwise(run) if before.above]
+    ratios = [after / before for before, after in pairwise(run) if before.above]
     return len(inverses) == len(run) and (_is_steady(ratios) or _is_steady(_steps(inverses)))
 
 
@@ -117,10 +117,10 @@ def _written_out(runs: Sequence[Run]) -> Run:
     steps = _steps(runs[0])
     if len(runs) > len("ab") or not (steps and runs[1] and _is_steady(steps) and steps[0].above):
         return []
-    count = algebra.whole(algebra.divide(algebra.subtract(runs[1][-1], runs[0][0]), steps[0]))
+    count = algebra.whole((runs[1][-1] - runs[0][0]) / steps[0])
     if count is None or not len(runs[0]) <= count < MOST:
         return []
-    terms = [algebra.add(runs[0][0], algebra.multiply(steps[0], algebra.number(n))) for n in range(count + 1)]
+    terms = [runs[0][0] + steps[0] * algebra.number(n) for n in range(count + 1)]
     return terms if _equal(terms[-len(runs[1]) :], runs[1]) else []
 
 
@@ -129,4 +129,4 @@ def _same_line(left: Run, right: Run) -> bool:
     steps = _steps(left), _steps(right)
     if not all(steps) or not _is_steady(steps[0] + steps[1]) or not steps[0][0].above:
         return _equal(left, right)
-    return algebra.whole(algebra.divide(algebra.subtract(right[0], left[0]), steps[0][0])) is not None
+    return algebra.whole((right[0] - left[0]) / steps[0][0]) is not None

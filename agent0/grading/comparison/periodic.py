@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import zip_longest
 from typing import NamedTuple
 
-from agent0.grading.math.algebra import Quotient, divide, number
+from agent0.grading.math.algebra import Quotient, number
 from agent0.grading.math.applied import PI
 from agent0.grading.math.points import NoValueError, fraction, value_at, variables
 from agent0.grading.notation.names import value_of
@@ -119,7 +119,7 @@ def _family(text: str, modulus: str | None, names: set[str], unit: Quotient) -> 
     if value is None or len(letters) != 1 or letters == names:
         return []
     try:
-        values = [value_at(divide(value, unit), dict.fromkeys(letters, n)) for n in range(6)]
+        values = [value_at(value / unit, dict.fromkeys(letters, n)) for n in range(6)]
     except NoValueError:
         return []
     counted = [exact for n in values if (exact := fraction(n, LARGEST_PART)) is not None]

@@ -76,8 +76,8 @@ def _quantity(text: str) -> tuple[Quotient, Dimension] | None:
         units, value = measure(unit), value_of(number)
         if units is None or value is None or (dimension is not None and units[0] != dimension):
             return None
-        dimension, part = units[0], algebra.multiply(value, algebra.number(units[1]))
-        total = part if total is None else algebra.add(total, part)
+        dimension, part = units[0], value * algebra.number(units[1])
+        total = part if total is None else total + part
     return (total, dimension) if total is not None and dimension is not None else None
 
 

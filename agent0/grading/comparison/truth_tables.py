@@ -8,7 +8,7 @@ A hat is no sign here: some mean "and" by it, others "either, not both".
 import ast
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 from agent0.grading.comparison.syntax import parsed
@@ -35,7 +35,11 @@ _letters = re.compile(r"[\sp-tP-TAB()\[\]{}$~!&|<>=¬∧∨→↔⇒⇔⊕-]+")
 SURE = re.compile(
     r"[∧∨¬→↔⊕]|\\(?:land|lor|lnot|neg|wedge|vee|rightarrow|Rightarrow|leftrightarrow|implies|iff)\b|<->|->"
 )
-_JOINTS = {ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_}
+_JOINTS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.BitAnd: operator.and_,
+}
 
 
 class NoFormulaError(ValueError):

@@ -7,11 +7,11 @@ arguments.
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 
 Monomial = tuple[tuple[str, Fraction], ...]
 Terms = dict[Monomial, Fraction]
@@ -34,10 +34,38 @@ class UndefinedError(ValueError):
 
 @dataclass(frozen=True)
 class Quotient:
-    """``above / below``, neither reduced nor expanded further than needed; use ``same`` to compare."""
+    """``above / below``, neither reduced nor expanded further than needed; use ``same`` to compare.
+
+    Operators are exact. They raise UndefinedError where a divisor is 0, and TooLargeError where the value is large.
+    """
 
     above: Terms
     below: Terms
+
+    def __add__(self, other: "Quotient") -> "Quotient":
+        if self.below == other.below:
+            return Quotient(_sum(self.above, other.above), self.below)
+        above = _sum(_product(self.above, other.below), _product(other.above, self.below))
+        return Quotient(above, _product(self.below, other.below))
+
+    def __neg__(self) -> "Quotient":
+        return Quotient({m: -c for m, c in self.above.items()}, self.below)
+
+    def __sub__(self, other: "Quotient") -> "Quotient":
+        return self + -other
+
+    def __mul__(self, other: "Quotient") -> "Quotient":
+        return _folded(_product(self.above, other.above), _product(self.below, other.below))
+
+    def __truediv__(self, other: "Quotient") -> "Quotient":
+        return self * inverse(other)
+
+    def __pow__(self, exponent: "Quotient") -> "Quotient":
+        """Rational exponents of single terms, small whole ones of anything; else a base of its own."""
+        value = rational(exponent)
+        if value is None:
+            return symbol(Applied("^", self, exponent))
+        return _whole(self, int(value)) if value.denominator == 1 else _root(self, value)
 
     @property
     def bases(self) -> set[str]:
@@ -84,24 +112,6 @@ def symbol(name: str) -> Quotient:
     return Quotient({((name, Fraction(1)),): Fraction(1)}, {ONE: Fraction(1)})
 
 
-def add(left: Quotient, right: Quotient) -> Quotient:
-    """Add two quotients of polynomials exactly, over a common denominator."""
-    if left.below == right.below:
-        return Quotient(_sum(left.above, right.above), left.below)
-    above = _sum(_product(left.above, right.below), _product(right.above, left.below))
-    return Quotient(above, _product(left.below, right.below))
-
-
-def multiply(left: Quotient, right: Quotient) -> Quotient:
-    """Multiply two quotients of polynomials exactly: numerators and denominators term by term."""
-    return _folded(_product(left.above, right.above), _product(left.below, right.below))
-
-
-def negative(value: Quotient) -> Quotient:
-    """Negate a quotient of polynomials: its numerator changes sign."""
-    return Quotient({m: -c for m, c in value.above.items()}, value.below)
-
-
 def inverse(value: Quotient) -> Quotient:
     """1 / value.
 
@@ -111,34 +121,6 @@ def inverse(value: Quotient) -> Quotient:
     if not value.above:
         raise UndefinedError("division by zero")
     return _folded(value.below, value.above)
-
-
-def power(base: Quotient, exponent: Quotient) -> Quotient:
-    """base ** exponent: rational exponents of single terms, small whole ones of anything, else a base of its own.
-
-    Raises:
-        TooLargeError: the result would be large.
-    """
-    value = rational(exponent)
-    if value is None:
-        return symbol(Applied("^", base, exponent))
-    if value.denominator == 1:
-        return _whole(base, int(value))
-    return _root(base, value)
-
-
-def subtract(left: Quotient, right: Quotient) -> Quotient:
-    """Return ``left - right`` as a quotient of polynomials in normal form."""
-    return add(left, negative(right))
-
-
-def divide(left: Quotient, right: Quotient) -> Quotient:
-    """``left / right``.
-
-    Raises:
-        UndefinedError: right is 0.
-    """
-    return multiply(left, inverse(right))
 
 
 def whole(value: Quotient) -> int | None:
@@ -256,7 +238,7 @@ def _whole(base: Quotient, exponent: int) -> Quotient:
         return _term_power(base, Fraction(exponent))
     if abs(exponent) > HIGHEST_POWER:
         raise TooLargeError(f"a power of {exponent}")
-    result = reduce(multiply, [base] * abs(exponent), number(1))
+    result = math.prod([base] * abs(exponent), start=number(1))
     return result if exponent >= 0 else inverse(result)
 
 
@@ -287,8 +269,8 @@ def _root(base: Quotient, exponent: Fraction) -> Quotient:
     if value == 0:
         return number(0)
     if value is not None and value < 0 and exponent.denominator % 2:
-        turned = _root(negative(base), exponent)
-        return negative(turned) if exponent.numerator % 2 else turned
+        turned = _root(-base, exponent)
+        return -turned if exponent.numerator % 2 else turned
     if value is not None:
         merged, more = _merged(_number_power(value, exponent))
         return Quotient({merged: more}, {ONE: Fraction(1)})

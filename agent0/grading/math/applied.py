@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import reduce
 
 from agent0.grading.math import algebra
 from agent0.grading.math.algebra import Applied, Quotient, opaque
@@ -13,17 +12,16 @@ MOST_FACTORS, MOST_DOUBLE_FACTORS, LARGEST_CHOICE, MOST_CHOSEN, FARTHEST = 5_000
 """Of a factorial, a double factorial and a binomial that are computed; between factorials that are compared."""
 E, PI, IMAGINARY = (algebra.symbol(name) for name in ("e", "pi", "i"))
 _ONE = algebra.number(1)
+_half, _quarter = Fraction(1, 2), Fraction(1, 4)
 
 
 def _root(radicand: int, factor: Fraction) -> Quotient:
-    root = algebra.power(algebra.number(radicand), algebra.number(Fraction(1, 2)))
-    return algebra.multiply(algebra.number(factor), root)
+    return algebra.number(factor) * algebra.number(radicand) ** algebra.number(_half)
 
 
-_half, _quarter = Fraction(1, 2), Fraction(1, 4)
 _SINES = (
-    algebra.number(0), algebra.add(_root(6, _quarter), _root(2, -_quarter)), algebra.number(_half), _root(2, _half),
-    _root(3, _half), algebra.add(_root(6, _quarter), _root(2, _quarter)), algebra.number(1),
+    algebra.number(0), _root(6, _quarter) - _root(2, _quarter), algebra.number(_half), _root(2, _half),
+    _root(3, _half), _root(6, _quarter) + _root(2, _quarter), algebra.number(1),
 )  # fmt: skip
 """Of 0, 15, ... 90 degrees."""
 
@@ -31,20 +29,20 @@ _SINES = (
 def _sine(step: int) -> Quotient:
     """The sine of ``step`` times 15 degrees."""
     value = _SINES[min(step % 12, 12 - step % 12)]
-    return algebra.negative(value) if step % 24 > 12 else value
+    return -value if step % 24 > 12 else value
 
 
 def _sine_and_cosine(angle: Quotient) -> tuple[Quotient, Quotient] | None:
     """Exact ones at a multiple of 15 degrees, None at every other angle."""
-    step = algebra.whole(algebra.multiply(algebra.number(12), algebra.divide(angle, PI)))
+    step = algebra.whole(algebra.number(12) * angle / PI)
     return None if step is None else (_sine(step), _sine(step + 6))
 
 
 def exponential(exponent: Quotient) -> Quotient:
     """Return ``e ** exponent``; by its cosine and sine where ``exponent`` is i times a multiple of 15 degrees."""
-    if "i" not in exponent.bases or (pair := _sine_and_cosine(algebra.divide(exponent, IMAGINARY))) is None:
-        return algebra.power(E, exponent)
-    return algebra.add(pair[1], algebra.multiply(IMAGINARY, pair[0]))
+    if "i" not in exponent.bases or (pair := _sine_and_cosine(exponent / IMAGINARY)) is None:
+        return E**exponent
+    return pair[1] + IMAGINARY * pair[0]
 
 
 def function(name: str, inside: Quotient, base: Quotient | None) -> Quotient:
@@ -63,15 +61,14 @@ def function(name: str, inside: Quotient, base: Quotient | None) -> Quotient:
     sine, cosine = exact or (algebra.symbol(Applied("sin", inside)), algebra.symbol(Applied("cos", inside)))
     above, below = {"sin": (sine, _ONE), "cos": (cosine, _ONE), "tan": (sine, cosine), "cot": (cosine, sine),
                     "sec": (_ONE, cosine), "csc": (_ONE, sine)}[name]  # fmt: skip
-    return algebra.divide(above, below)
+    return above / below
 
 
 def binomial(above: Quotient, below: Quotient) -> Quotient:
     """Return the binomial coefficient: a number where both are whole, else a quotient of factorials."""
     n, k = algebra.whole(above), algebra.whole(below)
     if n is None or k is None:
-        rest = factorial(algebra.subtract(above, below))
-        return algebra.divide(factorial(above), algebra.multiply(factorial(below), rest))
+        return factorial(above) / (factorial(below) * factorial(above - below))
     if not (0 <= n <= LARGEST_CHOICE and k >= 0 and (min(k, n - k) <= MOST_CHOSEN or n <= MOST_FACTORS)):
         raise UnreadableError("a binomial that is not computed")
     return algebra.number(math.comb(n, k))
@@ -94,7 +91,7 @@ def magnitude(value: Quotient) -> Quotient:
     inside = algebra.rational(value)
     if inside is not None:
         return algebra.number(abs(inside))
-    return algebra.symbol(Applied("abs", min(value, algebra.negative(value), key=algebra.key)))
+    return algebra.symbol(Applied("abs", min(value, -value, key=algebra.key)))
 
 
 def factorial(base: Quotient, step: int = 1) -> Quotient:
@@ -111,8 +108,8 @@ def factorial(base: Quotient, step: int = 1) -> Quotient:
     shift = base.above.get(algebra.ONE, Fraction(0)) if set(base.below) == {algebra.ONE} else Fraction(0)
     if step > 1 or shift.denominator != 1 or abs(shift) > FARTHEST:
         return algebra.symbol(opaque(f"{algebra.key(base)}{'!' * step}"))
-    rest = algebra.subtract(base, algebra.number(shift))
-    factors = (algebra.add(rest, algebra.number(n)) for n in range(min(1, int(shift) + 1), max(1, int(shift) + 1)))
-    whole = reduce(algebra.multiply, factors, _ONE)
+    rest = base - algebra.number(shift)
+    factors = (rest + algebra.number(n) for n in range(min(1, int(shift) + 1), max(1, int(shift) + 1)))
+    whole = math.prod(factors, start=_ONE)
     name = algebra.symbol(opaque(f"{algebra.key(rest)}!"))
-    return algebra.multiply(name, whole) if shift > 0 else algebra.divide(name, whole)
+    return name * whole if shift > 0 else name / whole

@@ -3,6 +3,7 @@
 # ruff: noqa: RUF001 (look-alike characters are what is replaced here)
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -177,11 +178,11 @@ def _without(text: str, command: re.Pattern[str]) -> str:
     return text
 
 
-def closing(text: str, start: int) -> int:
-    """Index of the brace that closes the one at ``start``, -1 where none does."""
+def closing(text: Sequence[str], start: int, opens: str = "{", closes: str = "}") -> int:
+    """Index of what closes the bracket at ``start``, -1 where nothing does."""
     depth = 0
     for end in range(start, len(text)):
-        depth += (text[end] == "{") - (text[end] == "}")
+        depth += (text[end] in opens) - (text[end] in closes)
         if depth == 0:
             return end
     return -1

@@ -49,7 +49,7 @@ def _group(gold: Group, candidate: Form) -> bool:
     if not isinstance(candidate, Group):
         return False
     if gold.kind in ("list", "set"):
-        return candidate.kind in ("list", "set") and _unordered(_bare(gold.items), _bare(candidate.items))
+        return candidate.kind in ("list", "set") and _unordered(gold.items, candidate.items)
     if gold.kind != candidate.kind or len(gold.items) != len(candidate.items) or gold.brackets != candidate.brackets:
         return False
     if gold.kind in ("union", "intersection"):
@@ -72,12 +72,6 @@ def _ray(inequality: Relation) -> Group | None:
     if inequality.sign in (">", r"\ge"):
         return Group("tuple", (inequality.right, Expression(zero, 1)), "()" if inequality.sign == ">" else "[)")
     return None
-
-
-def _bare(items: Sequence[Form]) -> list[Form]:
-    """``x = 1, x = 2`` without its variable, ``x = 1, 2`` too; one variable throughout."""
-    names = {item.variable for item in items if isinstance(item, Relation) and item.sign == "="}
-    return [_right_side(item, "=") for item in items] if len(names) == 1 else list(items)
 
 
 def _unordered(gold: Sequence[Form], candidate: Sequence[Form]) -> bool:
@@ -106,5 +100,5 @@ def _equation(gold: Relation, candidate: Relation) -> bool:
     """Both say the same: one difference of sides is a multiple of the other."""
     match gold.left, gold.right, candidate.left, candidate.right:
         case Expression(first, 0), Expression(second, 0), Expression(third, 0), Expression(fourth, 0):
-            return algebra.proportional(algebra.subtract(first, second), algebra.subtract(third, fourth))
+            return algebra.proportional(first - second, third - fourth)
     return gold.variable == candidate.variable and equal(gold.right, candidate.right)

@@ -5,6 +5,7 @@ What cannot be read is ``Unreadable``, which says nothing about being right. Dep
 """
 
 import math
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -66,7 +67,7 @@ class _Reader(Cursor):
         value = self._signed_product(depth)
         while lexeme := self.accept("+", "-"):
             term = self._signed_product(depth)
-            value = algebra.add(value, term if lexeme == "+" else algebra.negative(term))
+            value = value + term if lexeme == "+" else value - term
         if self.accept("bmod", "mod"):
             whole, modulus = algebra.whole(value), algebra.whole(self._product(depth))
             if whole is None or not modulus:
@@ -77,7 +78,7 @@ class _Reader(Cursor):
     def _signed_product(self, depth: int) -> Quotient:
         sign = self._sign()
         value = self._product(depth)
-        return algebra.negative(value) if sign < 0 else value
+        return -value if sign < 0 else value
 
     def _sign(self) -> int:
         sign = 1
@@ -91,14 +92,13 @@ class _Reader(Cursor):
         while True:
             if lexeme := self.accept("*", "cdot", "times", "/", "div"):
                 sign, numeral = self._sign(), self._numeral()
-                factor = self._factor(depth)
-                factor = algebra.inverse(factor) if lexeme in ("/", "div") else factor
-                value = algebra.multiply(value, algebra.negative(factor) if sign < 0 else factor)
+                factor = self._factor(depth) if sign > 0 else -self._factor(depth)
+                value = value / factor if lexeme in ("/", "div") else value * factor
             elif self._begins():
                 if numeral and self._numeral():
                     raise UnreadableError("two numbers side by side are no product")
                 numeral = self._numeral()
-                value = algebra.multiply(value, self._factor(depth))
+                value = value * self._factor(depth)
             else:
                 return value
 
@@ -135,7 +135,7 @@ class _Reader(Cursor):
             base = factorial(base, 2 if self.accept("!") else 1)
         if self.accept("^"):
             exponent = self._argument(depth, signed=True)
-            return exponential(exponent) if base == E else algebra.power(base, exponent)
+            return exponential(exponent) if base == E else base**exponent
         return base
 
     def _atom(self, depth: int) -> Quotient:
@@ -176,7 +176,7 @@ class _Reader(Cursor):
 
     def over(self, value: Quotient, depth: int) -> Quotient:
         r"""``value \over`` what follows; ``value`` where nothing does."""
-        return algebra.divide(value, self.sum(depth)) if self.accept("over") else value
+        return value / self.sum(depth) if self.accept("over") else value
 
     def _letter(self, name: str, depth: int) -> Quotient:
         """A variable, ``x_1`` and ``y'`` too; a bound one's value; a function with its argument."""
@@ -237,7 +237,7 @@ class _Reader(Cursor):
 
     def _frac(self, depth: int) -> Quotient:
         above = self._argument(depth)
-        return algebra.divide(above, self._argument(depth))
+        return above / self._argument(depth)
 
     def _binom(self, depth: int) -> Quotient:
         return binomial(self._argument(depth), self._argument(depth))
@@ -255,7 +255,7 @@ class _Reader(Cursor):
             if degree is None or not 1 < degree < 50:
                 raise UnreadableError("a root of an unusual degree")
         inside = self._atom(depth + 1) if self.peek()[0] == "number" else self._argument(depth)
-        return algebra.power(inside, algebra.number(Fraction(1, degree)))
+        return inside ** algebra.number(Fraction(1, degree))
 
     def _argument(self, depth: int, signed: bool = False) -> Quotient:
         r"""What belongs to a command: a group, or the next digit (``\frac12``) or atom."""
@@ -263,7 +263,7 @@ class _Reader(Cursor):
             raise UnreadableError("nested too deeply")
         if signed and (sign := self.accept("-", "+")):
             value = self._argument(depth + 1, signed)
-            return algebra.negative(value) if sign == "-" else value
+            return -value if sign == "-" else value
         kind, lexeme = self.peek()
         if kind == "number" and not signed and len(lexeme) > 1 and lexeme.isdigit():
             self.tokens = [*self.tokens[: self.position], ("number", lexeme[1:]), *self.tokens[self.position + 1 :]]
@@ -278,7 +278,7 @@ class _Reader(Cursor):
         if name in lexer.INVERSE - lexer.FUNCTIONS:
             return algebra.symbol(opaque(f"{name}({algebra.key(self._inside(depth))})"))
         value = function(name, self._inside(depth), base)
-        return value if exponent is None else algebra.power(value, exponent)
+        return value if exponent is None else value**exponent
 
     def _inside(self, depth: int) -> Quotient:
         r"""The argument: in brackets, or the product up to the next sign or function (``\cot 2x``)."""
@@ -286,7 +286,7 @@ class _Reader(Cursor):
             return self._atom(depth + 1)
         value = self._factor(depth + 1)
         while self.peek()[0] in ("number", "letter") or self.peek() == ("name", "pi"):
-            value = algebra.multiply(value, self._factor(depth + 1))
+            value = value * self._factor(depth + 1)
         return value
 
     def _of_several(self, name: str, depth: int) -> Quotient:
@@ -336,7 +336,7 @@ class _Reader(Cursor):
         if name == "lim" or start is None or stop is None or not start <= stop < start + MOST_TERMS:
             return algebra.symbol(Applied(name, body, algebra.symbol(variable), low, high))
         terms = (self._term(first, depth, {variable: algebra.number(n)}) for n in range(start, stop + 1))
-        return reduce(algebra.add if name == "sum" else algebra.multiply, terms)
+        return reduce(operator.add if name == "sum" else operator.mul, terms)
 
     def _body(self, depth: int, values: Mapping[str, Quotient]) -> Quotient:
         """The product that comes next, where variables have ``values``."""
@@ -372,6 +372,5 @@ def _determinant(rows: Sequence[Sequence[Quotient]]) -> Quotient:
     total = algebra.number(0)
     for position, entry in enumerate(rows[0]):
         minor = _determinant([[*row[:position], *row[position + 1 :]] for row in rows[1:]])
-        part = algebra.multiply(entry, minor)
-        total = algebra.subtract(total, part) if position % 2 else algebra.add(total, part)
+        total = total - entry * minor if position % 2 else total + entry * minor
     return total

@@ -8,6 +8,8 @@ from agent0.grading.math.cleaning import clean, closing
 from agent0.grading.math.lexer import UnreadableError
 from agent0.grading.math.parser import read
 
+_comma = re.compile(",")
+
 
 def name(meaning: str) -> str:
     """Return a variable that stands for ``meaning``, the same one each time."""
@@ -30,20 +32,14 @@ def key_of(text: str) -> str:
 
 def bracketed(text: str, start: int) -> int:
     """Index of the bracket that closes the one at ``start``, -1 where none does."""
-    if text[start] == "{":
-        return closing(text, start)
-    depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] in "([") - (text[place] in ")]")
-        if depth == 0:
-            return place
-    return -1
+    return closing(text, start) if text[start] == "{" else closing(text, start, "([", ")]")
 
 
-def arguments(text: str) -> list[str]:
-    """Cut ``text`` at the commas outside of its brackets."""
-    parts, depth = [""], 0
-    for letter in text:
+def arguments(text: str, sign: re.Pattern[str] = _comma) -> list[str]:
+    """Cut ``text`` at each ``sign``, which is one character, outside of its brackets."""
+    parts, start, depth = list[str](), 0, 0
+    for place, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")
-        parts = [*parts, ""] if letter == "," and not depth else [*parts[:-1], parts[-1] + letter]
-    return parts
+        if depth == 0 and sign.match(text, place):
+            parts, start = [*parts, text[start:place]], place + 1
+    return [*parts, text[start:]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from agent0.grading.comparison.quantities import same_quantity
-from agent0.grading.math.algebra import Quotient, multiply, number, rational, same
+from agent0.grading.math.algebra import Quotient, number, rational, same
 from agent0.grading.math.points import NoValueError, value_at
 from agent0.grading.notation.names import value_of
 from agent0.grading.notation.numerals import figures
@@ -103,7 +103,7 @@ def _share(text: str) -> Quotient | None:
     """The value of ``text``, of a percentage the share that it is."""
     bare = _percent.sub("", text)
     value = value_of(bare)
-    return multiply(value, number(Fraction(1, 100))) if value and bare != text else value
+    return value / number(100) if value and bare != text else value
 
 
 def _repeats(value: str, note: str) -> bool:

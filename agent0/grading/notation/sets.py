@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 from agent0.grading.math import algebra
+from agent0.grading.math.cleaning import closing
 from agent0.grading.notation.names import value_of
 
 _fonts = re.compile(r"\\(?:text(?:bf|rm|it)?|math(?:rm|it)|mbox)\s*\{([^{}]*)\}")
@@ -61,18 +62,9 @@ def in_sets(gold: str, answer: str) -> tuple[str, str]:
 def _braces(text: str, expected: bool) -> str:
     r"""``{1, 2}`` as ``\{1, 2\}`` where a set is ``expected``."""
     match = _set_of.fullmatch(text.strip()) if expected and "{" in text else None
-    if match is None or not _balanced(match[2]):
+    if match is None or closing(braced := f"{{{match[2]}}}", 0) < len(braced) - 1:
         return text
     return f"{match[1]}\\{{{match[2]}\\}}" if match[2].strip() else f"{match[1]}\\emptyset"
-
-
-def _balanced(text: str) -> bool:
-    depth = 0
-    for letter in text:
-        depth += (letter == "{") - (letter == "}")
-        if depth < 0:
-            return False
-    return depth == 0
 
 
 def _fenced(text: str) -> str:

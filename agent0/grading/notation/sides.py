@@ -3,7 +3,7 @@
 import re
 
 from agent0.grading.math.algebra import same
-from agent0.grading.notation.names import value_of
+from agent0.grading.notation.names import arguments, value_of
 
 LONGEST = 400
 _sign = re.compile(r"(?<![<>!:=\\])=(?![=>])")
@@ -22,17 +22,11 @@ _operators = re.compile(
     r"\\(?:frac|dfrac|tfrac|cdot|times|div|left|right|sqrt|binom|pm|over|quad|qquad|begin|end)(?![A-Za-z])"
 )
 _thousands = re.compile(r"(?<=\d)(?:\{,\}|,(?=\d{3}(?!\d)))")
-_partial = re.compile(r"\\partial\s*(\w?)\s*/\s*\\partial\s*(\w)")
 _second = re.compile(r"(?:(?<!\\)[,;]|\band\b|\bor\b|\})\s*(?:\\q?quad\s*)?[A-Za-z]\w?\s*$")
 _based, _ratio = re.compile(r"_\s*\{?\d+\}?\s*\)?$"), re.compile(r"^[^:a-z]+(?::[^:a-z]+)+$")
 _counted = re.compile(r"\\[dt]?binom(?![A-Za-z])")
-_gap = re.compile(r"[\s{}]|\\[,;:! ]|\\(?:left|right|mathrm|mathbf|vec)(?![A-Za-z])")
-
 _letter = re.compile(r"\s*[A-Za-z](?:_\{?\w+\}?)?\s*")
 _sides = re.compile(r"(?<![<>!:\\])=(?!=)")
-_space = re.compile(r"(?<![A-Za-z\d])\s+|\s+(?![A-Za-z\d])")
-_single = re.compile(r"([_^]|\\binom\s?|\\frac\s?)([A-Za-z\d])(?:\s*([A-Za-z\d]))?")
-_costly = re.compile(r"\\(?:sum|prod|int|lim|binom|ldots)(?![A-Za-z])|\)\s*\^T|[A-Z]\s*\^T")
 _starred = re.compile(r"\*\*([A-Za-z])\*\*")
 
 
@@ -44,12 +38,14 @@ def last_side(gold: str, answer: str) -> str:
         return answer
     if _rounded.search(gold) and not _nearly.search(gold) and len(parts := _nearly.split(answer)) == 2:
         answer = f"{parts[0]} = {parts[1]}" if parts[0] else answer
-    ends = [0, *(place for sign in _sides_of(answer) for place in sign), len(answer)]
-    sides = [answer[start:end].strip() for start, end in zip(ends[::2], ends[1::2], strict=True)]
+    sides = [side.strip() for side in arguments(answer, _sign)]
     if len(sides) < 2 or _other.search(answer) or r"\begin{cases}" in answer:
         return answer
     if _relation.search(gold):
-        return _of_equation(gold, sides, answer)
+        name, *others = (gold.partition("=")[0], *sides[:-1])
+        is_named = gold.count("=") == 1 and not any(map(_second.search, sides[1:-1]))
+        is_chain = is_named and "".join(name.split()) in ("".join(side.split()) for side in others)
+        return f"{name.strip()} = {sides[-1].rstrip('. ')}" if is_chain else answer
     if not all(sides) or not _steady(gold, sides):
         return answer
     if any(sign.search(gold) and sign.search(sides[-1]) for sign in (_based, _ratio)):
@@ -69,34 +65,9 @@ def _steady(gold: str, sides: list[str]) -> bool:
     return len(values) < 2 or all(same(one, values[-1]) for one in values if one and values[-1])
 
 
-def _sides_of(text: str) -> list[tuple[int, int]]:
-    """Places of the equality signs outside of all brackets."""
-    depth, out = 0, []
-    for place, letter in enumerate(text):
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "=" and depth == 0 and _sign.match(text, place):
-            out.append((place, place + 1))
-    return out
-
-
 def _lettered(side: str) -> bool:
     """Whether ``side`` names something, so that it is no arithmetic."""
     return bool(_named.search(_operators.sub(" ", _text.sub(" x ", side))))
-
-
-def _of_equation(gold: str, sides: list[str], answer: str) -> str:
-    """``L = c`` of ``a = L = c`` where the gold is ``L = ...``."""
-    left, _, right = gold.partition("=")
-    if not right or "=" in right or any(map(_second.search, sides[1:-1])):
-        return answer
-    expected = _tight(left)
-    if expected in map(_tight, sides[:-1]):
-        return f"{left.strip()} = {sides[-1].rstrip('. ')}"
-    return answer
-
-
-def _tight(text: str) -> str:
-    return _gap.sub("", _partial.sub(r"\\frac{\\partial \1}{\\partial \2}", text.replace("∂", r"\partial ")))
 
 
 def one_side(text: str, gold: str) -> str:
@@ -119,19 +90,3 @@ def turned_alike(gold: str, answer: str) -> tuple[str, str]:
         if ours != left and theirs != right and (ours == right or theirs == left):
             return gold, f"{found[1]} = {found[0]}"
     return gold, answer
-
-
-def spelled_alike(gold: str, answer: str) -> bool:
-    """Whether both are one sum, product, integral, endless list or transpose, but for spaces and braces."""
-    return bool(_costly.search(gold)) and _closed(gold) == _closed(answer)
-
-
-def _closed(text: str) -> str:
-    text = _single.sub(
-        lambda match: (
-            f"{match[1].strip()}{{{match[2]}}}"
-            + (f"{{{match[3]}}}" if match[1][0] == "\\" and match[3] else match[3] or "")
-        ),
-        text,
-    )
-    return _space.sub("", text.replace(r"\{", "{").replace(r"\}", "}"))

@@ -49,16 +49,27 @@ _numeral = re.compile(
     + r"|hundred|thousand|million|billion|half|halves|thirds?|quarters?|fourths|fifths?|sixths?"
     r"|sevenths?|eighths?|ninths?|tenths?)\b[ -]?)+"
 )
-_root = re.compile(r"(cuberoot|fourthroot|root)\s*\(?\s*(\d+(?:\.\d+)?|[a-z]|\\[a-z]+)(?![\w(])\s*\)?")
-_choose = re.compile(r"(\w+) +choose +(\w+)")
-_power = re.compile(r"\^\s*\(?\s*(-?\s*\w+|\\[a-z]+)\s*\)?(?!\w)")
-_signs = re.compile(r"\\[A-Za-z]+|[\d\s+*/^!=().,{}\[\]|-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
-_applied = re.compile(
-    r"(?:the )?\\?(?:(?:operatorname|mathrm|text)\s*\{\s*)?(floor|ceil(?:ing)?|abs(?:olute value)?)\s*\}?"
-    r"(?:\s*\(([^()]+)\)| of (\w+))\s*",
-    re.IGNORECASE,
+_ARGUMENT = r"\s*\(?\s*(\d+(?:\.\d+)?|[a-z]|\\[a-z]+)(?![\w(])\s*\)?"
+_LATEX = rules(
+    (rf"(?<![A-Za-z\\])({'|'.join(_GREEK)})(?![A-Za-z])", r" \\\1 "),
+    (rf"cuberoot{_ARGUMENT}", r"\\sqrt[3]{\1}"),
+    (rf"fourthroot{_ARGUMENT}", r"\\sqrt[4]{\1}"),
+    (rf"root{_ARGUMENT}", r"\\sqrt{\1}"),
+    (r"(\w+) +choose +(\w+)", r"\\binom{\1}{\2}"),
+    (r"\^\s*\(?\s*(-?\s*\w+|\\[a-z]+)\s*\)?(?!\w)", lambda f: f"^{{{f[1].strip()}}}"),
 )
-_common = re.compile(r"(?:the )?(gcd|lcm) of (\w+) and (\w+)", re.IGNORECASE)
+_signs = re.compile(r"\\[A-Za-z]+|[\d\s+*/^!=().,{}\[\]|-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
+_APPLIED = rules(
+    (r"(?:the )?(gcd|lcm) of (\w+) and (\w+)", r"\\\1(\2, \3)"),
+    *(
+        (rf"(?:the )?\\?(?:(?:operatorname|mathrm|text)\s*\{{\s*)?{name}\s*\}}?(?:\s*\(([^()]+)\)| of (\w+))\s*", bars)
+        for name, bars in (
+            ("floor", r"\\lfloor \1\2 \\rfloor"), ("ceil(?:ing)?", r"\\lceil \1\2 \\rceil"),
+            ("abs(?:olute value)?", r"|\1\2|"),
+        )
+    ),
+    flags=re.IGNORECASE,
+)  # fmt: skip
 _geometry = re.compile(
     r"(?:the )?(?:line )?(segment|vector|ray|line|angle|triangle) (?:\\(?:over\w+)\s*\{\s*)?([A-Z]{2,3})\}?"
 )
@@ -70,34 +81,14 @@ def in_notation(text: str) -> str:
     """Return ``text`` as a formula where all of its words are mathematics, else unchanged."""
     if len(text) > LONGEST or "\\text" in text or not (_word.search(text) or "∛" in text or "∜" in text):
         return text
-    text = _common.sub(r"\\\1(\2, \3)", text)
-    text = _applied.sub(_as_bars, text)
+    text = rewrite(text, _APPLIED)
     if match := _geometry.fullmatch(text.strip(" .$")):
         kind = match[1]
         return rf"\{_GEOMETRY[kind]}{{{match[2]}}}" if kind in _GEOMETRY else rf"\{kind} {match[2]}"
     before = f" {text.translate(_SIGNS).strip(' .')} "
     made = _numeral.sub(lambda f: f" {figures(f[0].strip())} ", before)
-    made = _greek(rewrite(made, _phrases))
+    made = rewrite(made, _phrases, _LATEX[:1])
     if made == before or ("/" in made and re.search(r"[+]|\d\s*-|\w\s+-\s", made)):
         return text
-    made = _root.sub(_rooted, made)
-    made = _choose.sub(r"\\binom{\1}{\2}", made)
-    made = _power.sub(lambda f: f"^{{{f[1].strip()}}}", made)
-    rest = _signs.sub("", made)
-    return " ".join(made.split()) if not rest.strip() else text
-
-
-def _as_bars(match: re.Match[str]) -> str:
-    """``floor(x)`` and ``the absolute value of x`` with the bars that they are written with."""
-    inner, kind = match[2] or match[3], match[1][0].lower()
-    left, right = {"f": (r"\lfloor ", r" \rfloor"), "c": (r"\lceil ", r" \rceil")}.get(kind, ("|", "|"))
-    return f"{left}{inner}{right}"
-
-
-def _greek(text: str) -> str:
-    return re.sub(rf"(?<![A-Za-z\\])({'|'.join(_GREEK)})(?![A-Za-z])", r" \\\1 ", text)
-
-
-def _rooted(match: re.Match[str]) -> str:
-    order = {"cuberoot": "[3]", "fourthroot": "[4]"}.get(match[1], "")
-    return rf"\sqrt{order}{{{match[2]}}}"
+    made = rewrite(made, _LATEX[1:])
+    return text if _signs.sub("", made).strip() else " ".join(made.split())

@@ -90,7 +90,7 @@ def _values(form: Form) -> list[Quotient]:
 def _put(side: Quotient, unknown: str, value: Quotient) -> Quotient:
     """``side`` with ``value`` in place of ``unknown``."""
     above, below = (_summed(terms, unknown, value) for terms in (side.above, side.below))
-    return algebra.multiply(above, algebra.inverse(below))
+    return above / below
 
 
 def _summed(terms: algebra.Terms, unknown: str, value: Quotient) -> Quotient:
@@ -99,14 +99,14 @@ def _summed(terms: algebra.Terms, unknown: str, value: Quotient) -> Quotient:
         term = algebra.number(factor)
         for base, exponent in monomial:
             part = value if base == unknown else algebra.number(int(base)) if base.isdigit() else algebra.symbol(base)
-            term = algebra.multiply(term, algebra.power(part, algebra.number(exponent)))
-        total = algebra.add(total, term)
+            term = term * part ** algebra.number(exponent)
+        total = total + term
     return total
 
 
 def _degree(equation: _Equation) -> Fraction | None:
     """Of the polynomial that is 0 at the solutions, None where it is no polynomial."""
-    difference = algebra.add(equation.left, algebra.negative(equation.right))
+    difference = equation.left - equation.right
     if set(difference.below) != {algebra.ONE}:
         return None
     powers = [dict(monomial).get(equation.unknown, Fraction(0)) for monomial in difference.above]

@@ -4,7 +4,8 @@ import re
 import unicodedata
 
 from agent0.chat_format import opened
-from agent0.grading.comparison.words.bare import without_markup
+from agent0.grading.comparison.words.terms import without_markup
+from agent0.grading.extraction.choices import choice_of
 
 _GOLD = re.compile(r"\\?(?:text(?:bf|rm)?|mathrm|mathbf)?\s*\{?\s*\(\s*([A-J])\s*\)\s*\}?|\\text\{([A-J])\}")
 _LETTER = re.compile(
@@ -15,37 +16,12 @@ _LETTER = re.compile(
 _ANOTHER = re.compile(
     r"^(?:or|and|/|,|&|but|not|maybe)\b|[(\[]\s*[A-Za-z]\s*[)\]]|(?<![\w'(])[A-Za-z][).](?!\w)|(?<![\w'])[B-HJ-Z](?![\w'])"
 )
-_clause = re.compile(
-    r",?\s+(?:because|since|as|so|which|while|whereas|rather than|instead of|(?:and )?not)\b.*$", re.DOTALL | re.I
-)
-_ruled_out = re.compile(
-    r"^(?:it(?: is|'s) not \(?[A-J]\)?|\(?[A-J]\)? is (?:wrong|incorrect|false|not correct|not right))[,;.]?\s+(?:but"
-    r"|so|it|and)\b,?\s*(?:so\s+)?(?:it\b)?(?:\s*(?:is|'s)\b)?\s*",
-    re.IGNORECASE,
-)
-"""A choice that is ruled out before another is taken."""
-_lead = re.compile(
-    r"(?:(?:so|thus|hence|therefore),?\s+)?(?:(?:it(?: is|'s| must be| has to be)|i(?: would)? (?:choose|pick|select"
-    r"|say|go with)|i think(?: it(?: is|'s))?|my (?:choice|answer|pick) is|(?:the )?(?:correct |right |best "
-    r"|final )*(?:answer|option|choice)(?: is|:)?)\s*)?(?:(?:definitely|clearly|thus"
-    r"|therefore)\s+)?:?\s*(?=(?:option |choice )?[(\[]?\s*[A-J](?![A-Za-z]))",
-    re.IGNORECASE,
-)
-_affirmed = re.compile(
-    r"(?<=[A-J\])])\s+is (?:the )?(?:correct|right|best|true)(?: one| answer| option| choice)?\s*[.!]?\s*$",
-    re.IGNORECASE,
-)
 _doubted = re.compile(
     r"\W*[A-J]\W*\s+(?:is|was|would be|are|isn't|can't|cannot|can not|could|might|may|if|unless|when|never|not)\b"
     r"|.*\b(?:not|never|neither|nor|except|but|doubt|either|or|wrong|incorrect|false)\b[^A-J]{0,12}\(?[A-J]\)?\W*$",
     re.DOTALL,
 )
 _small = re.compile(r"[(\[]\s*([a-j])\s*[)\]][.:]?")
-_instead = re.compile(
-    r"\(?([A-J])\)?,? (?:and )?(?:not|rather than|instead of) \(?[A-J]\)?\.?"
-    r"|\(?([A-J])\)?[,;.:] (?:and |but |while |whereas )?\(?[A-J]\)? (?:is|was|would|are|does|has|can)\b"
-    r"[^A-J]*\b(?:distractor|wrong|incorrect|not|too|fails?|false|eliminated|trap)\b[^A-J]*"
-)
 
 
 def _bare(text: str) -> str:
@@ -63,24 +39,19 @@ def letter_of(text: str) -> str:
 def same_choice(gold: str, answer: str) -> bool | None:
     """Whether ``answer`` takes the choice ``gold``; None where ``gold`` is no letter of a choice."""
     match = _GOLD.fullmatch(gold.strip())
-    return choice_of(answer) == (match[1] or match[2]) if match else None
-
-
-def choice_of(text: str) -> str:
-    """Return the one letter that ``text`` takes, empty where it takes none or doubts it."""
-    head = _clause.sub("", _ruled_out.sub("", _bare(opened(text[:400]))))
-    head = _affirmed.sub("", _lead.sub("", head, count=1)).strip().rstrip(".! ")
-    return "" if _doubted.match(head) else letter_of(head)
+    return _taken(answer) == (match[1] or match[2]) if match else None
 
 
 def same_choice_word(gold: str, answer: str) -> bool | None:
-    """True where ``answer`` takes the gold's letter in small letters, or before what it rules out; else None."""
-    expected, bare = without_markup(gold).strip(" ."), _bare(answer).strip(" .")
-    match = re.fullmatch(r"([A-J])|\(([A-J])\)", expected)
+    """True where ``answer`` takes the gold's letter, in small letters in brackets too; else None."""
+    match = re.fullmatch(r"([A-J])|\(([A-J])\)", without_markup(gold).strip(" ."))
     if match is None:
         return None
-    small, instead = _small.fullmatch(bare), _instead.fullmatch(bare)
-    letter = small[1].upper() if small else (instead[1] or instead[2]) if instead else ""
-    if not letter and len(bare) > len("(C)"):
-        letter = choice_of(answer)
-    return True if letter == (match[1] or match[2]) else None
+    small = _small.fullmatch(_bare(answer).strip(" ."))
+    return True if (small[1].upper() if small else _taken(answer)) == (match[1] or match[2]) else None
+
+
+def _taken(text: str) -> str:
+    """The one letter that ``text`` takes, empty where it takes none or doubts it."""
+    bare = _bare(opened(text[:400])).strip(" .")
+    return choice_of(bare) or ("" if _doubted.match(bare) else letter_of(bare))

@@ -4,8 +4,9 @@
 import html
 import re
 
-from agent0.grading.comparison.words.bare import without_markup
-
+_markup = re.compile(
+    r"\\(?:(?:text|math|operatorname)(?:bf|rm|it|sf|tt)?|mbox)(?![A-Za-z])|\\(?![A-Za-z{}])[ ,;:!]?|(?<!\\)[{}]|[$*`_]"
+)
 _FILL = (
     r"(?:the|this|that|a|an|it|such|value|limit|integral|expression|sum|series|function|derivative|equation|system|real|any"
     r"|solutions?|answer|is|are|has|have|there|set|of|possible|valid|integer|so|because|hence)"
@@ -38,6 +39,11 @@ _fonts = re.compile(
     r"\\(?:text(?:tt|bf|rm|it)?|math(?:tt|rm)|mbox|verb)\s*(?=\{)|\\[ ,;:!]|[$`\s,'\"]|\\(?=[{}\[\]()<>])"
 )
 _brackets = re.compile(r"[()\[\]{}<>]+")
+
+
+def without_markup(text: str) -> str:
+    """Return ``text`` without fonts and signs of markup, single spaces between its words."""
+    return " ".join(_markup.sub(" ", text).split())
 
 
 def same_nothing(gold: str, answer: str) -> bool | None:
