@@ -21,6 +21,8 @@ _doubted = re.compile(
     r"|.*\b(?:not|never|neither|nor|except|but|doubt|either|or|wrong|incorrect|false)\b[^A-J]{0,12}\(?[A-J]\)?\W*$",
     re.DOTALL,
 )
+_related = re.compile(r"\\[A-Za-z]|[<>=!~\u2190-\u22ff]")
+"""Commands, and signs of relations, sets and logic."""
 _small = re.compile(r"[(\[]\s*([a-j])\s*[)\]][.:]?")
 
 
@@ -54,4 +56,5 @@ def same_choice_word(gold: str, answer: str) -> bool | None:
 def _taken(text: str) -> str:
     """The one letter that ``text`` takes, empty where it takes none or doubts it."""
     bare = _bare(opened(text[:400])).strip(" .")
-    return choice_of(bare) or ("" if _doubted.match(bare) else letter_of(bare))
+    letter = None if _related.search(bare) else choice_of(bare)
+    return letter or ("" if _doubted.match(bare) else letter_of(bare))
