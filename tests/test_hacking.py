@@ -1,5 +1,6 @@
 """Cheating does not pay: every policy of the suite against the honest one, through the real rewards."""
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -83,5 +84,6 @@ def test_playing_again_gives_the_same() -> None:
 def test_the_page_has_every_set_and_policy() -> None:
     text = PAGE.read_text(encoding="utf-8")
     command = "agent0 reward hack-test --seed 0 --page docs/results/reward-hacking.md"
-    assert f"\n{command}\n" in text and all(f"`{name}`" in text for name in reward_sets())
+    [head] = [line for line in text.splitlines() if line.startswith("| role | policy |")]
+    assert f"\n{command}\n" in text and re.findall("`(.+?)`", head) == sorted(reward_sets())
     assert all(f"| {paid.role} | {paid.policy} |" in text for paid in played("agent0"))
